@@ -1,0 +1,28 @@
+/* status.h - how a failure is told: a status for the program, a sentence for the person.
+ *
+ * The function that decides that something failed calls tnd_fail once; everyone above
+ * passes the status on, adding what it was doing with tnd_fail_while where that helps.
+ */
+#ifndef TND_CORE_STATUS_H
+#define TND_CORE_STATUS_H
+
+#include <stdarg.h>
+
+#include "tundish/tundish.h"
+
+/* Store this thread's explanation and return `status`. */
+tundish_status tnd_fail(tundish_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Put "WHAT: " before this thread's explanation and return `status`. */
+tundish_status tnd_fail_while(tundish_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* As tnd_fail(TUNDISH_E_SYSTEM, ...) with ": " and the text of `error` (an errno) behind. */
+tundish_status tnd_fail_errno(int error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* This thread's explanation; never NULL. */
+const char *tnd_error_text(void);
+
+#endif

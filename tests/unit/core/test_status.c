@@ -1,0 +1,37 @@
+/* test_status.c - explanations are kept per thread and built up from the inside out. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/status.h"
+
+static void
+fail_while_puts_the_outer_action_first(void **state)
+{
+    (void)state;
+    assert_int_equal(tnd_fail(TUNDISH_E_DATA, "row %d is bad", 7), TUNDISH_E_DATA);
+    assert_int_equal(tnd_fail_while(TUNDISH_E_DATA, "read %s", "a.csv"), TUNDISH_E_DATA);
+    assert_string_equal(tnd_error_text(), "read a.csv: row 7 is bad");
+}
+
+static void
+fail_errno_names_the_reason(void **state)
+{
+    (void)state;
+    assert_int_equal(tnd_fail_errno(ENOENT, "open %s", "x"), TUNDISH_E_SYSTEM);
+    assert_string_equal(tnd_error_text(), "open x: No such file or directory");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_while_puts_the_outer_action_first),
+        cmocka_unit_test(fail_errno_names_the_reason),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
