@@ -5,7 +5,7 @@
 
 static const struct {
     const char *name;
-    size_t      bytes;
+    size_t bytes;
 } dtypes[] = {
     [TUNDISH_BOOL] = { "bool", 1 },         [TUNDISH_UINT8] = { "uint8", 1 },
     [TUNDISH_INT8] = { "int8", 1 },         [TUNDISH_UINT16] = { "uint16", 2 },

@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-void *tnd_alloc(size_t bytes);                       /* not initialised */
-void *tnd_zalloc(size_t count, size_t bytes);        /* zeros; overflow ends the process */
+void *tnd_alloc(size_t bytes);                /* not initialised */
+void *tnd_zalloc(size_t count, size_t bytes); /* zeros; overflow ends the process */
 void *tnd_realloc(void *old, size_t count, size_t bytes);
 char *tnd_strdup(const char *text);
-char *tnd_strndup(const char *text, size_t bytes);   /* always ends with a NUL */
+char *tnd_strndup(const char *text, size_t bytes); /* always ends with a NUL */
 char *tnd_sprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

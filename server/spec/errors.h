@@ -12,12 +12,12 @@
 
 struct spec_error {
     uint32_t line, column; /* from 1; 0: the file as a whole */
-    char    *text;
+    char *text;
 };
 
 struct spec_errors {
-    const char        *path; /* for printing; set by spec_open */
-    size_t             count;
+    const char *path; /* for printing; set by spec_open */
+    size_t count;
     struct spec_error *list;
 };
 

@@ -13,13 +13,14 @@
 
 #include "core/dtype.h"
 #include "spec/errors.h"
+#include "spec/stages.h"
 
 enum spec_kind {
     SPEC_NULL,
     SPEC_BOOL,
-    SPEC_INTEGER,  /* fits int64 */
-    SPEC_NATURAL,  /* fits only uint64 */
-    SPEC_NUMBER,   /* a float literal, also .inf and .nan */
+    SPEC_INTEGER, /* fits int64 */
+    SPEC_NATURAL, /* fits only uint64 */
+    SPEC_NUMBER,  /* a float literal, also .inf and .nan */
     SPEC_TEXT,
     SPEC_LIST,
     SPEC_MAP,      /* keys in the order written; no key twice */
@@ -29,16 +30,16 @@ enum spec_kind {
 
 struct spec_value {
     enum spec_kind kind;
-    bool           quoted;
-    uint32_t       line, column;
-    bool           boolean;
-    int64_t        integer;    /* INTEGER; VARIABLE: the argument */
-    uint64_t       natural;    /* NATURAL; INTEGER >= 0 too */
-    double         number;     /* NUMBER, INTEGER and NATURAL as double */
-    const char    *text;       /* TEXT: NUL-terminated; VARIABLE: the name without $;
-                                  numbers and booleans too: as written */
-    size_t         text_bytes;
-    uint32_t       count;      /* LIST, MAP */
+    bool quoted;
+    uint32_t line, column;
+    bool boolean;
+    int64_t integer;  /* INTEGER; VARIABLE: the argument */
+    uint64_t natural; /* NATURAL; INTEGER >= 0 too */
+    double number;    /* NUMBER, INTEGER and NATURAL as double */
+    const char *text; /* TEXT: NUL-terminated; VARIABLE: the name without $;
+                         numbers and booleans too: as written */
+    size_t text_bytes;
+    uint32_t count;                 /* LIST, MAP */
     const struct spec_value *items; /* LIST: items; MAP: the values */
     const struct spec_value *keys;  /* MAP: TEXT */
     const struct spec_dataset *dataset;
@@ -47,18 +48,18 @@ struct spec_value {
 /* One stage as written. `arguments` has one entry for each parameter of the stage, in the table's
  * order: the value given, else the table's default, else NULL. */
 struct spec_stage {
-    const struct stage_info  *info;
+    const struct stage_info *info;
     const struct spec_value **arguments;
-    const struct spec_file   *file;
-    uint32_t                  line, column;
+    const struct spec_file *file;
+    uint32_t line, column;
 };
 
 /* A list of stages. A dataset mentioned by name is one object however often it is mentioned; the
  * plan builds it anew at each mention. */
 struct spec_dataset {
-    const char              *name; /* NULL when inline */
-    uint32_t                 line, column;
-    uint32_t                 stage_count;
+    const char *name; /* NULL when inline */
+    uint32_t line, column;
+    uint32_t stage_count;
     const struct spec_stage *stages;
 };
 
@@ -67,57 +68,57 @@ enum spec_rebatch { REBATCH_SPLIT, REBATCH_CARRY, REBATCH_TENSORFLOW };
 enum spec_delivery { DELIVER_LANES, DELIVER_QUEUE, DELIVER_BROADCAST };
 
 struct spec_distribute {
-    uint32_t             replicas;
+    uint32_t replicas;
     enum spec_auto_shard auto_shard;
-    enum spec_rebatch    rebatch;
-    bool                 from_function;
-    enum spec_delivery   delivery;
-    bool                 files_local;
-    uint32_t             groups;
-    bool                 drop_remainder_step;
-    int32_t              evaluation_shards; /* 0: off; -1: auto */
-    uint32_t             line, column;
+    enum spec_rebatch rebatch;
+    bool from_function;
+    enum spec_delivery delivery;
+    bool files_local;
+    uint32_t groups;
+    bool drop_remainder_step;
+    int32_t evaluation_shards; /* 0: off; -1: auto */
+    uint32_t line, column;
 };
 
 enum spec_compression { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_NARROW, COMPRESS_ZSTD };
 
 struct spec_deliver {
-    uint32_t              slots;
-    uint64_t              lane_bytes;      /* 0: computed */
-    uint64_t              max_batch_bytes; /* 0: computed */
-    uint64_t              memory_limit;    /* 0: none */
-    bool                  memory_memfd;
-    bool                  huge_pages;
+    uint32_t slots;
+    uint64_t lane_bytes;      /* 0: computed */
+    uint64_t max_batch_bytes; /* 0: computed */
+    uint64_t memory_limit;    /* 0: none */
+    bool memory_memfd;
+    bool huge_pages;
     enum spec_compression compression;
-    int                   zstd_level;
-    bool                  checksums;
-    bool                  skip_errors;
-    uint64_t              skip_limit; /* UINT64_MAX: none */
-    bool                  detach_slow_group;
-    int64_t               group_wait_ns; /* -1: for ever */
-    int64_t               rejoin_ns;
-    uint64_t              epochs; /* 0: no limit */
+    int zstd_level;
+    bool checksums;
+    bool skip_errors;
+    uint64_t skip_limit; /* UINT64_MAX: none */
+    bool detach_slow_group;
+    int64_t group_wait_ns; /* -1: for ever */
+    int64_t rejoin_ns;
+    uint64_t epochs;                /* 0: no limit */
     const struct spec_value *widen; /* NULL or a MAP, checked */
-    uint32_t              line, column;
+    uint32_t line, column;
 };
 
 struct spec_stream {
-    const char            *name;
-    uint32_t               line, column;
-    struct spec_dataset    dataset;
+    const char *name;
+    uint32_t line, column;
+    struct spec_dataset dataset;
     struct spec_distribute distribute;
-    struct spec_deliver    deliver;
+    struct spec_deliver deliver;
 };
 
 struct spec_file {
-    const char               *path;
-    const char               *root;     /* relative paths start here */
-    bool                      has_seed;
-    int64_t                   seed;
-    const char               *learn_from; /* NULL: not given */
-    uint32_t                  stream_count;
+    const char *path;
+    const char *root; /* relative paths start here */
+    bool has_seed;
+    int64_t seed;
+    const char *learn_from; /* NULL: not given */
+    uint32_t stream_count;
     const struct spec_stream *streams;
-    struct spec_memory       *memory;   /* owns everything above */
+    struct spec_memory *memory; /* owns everything above */
 };
 
 /* Read and check a pipeline file. root NULL: the file's folder. On failure every error found is
@@ -142,9 +143,9 @@ bool spec_given(const struct spec_stage *stage, const char *parameter);
 
 /* Typed forms for parameters whose type the table has checked and that have a value (else a bug).
  * A parameter that may be a variable must be read with spec_get. */
-int64_t     spec_int(const struct spec_stage *stage, const char *parameter);
-double      spec_number(const struct spec_stage *stage, const char *parameter);
-bool        spec_bool(const struct spec_stage *stage, const char *parameter);
+int64_t spec_int(const struct spec_stage *stage, const char *parameter);
+double spec_number(const struct spec_stage *stage, const char *parameter);
+bool spec_bool(const struct spec_stage *stage, const char *parameter);
 const char *spec_text(const struct spec_stage *stage, const char *parameter);
 tundish_dtype spec_dtype(const struct spec_stage *stage, const char *parameter);
 

@@ -23,38 +23,38 @@ enum parameter_type {
     TYPE_DATASETS = 1 << 7, /* a list of these */
     TYPE_COLUMNS = 1 << 8,  /* a column list (columns.h) */
     TYPE_DTYPE = 1 << 9,
-    TYPE_SHAPE = 1 << 10,   /* a list of integers and nulls */
+    TYPE_SHAPE = 1 << 10, /* a list of integers and nulls */
     TYPE_EXPRESSION = 1 << 11,
-    TYPE_PATHS = 1 << 12,   /* a path or a list of paths */
-    TYPE_NULL = 1 << 13,    /* null may be written */
+    TYPE_PATHS = 1 << 12, /* a path or a list of paths */
+    TYPE_NULL = 1 << 13,  /* null may be written */
     TYPE_ANY = 1 << 14
 };
 
 struct parameter_info {
     const char *name;
-    uint32_t    types;         /* enum parameter_type */
-    bool        required;
+    uint32_t types; /* enum parameter_type */
+    bool required;
     const char *default_value; /* YAML as a user would write it; NULL: none */
-    int64_t     minimum, maximum; /* for integers; minimum > maximum: no range */
+    int64_t minimum, maximum;  /* for integers; minimum > maximum: no range */
     const char *choices;       /* "int|one_hot|..." for TEXT; NULL: any */
     const char *help;          /* one sentence */
 };
 
 struct stage_info {
-    const char     *name;
+    const char *name;
     enum stage_kind kind;
-    const char     *group;     /* heading in the manual: "Sources", "Keras layers" ... */
-    const char     *namesake;  /* tf.data.Dataset.shuffle ...; NULL: ours */
-    const char     *help;      /* one or two sentences */
-    bool            stands_first;
-    bool            has_short_form;
-    uint32_t        short_parameter; /* index, when has_short_form */
-    uint32_t        parameter_count;
+    const char *group;    /* heading in the manual: "Sources", "Keras layers" ... */
+    const char *namesake; /* tf.data.Dataset.shuffle ...; NULL: ours */
+    const char *help;     /* one or two sentences */
+    bool stands_first;
+    bool has_short_form;
+    uint32_t short_parameter; /* index, when has_short_form */
+    uint32_t parameter_count;
     const struct parameter_info *parameters;
 };
 
 extern const struct stage_info stage_table[];
-extern const uint32_t          stage_count;
+extern const uint32_t stage_count;
 
 const struct stage_info *stage_find(const char *name); /* NULL: there is none */
 

@@ -1,0 +1,74 @@
+/* content.h - a content stage says what is in an element.
+ *
+ * open runs once, when the plan is made: it checks the parameters against the columns that come in,
+ * states the columns that go out and prepares tables. apply maps the columns of some elements; any
+ * thread may call it, several at a time, so the state is const by then. It is pure: the same
+ * elements give the same bits on every CPU path, whatever other elements are in the frame.
+ *
+ * A stage works on the element where it stands: before `batch` an element is a row, after it a
+ * batch, whose columns have one more dimension (level) in front. Stages that work value by value
+ * need not care.
+ */
+#ifndef CONTENT_CONTENT_H
+#define CONTENT_CONTENT_H
+
+#include "content/frame.h"
+#include "spec/spec.h"
+
+struct content_config {
+    const struct spec_stage *stage;
+    const struct schema *input;
+    uint32_t depth;             /* how often the element has been batched: 0 is a row */
+    const struct schema *outer; /* columns that $name may mean; NULL outside a function */
+    uint64_t root_seed;
+    const char *cache_folder;
+    struct spec_errors *errors; /* complain here, at the stage's or a value's position */
+};
+
+struct content_ops {
+    const char *name;
+    size_t state_bytes;
+
+    /* Ready the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
+     * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so
+     * that a slice cannot be made from its own rows alone. May fail half-way: close is called
+     * either way. */
+    tundish_status (*open)(void *state, const struct content_config *config,
+                           struct schema *ret_schema, bool *ret_batch_wide);
+
+    /* Fill output->columns (output->column_count of them, as the schema says; those with
+     * passed_from >= 0 are there already). A bad element is frame_reject's; a status other than
+     * OK is for what concerns no single element. */
+    tundish_status (*apply)(const void *state, const struct frame *input, struct frame *output);
+
+    /* Free everything. Must accept a state that is all zeros. */
+    void (*close)(void *state);
+};
+
+/* The table's entry for a stage, or NULL: not in this build. */
+const struct content_ops *content_find(const char *name);
+
+/* --- The usual `columns:` / `output:` parameters ---------------------------------------------- */
+
+/* Which column of the input goes where in the output. */
+struct content_target {
+    uint32_t input, output;
+};
+
+struct content_targets {
+    uint32_t count;
+    struct content_target *list;
+};
+
+/* Expand the stage's `columns` (default: the only column) and `output` (a name, or a list as long
+ * as columns; absent: in place) and pass everything else through. The schema's target columns are
+ * copies of the input's with passed_from -1: the stage then sets dtype, shape and so on. */
+tundish_status content_targets_open(const struct content_config *config, struct schema *ret_schema,
+                                    struct content_targets *ret_targets);
+void content_targets_close(struct content_targets *targets);
+
+/* Complain at the stage's own position. */
+#define content_complain(config, ...)                                                              \
+    spec_complain((config)->errors, (config)->stage->line, (config)->stage->column, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,58 @@
+/* run.h - the elements of a batch, as one word.
+ *
+ * An element, as the order part sees it, is a fixed number of 64-bit words (plan_node.width), which
+ * it moves and never looks into: two for a row of a source, one for each ordinal that a stage has
+ * put beside it, and one - the address of a run - for a batch. So every stage moves whole elements
+ * of a fixed size, wherever `batch` stands.
+ *
+ * Runs are counted. A word that holds a run owns one count (0 is no run). Made by the order's
+ * thread, given up by any.
+ */
+#ifndef ORDER_RUN_H
+#define ORDER_RUN_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct run {
+    _Atomic uint32_t count_of_owners;
+    uint32_t width;     /* words of an element in here */
+    uint64_t run_words; /* bit i: word i of each element owns a run */
+    uint64_t element_count;
+    struct run *parent; /* a view: the elements lie in parent, from `begin` on */
+    uint64_t begin;
+    const uint64_t *words; /* element_count * width */
+    uint64_t storage[];    /* unless a view */
+};
+
+/* A run that takes over the elements at `words`. */
+struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t width,
+                    uint64_t run_words);
+
+/* Elements [begin, begin + count) of `parent`, without copying. Retains the parent (a view of a
+ * view hangs on the first). count 0 is an empty slice that still knows its batch. */
+struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
+
+struct run *run_retain(struct run *run);
+void run_release(struct run *run); /* accepts NULL */
+
+static inline struct run *
+run_of_word(uint64_t word)
+{
+    return (struct run *)(uintptr_t)word;
+}
+
+static inline uint64_t
+run_word(struct run *run)
+{
+    return (uint64_t)(uintptr_t)run;
+}
+
+/* Give up, or take once more, what `element_count` elements own. */
+void run_words_release(const uint64_t *words, uint64_t element_count, uint32_t width,
+                       uint64_t run_words);
+void run_words_retain(const uint64_t *words, uint64_t element_count, uint32_t width,
+                      uint64_t run_words);
+
+#endif

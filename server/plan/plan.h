@@ -1,0 +1,97 @@
+/* plan.h - what a stream does, worked out before anything runs.
+ *
+ * The plan is a tree of nodes, one a stage, that mirrors the pipeline file, with the stages that
+ * distribution adds (rebatching, sharding) put in where TensorFlow puts them. A node of the order
+ * part makes iterators (order.h); a content node is passed over by the order and applied afterwards
+ * to the elements that are wanted (content/evaluate.h). After plan_open nothing here changes, and
+ * any thread may read it.
+ */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include "content/content.h"
+#include "spec/spec.h"
+
+struct order_ops;
+struct source_ops;
+
+enum { PLAN_WIDTH_MAX = 64 };
+
+struct plan_node {
+    const struct spec_stage *stage;    /* NULL: put in by distribution */
+    const char *name;                  /* the stage's, or deal_split, deal_carry, shard */
+    const struct order_ops *order;     /* SOURCE and ORDER, else NULL */
+    const struct source_ops *source;   /* SOURCE, else NULL */
+    const struct content_ops *content; /* CONTENT (and filter's predicate), else NULL */
+    void *state;                       /* of source or content ops */
+
+    uint32_t input_count;
+    struct plan_node **inputs;
+    struct plan_graph *body; /* interleave, flat_map: what runs on each outer element */
+
+    uint32_t number;      /* in its graph: index of its dataset object's state */
+    struct schema schema; /* of an element after this stage */
+    uint32_t depth;       /* how often it has been batched */
+    uint32_t width;       /* words of an element; PLAN_WIDTH_MAX at most */
+    uint64_t run_words;   /* bit i: word i owns a run */
+    uint32_t first_word;  /* as an input of a stage that unites several: where its words go */
+    bool batch_wide;      /* a slice cannot be made from its rows alone */
+
+    bool random;          /* draws seeds when an iterator is made */
+    bool seeds_fixed;     /* reshuffle_each_iteration: false */
+    uint64_t seed, seed2; /* by TensorFlow's rule */
+
+    /* Stages put in by distribution have no arguments but these.
+     *   deal_split   numbers[0]: slices each batch is cut into
+     *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and again
+     *   shard        numbers[0]: shards; numbers[1]: this one; numbers[2]: 1 if the first round
+     *                must be whole (FILE: too few files is an error) */
+    int64_t numbers[4];
+    int64_t *sizes;
+};
+
+/* The nodes that share a life: a stream, or a function's body, whose datasets are made anew for
+ * every outer element. */
+struct plan_graph {
+    struct plan_node *root;     /* the last stage */
+    uint32_t node_count;        /* plan_node.number is below */
+    struct plan_node **nodes;   /* in the order written: inputs before what reads them */
+    struct plan_graph *outside; /* the graph in whose node's body this is, or NULL */
+    struct plan_node *outer;    /* the input of that node: whose columns $name means here */
+    bool captures;              /* content in here (or deeper) uses $name */
+};
+
+enum plan_policy_source { POLICY_ASKED, POLICY_ONE_WORKER, POLICY_FILES_FOUND, POLICY_NO_FILES };
+
+struct plan_options {
+    uint32_t worker, worker_count;
+    uint32_t replicas;        /* 0: as the pipeline file says */
+    uint64_t root_seed;       /* for what has no seed */
+    const char *cache_folder; /* NULL: the default one */
+};
+
+struct plan {
+    const struct spec_file *file;
+    const struct spec_stream *stream;
+    struct plan_options options;
+    struct plan_graph *graph; /* graph->root yields slices: slice k is replica k % replicas' */
+    uint32_t replicas;
+    struct plan_node *user_root; /* the last stage that the user wrote */
+
+    enum spec_auto_shard policy; /* resolved: never AUTO */
+    char *policy_reason;         /* one sentence */
+    enum spec_rebatch rule;      /* resolved: SPLIT or CARRY; no meaning unless rebatched */
+    bool rebatched;
+    char *rule_reason;
+    int64_t global_batch;       /* -1: not known */
+    struct schema element_spec; /* of a slice, as TensorFlow reports it */
+    bool infinite;
+};
+
+/* Every error goes to `errors`; E_PIPELINE if there is any. */
+tundish_status plan_open(const struct spec_file *file, const struct spec_stream *stream,
+                         const struct plan_options *options, struct spec_errors *errors,
+                         struct plan **ret_plan);
+void plan_close(struct plan *plan);
+
+#endif

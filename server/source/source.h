@@ -1,0 +1,49 @@
+/* source.h - where elements come from: an order side that yields references, a content side that
+ * makes rows of them.
+ *
+ * A source's element is two words. What is in them is the source's own affair, with one rule: they
+ * hold no address and own nothing, so that they may be copied, dropped and kept at will.
+ */
+#ifndef SOURCE_SOURCE_H
+#define SOURCE_SOURCE_H
+
+#include "order/order.h"
+
+struct source_files;
+
+enum { SOURCE_WIDTH = 2 };
+
+/* What the rows are read into. */
+struct source_read {
+    const struct plan_node *node;
+    struct source_files *files;
+    const uint64_t *words; /* the first row's */
+    size_t stride;         /* from a row's words to the next one's */
+    int64_t count;
+    struct frame *output; /* columns to fill; outer is set inside functions */
+};
+
+struct source_ops {
+    const char *name;
+    struct order_ops order;
+    size_t state_bytes; /* of what open makes; the iterator's is order.state_bytes */
+
+    /* Check the parameters, state the columns, parse what lies in the pipeline file itself.
+     * config->input is empty. May fail half-way: close is called either way. */
+    tundish_status (*open)(void *state, const struct content_config *config,
+                           struct schema *ret_schema);
+
+    /* Fill output->columns for `count` rows. Any thread, several at a time. A row that cannot be
+     * read is frame_reject's, with file and offset in the sentence. */
+    tundish_status (*read)(const void *state, const struct source_read *read);
+
+    /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
+    bool reads_files;
+
+    void (*close)(void *state);
+};
+
+/* The table's entry for a stage, or NULL: not in this build. */
+const struct source_ops *source_find(const char *name);
+
+#endif
