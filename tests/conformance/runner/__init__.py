@@ -1,0 +1,1 @@
+"""Runs recorded cases against tundish and says where they differ."""
