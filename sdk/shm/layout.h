@@ -1,0 +1,191 @@
+/* layout.h - every byte that two processes must agree on.
+ *
+ * Each consumer of a lane sees two kinds of segment, so that the kernel, not courtesy, keeps a
+ * stray write in a training program away from its data:
+ *
+ *   batches | header, published, line of each consumer | slots | spec | payloads |   server writes
+ *   returns | header, released, released slots |                                   consumer writes
+ *
+ * A batch too large for the payload room of its lane lies in a segment of its own, which has no
+ * header: the server announces its number, size and descriptor over the socket (channel.h) before it
+ * publishes the slot.
+ *
+ * Fixed-width types only. Offsets count from a segment's first byte; there are no pointers. Every
+ * TND_LINE has one writer. New fields replace `reserved` and raise TND_LAYOUT_MINOR; any other
+ * change raises TND_LAYOUT_MAJOR, which both sides must share. layout.c and tests/abi hold the
+ * offsets in place.
+ *
+ * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and
+ * TND_SLOT_TEXT bytes of text. Whoever reads copies it out first, checks the copy (slot.h), and uses
+ * only that.
+ */
+#ifndef TND_SHM_LAYOUT_H
+#define TND_SHM_LAYOUT_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
+#define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
+#define TND_LAYOUT_MAJOR  1
+#define TND_LAYOUT_MINOR  0
+
+#define TND_LINE          128 /* two cache lines: the prefetcher fetches pairs */
+#define TND_BUFFER_ALIGN  64
+#define TND_RANK_MAX      8
+#define TND_SLOTS_MIN     3
+#define TND_SLOTS_MAX     1024
+#define TND_COLUMNS_MAX   4096
+#define TND_BUFFERS_MAX   (TND_COLUMNS_MAX * 4)
+#define TND_CONSUMERS_MAX 64 /* at one lane; lines exist for queues only */
+#define TND_SLOT_TEXT     1024
+
+/* The segment whose number is this is the lane's own. Others are announced, from 1. */
+#define TND_SEGMENT_LANE 0
+
+/* What a slot says. Numbers are never reused. */
+enum tnd_slot_kind {
+    TND_SLOT_BATCH         = 1,
+    TND_SLOT_END           = 2, /* the epoch is over */
+    TND_SLOT_END_OF_STREAM = 3, /* no epoch follows */
+    TND_SLOT_ERROR         = 4, /* status and text, for good */
+    TND_SLOT_STOPPED       = 5  /* the server drained, for good */
+};
+
+/* What a buffer of a column holds. Numbers are never reused. */
+enum tnd_role {
+    TND_ROLE_VALUES  = 1, /* of the dtype; strings: their bytes */
+    TND_ROLE_OFFSETS = 2, /* int64, one more than strings */
+    TND_ROLE_SPLITS  = 3, /* int64; one buffer a ragged dimension, outermost first */
+    TND_ROLE_INDICES = 4  /* int64, values * rank */
+};
+
+struct tnd_batches {
+    uint64_t         magic;
+    uint16_t         layout_major;
+    uint16_t         layout_minor;
+    uint32_t         slot_count;      /* TND_SLOTS_MIN .. TND_SLOTS_MAX */
+    uint64_t         segment_bytes;
+    uint64_t         slots_offset;
+    uint64_t         slot_stride;     /* bytes from slot to slot, a multiple of TND_LINE */
+    uint32_t         column_capacity;
+    uint32_t         buffer_capacity;
+    uint64_t         spec_offset;     /* spec.h */
+    uint64_t         spec_bytes;
+    uint64_t         payload_offset;
+    uint64_t         payload_bytes;
+    uint64_t         server_generation; /* random: differs after every server start */
+    uint64_t         lines_offset;    /* struct tnd_line, `line_count` of them */
+    uint32_t         line_count;      /* 0 unless the lane is a queue */
+    uint32_t         delivery;        /* enum tnd_delivery */
+    _Atomic uint32_t ready;           /* 1 is stored last, with release */
+    uint8_t          reserved[12];    /* zero */
+
+    /* Written by whoever publishes. */
+    alignas(TND_LINE) _Atomic uint64_t published; /* slots filled since the start */
+    _Atomic uint32_t signal;       /* changes with published and notice: the futex to sleep on */
+    _Atomic uint32_t notice;       /* messages sent to some consumer of this lane: read the socket */
+    _Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC, once a second or so */
+
+    /* Written by the server's thread that fills the lane. */
+    alignas(TND_LINE) _Atomic uint32_t server_waits; /* not 0: ring the bell after a release */
+};
+
+enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
+
+/* A queue's grants to one consumer: entry i of a ring as long as the lane has slots. */
+struct tnd_line {
+    alignas(TND_LINE) _Atomic uint64_t granted; /* slots granted to this consumer so far */
+    /* followed by _Atomic uint64_t position[slot_count] */
+};
+
+/* One per consumer, made by the server, written by the consumer alone after `magic`. */
+struct tnd_returns {
+    uint64_t magic;
+    uint16_t layout_major;
+    uint16_t layout_minor;
+    uint32_t slot_count;
+    uint8_t  reserved[112];
+
+    alignas(TND_LINE) _Atomic uint64_t released; /* every position below has been given back */
+    _Atomic uint64_t taken;    /* every position below has been returned by tundish_next */
+    _Atomic uint32_t sleeping; /* not 0: futex-wake `signal` after publishing */
+    _Atomic uint32_t polling;  /* not 0: write the eventfd after publishing */
+    _Atomic uint64_t wanted;   /* queue: slots asked for since the start */
+    _Atomic uint64_t waiting_since_ns; /* CLOCK_MONOTONIC while tundish_next waits, else 0 */
+
+    /* Followed, on a new line, by _Atomic uint64_t released_slot[slot_count]: 1 + the position last
+     * given back in each slot. A queue goes by these. */
+};
+
+struct tnd_slot {
+    uint64_t position; /* in the lane, counting everything: slot position % slot_count */
+    uint64_t epoch;
+    uint64_t step;
+    uint32_t kind;     /* enum tnd_slot_kind */
+    int32_t  status;   /* ERROR: a tundish_status */
+    uint32_t flags;    /* TUNDISH_BATCH_... */
+    uint32_t segment;  /* where the buffers are */
+    int64_t  shard;
+    uint64_t visits;
+    uint32_t column_count;
+    uint32_t buffer_count;
+    uint32_t text_bytes;   /* ERROR: without a NUL */
+    uint8_t  reserved[52]; /* zero */
+};
+
+struct tnd_column {
+    uint32_t dtype;
+    uint32_t kind;
+    uint32_t rank;
+    uint32_t ragged_rank;
+    uint32_t buffer_first; /* its buffers in the slot's table: splits, indices, offsets, values */
+    uint32_t buffer_count;
+    uint64_t reserved;     /* zero */
+    int64_t  shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
+};
+
+struct tnd_buffer {
+    uint64_t offset;        /* in the slot's segment, a multiple of TND_BUFFER_ALIGN */
+    uint64_t stored_bytes;
+    uint64_t decoded_bytes;
+    uint16_t role;          /* enum tnd_role */
+    uint16_t codec;         /* enum tnd_codec, codec.h */
+    uint32_t checksum;      /* CRC32C of the stored bytes, if has_checksum */
+    uint32_t has_checksum;
+    uint32_t reserved;      /* zero */
+    uint64_t parameters[3]; /* of the codec */
+};
+
+static inline uint64_t
+tnd_line_bytes(uint32_t slot_count)
+{
+    uint64_t bytes = sizeof(struct tnd_line) + (uint64_t)slot_count * sizeof(uint64_t);
+
+    return (bytes + TND_LINE - 1) / TND_LINE * TND_LINE;
+}
+
+static inline uint64_t
+tnd_returns_bytes(uint32_t slot_count)
+{
+    return sizeof(struct tnd_returns) + (uint64_t)slot_count * sizeof(uint64_t);
+}
+
+static inline _Atomic uint64_t *
+tnd_returns_slots(struct tnd_returns *returns)
+{
+    return (_Atomic uint64_t *)(void *)(returns + 1);
+}
+
+static inline uint64_t
+tnd_slot_bytes(uint32_t column_capacity, uint32_t buffer_capacity)
+{
+    uint64_t bytes = sizeof(struct tnd_slot) +
+                     (uint64_t)column_capacity * sizeof(struct tnd_column) +
+                     (uint64_t)buffer_capacity * sizeof(struct tnd_buffer) + TND_SLOT_TEXT;
+
+    return (bytes + TND_LINE - 1) / TND_LINE * TND_LINE;
+}
+
+#endif

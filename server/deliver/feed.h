@@ -1,0 +1,113 @@
+/* feed.h - what one session delivers on this server: a lane for each replica, and the groups of
+ * trainers that read them.
+ *
+ * The session opens a feed, publishes into its lanes (lane.h), and is told through feed_ops when
+ * trainers come, go, or want the next epoch. Sockets and liveness are the hub's (hub.h); this file
+ * decides who may read what from where.
+ *
+ * Groups. The replicas of one job. Each has a cursor in every lane; a slot is free when every group
+ * has released it. When a trainer dies, the others of its group get E_PEER_LOST at their next call
+ * and its unreleased slots stay: a successor within `rejoin` gets its first unreleased step. If none
+ * comes, or the whole group is gone for that long, the group ends: its cursors are dropped and what
+ * trainers it has are told. One that closes its reader in good order gets the same time before its
+ * group is told.
+ */
+#ifndef DELIVER_FEED_H
+#define DELIVER_FEED_H
+
+#include "deliver/lane.h"
+
+struct feed;
+
+/* Where a trainer wants to start. */
+struct feed_start {
+    const void *place;       /* header bytes as given to feed_set_place, or NULL: it has no place */
+    uint64_t    place_bytes;
+    uint64_t    epoch, step; /* the batch it wants next; meaningful if place or survivor */
+    bool        survivor;    /* it outlived a server: `epoch`, `step` is what it has yet to see */
+};
+
+/* Called in the hub's thread, never with a lock held. None may wait for long. */
+struct feed_ops {
+    /* A trainer of `group` asks for a replica, the first of a group that has nobody attached, or
+     * one that brings a place. Decide whether it may read from here on: OK, or a status and text
+     * that it is told. The session may call feed_rewind here. */
+    tundish_status (*admit)(void *user, struct feed *feed, const char *group, uint32_t replica,
+                            const struct feed_start *start);
+
+    /* `present` of the group's replicas are now attached; when that is all of them it is full.
+     * full_group_count says how many groups are full: what distribute.groups waits for. */
+    void (*joined)(void *user, struct feed *feed, const char *group, uint32_t replica,
+                   uint32_t present, uint32_t full_group_count);
+
+    /* A trainer has gone; died: without closing its reader. Told before its group is. */
+    void (*left)(void *user, struct feed *feed, const char *group, uint32_t replica, bool died);
+
+    /* The group's time to rejoin is over: it has ended. */
+    void (*group_ended)(void *user, struct feed *feed, const char *group);
+
+    /* Every replica of the group on this server has asked for the epoch after `epoch`. */
+    void (*restart)(void *user, struct feed *feed, const char *group, uint64_t epoch);
+};
+
+struct feed_config {
+    const char            *stream;
+    const char            *session;
+    uint32_t               replica_count;       /* lanes; a queue and broadcast have 1 */
+    uint32_t               first_replica;       /* of this worker, over all workers */
+    uint32_t               total_replica_count; /* over all workers */
+    struct lane_config     lane;       /* name is set by the feed */
+    int64_t                rejoin_ns;
+    bool                   detach;     /* slow_group: detach */
+    int64_t                detach_ns;  /* how long a group may hold up another before that */
+    bool                   broadcast;  /* any number of groups, of one reader each */
+    const struct feed_ops *ops;
+    void                  *user;
+};
+
+tundish_status feed_open(const struct feed_config *config, struct feed **ret_feed);
+
+/* Trainers still attached see the server as gone. Take it off the hub first. Accepts NULL. */
+void feed_close(struct feed *feed);
+
+struct lane *feed_lane(struct feed *feed, uint32_t replica);
+
+/* What a place taken in this epoch carries (design.md, "A place"): bytes that only the session
+ * reads. Copied. Set it before the epoch's first slot is published; any thread. */
+tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,
+                              uint64_t byte_count);
+
+/* The lowest step that some replica of the group has not released, where it would go on without a
+ * place; false if the group is not known here. */
+bool feed_group_next(struct feed *feed, const char *group, uint64_t *ret_epoch,
+                     uint64_t *ret_step);
+
+/* Empty every lane: position 0 is published next. Refused with E_ARGUMENT while a trainer is
+ * attached or another group has a cursor here. */
+tundish_status feed_rewind(struct feed *feed);
+
+/* Tell every trainer of the group, at its next call, that replica `what` of another server is gone
+ * (PEER_LOST). */
+void feed_tell_lost(struct feed *feed, const char *group, const char *what);
+
+/* One line of "who waits for whom". */
+struct feed_reader_stats {
+    char     group[64];
+    uint32_t replica;
+    bool     attached;
+    int32_t  pid;
+    uint64_t released, taken; /* positions */
+    uint64_t published;
+    bool     waits;           /* in tundish_next, without a batch */
+    int64_t  waits_ns;
+    int64_t  silent_ns;       /* since it last took or released anything */
+};
+/* Fills up to `capacity` lines and returns how many there are. Any thread. */
+uint32_t feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity);
+
+/* A queue's place: positions below *ret_low are all released; bit i of the words tells of position
+ * low + i. Returns how many bits are meaningful, up to 64 * word_count. */
+uint32_t feed_queue_state(struct feed *feed, uint64_t *ret_low, uint64_t *ret_words,
+                          uint32_t word_count);
+
+#endif

@@ -1,0 +1,41 @@
+/* hub.h - the server's socket: trainers attach here, and here it is noticed that they are gone.
+ *
+ * One thread, asleep unless something happens. It listens, shakes hands, watches sockets and
+ * pidfds, announces segments, and keeps the heartbeat. All that a client sends is hostile: bounded,
+ * checked, and a client that breaks the rules is cut off.
+ */
+#ifndef DELIVER_HUB_H
+#define DELIVER_HUB_H
+
+#include "deliver/feed.h"
+
+struct hub;
+
+struct hub_config {
+    const char *socket_path;  /* its folder is made with mode 0700 if it is not there */
+    uint32_t    client_limit; /* sockets at a time; 0: 256 */
+    int64_t     hello_ns;     /* time a client has to introduce itself; 0: 5 s */
+};
+
+/* Listen. E_ARGUMENT: path too long; another server is alive there (named). A socket that a dead
+ * server left behind is replaced. */
+tundish_status hub_open(const struct hub_config *config, struct hub **ret_hub);
+
+/* Start and stop its thread. Between them, feeds may be added and taken away at any time. */
+tundish_status hub_start(struct hub *hub);
+void hub_stop(struct hub *hub);
+void hub_close(struct hub *hub); /* stops first; accepts NULL */
+
+/* Streams are found by name; the feed outlives its stay here. Trainers that ask for another session
+ * than the stream's name get the feed of that session, or a refusal that names those there are. */
+tundish_status hub_add(struct hub *hub, struct feed *feed);
+
+/* Cut off its trainers and forget it. Waits for a callback that is running. */
+void hub_remove(struct hub *hub, struct feed *feed);
+
+/* Other descriptors of the server may live in this loop (signals, control socket): `ready` is called
+ * in the hub's thread when the descriptor polls readable. */
+tundish_status hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user);
+void hub_unwatch(struct hub *hub, int descriptor);
+
+#endif

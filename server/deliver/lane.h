@@ -1,0 +1,141 @@
+/* lane.h - the ring of slots for one replica of a session, and the arena its payloads lie in.
+ *
+ * Life of a batch: lane_reserve finds room for every buffer, worker threads fill the buffers in
+ * place, lane_publish hands it to the trainer. A lane counts everything it delivers - batches, ends
+ * of epochs, errors - in one dense `position`, the same in all lanes of a session: positions are
+ * reserved and published in any order, from any thread, and reach the trainer in order.
+ *
+ *     slot_init(lane, &slot);                  once a task; sizes for the lane's columns
+ *     slot.position = p; columns' shapes, buffers' stored_bytes ...
+ *     lane_reserve(lane, &slot)                OK: slot.buffers[i].data is where to write
+ *                                              E_TIMEOUT: no room yet; wait at the bell, try again
+ *     ... fill ...
+ *     lane_publish(lane, &slot)
+ *
+ * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
+ * the arena is full of later ones, or of batches that the trainer holds, it gets a segment of its
+ * own. So a server that reserves in any order and retries at the bell cannot deadlock.
+ */
+#ifndef DELIVER_LANE_H
+#define DELIVER_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/codec.h"
+#include "shm/layout.h"
+#include "tundish/tundish.h"
+
+struct bell;
+struct lane;
+
+enum lane_memory { LANE_SHM, LANE_MEMFD };
+
+struct lane_config {
+    const char         *name;            /* "train/0", for messages */
+    uint32_t            slots;           /* at least TND_SLOTS_MIN */
+    uint64_t            arena_bytes;     /* room for payloads */
+    uint64_t            max_batch_bytes; /* 0: no limit but memory */
+    enum lane_memory    memory;          /* LANE_SHM falls back to memfd where /dev/shm is small */
+    bool                huge_pages;      /* asked for, not insisted on */
+    bool                checksums;
+    bool                queue;           /* distribute.delivery: queue */
+    uint64_t            server_generation;
+    const tundish_spec *spec;            /* copied */
+    struct bell        *bell;            /* rung when there is room again; outlives the lane */
+};
+
+/* One buffer of a slot. The role and its order in the column are given by the element spec. */
+struct slot_buffer {
+    uint16_t role;          /* enum tnd_role */
+    uint16_t codec;         /* enum tnd_codec; RAW unless set */
+    uint64_t decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
+    uint64_t stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
+    uint64_t parameters[TND_CODEC_PARAMETERS];
+    void    *data;          /* set by lane_reserve, aligned to 64 bytes */
+};
+
+struct slot_column {
+    int64_t             shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
+    uint32_t            buffer_count;
+    struct slot_buffer *buffers; /* splits 0 .. ragged_rank - 1, indices, offsets, values */
+};
+
+/* A slot on its way. Owned by the caller; one may be used again and again. */
+struct slot {
+    uint64_t position;
+    uint64_t epoch;
+    uint64_t step;      /* in the epoch; END: the number of its steps */
+    enum tnd_slot_kind kind;
+    uint32_t flags;     /* TUNDISH_BATCH_... */
+    int64_t  shard;     /* -1: none */
+    tundish_status status;     /* ERROR */
+    const char    *text;       /* ERROR; needed until lane_publish returns */
+
+    uint32_t            column_count;
+    struct slot_column *columns;
+    uint32_t            buffer_count;
+    struct slot_buffer *buffers; /* those of all columns, in order */
+
+    /* The lane's. */
+    struct lane_extent *extent;
+};
+
+/* The memory is there, filled with zeros, when this returns: E_MEMORY says what there is and what
+ * was asked for. */
+tundish_status lane_open(const struct lane_config *config, struct lane **ret_lane);
+
+/* Consumers keep what they have mapped. No reservation may be outstanding. Accepts NULL. */
+void lane_close(struct lane *lane);
+
+/* Bytes of shared memory that lane_open would take. */
+uint64_t lane_segment_bytes(const struct lane_config *config);
+
+/* Make the slot's tables, with the buffers that the lane's columns have, all sizes 0. The slot may
+ * then be reserved, published and set again without another slot_init. */
+void slot_init(const struct lane *lane, struct slot *slot);
+void slot_fini(struct slot *slot); /* accepts zeros */
+
+/* The values buffer of a column, which is its last. */
+static inline struct slot_buffer *
+slot_values(struct slot *slot, uint32_t column)
+{
+    return &slot->columns[column].buffers[slot->columns[column].buffer_count - 1];
+}
+
+/* Find room for the slot's buffers (none for kinds other than BATCH). OK; E_TIMEOUT when there is
+ * no slot or no room now; E_MEMORY for a batch above max_batch_bytes, naming its step, or when the
+ * kernel has none. A slot reserved is later published or cancelled. */
+tundish_status lane_reserve(struct lane *lane, struct slot *slot);
+
+/* Hand a reserved slot over: trainers see it once every lower position is published as well. */
+void lane_publish(struct lane *lane, struct slot *slot);
+
+/* Give the room back; the position may be reserved again. */
+void lane_cancel(struct lane *lane, struct slot *slot);
+
+/* Reserve and publish a slot without columns (END, END_OF_STREAM, ERROR, STOPPED). Same results as
+ * lane_reserve; never E_MEMORY. */
+tundish_status lane_publish_end(struct lane *lane, uint64_t position, enum tnd_slot_kind kind,
+                                uint64_t epoch, uint64_t step, tundish_status status,
+                                const char *text);
+
+/* Positions, for the session and for statistics. */
+struct lane_stats {
+    uint64_t published;          /* positions below are with the trainers */
+    uint64_t released;           /* positions below are free, by the slowest group */
+    uint64_t taken;              /* positions below were returned by tundish_next, by the slowest */
+    uint32_t reserved_count;     /* reserved, not yet visible */
+    uint64_t payload_bytes;      /* in use, segments of their own included */
+    uint64_t own_segment_count;  /* batches that got a segment of their own so far */
+    bool     full;               /* no slot is free */
+    bool     trainer_waits;      /* some trainer is in tundish_next without a batch */
+    int64_t  trainer_waits_ns;   /* for how long, the longest */
+};
+void lane_stats(struct lane *lane, struct lane_stats *ret_stats);
+
+/* Forget everything reserved-and-published and start at position 0 again, in the same memory.
+ * Only while no consumer is attached and nothing is reserved. */
+void lane_reset(struct lane *lane);
+
+#endif
