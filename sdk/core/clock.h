@@ -1,0 +1,33 @@
+/* clock.h - what time it is, from one place.
+ *
+ * Every timeout, heartbeat and back-off reads tnd_clock_ns, so that a test can put its own clock
+ * underneath and drive a state machine through hours in milliseconds, without sleeping.
+ */
+#ifndef TND_CORE_CLOCK_H
+#define TND_CORE_CLOCK_H
+
+#include <stdint.h>
+
+#define TND_CLOCK_NEVER INT64_MAX /* a deadline that does not come */
+
+struct tnd_clock {
+    int64_t (*now_ns)(void *context);
+    void *context;
+};
+
+/* Nanoseconds since some moment in the past; never goes back, runs on while nobody looks
+ * (CLOCK_MONOTONIC, the clock of futex waits). Any thread. */
+int64_t tnd_clock_ns(void);
+
+/* The moment `timeout_ns` from now. A negative timeout, or one beyond the end of time, is
+ * TND_CLOCK_NEVER. */
+int64_t tnd_clock_deadline_ns(int64_t timeout_ns);
+
+/* Nanoseconds until a deadline, 0 when it has passed. */
+int64_t tnd_clock_left_ns(int64_t deadline_ns);
+
+/* For tests: read `clock` from now on, in all threads; NULL goes back to the machine's. The clock
+ * stays the caller's and must outlive its use. */
+void tnd_clock_install(const struct tnd_clock *clock);
+
+#endif

@@ -1,0 +1,71 @@
+/* hash_sip.c - SipHash-2-4 as its authors (Aumasson, Bernstein) describe it. */
+#include "core/hash_sip.h"
+
+#include "core/bytes.h"
+#include "core/decimal.h"
+
+struct sip {
+    uint64_t v0, v1, v2, v3;
+};
+
+static inline uint64_t
+rotate(uint64_t x, int bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+static inline void
+sip_round(struct sip *s)
+{
+    s->v0 += s->v1;
+    s->v2 += s->v3;
+    s->v1 = rotate(s->v1, 13) ^ s->v0;
+    s->v3 = rotate(s->v3, 16) ^ s->v2;
+    s->v0 = rotate(s->v0, 32) + s->v3;
+    s->v2 += s->v1;
+    s->v3 = rotate(s->v3, 21) ^ s->v0;
+    s->v1 = rotate(s->v1, 17) ^ s->v2;
+    s->v2 = rotate(s->v2, 32);
+}
+
+static inline void
+sip_word(struct sip *s, uint64_t word)
+{
+    s->v3 ^= word;
+    sip_round(s);
+    sip_round(s);
+    s->v0 ^= word;
+}
+
+uint64_t
+tnd_hash_sip(const uint64_t key[2], const void *data, size_t bytes)
+{
+    const uint8_t *at = data;
+    const uint8_t *words_end = bytes >= 8 ? at + (bytes & ~(size_t)7) : at;
+    uint64_t       last = (uint64_t)bytes << 56;
+    struct sip     s = {
+            .v0 = key[0] ^ UINT64_C(0x736F6D6570736575),
+            .v1 = key[1] ^ UINT64_C(0x646F72616E646F6D),
+            .v2 = key[0] ^ UINT64_C(0x6C7967656E657261),
+            .v3 = key[1] ^ UINT64_C(0x7465646279746573),
+    };
+
+    for (; at != words_end; at += 8)
+        sip_word(&s, load_u64(at));
+    for (size_t i = 0; i < bytes % 8; i++)
+        last |= (uint64_t)at[i] << (8 * i);
+    sip_word(&s, last);
+    s.v2 ^= 0xFF;
+    for (int i = 0; i < 4; i++)
+        sip_round(&s);
+    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+uint64_t
+tnd_hash_sip_decimal(const uint64_t key[2], int64_t number)
+{
+    char   text[TND_DECIMAL_BYTES];
+    size_t bytes = tnd_decimal(number, text);
+
+    return tnd_hash_sip(key, text, bytes);
+}

@@ -1,0 +1,199 @@
+/* test_hash.c - FarmHash and SipHash against what TensorFlow recorded, every length from 0. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/bytes.h"
+#include "core/decimal.h"
+#include "core/hash_farm.h"
+#include "core/hash_sip.h"
+
+#define MODULUS UINT64_C(9223372036854775783) /* num_buckets of the recorded cases */
+
+static char *
+read_case(const char *name, size_t *ret_bytes)
+{
+    char   path[1024];
+    FILE  *file;
+    char  *text = malloc(1 << 20);
+    size_t bytes;
+
+    snprintf(path, sizeof path, RECORDED_CASES "/%s", name);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    bytes = fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    *ret_bytes = bytes;
+    return text;
+}
+
+static uint64_t
+farm_of(struct byte_view term)
+{
+    return tnd_hash_farm(term.data, term.size);
+}
+
+static uint64_t
+sip_of(struct byte_view term)
+{
+    return tnd_hash_sip((const uint64_t[2]){ 1, 2 }, term.data, term.size);
+}
+
+/* The records of content_lengths.tfrecord have 0, 1, 2 .. 200 bytes. */
+static void
+compare_lengths(const char *recorded, uint64_t (*hash)(struct byte_view))
+{
+    size_t  data_bytes, json_bytes, count = 0;
+    char   *data = read_case("data/content_lengths.tfrecord", &data_bytes);
+    char   *json = read_case(recorded, &json_bytes);
+    char   *at = strstr(json, "\"workers\"");
+    size_t  offset = 0;
+
+    assert_non_null(at);
+    at = strchr(strstr(at, "\"values\""), '[') + 1;
+    while (offset < data_bytes) {
+        struct byte_view term = { (const uint8_t *)data + offset + 12, load_u64(data + offset) };
+
+        assert_int_equal(hash(term) % MODULUS, strtoull(at, &at, 10));
+        at++;
+        offset += 16 + term.size;
+        count++;
+    }
+    assert_int_equal(count, 201);
+    free(json);
+    free(data);
+}
+
+static void
+farm_is_tensorflows_fast_hash_at_every_length(void **state)
+{
+    (void)state;
+    compare_lengths("content/hashing_lengths.json", farm_of);
+}
+
+static void
+sip_is_tensorflows_strong_hash_at_every_length(void **state)
+{
+    (void)state;
+    compare_lengths("content/hashing_lengths_strong.json", sip_of);
+}
+
+static void
+recorded_fingerprints_come_out(void **state)
+{
+    const struct {
+        const char *text;
+        uint64_t    fingerprint;
+    } recorded[] = {
+        { "", UINT64_C(11160318154034397263) },
+        { "a", UINT64_C(12917804110809363939) },
+        { "hello", UINT64_C(13009744463427800296) },
+        { "-1", UINT64_C(7333874265151076430) },
+        { "12345", UINT64_C(16550883754376084728) },
+        { "The quick brown fox jumps over the lazy dog", UINT64_C(12375473906752639284) },
+        { "0123456789012345678901234567890123456789012345678901234567890123456789",
+          UINT64_C(5261878338456922136) },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
+        assert_true(farm_of(bytes_of_text(recorded[i].text)) == recorded[i].fingerprint);
+    assert_true(tnd_hash_farm_decimal(-1) == recorded[3].fingerprint);
+    assert_true(tnd_hash_farm_decimal(12345) == recorded[4].fingerprint);
+    assert_int_equal(farm_of(bytes_of_text("Hello")) % 3, 0);
+    assert_int_equal(farm_of(bytes_of_text("TensorFlow")) % 3, 2);
+    assert_int_equal(farm_of(bytes_of_text("2.x")) % 3, 2);
+    assert_int_equal(sip_of(bytes_of_text("Hello")) % 3, 2);
+    assert_int_equal(sip_of(bytes_of_text("TF")) % 3, 0);
+}
+
+static void
+recorded_salted_bins_come_out(void **state)
+{
+    const uint64_t pair[2] = { 133, 137 };
+    const uint64_t single[2] = { 133, 133 };
+    const int      pair_bins[] = { 1, 2, 1, 0, 2 };
+    const int      single_bins[] = { 0, 0, 2, 1, 0 };
+    const int      plain_bins[] = { 1, 0, 1, 1, 2 };
+    const int      decimal_bins[] = { 1, 0, 1, 0, 2 };
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char term = (char)('A' + i);
+
+        assert_int_equal(tnd_hash_farm(&term, 1) % 3, plain_bins[i]);
+        assert_int_equal(tnd_hash_sip(pair, &term, 1) % 3, pair_bins[i]);
+        assert_int_equal(tnd_hash_sip(single, &term, 1) % 3, single_bins[i]);
+        assert_int_equal(tnd_hash_farm_decimal(i) % 3, decimal_bins[i]);
+    }
+}
+
+static void
+sip_gives_its_authors_vector(void **state)
+{
+    const uint64_t key[2] = { UINT64_C(0x0706050403020100), UINT64_C(0x0F0E0D0C0B0A0908) };
+    uint8_t        data[15];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)i;
+    assert_true(tnd_hash_sip(key, data, 15) == UINT64_C(0xA129CA6149BE45E5));
+    assert_true(tnd_hash_sip_decimal(key, -77) == tnd_hash_sip(key, "-77", 3));
+}
+
+static void
+recorded_crosses_come_out(void **state)
+{
+    const char *letters[] = { "A", "B", "A", "B", "A" };
+    const uint64_t numbers[] = { 101, 101, 101, 102, 102 };
+    const uint64_t of_5[] = { 1, 4, 1, 1, 3 };
+    const uint64_t of_10[] = { 1, 4, 1, 6, 3 };
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        uint64_t cross =
+            tnd_hash_farm_cat(TND_HASH_CROSS_KEY, farm_of(bytes_of_text(letters[i])));
+
+        cross = tnd_hash_farm_cat(cross, numbers[i]);
+        assert_int_equal(cross % 5, of_5[i]);
+        assert_int_equal(cross % 10, of_10[i]);
+    }
+}
+
+static void
+decimals_are_printfs(void **state)
+{
+    const int64_t numbers[] = { 0, 7, 10, 42, 99, 100, 101, 12345, -1, -10, -100, INT64_MAX,
+                                INT64_MIN };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char expected[32], text[TND_DECIMAL_BYTES];
+        int  bytes = snprintf(expected, sizeof expected, "%lld", (long long)numbers[i]);
+
+        assert_int_equal(tnd_decimal(numbers[i], text), bytes);
+        assert_memory_equal(text, expected, (size_t)bytes);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(farm_is_tensorflows_fast_hash_at_every_length),
+        cmocka_unit_test(sip_is_tensorflows_strong_hash_at_every_length),
+        cmocka_unit_test(recorded_fingerprints_come_out),
+        cmocka_unit_test(recorded_salted_bins_come_out),
+        cmocka_unit_test(sip_gives_its_authors_vector),
+        cmocka_unit_test(recorded_crosses_come_out),
+        cmocka_unit_test(decimals_are_printfs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
