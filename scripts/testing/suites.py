@@ -1,0 +1,168 @@
+"""The suites of scripts/test: each a function that runs it and returns its Tally."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from .tally import Tally, failure
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+_SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:detect_stack_use_after_return=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+_CHECKS = ("check-layers", "check-words")
+
+
+def unit():
+    """each unit of the server and the SDK by itself"""
+    return _meson("release", "unit")
+
+
+def abi():
+    """the layout of what two processes share, and the exported names"""
+    return _meson("release", "abi")
+
+
+def system():
+    """real servers and trainers, killed and restarted"""
+    return _meson("release", "system")
+
+
+def asan():
+    """the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
+    return _meson("asan", "unit")
+
+
+def tsan():
+    """the unit tests under ThreadSanitizer"""
+    return _meson("tsan", "unit", wrapper=_without_address_randomisation())
+
+
+def fuzz():
+    """the parsers, fed with noise: FUZZ_SECONDS (20) each, from a fixed seed"""
+    return _meson("fuzz", "fuzz")
+
+
+def conformance():
+    """the recorded cases: what TensorFlow delivered"""
+    broken = _build("release")
+    if broken:
+        return broken
+    command = ["tests/conformance/run", "tests/conformance/cases"]
+    environment = dict(os.environ, TUNDISH_BUILD=str(REPOSITORY / "build"))
+    lines = _echoed(command, environment)
+    counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", lines[-1] if lines else "")
+    if not counts:
+        return failure("conformance: the runner did not come to its end")
+    notes = [f"conformance: {line}" for line in lines if re.match(r"\d+ skipped: ", line)]
+    notes += [f"conformance: {line.split()[1]}" for line in lines if line.startswith("failed ")]
+    return Tally(*map(int, counts.groups()), notes)
+
+
+def tools():
+    """the tools around the server: the conformance runner, the launcher, the checks"""
+    total = Tally()
+    for start, top in (
+        ("tests/conformance/runner_tests", "tests/conformance"),
+        ("tests/scripts", "tests/scripts"),
+    ):
+        lines = _echoed([sys.executable, "-m", "unittest", "discover", "-s", start, "-t", top])
+        total.add(_unittest_tally(start, lines))
+    return total
+
+
+def checks():
+    """the rules of the tree: who includes whom, and which words stay out"""
+    total = Tally()
+    for name in _CHECKS:
+        status = subprocess.call([REPOSITORY / "scripts" / name], cwd=REPOSITORY)
+        total.add(failure(f"scripts/{name}") if status else Tally(passed=1))
+    return total
+
+
+ALL = {
+    function.__name__: function
+    for function in (checks, tools, unit, abi, system, conformance, asan, tsan, fuzz)
+}
+QUICK = ("checks", "tools", "unit", "abi", "conformance")
+
+
+def _build(flavour):
+    """Build; the failure if that does not work, else None."""
+    status = subprocess.call(["scripts/build", flavour], cwd=REPOSITORY)
+    return failure(f"the {flavour} build") if status else None
+
+
+def _meson(flavour, suite, wrapper=()):
+    """Build one flavour and run one suite of its Meson tests."""
+    broken = _build(flavour)
+    if broken:
+        return broken
+    folder = REPOSITORY / ("build" if flavour == "release" else f"build-{flavour}")
+    log = folder / "meson-logs" / f"{suite}.json"
+    log.unlink(missing_ok=True)
+    command = [*wrapper, "meson", "test", "-C", str(folder), "--no-rebuild"]
+    command += ["--suite", suite, "--logbase", suite, "--print-errorlogs"]
+    status = subprocess.call(command, cwd=REPOSITORY, env=dict(os.environ, **_SANITIZER_OPTIONS))
+    results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    if not results:
+        return failure(f"{suite} ({flavour}): no test ran")
+    tally = Tally()
+    for result in results:
+        tally.add(_meson_tally(f"{flavour} {result['name']}", result))
+    if status and not tally.failed:
+        tally.add(failure(f"meson test of {suite} ({flavour}) ended with status {status}"))
+    return tally
+
+
+def _meson_tally(name, result):
+    if result["result"] in ("OK", "EXPECTEDFAIL"):
+        return Tally(passed=1)
+    if result["result"] == "SKIP":
+        said = (result.get("stdout", "") + result.get("stderr", "")).strip().splitlines()
+        reason = said[-1].strip() if said else "gave no reason"
+        return Tally(skipped=1, notes=[f"{name} skipped: {reason}"])
+    return failure(f"{name}: {result['result'].lower()}")
+
+
+def _unittest_tally(name, lines):
+    ran = [int(m.group(1)) for m in (re.match(r"Ran (\d+) tests?", line) for line in lines) if m]
+    if not ran or not lines or not re.match(r"OK|FAILED|NO TESTS RAN", lines[-1]):
+        return failure(f"{name}: unittest did not come to its end")
+    counts = dict(re.findall(r"(failures|errors|skipped)=(\d+)", lines[-1]))
+    failed = int(counts.get("failures", 0)) + int(counts.get("errors", 0))
+    skipped = int(counts.get("skipped", 0))
+    notes = [line for line in lines if re.match(r"(FAIL|ERROR): ", line)]
+    return Tally(max(0, ran[-1] - failed - skipped), failed, skipped, notes)
+
+
+def _echoed(command, environment=None):
+    """Run a command, showing what it prints, and return its lines."""
+    process = subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    lines = []
+    for line in process.stdout:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        lines.append(line.rstrip("\n"))
+    process.wait()
+    return lines
+
+
+def _without_address_randomisation():
+    """ThreadSanitizer cannot place its shadow under some kernels' wide randomisation."""
+    works = subprocess.call(["setarch", "-R", "true"], stderr=subprocess.DEVNULL) == 0
+    return ("setarch", "-R") if works else ()

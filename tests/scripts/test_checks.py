@@ -1,0 +1,133 @@
+"""check-layers and check-words find what they are there to find, and nothing else."""
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+class Check(unittest.TestCase):
+    script = None
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+
+    def put(self, path, text=""):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def complaints(self):
+        done = subprocess.run(
+            [SCRIPTS / self.script, self.root], capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(bool(done.stderr), done.returncode != 0, done)
+        return done.stderr
+
+    def assert_fine(self):
+        self.assertEqual(self.complaints(), "")
+
+
+class Layers(Check):
+    script = "check-layers"
+
+    def setUp(self):
+        super().setUp()
+        for path in (
+            "sdk/core/status.h",
+            "sdk/include/tundish/tundish.h",
+            "server/order/order.h",
+            "server/order/order_repeat.h",
+            "server/commands/commands.h",
+        ):
+            self.put(path)
+
+    def includes(self, path, line):
+        self.put(path, f"#include {line}\n")
+        return self.complaints()
+
+    def test_a_kind_includes_its_contract_and_the_core(self):
+        self.put("server/order/order_shuffle.c", '#include "order/order.h"\n#include "core/status.h"')
+        self.assert_fine()
+
+    def test_a_kind_includes_its_own_header(self):
+        self.assertEqual(self.includes("server/order/order_repeat.c", '"order/order_repeat.h"'), "")
+
+    def test_a_kind_never_includes_another(self):
+        path = "server/order/order_shuffle.c"
+        self.assertIn("one kind never", self.includes(path, '"order/order_repeat.h"'))
+        self.assertIn("one kind never", self.includes(path, '"order_repeat.h"'))
+
+    def test_the_sdk_never_includes_the_server(self):
+        self.assertIn("server/", self.includes("sdk/client/reader.c", '"order/order.h"'))
+
+    def test_the_admin_never_includes_the_server(self):
+        self.assertIn("shared memory", self.includes("admin/page.c", '"order/order.h"'))
+
+    def test_a_public_header_stands_alone(self):
+        path = "sdk/include/tundish/tundish_op.h"
+        self.assertIn("stands alone", self.includes(path, '"core/status.h"'))
+        self.assertEqual(self.includes(path, "<stdint.h>"), "")
+        self.assertEqual(self.includes(path, '"tundish/tundish.h"'), "")
+
+    def test_only_the_top_knows_the_commands(self):
+        self.assertIn("commands", self.includes("server/order/order.c", '"commands/commands.h"'))
+        self.put("server/order/order.c")
+        self.assertEqual(self.includes("server/main.c", '"commands/commands.h"'), "")
+
+    def test_mpi_stays_in_one_file(self):
+        self.assertIn("link_mpi.c", self.includes("server/deliver/session.c", "<mpi.h>"))
+        self.put("server/deliver/session.c")
+        self.assertEqual(self.includes("server/link/link_mpi.c", "<mpi.h>"), "")
+
+    def test_an_include_never_climbs(self):
+        said = self.includes("server/order/order.c", '"../commands/commands.h"')
+        self.assertIn("from the layer's folder", said)
+
+    def test_headers_in_a_ring_are_found(self):
+        self.put("server/plan/plan.h", '#include "order/order.h"\n')
+        self.put("server/order/order.h", '#include "plan/plan.h"\n')
+        self.assertIn("include each other", self.complaints())
+
+
+class Words(Check):
+    script = "check-words"
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, *arguments], check=True)
+
+    def complaints(self):
+        self.git("add", "-A")
+        return super().complaints()
+
+    def test_plain_text_is_fine(self):
+        self.put("a.c", "/* a.c - todo lists, /tmp and mkstemp's XXXXXX are no trouble. */\n")
+        self.assert_fine()
+
+    def test_a_machine_path_is_found(self):
+        self.put("a.c", '#define DATA "/' + 'home/somebody/data"\n')
+        self.assertIn("a.c:1:", self.complaints())
+
+    def test_an_unfinished_mark_is_found(self):
+        self.put("server/a.c", "\n/* TO" + "DO: later */\n")
+        self.assertIn("server/a.c:2:", self.complaints())
+
+    def test_recorded_cases_are_left_alone(self):
+        self.put("tests/conformance/cases/a.json", "TO" + "DO\n")
+        self.assert_fine()
+
+    def test_untracked_files_are_left_alone(self):
+        self.put(".gitignore", "build/\n")
+        self.put("build/a.c", "TO" + "DO\n")
+        self.assert_fine()
+
+
+if __name__ == "__main__":
+    unittest.main()
