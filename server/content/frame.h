@@ -22,6 +22,9 @@ struct frame {
     struct scratch *scratch;
     struct frame_errors *errors;
 
+    /* The elements that are left of those asked for, when bad ones were passed over; NULL: all. */
+    const int64_t *kept;
+
     /* Inside interleave and flat_map: the outer element's columns, one outer element for each
      * element here; NULL outside. */
     const struct frame *outer;

@@ -58,6 +58,7 @@ struct plan_graph {
     struct plan_node **nodes;   /* in the order written: inputs before what reads them */
     struct plan_graph *outside; /* the graph in whose node's body this is, or NULL */
     struct plan_node *outer;    /* the input of that node: whose columns $name means here */
+    struct schema outer_schema; /* outer's columns, then those from farther out it does not hide */
     bool captures;              /* content in here (or deeper) uses $name */
 };
 
@@ -87,6 +88,10 @@ struct plan {
     struct schema element_spec; /* of a slice, as TensorFlow reports it */
     bool infinite;
 };
+
+/* The order stage that decides the elements of `node`: node itself, or the nearest before it that
+ * is no content stage. */
+const struct plan_node *plan_order_node(const struct plan_node *node);
 
 /* Every error goes to `errors`; E_PIPELINE if there is any. */
 tundish_status plan_open(const struct spec_file *file, const struct spec_stream *stream,

@@ -1,0 +1,45 @@
+/* build.h - the steps that plan_open takes, one after the other. */
+#ifndef PLAN_BUILD_H
+#define PLAN_BUILD_H
+
+#include "plan/plan.h"
+#include "plan/seeds.h"
+
+struct plan_builder {
+    struct plan *plan;
+    struct spec_errors *errors;
+    struct seed_source seeds;
+    uint32_t depth; /* of functions inside functions */
+};
+
+/* 1. Stages to nodes, seeds drawn in the order written. */
+tundish_status build_graph(struct plan_builder *builder, const struct spec_dataset *dataset,
+                           struct plan_graph *outside, struct plan_node *outer,
+                           uint32_t *function_place, struct plan_graph **ret_graph);
+struct plan_node *build_node(struct plan_graph *graph, const struct spec_stage *stage,
+                             const char *name);
+void build_graph_close(struct plan_graph *graph);
+
+/* 2. The columns after every node; sources and content stages are opened. */
+tundish_status build_types(struct plan_builder *builder, struct plan_graph *graph);
+
+/* The columns of an order stage's elements. */
+tundish_status build_order_types(struct plan_builder *builder, struct plan_node *node);
+
+/* 3. Rebatching and sharding put in, where TensorFlow puts them. */
+tundish_status build_distribution(struct plan_builder *builder);
+
+/* 4. Words of an element, and numbers of dataset objects. */
+tundish_status build_layout(struct plan_builder *builder, struct plan_graph *graph);
+
+/* Complain at a node's stage. */
+tundish_status build_complain(const struct plan_builder *builder, const struct plan_node *node,
+                              const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The literal integer of a stage's parameter, or `otherwise` if it is a variable, null or absent.
+ */
+int64_t build_literal(const struct plan_node *node, const char *parameter, int64_t otherwise);
+
+bool node_is(const struct plan_node *node, const char *name);
+
+#endif

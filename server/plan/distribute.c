@@ -1,0 +1,413 @@
+/* distribute.c - rebatching and sharding, put in where TensorFlow puts them.
+ *
+ * Per worker TensorFlow makes dataset -> rebatch -> autoshard; so does this, by adding nodes. The
+ * rules are those of distribute/input_ops.py, data/experimental/ops/distribute.py and
+ * core/grappler/optimizers/data/auto_shard.cc.
+ */
+#include "plan/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "order/order.h"
+#include "source/source.h"
+
+/* --- the global batch --------------------------------------------------------------------------
+ */
+
+/* Rule 1: dimension 0 of every column is known. Returns whether the rule applies. */
+static bool
+static_batch(const struct schema *schema, int64_t *ret_batch)
+{
+    int64_t batch = -1;
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *column = &schema->columns[i];
+
+        if (column->rank < 1 || column->shape[0] < 0)
+            return false;
+        if (i > 0 && column->shape[0] != batch) {
+            *ret_batch = -1;
+            return true;
+        }
+        batch = column->shape[0];
+    }
+    *ret_batch = batch;
+    return true;
+}
+
+static bool
+passes_batch_size(const struct plan_node *node)
+{
+    static const char *const names[] = { "cache", "filter",  "prefetch", "repeat",
+                                         "shard", "shuffle", "skip",     "take" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (node_is(node, names[i]))
+            return true;
+    return false;
+}
+
+/* Rule 2: walk back to the batch that made the elements. */
+static int64_t
+batch_behind(const struct plan_node *node)
+{
+    while (passes_batch_size(node))
+        node = node->inputs[0];
+    if (node_is(node, "batch")) {
+        const struct spec_value *calls = spec_get(node->stage, "num_parallel_calls");
+
+        /* A parallel batch is another operation, which TensorFlow does not look through. */
+        if (calls != NULL && calls->kind != SPEC_NULL)
+            return -1;
+        return build_literal(node, "batch_size", -1);
+    }
+    if (node_is(node, "padded_batch") || node_is(node, "ragged_batch"))
+        return build_literal(node, "batch_size", -1);
+    if (node_is(node, "zip") || node_is(node, "concatenate")) {
+        int64_t batch = batch_behind(node->inputs[0]);
+
+        for (uint32_t i = 1; i < node->input_count; i++)
+            if (batch_behind(node->inputs[i]) != batch)
+                return -1;
+        return batch;
+    }
+    return -1;
+}
+
+/* --- finding the files -------------------------------------------------------------------------
+ */
+
+static bool
+graph_reads_files(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->source != NULL && node->source->reads_files) ||
+            (node->body != NULL && graph_reads_files(node->body)))
+            return true;
+    }
+    return false;
+}
+
+/* An input of some node: where a shard goes. */
+struct edge {
+    struct plan_node *reader;
+    uint32_t input;
+};
+
+struct edges {
+    struct edge *list;
+    uint32_t count;
+};
+
+static void
+add_edge(struct edges *edges, struct plan_node *reader, uint32_t input)
+{
+    edges->list = tnd_realloc(edges->list, edges->count + 1, sizeof *edges->list);
+    edges->list[edges->count++] = (struct edge){ reader, input };
+}
+
+static bool
+stops_file_search(const struct plan_node *node)
+{
+    return node->source != NULL || node_is(node, "enumerate") ||
+           node_is(node, "sample_from_datasets") || node_is(node, "choose_from_datasets") ||
+           node_is(node, "bucket_by_sequence_length");
+}
+
+/* Every place where a shard must go so that files are dealt; false: there is data that no file
+ * list decides. */
+static bool
+find_files(struct plan_node *node, struct edges *edges)
+{
+    for (;;) {
+        if (node->body != NULL && graph_reads_files(node->body)) {
+            add_edge(edges, node, 0);
+            return true;
+        }
+        if (stops_file_search(node))
+            return false;
+        if (node->input_count > 1) {
+            for (uint32_t i = 0; i < node->input_count; i++)
+                if (!find_files(node->inputs[i], edges))
+                    return false;
+            return true;
+        }
+        node = node->inputs[0];
+    }
+}
+
+/* --- putting nodes in --------------------------------------------------------------------------
+ */
+
+static struct plan_node *
+insert(struct plan_graph *graph, struct plan_node *below, const char *name)
+{
+    struct plan_node *node = build_node(graph, NULL, name);
+
+    node->inputs = tnd_zalloc(1, sizeof(struct plan_node *));
+    node->inputs[0] = below;
+    node->input_count = 1;
+    node->depth = below->depth;
+    schema_pass_all(&node->schema, &below->schema);
+    return node;
+}
+
+static struct plan_node *
+insert_shard(struct plan_graph *graph, struct plan_node *below, const struct plan_options *options,
+             bool whole_round)
+{
+    struct plan_node *shard = insert(graph, below, "shard");
+
+    shard->numbers[0] = options->worker_count;
+    shard->numbers[1] = options->worker;
+    shard->numbers[2] = whole_round;
+    return shard;
+}
+
+/* All shuffles before the shard go; the first of them stands right behind it, so that unlike
+ * orders on two workers cannot deal a file twice. */
+static void
+shard_files(struct plan_graph *graph, struct edge edge, const struct plan_options *options)
+{
+    struct plan_node **link = &edge.reader->inputs[edge.input];
+    struct plan_node *shuffle = NULL;
+
+    for (struct plan_node **at = link; (*at)->input_count == 1;) {
+        if (node_is(*at, "shuffle")) {
+            shuffle = *at;
+            *at = shuffle->inputs[0];
+        } else {
+            at = &(*at)->inputs[0];
+        }
+    }
+    *link = insert_shard(graph, *link, options, true);
+    if (shuffle != NULL) {
+        shuffle->inputs[0] = *link;
+        *link = shuffle;
+    }
+}
+
+/* Sizes of the slices by TensorFlow's newer rule: as even as can be, the same sum on every step. */
+static void
+carry_sizes(struct plan_node *node, int64_t batch, int64_t slices, int64_t rotation)
+{
+    node->numbers[0] = slices;
+    node->sizes = tnd_zalloc((size_t)slices, sizeof *node->sizes);
+    for (int64_t i = 0; i < slices; i++)
+        node->sizes[i] = batch / slices + ((i + rotation) % slices < batch % slices);
+}
+
+/* --- policy ------------------------------------------------------------------------------------
+ */
+
+static void
+set_policy(struct plan *plan, enum spec_auto_shard policy, const char *reason)
+{
+    plan->policy = policy;
+    plan->policy_reason = tnd_strdup(reason);
+}
+
+static bool
+is_hint(const struct plan_node *node)
+{
+    const struct spec_value *shards =
+        node_is(node, "shard") && node->stage != NULL ? spec_get(node->stage, "num_shards") : NULL;
+
+    return shards != NULL && shards->kind == SPEC_TEXT;
+}
+
+/* Every shard(SHARD_HINT) becomes this worker's. */
+static uint32_t
+shard_hints(struct plan_graph *graph, const struct plan_options *options)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct plan_node *node = graph->nodes[i];
+
+        if (node->body != NULL)
+            found += shard_hints(node->body, options);
+        if (!is_hint(node))
+            continue;
+        node->stage = NULL;
+        node->numbers[0] = options->worker_count;
+        node->numbers[1] = options->worker;
+        node->numbers[2] = true;
+        found++;
+    }
+    return found;
+}
+
+static tundish_status
+resolve_policy(struct plan_builder *builder, struct edges *files)
+{
+    struct plan *plan = builder->plan;
+    const struct spec_distribute *asked = &plan->stream->distribute;
+    bool found;
+
+    if (asked->from_function) {
+        set_policy(plan, SHARD_OFF, "from_function: the pipeline deals its own rows");
+        return TUNDISH_OK;
+    }
+    if (asked->auto_shard != SHARD_AUTO && asked->auto_shard != SHARD_FILE) {
+        set_policy(plan, asked->auto_shard, "asked for");
+        return TUNDISH_OK;
+    }
+    found = find_files(plan->graph->root, files);
+    if (found) {
+        set_policy(plan, SHARD_FILE,
+                   asked->auto_shard == SHARD_FILE ? "asked for" : "AUTO found a list of files");
+        return TUNDISH_OK;
+    }
+    files->count = 0;
+    if (asked->auto_shard == SHARD_AUTO) {
+        set_policy(plan, SHARD_DATA, "AUTO found data that is not in a list of files");
+        return TUNDISH_OK;
+    }
+    set_policy(plan, SHARD_FILE, "asked for");
+    if (plan->options.worker_count > 1)
+        return spec_complain(builder->errors, asked->line, asked->column,
+                             "auto_shard: FILE needs a stream that reads a list of files, and this "
+                             "one does not; ask for DATA or AUTO");
+    return TUNDISH_OK;
+}
+
+static const char *
+rule_reason(const struct plan *plan, enum spec_rebatch asked, bool by_default)
+{
+    if (asked == REBATCH_SPLIT)
+        return "asked for (the guide's rule: each batch is cut into one slice a replica)";
+    if (plan->global_batch < 0)
+        return "the global batch size cannot be told from the stages, so each batch is cut";
+    if (asked == REBATCH_CARRY)
+        return "asked for (rows carry over from batch to batch)";
+    return by_default ? "as TensorFlow does under DATA sharding"
+                      : "as TensorFlow does when the global batch size is known";
+}
+
+static void
+resolve_rule(struct plan *plan)
+{
+    enum spec_rebatch asked = plan->stream->distribute.rebatch;
+    bool data = plan->policy == SHARD_DATA;
+
+    if (!static_batch(&plan->user_root->schema, &plan->global_batch))
+        plan->global_batch = batch_behind(plan->user_root);
+    plan->rule = asked == REBATCH_CARRY || (asked == REBATCH_TENSORFLOW && !data) ? REBATCH_CARRY
+                                                                                  : REBATCH_SPLIT;
+    if (plan->global_batch < 0)
+        plan->rule = REBATCH_SPLIT;
+    plan->rule_reason = tnd_strdup(rule_reason(plan, asked, data));
+}
+
+/* Dimension 0 of a slice: known only if every slice is sure to have as many rows. */
+static int64_t
+slice_rows(const struct plan *plan, int64_t batch, int64_t slices)
+{
+    bool multi_worker = plan->options.worker_count > 1;
+
+    if (batch < 0 || multi_worker || batch % slices != 0)
+        return -1;
+    return batch / slices;
+}
+
+static tundish_status
+rebatch(struct plan_builder *builder)
+{
+    struct plan *plan = builder->plan;
+    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
+    struct plan_node *deal;
+
+    if (plan->user_root->depth == 0)
+        return spec_complain(
+            builder->errors, plan->stream->line, plan->stream->column,
+            "stream '%s' has %lld replicas but no batch to share among them: put a "
+            "batch stage (batch: G for a global batch of G rows) at its end",
+            plan->stream->name, (long long)slices);
+    resolve_rule(plan);
+    plan->rebatched = true;
+    deal = insert(plan->graph, plan->graph->root,
+                  plan->rule == REBATCH_CARRY ? "deal_carry" : "deal_split");
+    if (plan->rule == REBATCH_CARRY)
+        carry_sizes(deal, plan->global_batch, slices,
+                    plan->policy == SHARD_DATA ? 0
+                                               : (int64_t)plan->options.worker * plan->replicas);
+    else
+        deal->numbers[0] = slices;
+    for (uint32_t i = 0; i < deal->schema.count; i++) {
+        struct column_spec *column = &deal->schema.columns[i];
+
+        if (column->rank == 0)
+            return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
+                                 "column '%s' is a scalar in each batch, so it cannot be shared "
+                                 "among replicas; drop it or add it before batch",
+                                 column->name);
+        if (column->rank > 0)
+            column->shape[0] = slice_rows(plan, column->shape[0], slices);
+    }
+    plan->graph->root = deal;
+    return TUNDISH_OK;
+}
+
+/* --- order of the nodes ------------------------------------------------------------------------
+ */
+
+static void
+visit(struct plan_node *node, struct plan_node **sorted, uint32_t *count)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (sorted[i] == node)
+            return;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        visit(node->inputs[i], sorted, count);
+    sorted[(*count)++] = node;
+}
+
+/* Inputs before what reads them, again. */
+static void
+sort_nodes(struct plan_graph *graph)
+{
+    struct plan_node **sorted = tnd_zalloc(graph->node_count, sizeof(struct plan_node *));
+    uint32_t count = 0;
+
+    visit(graph->root, sorted, &count);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        visit(graph->nodes[i], sorted, &count); /* shuffles that were taken out, to be freed */
+    free(graph->nodes);
+    graph->nodes = sorted;
+    graph->node_count = count;
+}
+
+tundish_status
+build_distribution(struct plan_builder *builder)
+{
+    struct plan *plan = builder->plan;
+    uint32_t worker_count = plan->options.worker_count;
+    struct edges files = { 0 };
+    tundish_status status = resolve_policy(builder, &files);
+
+    if (status != TUNDISH_OK)
+        goto done;
+    if (!plan->stream->distribute.from_function && (worker_count > 1 || plan->replicas > 1))
+        status = rebatch(builder);
+    if (status != TUNDISH_OK)
+        goto done;
+    if (plan->policy == SHARD_FILE && worker_count > 1)
+        for (uint32_t i = 0; i < files.count; i++)
+            shard_files(plan->graph, files.list[i], &plan->options);
+    if (plan->policy == SHARD_DATA && worker_count > 1)
+        plan->graph->root = insert_shard(plan->graph, plan->graph->root, &plan->options, false);
+    if (plan->policy == SHARD_HINT && shard_hints(plan->graph, &plan->options) == 0) {
+        free(plan->policy_reason);
+        plan->policy_reason = tnd_strdup(
+            "asked for, but no stage is shard: SHARD_HINT, so every worker reads everything");
+    }
+    sort_nodes(plan->graph);
+done:
+    free(files.list);
+    return status;
+}

@@ -1,0 +1,197 @@
+/* layout.c - the words of an element after each stage (order/run.h), and who needs a number. */
+#include "plan/build.h"
+
+#include <string.h>
+
+#include "order/order.h"
+#include "source/source.h"
+
+static bool
+value_uses_outer(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_VARIABLE)
+        return true;
+    if (value->kind == SPEC_TEXT)
+        return strchr(value->text, '$') != NULL;
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        if (value_uses_outer(&value->items[i]))
+            return true;
+    return false;
+}
+
+/* Is content made of `$name` here? References of files and ranges hold what they need. */
+static bool
+node_captures(const struct plan_node *node)
+{
+    bool in_memory = node->source != NULL && !node->source->reads_files && !node_is(node, "range");
+
+    if (node->stage == NULL || (node->content == NULL && !in_memory))
+        return false;
+    for (uint32_t i = 0; i < node->stage->info->parameter_count; i++)
+        if (value_uses_outer(node->stage->arguments[i]))
+            return true;
+    return false;
+}
+
+static uint64_t
+shifted(uint64_t run_words, uint32_t by)
+{
+    return by < 64 ? run_words << by : 0;
+}
+
+/* Branches lie over each other if none owns runs, else side by side: then the words of the branches
+ * that an element is not of are zero, and zero is no run. */
+static void
+branch_layout(struct plan_node *node, uint32_t branch_count)
+{
+    bool any_runs = false;
+
+    for (uint32_t i = 0; i < branch_count; i++)
+        any_runs |= node->inputs[i]->run_words != 0;
+    node->width = 1;
+    for (uint32_t i = 0; i < branch_count; i++) {
+        struct plan_node *input = node->inputs[i];
+        uint32_t end;
+
+        input->first_word = any_runs ? node->width : 1;
+        end = input->first_word + input->width;
+        if (end > node->width)
+            node->width = end;
+        node->run_words |= shifted(input->run_words, input->first_word);
+    }
+}
+
+static void
+zip_layout(struct plan_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        node->inputs[i]->first_word = node->width;
+        node->run_words |= shifted(node->inputs[i]->run_words, node->width);
+        node->width += node->inputs[i]->width;
+    }
+}
+
+static void
+body_layout(struct plan_node *node)
+{
+    const struct plan_node *outer = node->inputs[0];
+
+    node->width = node->body->root->width;
+    node->run_words = node->body->root->run_words;
+    if (node->body->captures) {
+        node->run_words |= shifted(outer->run_words, node->width);
+        node->width += outer->width;
+    }
+}
+
+static bool
+is_batching(const struct plan_node *node)
+{
+    return node_is(node, "batch") || node_is(node, "padded_batch") ||
+           node_is(node, "ragged_batch") || node_is(node, "window") ||
+           node_is(node, "bucket_by_sequence_length");
+}
+
+/* Are the rows in this stage's batches what went in, untouched by each other? */
+static bool
+keeps_its_rows(const struct plan_node *node)
+{
+    return node_is(node, "batch") || node_is(node, "ragged_batch") || node_is(node, "window");
+}
+
+/* Must a slice of what `node` yields be cut from the content of the whole batch? */
+static bool
+is_wide(const struct plan_node *node)
+{
+    for (;; node = node->inputs[0]) {
+        if (node->batch_wide)
+            return true;
+        if (is_batching(node) || node->input_count == 0 || node->body != NULL)
+            return false;
+        for (uint32_t i = 1; i < node->input_count; i++)
+            if (is_wide(node->inputs[i]))
+                return true;
+    }
+}
+
+/* The batch whose rows an unbatch hands on: content that minds its own rows may lie between. */
+static tundish_status
+unbatch_layout(struct plan_builder *builder, struct plan_node *node)
+{
+    const struct plan_node *batch = node->inputs[0];
+
+    while (batch->content != NULL || node_is(batch, "repeat") || node_is(batch, "take") ||
+           node_is(batch, "skip") || node_is(batch, "shard") || node_is(batch, "shuffle") ||
+           node_is(batch, "prefetch") || node_is(batch, "filter") || node_is(batch, "rebatch") ||
+           node_is(batch, "cache")) {
+        if (batch->batch_wide)
+            break;
+        batch = batch->inputs[0];
+    }
+    if (!keeps_its_rows(batch))
+        return build_complain(builder, node,
+                              "%s behind %s: its rows arise from content of whole batches, which "
+                              "this build does not do; put %s directly behind batch",
+                              node->name, batch->name, node->name);
+    node->width = batch->inputs[0]->width;
+    node->run_words = batch->inputs[0]->run_words;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (node->body != NULL) {
+        status = build_layout(builder, node->body);
+        if (node->body->captures && graph->outside != NULL)
+            graph->captures = true; /* the name may be from farther out */
+        body_layout(node);
+    } else if (node->source != NULL) {
+        node->width = SOURCE_WIDTH;
+    } else if (node_is(node, "zip")) {
+        zip_layout(node);
+    } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets")) {
+        branch_layout(node, node->input_count);
+    } else if (node_is(node, "choose_from_datasets")) {
+        branch_layout(node, node->input_count - 1);
+    } else if (is_batching(node)) {
+        node->width = 1;
+        node->run_words = 1;
+    } else if (node_is(node, "unbatch")) {
+        status = unbatch_layout(builder, node);
+    } else {
+        node->width = node->inputs[0]->width;
+        node->run_words = node->inputs[0]->run_words;
+        if (node_is(node, "enumerate"))
+            node->width++;
+        if (node_is(node, "deal_split") || node_is(node, "deal_carry") || node_is(node, "rebatch"))
+            node->batch_wide = is_wide(node->inputs[0]);
+    }
+    if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
+        status = build_complain(builder, node,
+                                "%s: an element would need %u references, more than %d: fewer "
+                                "datasets or functions inside each other",
+                                node->name, node->width, PLAN_WIDTH_MAX);
+    return status;
+}
+
+tundish_status
+build_layout(struct plan_builder *builder, struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        tundish_status status;
+
+        graph->nodes[i]->number = i;
+        status = node_layout(builder, graph, graph->nodes[i]);
+        if (status != TUNDISH_OK)
+            return status;
+        if (graph->outside != NULL && node_captures(graph->nodes[i]))
+            graph->captures = true;
+    }
+    return TUNDISH_OK;
+}

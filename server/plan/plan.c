@@ -1,0 +1,71 @@
+/* plan.c - a stream's plan, step by step. */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "plan/build.h"
+
+const struct plan_node *
+plan_order_node(const struct plan_node *node)
+{
+    while (node->order == NULL)
+        node = node->inputs[0];
+    return node;
+}
+
+static tundish_status
+build(struct plan_builder *builder)
+{
+    struct plan *plan = builder->plan;
+    tundish_status status =
+        build_graph(builder, &plan->stream->dataset, NULL, NULL, NULL, &plan->graph);
+
+    if (status != TUNDISH_OK || plan->graph->root == NULL)
+        return TUNDISH_E_PIPELINE;
+    plan->user_root = plan->graph->root;
+    status = build_types(builder, plan->graph);
+    if (status == TUNDISH_OK)
+        status = build_distribution(builder);
+    if (status == TUNDISH_OK)
+        status = build_layout(builder, plan->graph);
+    if (status == TUNDISH_OK)
+        schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
+    return status;
+}
+
+tundish_status
+plan_open(const struct spec_file *file, const struct spec_stream *stream,
+          const struct plan_options *options, struct spec_errors *errors, struct plan **ret_plan)
+{
+    struct plan *plan = tnd_zalloc(1, sizeof *plan);
+    struct plan_builder builder = { .plan = plan, .errors = errors };
+    tundish_status status;
+
+    plan->file = file;
+    plan->stream = stream;
+    plan->options = *options;
+    plan->replicas = options->replicas != 0 ? options->replicas : stream->distribute.replicas;
+    plan->global_batch = -1;
+    seed_source_open(&builder.seeds, file, options->root_seed);
+    status = build(&builder);
+    if (status != TUNDISH_OK) {
+        plan_close(plan);
+        return tnd_fail(TUNDISH_E_PIPELINE, "the pipeline file has %zu error%s", errors->count,
+                        errors->count == 1 ? "" : "s");
+    }
+    *ret_plan = plan;
+    return TUNDISH_OK;
+}
+
+void
+plan_close(struct plan *plan)
+{
+    if (plan == NULL)
+        return;
+    build_graph_close(plan->graph);
+    schema_close(&plan->element_spec);
+    free(plan->policy_reason);
+    free(plan->rule_reason);
+    free(plan);
+}

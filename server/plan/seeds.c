@@ -1,0 +1,148 @@
+/* seeds.c - TensorFlow's seeds, down to Python's generator. */
+#include "plan/seeds.h"
+
+enum { STATE = 624, SHIFT = 397 };
+
+static const int64_t SEED_MODULUS = INT64_C(0x7fffffff);
+static const int64_t ONLY_STAGE_SEED = 87654321;
+
+/* --- MT19937, seeded as CPython does: init_by_array over the 32-bit digits of |seed| ------------
+ */
+
+static void
+python_start(struct python_random *random, uint32_t seed)
+{
+    random->state[0] = seed;
+    for (uint32_t i = 1; i < STATE; i++)
+        random->state[i] =
+            UINT32_C(1812433253) * (random->state[i - 1] ^ (random->state[i - 1] >> 30)) + i;
+    random->next = STATE;
+}
+
+static void
+python_seed(struct python_random *random, int64_t seed)
+{
+    uint64_t magnitude = seed < 0 ? 0 - (uint64_t)seed : (uint64_t)seed;
+    uint32_t key[2] = { (uint32_t)magnitude, (uint32_t)(magnitude >> 32) };
+    uint32_t key_length = key[1] != 0 ? 2 : 1;
+    uint32_t *state = random->state;
+    uint32_t i = 1, j = 0;
+
+    python_start(random, 19650218);
+    for (uint32_t k = STATE; k > 0; k--) {
+        state[i] =
+            (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * UINT32_C(1664525))) + key[j] + j;
+        if (++i >= STATE) {
+            state[0] = state[STATE - 1];
+            i = 1;
+        }
+        if (++j >= key_length)
+            j = 0;
+    }
+    for (uint32_t k = STATE - 1; k > 0; k--) {
+        state[i] = (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * UINT32_C(1566083941))) - i;
+        if (++i >= STATE) {
+            state[0] = state[STATE - 1];
+            i = 1;
+        }
+    }
+    state[0] = UINT32_C(0x80000000);
+}
+
+static void
+python_refill(struct python_random *random)
+{
+    uint32_t *state = random->state;
+
+    for (uint32_t i = 0; i < STATE; i++) {
+        uint32_t y =
+            (state[i] & UINT32_C(0x80000000)) | (state[(i + 1) % STATE] & UINT32_C(0x7fffffff));
+
+        state[i] = state[(i + SHIFT) % STATE] ^ (y >> 1) ^ ((y & 1) ? UINT32_C(0x9908b0df) : 0);
+    }
+    random->next = 0;
+}
+
+static uint32_t
+python_bits(struct python_random *random)
+{
+    uint32_t y;
+
+    if (random->next >= STATE)
+        python_refill(random);
+    y = random->state[random->next++];
+    y ^= y >> 11;
+    y ^= (y << 7) & UINT32_C(0x9d2c5680);
+    y ^= (y << 15) & UINT32_C(0xefc60000);
+    return y ^ (y >> 18);
+}
+
+/* randint(0, 2^31 - 1) takes 32 bits until they are below 2^31. */
+static int64_t
+python_draw(struct python_random *random)
+{
+    uint32_t bits;
+
+    do
+        bits = python_bits(random);
+    while (bits >= UINT32_C(0x80000000));
+    return bits;
+}
+
+/* --- the rule ----------------------------------------------------------------------------------
+ */
+
+static uint64_t
+root_draw(struct seed_source *source)
+{
+    /* splitmix64: any good mix will do, it only has to be the same on every worker. */
+    uint64_t mixed = source->root_seed + ++source->root_draws * UINT64_C(0x9e3779b97f4a7c15);
+
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+static uint64_t
+reduce(int64_t seed)
+{
+    int64_t rest = seed % SEED_MODULUS;
+
+    return (uint64_t)(rest < 0 ? rest + SEED_MODULUS : rest);
+}
+
+static struct seed_pair
+pair_of(int64_t first, int64_t second)
+{
+    struct seed_pair pair = { reduce(first), reduce(second) };
+
+    if (pair.seed == 0 && pair.seed2 == 0)
+        pair.seed2 = (uint64_t)SEED_MODULUS;
+    return pair;
+}
+
+void
+seed_source_open(struct seed_source *source, const struct spec_file *file, uint64_t root_seed)
+{
+    *source = (struct seed_source){
+        .has_seed = file->has_seed,
+        .seed = file->seed,
+        .root_seed = root_seed,
+    };
+    python_seed(&source->python, file->seed);
+}
+
+struct seed_pair
+seed_source_next(struct seed_source *source, const struct spec_value *stage_seed,
+                 uint32_t *function_place)
+{
+    bool given = stage_seed != NULL && stage_seed->kind == SPEC_INTEGER;
+
+    if (given)
+        return pair_of(source->has_seed ? source->seed : ONLY_STAGE_SEED, stage_seed->integer);
+    if (!source->has_seed)
+        return (struct seed_pair){ root_draw(source), root_draw(source) };
+    if (function_place != NULL)
+        return pair_of(source->seed, (*function_place)++);
+    return pair_of(source->seed, python_draw(&source->python));
+}

@@ -1,0 +1,401 @@
+/* types.c - the columns after every stage, known before anything runs. */
+#include "plan/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "order/order.h"
+#include "source/source.h"
+
+/* What config->input of a source is. */
+static const struct schema no_columns = { 0 };
+
+static void
+same_columns(struct plan_node *node)
+{
+    schema_pass_all(&node->schema, &node->inputs[0]->schema);
+    node->depth = node->inputs[0]->depth;
+}
+
+/* A dimension in front. */
+static tundish_status
+add_dimension(struct plan_builder *builder, struct plan_node *node, struct column_spec *column,
+              int64_t length)
+{
+    if (column->rank == RANK_UNKNOWN)
+        return TUNDISH_OK;
+    if (column->rank == RANK_MAX)
+        return build_complain(builder, node, "%s makes column '%s' more than %d-dimensional",
+                              node->name, column->name, RANK_MAX);
+    memmove(&column->shape[1], &column->shape[0], (size_t)column->rank * sizeof column->shape[0]);
+    column->shape[0] = length;
+    column->rank++;
+    if (column->kind == TUNDISH_RAGGED)
+        column->ragged_rank++;
+    return TUNDISH_OK;
+}
+
+static bool
+is_literal_true(const struct plan_node *node, const char *parameter)
+{
+    const struct spec_value *value = spec_get(node->stage, parameter);
+
+    return value != NULL && value->kind == SPEC_BOOL && value->boolean;
+}
+
+/* Rows whose size the data decides must be seen together: all of one batch are equally large, and
+ * a slice cut empty from it keeps their dimensions. So too for sparse columns, whose dense shape is
+ * that of the whole batch. */
+static bool
+rows_differ(const struct column_spec *row)
+{
+    if (row->kind == TUNDISH_SPARSE || row->rank == RANK_UNKNOWN)
+        return true;
+    for (int i = 0; row->kind == TUNDISH_DENSE && i < row->rank; i++)
+        if (row->shape[i] < 0)
+            return true;
+    return false;
+}
+
+/* batch, ragged_batch, padded_batch, window, bucket_by_sequence_length: `length` known or -1. */
+static tundish_status
+batch_columns(struct plan_builder *builder, struct plan_node *node, int64_t length)
+{
+    same_columns(node);
+    node->depth++;
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+        tundish_status status;
+
+        if (!node_is(node, "ragged_batch") || column->kind == TUNDISH_SPARSE)
+            node->batch_wide |= rows_differ(column);
+        status = add_dimension(builder, node, column, length);
+
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+static int64_t
+batch_length(const struct plan_node *node, const char *size)
+{
+    return is_literal_true(node, "drop_remainder") ? build_literal(node, size, -1) : -1;
+}
+
+/* Fully static columns stack; one with an unknown dimension becomes ragged down to the last. */
+static void
+make_ragged(struct column_spec *column)
+{
+    int last_unknown = 0;
+
+    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
+        return;
+    for (int i = 1; i < column->rank; i++)
+        if (column->shape[i] < 0)
+            last_unknown = i;
+    if (last_unknown > 0) {
+        column->kind = TUNDISH_RAGGED;
+        column->ragged_rank = last_unknown;
+    }
+}
+
+/* The shape that padded_shapes gives a column, or NULL: the batch's longest. */
+static const struct spec_value *
+padded_shape(const struct plan_node *node, const struct column_spec *column)
+{
+    const struct spec_value *shapes = spec_get(node->stage, "padded_shapes");
+
+    if (shapes == NULL || shapes->kind == SPEC_NULL)
+        return NULL;
+    return shapes->kind == SPEC_MAP ? spec_map_get(shapes, column->name) : shapes;
+}
+
+static tundish_status
+padded_columns(struct plan_builder *builder, struct plan_node *node, int64_t length)
+{
+    tundish_status status = batch_columns(builder, node, length);
+
+    node->batch_wide = true;
+    for (uint32_t i = 0; status == TUNDISH_OK && i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+        const struct spec_value *shape = padded_shape(node, column);
+
+        if (shape == NULL || shape->kind != SPEC_LIST)
+            continue;
+        if (column->rank == RANK_UNKNOWN)
+            column->rank = (int)shape->count + 1;
+        if ((int)shape->count != column->rank - 1)
+            return build_complain(builder, node,
+                                  "padded_shapes has %u dimensions for column '%s', which has %d",
+                                  shape->count, column->name, column->rank - 1);
+        for (uint32_t k = 0; k < shape->count; k++) {
+            int64_t wanted = shape->items[k].kind == SPEC_INTEGER ? shape->items[k].integer : -1;
+
+            if (wanted >= 0 && column->shape[k + 1] > wanted)
+                return build_complain(
+                    builder, node, "column '%s' cannot be padded to %lld: dimension %u is %lld",
+                    column->name, (long long)wanted, k, (long long)column->shape[k + 1]);
+            column->shape[k + 1] = wanted;
+        }
+    }
+    return status;
+}
+
+static tundish_status
+unbatched_columns(struct plan_builder *builder, struct plan_node *node)
+{
+    same_columns(node);
+    if (node->depth == 0)
+        return build_complain(builder, node,
+                              "%s of elements that were never batched: their rows would arise from "
+                              "content, which this build does not do; batch them first",
+                              node->name);
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+
+        if (column->rank == 0)
+            return build_complain(builder, node, "%s: column '%s' is a scalar", node->name,
+                                  column->name);
+        if (column->rank == RANK_UNKNOWN)
+            continue;
+        column->rank--;
+        memmove(&column->shape[0], &column->shape[1],
+                (size_t)column->rank * sizeof column->shape[0]);
+        if (column->kind == TUNDISH_RAGGED && --column->ragged_rank == 0)
+            column->kind = TUNDISH_DENSE;
+    }
+    node->depth--;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+united_columns(struct plan_builder *builder, struct plan_node *node)
+{
+    node->depth = node->inputs[0]->depth;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct schema *input = &node->inputs[i]->schema;
+
+        if (node->inputs[i]->depth < node->depth)
+            node->depth = node->inputs[i]->depth;
+        for (uint32_t k = 0; k < input->count; k++) {
+            if (schema_find(&node->schema, input->columns[k].name) >= 0)
+                return build_complain(builder, node,
+                                      "zip: two datasets have a column '%s': rename one (name: of "
+                                      "the source, or rename)",
+                                      input->columns[k].name);
+            schema_pass(&node->schema, input, k)->passed_from = -1;
+        }
+    }
+    return TUNDISH_OK;
+}
+
+/* What holds for both: unlike dimensions become unknown. */
+static tundish_status
+merge_column(struct plan_builder *builder, struct plan_node *node, struct column_spec *into,
+             const struct column_spec *other)
+{
+    bool ranks_differ = into->rank != other->rank;
+
+    if (strcmp(into->name, other->name) != 0)
+        return build_complain(builder, node,
+                              "%s: column '%s' here, '%s' there: datasets must have "
+                              "the same columns in the same order",
+                              node->name, into->name, other->name);
+    if (into->dtype != other->dtype || into->kind != other->kind)
+        return build_complain(builder, node, "%s: column '%s' is %s here, %s there", node->name,
+                              into->name, tnd_dtype_name(into->dtype),
+                              tnd_dtype_name(other->dtype));
+    if (!other->has_range)
+        into->has_range = false;
+    if (other->minimum < into->minimum)
+        into->minimum = other->minimum;
+    if (other->maximum > into->maximum)
+        into->maximum = other->maximum;
+    if (ranks_differ) {
+        if (into->rank != RANK_UNKNOWN && other->rank != RANK_UNKNOWN)
+            return build_complain(builder, node, "%s: column '%s' has %d dimensions here, %d there",
+                                  node->name, into->name, into->rank, other->rank);
+        into->rank = RANK_UNKNOWN;
+        return TUNDISH_OK;
+    }
+    for (int i = 0; i < into->rank; i++)
+        if (into->shape[i] != other->shape[i])
+            into->shape[i] = -1;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+merged_columns(struct plan_builder *builder, struct plan_node *node, uint32_t input_count)
+{
+    same_columns(node);
+    for (uint32_t k = 0; k < node->schema.count; k++)
+        node->schema.columns[k].passed_from = -1;
+    for (uint32_t i = 1; i < input_count; i++) {
+        const struct plan_node *input = node->inputs[i];
+
+        if (input->schema.count != node->schema.count)
+            return build_complain(builder, node, "%s: one dataset has %u columns, another %u",
+                                  node->name, node->schema.count, input->schema.count);
+        if (input->depth != node->depth)
+            return build_complain(builder, node, "%s: one dataset is batched, another is not",
+                                  node->name);
+        for (uint32_t k = 0; k < node->schema.count; k++) {
+            tundish_status status =
+                merge_column(builder, node, &node->schema.columns[k], &input->schema.columns[k]);
+
+            if (status != TUNDISH_OK)
+                return status;
+        }
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+enumerated_columns(struct plan_builder *builder, struct plan_node *node)
+{
+    struct schema *input = &node->inputs[0]->schema;
+
+    if (schema_find(input, "index") >= 0)
+        return build_complain(builder, node, "enumerate: there is a column 'index' already");
+    schema_add(&node->schema, "index", TUNDISH_INT64);
+    schema_pass_all(&node->schema, input);
+    node->depth = node->inputs[0]->depth;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+bucket_columns(struct plan_builder *builder, struct plan_node *node)
+{
+    bool padded = !is_literal_true(node, "no_padding");
+    tundish_status status =
+        padded ? padded_columns(builder, node, -1) : batch_columns(builder, node, -1);
+
+    return status;
+}
+
+static tundish_status
+body_columns(struct plan_builder *builder, struct plan_node *node)
+{
+    (void)builder;
+    schema_pass_all(&node->schema, &node->body->root->schema);
+    for (uint32_t i = 0; i < node->schema.count; i++)
+        node->schema.columns[i].passed_from = -1;
+    node->depth = node->body->root->depth;
+    return TUNDISH_OK;
+}
+
+tundish_status
+build_order_types(struct plan_builder *builder, struct plan_node *node)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (node_is(node, "batch"))
+        status = batch_columns(builder, node, batch_length(node, "batch_size"));
+    else if (node_is(node, "padded_batch"))
+        status = padded_columns(builder, node, batch_length(node, "batch_size"));
+    else if (node_is(node, "ragged_batch"))
+        status = batch_columns(builder, node, batch_length(node, "batch_size"));
+    else if (node_is(node, "window"))
+        status = batch_columns(builder, node, batch_length(node, "size"));
+    else if (node_is(node, "bucket_by_sequence_length"))
+        status = bucket_columns(builder, node);
+    else if (node_is(node, "unbatch"))
+        status = unbatched_columns(builder, node);
+    else if (node_is(node, "rebatch")) {
+        status = unbatched_columns(builder, node);
+        node->depth++;
+        for (uint32_t i = 0; status == TUNDISH_OK && i < node->schema.count; i++)
+            status = add_dimension(builder, node, &node->schema.columns[i],
+                                   batch_length(node, "batch_size"));
+    } else if (node_is(node, "enumerate"))
+        status = enumerated_columns(builder, node);
+    else if (node_is(node, "zip"))
+        status = united_columns(builder, node);
+    else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets"))
+        status = merged_columns(builder, node, node->input_count);
+    else if (node_is(node, "choose_from_datasets"))
+        status = merged_columns(builder, node, node->input_count - 1);
+    else if (node_is(node, "interleave") || node_is(node, "flat_map"))
+        status = body_columns(builder, node);
+    else
+        same_columns(node);
+    if (status == TUNDISH_OK && node_is(node, "ragged_batch"))
+        for (uint32_t i = 0; i < node->schema.count; i++)
+            make_ragged(&node->schema.columns[i]);
+    return status;
+}
+
+/* outer's columns, then those from farther out that it does not hide. */
+static void
+outer_columns(struct plan_graph *graph)
+{
+    schema_pass_all(&graph->outer_schema, &graph->outer->schema);
+    for (uint32_t i = 0; i < graph->outside->outer_schema.count; i++)
+        if (schema_find(&graph->outer_schema, graph->outside->outer_schema.columns[i].name) < 0)
+            schema_pass(&graph->outer_schema, &graph->outside->outer_schema, i);
+}
+
+static tundish_status
+node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
+{
+    struct content_config config = {
+        .stage = node->stage,
+        .input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns,
+        .depth = node->input_count > 0 ? node->inputs[0]->depth : 0,
+        .outer = graph->outside != NULL ? &graph->outer_schema : NULL,
+        .root_seed = builder->plan->options.root_seed,
+        .cache_folder = builder->plan->options.cache_folder,
+        .errors = builder->errors,
+    };
+    struct schema predicate = { 0 };
+    tundish_status status;
+
+    if (node->body != NULL) {
+        outer_columns(node->body);
+        status = build_types(builder, node->body);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    if (node->source != NULL) {
+        node->state = tnd_zalloc(1, node->source->state_bytes);
+        return node->source->open(node->state, &config, &node->schema);
+    }
+    if (node->content != NULL && node->order != NULL) { /* filter */
+        bool batch_wide = false;
+
+        node->state = tnd_zalloc(1, node->content->state_bytes);
+        status = node->content->open(node->state, &config, &predicate, &batch_wide);
+        schema_close(&predicate);
+        same_columns(node);
+        return status;
+    }
+    if (node->content != NULL) {
+        node->state = tnd_zalloc(1, node->content->state_bytes);
+        node->depth = config.depth;
+        return node->content->open(node->state, &config, &node->schema, &node->batch_wide);
+    }
+    return build_order_types(builder, node);
+}
+
+tundish_status
+build_types(struct plan_builder *builder, struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct plan_node *node = graph->nodes[i];
+        tundish_status status;
+
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (node->inputs[k] == NULL)
+                return TUNDISH_E_PIPELINE; /* complained of already */
+        status = node_types(builder, graph, node);
+        if (status != TUNDISH_OK) {
+            /* What reads this node would only complain of the same. */
+            if (builder->errors->count == 0)
+                build_complain(builder, node, "%s: %s", node->name, tnd_error_text());
+            return TUNDISH_E_PIPELINE;
+        }
+    }
+    return TUNDISH_OK;
+}
