@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Stands in for `tundish serve`: opens its socket, notes its arguments, ends on SIGTERM.
+
+FAKE_SERVER=fail exits with status 3; FAKE_SERVER=slow opens the socket only after a second.
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+
+def main():
+    with open("server.txt", "w", encoding="utf-8") as notes:
+        print(os.getpid(), *sys.argv[1:], file=notes)
+    behaviour = os.environ.get("FAKE_SERVER")
+    if behaviour == "fail":
+        sys.exit(3)
+    if behaviour == "slow":
+        time.sleep(1)
+    path = sys.argv[sys.argv.index("--socket") + 1]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        while True:
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

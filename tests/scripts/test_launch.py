@@ -1,0 +1,186 @@
+"""tundish-launch runs a job to its end and leaves nothing behind, whoever is killed."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+LAUNCH = Path(__file__).resolve().parents[2] / "scripts" / "tundish-launch"
+SERVER = Path(__file__).resolve().with_name("fake_server.py")
+
+
+class Launch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        (self.folder / "tmp").mkdir()
+
+    def start(self, trainer, *options, replicas=2, **environment):
+        command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER, "--replicas", str(replicas)]
+        process = subprocess.Popen(
+            [*command, *options, "--", "sh", "-c", trainer],
+            cwd=self.folder,
+            env=dict(os.environ, TMPDIR=str(self.folder / "tmp"), **environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def status_of(self, process):
+        out, err = process.communicate(timeout=30)
+        self.assert_nothing_is_left()
+        return process.returncode, out, err
+
+    def run_job(self, *arguments, **more):
+        return self.status_of(self.start(*arguments, **more))
+
+    def wait_for(self, *names):
+        """Each name is a file that a process of the job writes its pid to first."""
+        deadline = time.monotonic() + 20
+        while not all((self.folder / name).is_file() for name in names):
+            self.assertLess(time.monotonic(), deadline, f"waiting for {names}")
+            time.sleep(0.01)
+        time.sleep(0.05)
+
+    def pids(self):
+        """Of every process of the job that noted its pid in a file."""
+        return [int(path.read_text().split()[0]) for path in self.folder.glob("*.txt")]
+
+    def assert_nothing_is_left(self, within_s=5):
+        deadline = time.monotonic() + within_s
+        while any(is_alive(pid) for pid in self.pids()) or list((self.folder / "tmp").iterdir()):
+            if time.monotonic() > deadline:
+                alive = [pid for pid in self.pids() if is_alive(pid)]
+                self.fail(f"left behind: {alive}, {list((self.folder / 'tmp').iterdir())}")
+            time.sleep(0.02)
+
+    def test_trainers_are_told_who_they_are(self):
+        variables = "$TUNDISH_STREAM $TUNDISH_REPLICA $RANK $LOCAL_RANK $WORLD_SIZE"
+        trainer = f"test -S $TUNDISH_SERVER && echo {variables}"
+        status, out, _ = self.run_job(trainer, "--stream", "train", replicas=3)
+        self.assertEqual(status, 0)
+        expected = [f"train {replica} {replica} {replica} 3" for replica in range(3)]
+        self.assertEqual(sorted(out.splitlines()), expected)
+
+    def test_other_options_go_to_the_server(self):
+        self.run_job("true", "--root", "data", "--threads=2")
+        arguments = (self.folder / "server.txt").read_text().split()[1:]
+        self.assertEqual(arguments[:5], ["serve", "pipeline.yaml", "--root", "data", "--threads=2"])
+
+    def test_trainers_wait_for_a_slow_server(self):
+        self.assertEqual(self.run_job("test -S $TUNDISH_SERVER", FAKE_SERVER="slow")[0], 0)
+
+    def test_the_first_failure_ends_the_others_and_is_the_status(self):
+        trainer = "if [ $RANK = 1 ]; then exit 7; fi; echo $$ >$RANK.txt; exec sleep 60"
+        start = time.monotonic()
+        self.assertEqual(self.run_job(trainer, replicas=3)[0], 7)
+        self.assertLess(time.monotonic() - start, 20)
+
+    def test_death_by_a_signal_is_128_and_its_number(self):
+        self.assertEqual(self.run_job("kill -SEGV $$", replicas=1)[0], 128 + signal.SIGSEGV)
+
+    def test_a_server_that_fails_ends_the_job(self):
+        status, _, err = self.run_job("true", FAKE_SERVER="fail")
+        self.assertEqual(status, 3)
+        self.assertIn("the server did not start", err)
+
+    def test_a_server_that_dies_later_ends_the_job(self):
+        process = self.start("echo $$ >$RANK.txt; exec sleep 60")
+        self.wait_for("0.txt", "1.txt")
+        os.kill(int((self.folder / "server.txt").read_text().split()[0]), signal.SIGKILL)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+
+    def test_an_absent_trainer_is_named(self):
+        status, _, err = self.run_job("exec ./not-there")
+        self.assertEqual(status, 127)
+        self.assertIn("not-there", err)
+
+    def test_signals_reach_the_trainers_and_what_they_started(self):
+        trainer = (
+            "trap 'exit 5' TERM; sh -c 'echo $$ >child$RANK.txt; exec sleep 60' &"
+            " echo $$ >$RANK.txt; wait"
+        )
+        process = self.start(trainer)
+        self.wait_for("0.txt", "1.txt", "child0.txt", "child1.txt")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.status_of(process)[0], 5)
+
+    def test_trainers_that_end_well_when_asked_are_no_failure(self):
+        trainer = "trap 'exit 0' INT; echo $$ >$RANK.txt; while :; do sleep 0.05; done"
+        process = self.start(trainer)
+        self.wait_for("0.txt", "1.txt")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.status_of(process)[0], 0)
+
+    def test_user_signals_are_passed_on_and_end_nothing(self):
+        trainer = "trap 'echo got >got$RANK; exit 0' USR1; echo $$ >$RANK.txt; while :; do sleep 0.05; done"
+        process = self.start(trainer)
+        self.wait_for("0.txt", "1.txt")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.status_of(process)[0], 0)
+        self.assertEqual(len(list(self.folder.glob("got*"))), 2)
+
+    def test_trainers_deaf_to_signals_are_killed_after_the_grace(self):
+        trainer = "trap '' TERM; echo $$ >$RANK.txt; while :; do sleep 0.05; done"
+        process = self.start(trainer, "--grace", "0.3")
+        self.wait_for("0.txt", "1.txt")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+
+    def test_a_second_signal_does_not_wait_for_the_grace(self):
+        trainer = "trap '' TERM; echo $$ >$RANK.txt; while :; do sleep 0.05; done"
+        process = self.start(trainer, "--grace", "1000")
+        self.wait_for("0.txt", "1.txt")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+
+    def test_nothing_outlives_a_killed_launcher(self):
+        # The second child leaves its trainer's process group and session.
+        trainer = (
+            "sh -c 'echo $$ >child$RANK.txt; exec sleep 60' &"
+            " setsid sh -c 'echo $$ >away$RANK.txt; exec sleep 60' & echo $$ >$RANK.txt; wait"
+        )
+        process = self.start(trainer)
+        self.wait_for("0.txt", "1.txt", "child0.txt", "child1.txt", "away0.txt", "away1.txt")
+        process.kill()
+        self.assertEqual(self.status_of(process)[0], -signal.SIGKILL)
+
+    def test_nothing_outlives_a_killed_keeper(self):
+        process = self.start("setsid sleep 60 & echo $! >$RANK.txt; wait")
+        self.wait_for("0.txt", "1.txt")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        os.kill(int(children.read_text()), signal.SIGKILL)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+
+    def test_stopping_before_the_server_is_ready_stops_it(self):
+        process = self.start("true", FAKE_SERVER="slow")
+        self.wait_for("server.txt")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGINT)
+
+    def test_wrong_arguments_are_refused(self):
+        for arguments in (["a.yaml"], ["a.yaml", "--replicas", "0", "--", "x"],
+                          ["a.yaml", "--replicas", "1"]):
+            done = subprocess.run([LAUNCH, *arguments], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done)
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+if __name__ == "__main__":
+    unittest.main()
