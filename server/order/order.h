@@ -33,7 +33,7 @@ struct order_services {
     uint64_t root_seed;
 
     /* Content of some elements of `node`, for stages that must look: the predicate of filter, the
-     * columns of an outer element. Implemented in content/evaluate.h; here to keep the layers. */
+     * columns of an outer element. Implemented in batch/evaluate.h; here to keep the layers. */
     tundish_status (*evaluate)(struct order_services *services, const struct plan_node *node,
                                const struct order_scope *scope, const uint64_t *words,
                                uint64_t count, const struct frame **ret_frame);

@@ -3,7 +3,7 @@
  * The plan is a tree of nodes, one a stage, that mirrors the pipeline file, with the stages that
  * distribution adds (rebatching, sharding) put in where TensorFlow puts them. A node of the order
  * part makes iterators (order.h); a content node is passed over by the order and applied afterwards
- * to the elements that are wanted (content/evaluate.h). After plan_open nothing here changes, and
+ * to the elements that are wanted (batch/evaluate.h). After plan_open nothing here changes, and
  * any thread may read it.
  */
 #ifndef PLAN_PLAN_H

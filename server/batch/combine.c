@@ -1,0 +1,313 @@
+/* combine.c - columns cut, joined and given a batch dimension. */
+#include "batch/combine.h"
+
+#include <string.h>
+
+#include "core/bytes.h"
+#include "core/must.h"
+
+size_t
+column_value_bytes(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING ? sizeof(struct byte_view) : tnd_dtype_bytes(dtype);
+}
+
+static int64_t *
+index_array(struct scratch *scratch, int64_t count)
+{
+    return scratch_array(scratch, (size_t)count, sizeof(int64_t));
+}
+
+/* Values at `index`, with a switch on the size outside of the loop. */
+static void
+gather_values(const void *from, size_t value_bytes, const int64_t *index, int64_t count, void *to)
+{
+#define GATHER(type)                                                                               \
+    for (int64_t i = 0; i < count; i++)                                                            \
+    ((type *)to)[i] = ((const type *)from)[index[i]]
+    switch (value_bytes) {
+    case 1:
+        GATHER(uint8_t);
+        break;
+    case 2:
+        GATHER(uint16_t);
+        break;
+    case 4:
+        GATHER(uint32_t);
+        break;
+    case 8:
+        GATHER(uint64_t);
+        break;
+    default:
+        must(value_bytes == sizeof(struct byte_view));
+        GATHER(struct byte_view);
+    }
+#undef GATHER
+}
+
+/* The lists of the next level that `index` selects; the new level goes to *ret_level. */
+static int64_t *
+descend(const struct level *level, const int64_t *index, int64_t count, struct scratch *scratch,
+        struct level *ret_level, int64_t *ret_count)
+{
+    int64_t *splits = index_array(scratch, count + 1);
+    int64_t *inner;
+    int64_t total = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        splits[i] = total;
+        total += level_length(level, index[i]);
+    }
+    splits[count] = total;
+    inner = index_array(scratch, total);
+    for (int64_t i = 0, at = 0; i < count; i++) {
+        int64_t begin = level_begin(level, index[i]);
+
+        for (int64_t k = 0; k < splits[i + 1] - splits[i]; k++)
+            inner[at++] = begin + k;
+    }
+    *ret_level = level->uniform >= 0 ? *level : (struct level){ .uniform = -1, .splits = splits };
+    *ret_count = total;
+    return inner;
+}
+
+static const int64_t *
+gather_tuples(const int64_t *tuples, uint32_t width, const int64_t *index, int64_t count,
+              struct scratch *scratch)
+{
+    int64_t *gathered;
+
+    if (tuples == NULL)
+        return NULL;
+    gathered = index_array(scratch, count * width);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(&gathered[i * width], &tuples[index[i] * width], width * sizeof *tuples);
+    return gathered;
+}
+
+void
+column_gather(const struct column *from, tundish_dtype dtype, const int64_t *index, int64_t count,
+              struct scratch *scratch, struct column *ret_column)
+{
+    struct column result = { .count = count, .level_count = from->level_count };
+    size_t value_bytes = column_value_bytes(dtype);
+    const int64_t *at = index;
+    int64_t at_count = count;
+    void *values;
+
+    result.dense_shape = gather_tuples(from->dense_shape, from->level_count, index, count, scratch);
+    for (uint32_t k = 0; k < from->level_count; k++)
+        at = descend(&from->levels[k], at, at_count, scratch, &result.levels[k], &at_count);
+    values = scratch_array(scratch, (size_t)at_count, value_bytes);
+    gather_values(from->values, value_bytes, at, at_count, values);
+    result.values = values;
+    result.value_count = at_count;
+    result.indices = gather_tuples(from->indices, from->level_count, at, at_count, scratch);
+    *ret_column = result;
+}
+
+/* One level of all parts, behind each other. */
+static struct level
+join_level(const struct column *parts, uint32_t part_count, uint32_t k, struct scratch *scratch)
+{
+    int64_t lists = 0, at = 0, inner = 0;
+    int64_t *splits;
+    bool same = true;
+
+    for (uint32_t p = 0; p < part_count; p++) {
+        lists += column_list_count(&parts[p], k);
+        same &= parts[p].levels[k].uniform >= 0 &&
+                parts[p].levels[k].uniform == parts[0].levels[k].uniform;
+    }
+    if (same)
+        return parts[0].levels[k];
+    splits = index_array(scratch, lists + 1);
+    splits[0] = 0;
+    for (uint32_t p = 0; p < part_count; p++) {
+        int64_t here = column_list_count(&parts[p], k);
+
+        for (int64_t i = 0; i < here; i++) {
+            inner += level_length(&parts[p].levels[k], i);
+            splits[++at] = inner;
+        }
+    }
+    return (struct level){ .uniform = -1, .splits = splits };
+}
+
+static const int64_t *
+join_tuples(const struct column *parts, uint32_t part_count, bool indices, struct scratch *scratch)
+{
+    uint32_t width = parts[0].level_count;
+    int64_t total = 0, at = 0;
+    int64_t *joined;
+
+    for (uint32_t p = 0; p < part_count; p++) {
+        if ((indices ? parts[p].indices : parts[p].dense_shape) == NULL)
+            return NULL;
+        total += indices ? parts[p].value_count : parts[p].count;
+    }
+    joined = index_array(scratch, total * width);
+    for (uint32_t p = 0; p < part_count; p++) {
+        int64_t here = indices ? parts[p].value_count : parts[p].count;
+
+        memcpy(&joined[at * width], indices ? parts[p].indices : parts[p].dense_shape,
+               (size_t)(here * width) * sizeof *joined);
+        at += here;
+    }
+    return joined;
+}
+
+void
+column_join(const struct column *parts, uint32_t part_count, tundish_dtype dtype,
+            struct scratch *scratch, struct column *ret_column)
+{
+    struct column result = { .level_count = parts[0].level_count };
+    size_t value_bytes = column_value_bytes(dtype);
+    uint8_t *values;
+    size_t at = 0;
+
+    for (uint32_t p = 0; p < part_count; p++) {
+        must(parts[p].level_count == result.level_count);
+        result.count += parts[p].count;
+        result.value_count += parts[p].value_count;
+    }
+    for (uint32_t k = 0; k < result.level_count; k++)
+        result.levels[k] = join_level(parts, part_count, k, scratch);
+    values = scratch_array(scratch, (size_t)result.value_count, value_bytes);
+    for (uint32_t p = 0; p < part_count; p++) {
+        size_t bytes = (size_t)parts[p].value_count * value_bytes;
+
+        if (bytes > 0)
+            memcpy(values + at, parts[p].values, bytes);
+        at += bytes;
+    }
+    result.values = values;
+    result.indices = join_tuples(parts, part_count, true, scratch);
+    result.dense_shape = join_tuples(parts, part_count, false, scratch);
+    *ret_column = result;
+}
+
+/* Coordinates of sparse values gain the row's number in its batch. */
+static const int64_t *
+batch_indices(const struct column *rows, const int64_t *splits, int64_t batch_count,
+              struct scratch *scratch)
+{
+    uint32_t width = rows->level_count;
+    int64_t *indices = index_array(scratch, rows->value_count * (width + 1));
+    int64_t *to = indices;
+
+    for (int64_t b = 0; b < batch_count; b++)
+        for (int64_t row = splits[b]; row < splits[b + 1]; row++) {
+            int64_t begin, end;
+
+            column_value_range(rows, row, row + 1, &begin, &end);
+            for (int64_t v = begin; v < end; v++, to += width + 1) {
+                to[0] = row - splits[b];
+                memcpy(to + 1, &rows->indices[v * width], width * sizeof *to);
+            }
+        }
+    return indices;
+}
+
+/* The dense shape of a batch: its rows, and the largest of theirs. */
+static const int64_t *
+batch_shapes(const struct column *rows, const int64_t *splits, int64_t batch_count,
+             struct scratch *scratch)
+{
+    uint32_t width = rows->level_count;
+    int64_t *shapes = index_array(scratch, batch_count * (width + 1));
+
+    for (int64_t b = 0; b < batch_count; b++) {
+        int64_t *shape = &shapes[b * (width + 1)];
+
+        memset(shape, 0, (width + 1) * sizeof *shape);
+        shape[0] = splits[b + 1] - splits[b];
+        for (int64_t row = splits[b]; row < splits[b + 1]; row++)
+            for (uint32_t k = 0; k < width; k++)
+                if (rows->dense_shape[row * width + k] > shape[k + 1])
+                    shape[k + 1] = rows->dense_shape[row * width + k];
+    }
+    return shapes;
+}
+
+void
+column_batch(const struct column *rows, const int64_t *splits, int64_t batch_count,
+             struct scratch *scratch, struct column *ret_column)
+{
+    struct column result = *rows;
+
+    must(rows->level_count < RANK_MAX);
+    result.count = batch_count;
+    result.level_count = rows->level_count + 1;
+    memcpy(&result.levels[1], &rows->levels[0], rows->level_count * sizeof rows->levels[0]);
+    result.levels[0] = (struct level){ .uniform = -1, .splits = splits };
+    if (batch_count == 1)
+        result.levels[0] = (struct level){ .uniform = splits[1] };
+    if (rows->indices != NULL)
+        result.indices = batch_indices(rows, splits, batch_count, scratch);
+    if (rows->dense_shape != NULL)
+        result.dense_shape = batch_shapes(rows, splits, batch_count, scratch);
+    *ret_column = result;
+}
+
+void
+column_unbatch(const struct column *batches, struct column *ret_column)
+{
+    struct column result = *batches;
+
+    must(batches->level_count > 0 && batches->indices == NULL);
+    result.count = level_begin(&batches->levels[0], batches->count);
+    result.level_count--;
+    memmove(&result.levels[0], &batches->levels[1], result.level_count * sizeof result.levels[0]);
+    *ret_column = result;
+}
+
+void
+column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
+             struct scratch *scratch, struct column *ret_column)
+{
+    struct column result = *batch;
+    size_t value_bytes = column_value_bytes(dtype);
+    int64_t first_row = begin;
+
+    must(batch->count == 1 && batch->level_count > 0);
+    result.levels[0] = (struct level){ .uniform = end - begin };
+    for (uint32_t k = 1; k < batch->level_count; k++) {
+        const struct level *level = &batch->levels[k];
+
+        if (level->uniform < 0) {
+            int64_t *splits = index_array(scratch, end - begin + 1);
+
+            for (int64_t i = begin; i <= end; i++)
+                splits[i - begin] = level->splits[i] - level->splits[begin];
+            result.levels[k].splits = splits;
+        }
+        end = level_begin(level, end);
+        begin = level_begin(level, begin);
+    }
+    result.value_count = end - begin;
+    result.values = (const uint8_t *)batch->values + (size_t)begin * value_bytes;
+    if (batch->indices != NULL) {
+        int64_t *indices = index_array(scratch, result.value_count * batch->level_count);
+        uint32_t width = batch->level_count;
+
+        memcpy(indices, &batch->indices[begin * width],
+               (size_t)(result.value_count * width) * sizeof *indices);
+        for (int64_t i = 0; i < result.value_count; i++)
+            indices[i * width] -= first_row;
+        result.indices = indices;
+    }
+    *ret_column = result;
+}
+
+void
+column_settle(struct column *column)
+{
+    for (uint32_t k = 0; k < column->level_count; k++) {
+        int64_t length;
+
+        if (column->levels[k].uniform < 0 && column_list_count(column, k) > 0 &&
+            column_is_uniform(column, k, &length))
+            column->levels[k] = (struct level){ .uniform = length };
+    }
+}

@@ -1,0 +1,43 @@
+/* evaluate.h - references to content: reads the rows of some elements and takes them through every
+ * stage up to a node of the plan.
+ *
+ * The content part mirrors the plan's tree. Order stages are passed over, but for those that change
+ * what an element is: batch puts its rows' columns together, enumerate adds its ordinal, zip
+ * unites, concatenate sorts by branch, interleave hands the outer element down.
+ */
+#ifndef BATCH_EVALUATE_H
+#define BATCH_EVALUATE_H
+
+#include "content/frame.h"
+#include "order/order.h"
+
+/* One thread's means. */
+struct evaluation {
+    struct source_files *files;
+    struct scratch *scratch; /* results live in here; the caller resets it */
+    bool skip_bad;           /* leave bad rows out instead of failing */
+    uint64_t skipped;        /* rows left out so far, with the last one's text */
+    char skipped_text[1024];
+};
+
+struct evaluate_request {
+    const uint64_t *words; /* the first element's */
+    size_t stride;         /* words from one element to the next */
+    int64_t count;
+    const struct frame *outer; /* inside a function's body, else NULL: one element for each */
+    void *const *destinations; /* of the node's columns, or NULL (frame.h) */
+    const size_t *destination_bytes;
+};
+
+/* The columns of `request->count` elements of `node`. E_DATA with tnd_error_text for bad content.
+ */
+tundish_status evaluate(struct evaluation *evaluation, const struct plan_node *node,
+                        const struct evaluate_request *request, struct frame *ret_frame);
+
+/* What order_services.evaluate points to; services->evaluator is a struct evaluation whose scratch
+ * is reset by each call. */
+tundish_status evaluate_for_order(struct order_services *services, const struct plan_node *node,
+                                  const struct order_scope *scope, const uint64_t *words,
+                                  uint64_t count, const struct frame **ret_frame);
+
+#endif

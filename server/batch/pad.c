@@ -1,0 +1,201 @@
+/* pad.c - padded_batch: lists made equally long. */
+#include "batch/pad.h"
+
+#include <string.h>
+
+#include "batch/combine.h"
+#include "core/half.h"
+#include "core/bytes.h"
+#include "core/memory.h"
+
+/* What the parameter says for this column: a map by name, or a value for all. NULL: nothing. */
+static const struct spec_value *
+parameter_for(const struct plan_node *node, const char *parameter, const char *column)
+{
+    const struct spec_value *value = spec_get(node->stage, parameter);
+
+    if (value == NULL || value->kind == SPEC_NULL)
+        return NULL;
+    if (value->kind == SPEC_MAP)
+        value = spec_map_get(value, column);
+    return value == NULL || value->kind == SPEC_NULL ? NULL : value;
+}
+
+/* One padding value of the column's dtype, at `to`. */
+static void
+padding_value(const struct plan_node *node, const struct column_spec *spec, void *to)
+{
+    const struct spec_value *value = parameter_for(node, "padding_values", spec->name);
+    double number = value != NULL ? value->number : 0;
+    int64_t integer = value == NULL                 ? 0
+                      : value->kind == SPEC_BOOL    ? value->boolean
+                      : value->kind == SPEC_NUMBER  ? (int64_t)value->number
+                      : value->kind == SPEC_NATURAL ? (int64_t)value->natural
+                                                    : value->integer;
+
+    switch (spec->dtype) {
+    case TUNDISH_STRING:
+        *(struct byte_view *)to = (struct byte_view){
+            .data = (const uint8_t *)(value != NULL ? value->text : ""),
+            .size = value != NULL ? value->text_bytes : 0,
+        };
+        break;
+    case TUNDISH_FLOAT64:
+        memcpy(to, &number, sizeof number);
+        break;
+    case TUNDISH_FLOAT32:
+        memcpy(to, &(float){ (float)number }, sizeof(float));
+        break;
+    case TUNDISH_FLOAT16:
+        memcpy(to, &(uint16_t){ tnd_half_from_double(number) }, sizeof(uint16_t));
+        break;
+    case TUNDISH_BFLOAT16:
+        memcpy(to, &(uint16_t){ tnd_bfloat_from_double(number) }, sizeof(uint16_t));
+        break;
+    default:
+        memcpy(to, &integer, tnd_dtype_bytes(spec->dtype)); /* little-endian */
+    }
+}
+
+struct padding {
+    const struct column *from;
+    size_t value_bytes;
+    const void *value;
+    int64_t lengths[RANK_MAX]; /* of this batch, level by level */
+    uint8_t *to;
+};
+
+static void
+fill(struct padding *padding, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++, padding->to += padding->value_bytes)
+        memcpy(padding->to, padding->value, padding->value_bytes);
+}
+
+/* Values below one list of level k when all are as long as `lengths` says. */
+static int64_t
+padded_count(const struct padding *padding, uint32_t k)
+{
+    int64_t count = 1;
+
+    for (; k < padding->from->level_count; k++)
+        count *= padding->lengths[k];
+    return count;
+}
+
+/* Write list `index` of level k, padded. */
+static void
+pad_list(struct padding *padding, uint32_t k, int64_t index)
+{
+    const struct level *level = &padding->from->levels[k];
+    int64_t begin = level_begin(level, index);
+    int64_t length = level_length(level, index);
+
+    if (k + 1 == padding->from->level_count) {
+        size_t bytes = (size_t)length * padding->value_bytes;
+
+        if (bytes > 0)
+            memcpy(padding->to,
+                   (const uint8_t *)padding->from->values + (size_t)begin * padding->value_bytes,
+                   bytes);
+        padding->to += bytes;
+    } else {
+        for (int64_t i = 0; i < length; i++)
+            pad_list(padding, k + 1, begin + i);
+    }
+    fill(padding, (padding->lengths[k] - length) * padded_count(padding, k + 1));
+}
+
+/* The longest list of each level below batch `index`. */
+static void
+longest(const struct column *column, uint32_t k, int64_t index, int64_t *lengths)
+{
+    int64_t length = level_length(&column->levels[k], index);
+    int64_t begin = level_begin(&column->levels[k], index);
+
+    if (length > lengths[k])
+        lengths[k] = length;
+    if (k + 1 < column->level_count)
+        for (int64_t i = 0; i < length; i++)
+            longest(column, k + 1, begin + i, lengths);
+}
+
+/* Lengths of batch `index`: the longest, or those asked for. False: something is too long. */
+static bool
+batch_lengths(const struct plan_node *node, const struct column_spec *spec,
+              const struct column *column, int64_t index, int64_t *lengths, struct frame *frame)
+{
+    const struct spec_value *shape = parameter_for(node, "padded_shapes", spec->name);
+
+    memset(lengths, 0, RANK_MAX * sizeof *lengths);
+    longest(column, 0, index, lengths);
+    for (uint32_t k = 1; k < column->level_count; k++) {
+        int64_t fixed = shape != NULL && shape->kind == SPEC_LIST && k - 1 < shape->count &&
+                                shape->items[k - 1].kind == SPEC_INTEGER
+                            ? shape->items[k - 1].integer
+                            : spec->shape[k];
+
+        if (fixed < 0)
+            continue;
+        if (lengths[k] > fixed) {
+            frame_reject(frame, index,
+                         "%s: column '%s' has a row whose dimension %u is %lld, longer than the "
+                         "%lld it should be padded to",
+                         node->name, spec->name, k - 1, (long long)lengths[k], (long long)fixed);
+            return false;
+        }
+        lengths[k] = fixed;
+    }
+    return true;
+}
+
+tundish_status
+pad_column(const struct plan_node *node, uint32_t column_index, struct frame *frame)
+{
+    const struct column_spec *spec = &node->schema.columns[column_index];
+    struct column *column = &frame->columns[column_index];
+    uint64_t value[2];
+    struct padding padding = {
+        .from = column,
+        .value_bytes = column_value_bytes(spec->dtype),
+        .value = value,
+    };
+    struct column result = { .count = column->count, .level_count = column->level_count };
+    int64_t *lengths =
+        scratch_array(frame->scratch, (size_t)column->count, RANK_MAX * sizeof(int64_t));
+    int64_t lists = column->count;
+
+    padding_value(node, spec, value);
+    for (int64_t i = 0; i < column->count; i++) {
+        if (!batch_lengths(node, spec, column, i, &lengths[i * RANK_MAX], frame))
+            return TUNDISH_OK;
+        memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
+        result.value_count += padded_count(&padding, 0);
+    }
+    padding.to = scratch_array(frame->scratch, (size_t)result.value_count, padding.value_bytes);
+    result.values = padding.to;
+    for (int64_t i = 0; i < column->count; i++) {
+        memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
+        pad_list(&padding, 0, i);
+    }
+    for (uint32_t k = 0; k < result.level_count; k++) {
+        int64_t *splits = scratch_array(frame->scratch, (size_t)lists + 1, sizeof *splits);
+        int64_t at = 0, inner = 0;
+
+        splits[0] = 0;
+        for (int64_t i = 0; i < column->count; i++) {
+            int64_t here = 1;
+
+            for (uint32_t j = 0; j < k; j++)
+                here *= lengths[i * RANK_MAX + j];
+            for (int64_t n = 0; n < here; n++)
+                splits[++at] = inner += lengths[i * RANK_MAX + k];
+        }
+        result.levels[k] = (struct level){ .uniform = -1, .splits = splits };
+        if (column->count == 1)
+            result.levels[k] = (struct level){ .uniform = lengths[k] };
+        lists = inner;
+    }
+    *column = result;
+    return TUNDISH_OK;
+}
