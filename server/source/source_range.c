@@ -1,0 +1,259 @@
+/* source_range.c - numbers from start to stop.
+ *
+ * Words of an element: the number, zero.
+ */
+#include <string.h>
+
+#include "core/float16.h"
+#include "core/must.h"
+#include "source/source.h"
+#include "source/variable.h"
+
+struct range_bound {
+    const struct spec_value *value; /* NULL: the default */
+    int64_t otherwise;
+};
+
+struct range {
+    struct range_bound start, stop, step;
+    tundish_dtype dtype;
+};
+
+struct range_state {
+    int64_t next;
+    uint64_t left, step; /* step modulo 2^64: what is left never reaches past the stop */
+};
+
+/* `stop` may be a list: [start,] stop[, step]. */
+static tundish_status
+read_bounds(const struct content_config *config, struct range *range)
+{
+    const struct spec_value *stop = spec_get(config->stage, "stop");
+    const struct spec_value *start = spec_get(config->stage, "start");
+    const struct spec_value *step = spec_get(config->stage, "step");
+
+    range->start = (struct range_bound){ start, 0 };
+    range->stop = (struct range_bound){ stop, 0 };
+    range->step = (struct range_bound){ step, 1 };
+    if (stop == NULL)
+        return content_complain(config, "range needs a stop: a number, or [start, stop, step]");
+    if (stop->kind != SPEC_LIST)
+        return TUNDISH_OK;
+    if (stop->count < 1 || stop->count > 3)
+        return spec_complain(config->errors, stop->line, stop->column,
+                             "range takes [stop], [start, stop] or [start, stop, step], not %u "
+                             "numbers",
+                             stop->count);
+    if (spec_given(config->stage, "start") || spec_given(config->stage, "step"))
+        return spec_complain(config->errors, stop->line, stop->column,
+                             "range takes a list of its bounds, or start, stop and step by name, "
+                             "not both");
+    range->stop.value = &stop->items[stop->count > 1];
+    if (stop->count > 1)
+        range->start.value = &stop->items[0];
+    if (stop->count > 2)
+        range->step.value = &stop->items[2];
+    return TUNDISH_OK;
+}
+
+static tundish_status
+check_bound(const struct content_config *config, const char *name, const struct spec_value *value)
+{
+    if (value == NULL || value->kind == SPEC_INTEGER)
+        return TUNDISH_OK;
+    if (value->kind == SPEC_VARIABLE)
+        return variable_check_integer(config, value);
+    return spec_complain(config->errors, value->line, value->column,
+                         "the %s of range must be an integer of 64 bits", name);
+}
+
+static bool
+is_literal(const struct range_bound *bound)
+{
+    return bound->value == NULL || bound->value->kind == SPEC_INTEGER;
+}
+
+static int64_t
+literal(const struct range_bound *bound)
+{
+    return bound->value == NULL ? bound->otherwise : bound->value->integer;
+}
+
+static uint64_t
+count_numbers(int64_t start, int64_t stop, int64_t step)
+{
+    bool rising = step > 0;
+    uint64_t distance =
+        rising ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+    uint64_t stride = rising ? (uint64_t)step : 0 - (uint64_t)step;
+
+    if (rising ? stop <= start : stop >= start)
+        return 0;
+    return distance / stride + (distance % stride != 0);
+}
+
+/* What later stages may narrow by: int64 alone, where nothing wraps. */
+static void
+state_range(const struct range *range, struct column_spec *column)
+{
+    int64_t start = literal(&range->start);
+    int64_t step = literal(&range->step);
+    uint64_t count;
+
+    if (!is_literal(&range->start) || !is_literal(&range->stop) || !is_literal(&range->step) ||
+        step == 0 || range->dtype != TUNDISH_INT64)
+        return;
+    count = count_numbers(start, literal(&range->stop), step);
+    if (count == 0)
+        return;
+    int64_t last = (int64_t)((uint64_t)start + (count - 1) * (uint64_t)step);
+
+    column->has_range = true;
+    column->minimum = step > 0 ? start : last;
+    column->maximum = step > 0 ? last : start;
+}
+
+static tundish_status
+range_open(void *state, const struct content_config *config, struct schema *ret_schema)
+{
+    struct range *range = state;
+    tundish_status status = read_bounds(config, range);
+
+    if (status == TUNDISH_OK)
+        status = check_bound(config, "start", range->start.value);
+    if (status == TUNDISH_OK)
+        status = check_bound(config, "stop", range->stop.value);
+    if (status == TUNDISH_OK)
+        status = check_bound(config, "step", range->step.value);
+    if (status != TUNDISH_OK)
+        return status;
+    range->dtype = spec_dtype(config->stage, "output_type");
+    if (!tnd_dtype_is_integer(range->dtype) && !tnd_dtype_is_float(range->dtype))
+        return content_complain(config, "output_type of range must be a number's, not %s",
+                                tnd_dtype_name(range->dtype));
+    if (is_literal(&range->step) && literal(&range->step) == 0)
+        return spec_complain(config->errors, range->step.value->line, range->step.value->column,
+                             "the step of range must not be 0");
+    state_range(range, schema_add(ret_schema, source_column_name(config), range->dtype));
+    return TUNDISH_OK;
+}
+
+static tundish_status
+resolve(const struct order_iterator *iterator, const struct range_bound *bound, int64_t *ret_value)
+{
+    if (is_literal(bound)) {
+        *ret_value = literal(bound);
+        return TUNDISH_OK;
+    }
+    return order_value_int(iterator->instance, bound->value, ret_value);
+}
+
+static tundish_status
+range_iterate(struct order_iterator *iterator)
+{
+    const struct range *range = iterator->node->state;
+    struct range_state *state = (struct range_state *)iterator->state;
+    int64_t start = 0;
+    int64_t stop = 0;
+    int64_t step = 0;
+    tundish_status status = resolve(iterator, &range->start, &start);
+
+    if (status == TUNDISH_OK)
+        status = resolve(iterator, &range->stop, &stop);
+    if (status == TUNDISH_OK)
+        status = resolve(iterator, &range->step, &step);
+    if (status != TUNDISH_OK)
+        return status;
+    if (step == 0)
+        return order_fail(iterator, TUNDISH_E_DATA, "the step of range must not be 0");
+    state->next = start;
+    state->step = (uint64_t)step;
+    state->left = count_numbers(start, stop, step);
+    return TUNDISH_OK;
+}
+
+static enum order_result
+range_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct range_state *state = (struct range_state *)iterator->state;
+    size_t count = state->left < max ? (size_t)state->left : max;
+
+    for (size_t i = 0; i < count; i++) {
+        words[SOURCE_WIDTH * i] = (uint64_t)state->next;
+        words[SOURCE_WIDTH * i + 1] = 0;
+        state->next = (int64_t)((uint64_t)state->next + state->step);
+    }
+    state->left -= count;
+    *ret_count = count;
+    return count > 0 ? ORDER_OK : ORDER_END;
+}
+
+static void
+range_iterate_close(struct order_iterator *iterator)
+{
+    (void)iterator;
+}
+
+/* One case a dtype; EXPRESSION makes the value of `number`. */
+#define FILL(dtype, type, expression)                                                              \
+    case dtype:                                                                                    \
+        for (int64_t i = 0; i < read->count; i++) {                                                \
+            int64_t number = (int64_t)read->words[(size_t)i * read->stride];                       \
+            ((type *)values)[i] = expression;                                                      \
+        }                                                                                          \
+        break
+
+static void
+fill(const struct source_read *read, tundish_dtype dtype, void *values)
+{
+    switch (dtype) {
+        FILL(TUNDISH_INT8, int8_t, (int8_t)number);
+        FILL(TUNDISH_UINT8, uint8_t, (uint8_t)number);
+        FILL(TUNDISH_INT16, int16_t, (int16_t)number);
+        FILL(TUNDISH_UINT16, uint16_t, (uint16_t)number);
+        FILL(TUNDISH_INT32, int32_t, (int32_t)number);
+        FILL(TUNDISH_UINT32, uint32_t, (uint32_t)number);
+        FILL(TUNDISH_INT64, int64_t, number);
+        FILL(TUNDISH_UINT64, uint64_t, (uint64_t)number);
+        FILL(TUNDISH_FLOAT16, uint16_t, tnd_float16_of_float((float)number));
+        FILL(TUNDISH_BFLOAT16, uint16_t, tnd_bfloat16_of_float((float)number));
+        FILL(TUNDISH_FLOAT32, float, (float)number);
+        FILL(TUNDISH_FLOAT64, double, (double)number);
+    case TUNDISH_BOOL:
+    case TUNDISH_STRING:
+    default:
+        must(false); /* open refuses these */
+    }
+}
+
+static tundish_status
+range_read(const void *state, const struct source_read *read)
+{
+    const struct range *range = state;
+    size_t bytes = (size_t)read->count * tnd_dtype_bytes(range->dtype);
+    void *values = frame_values(read->output, 0, bytes);
+
+    fill(read, range->dtype, values);
+    column_set_scalars(&read->output->columns[0], read->count, values);
+    return TUNDISH_OK;
+}
+
+static void
+range_close(void *state)
+{
+    (void)state;
+}
+
+const struct source_ops source_range = {
+    .name = "range",
+    .order = { .name = "range",
+               .state_bytes = sizeof(struct range_state),
+               .open = range_iterate,
+               .next = range_next,
+               .close = range_iterate_close },
+    .state_bytes = sizeof(struct range),
+    .open = range_open,
+    .read = range_read,
+    .reads_files = false,
+    .close = range_close,
+};
