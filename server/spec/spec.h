@@ -25,12 +25,14 @@ enum spec_kind {
     SPEC_LIST,
     SPEC_MAP,      /* keys in the order written; no key twice */
     SPEC_VARIABLE, /* $name or $name(integer), known when the stage's iterator is made */
-    SPEC_DATASET   /* stages, inline or by name */
+    SPEC_DATASET,  /* stages, inline or by name */
+    SPEC_BROKEN    /* complained about already; never in a file that spec_open returned */
 };
 
 struct spec_value {
     enum spec_kind kind;
     bool quoted;
+    bool has_argument; /* VARIABLE: $name(integer) */
     uint32_t line, column;
     bool boolean;
     int64_t integer;  /* INTEGER; VARIABLE: the argument */
@@ -50,6 +52,7 @@ struct spec_value {
 struct spec_stage {
     const struct stage_info *info;
     const struct spec_value **arguments;
+    uint64_t given; /* bit i: arguments[i] was written in the file */
     const struct spec_file *file;
     uint32_t line, column;
 };
@@ -61,6 +64,8 @@ struct spec_dataset {
     uint32_t line, column;
     uint32_t stage_count;
     const struct spec_stage *stages;
+    uint32_t depth;       /* 1, and more for each level of datasets inside */
+    uint32_t stage_total; /* with those of the datasets inside, counted at each mention */
 };
 
 enum spec_auto_shard { SHARD_AUTO, SHARD_FILE, SHARD_DATA, SHARD_HINT, SHARD_OFF };
@@ -148,6 +153,10 @@ double spec_number(const struct spec_stage *stage, const char *parameter);
 bool spec_bool(const struct spec_stage *stage, const char *parameter);
 const char *spec_text(const struct spec_stage *stage, const char *parameter);
 tundish_dtype spec_dtype(const struct spec_stage *stage, const char *parameter);
+
+/* For a stage whose parameters must be known before anything runs: complain about each $name in
+ * them, in lists and mappings too. */
+tundish_status spec_refuse_variables(const struct spec_stage *stage, struct spec_errors *errors);
 
 /* Look up a key of a MAP; NULL if absent. */
 const struct spec_value *spec_map_get(const struct spec_value *map, const char *key);

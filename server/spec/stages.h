@@ -1,4 +1,7 @@
-/* stages.h - what the table of stages says about each of them. */
+/* stages.h - what the table of stages (stages.def) says about each of them.
+ *
+ * Parser, `tundish help`, the manual page and the completion all read this one table.
+ */
 #ifndef SPEC_STAGES_H
 #define SPEC_STAGES_H
 
@@ -27,7 +30,14 @@ enum parameter_type {
     TYPE_EXPRESSION = 1 << 11,
     TYPE_PATHS = 1 << 12, /* a path or a list of paths */
     TYPE_NULL = 1 << 13,  /* null may be written */
-    TYPE_ANY = 1 << 14
+    TYPE_ANY = 1 << 14,
+    TYPE_INTEGERS = 1 << 15,    /* a list of integers */
+    TYPE_NUMBERS = 1 << 16,     /* a list of integers and floats */
+    TYPE_TEXTS = 1 << 17,       /* a list of texts */
+    TYPE_EXPRESSIONS = 1 << 18, /* a mapping column -> expression */
+    TYPE_TEXT_MAP = 1 << 19,    /* a mapping of texts to texts */
+    TYPE_DURATION = 1 << 20,    /* 30s, 5m, 100ms */
+    TYPE_SIZE = 1 << 21         /* bytes, or 64MiB */
 };
 
 struct parameter_info {
@@ -35,8 +45,8 @@ struct parameter_info {
     uint32_t types; /* enum parameter_type */
     bool required;
     const char *default_value; /* YAML as a user would write it; NULL: none */
-    int64_t minimum, maximum;  /* for integers; minimum > maximum: no range */
-    const char *choices;       /* "int|one_hot|..." for TEXT; NULL: any */
+    int64_t minimum, maximum;  /* of integers and numbers, in lists too; minimum > maximum: any */
+    const char *choices;       /* "int|one_hot|..." for texts and integers; NULL: any */
     const char *help;          /* one sentence */
 };
 
@@ -47,7 +57,8 @@ struct stage_info {
     const char *namesake; /* tf.data.Dataset.shuffle ...; NULL: ours */
     const char *help;     /* one or two sentences */
     bool stands_first;
-    bool has_short_form;
+    bool has_short_form;      /* `name: VALUE` gives short_parameter */
+    bool is_whole;            /* the stage's mapping is itself the value of parameter 0 */
     uint32_t short_parameter; /* index, when has_short_form */
     uint32_t parameter_count;
     const struct parameter_info *parameters;
@@ -57,5 +68,21 @@ extern const struct stage_info stage_table[];
 extern const uint32_t stage_count;
 
 const struct stage_info *stage_find(const char *name); /* NULL: there is none */
+
+/* The mappings around the stages (sections.c), in the same form: the file itself, a stream,
+ * `distribute`, `deliver`, and the entries of mappings that some stages take. */
+extern const struct stage_info section_file;
+extern const struct stage_info section_stream;
+extern const struct stage_info section_distribute;
+extern const struct stage_info section_deliver;
+extern const struct stage_info section_widen;
+extern const struct stage_info section_tensor;       /* {values, dtype} and {npy} */
+extern const struct stage_info section_program_spec; /* {dtype, shape} */
+extern const struct stage_info section_field;        /* record_defaults: {values, dtype} */
+extern const struct stage_info feature_table[];      /* FixedLen, FixedLenSequence ... */
+extern const uint32_t feature_count;
+
+/* The index of a parameter, or -1. */
+int stage_parameter(const struct stage_info *stage, const char *name);
 
 #endif

@@ -1,0 +1,81 @@
+/* check_mapping.c - the keys of a mapping against a list of parameters. */
+#include <stdio.h>
+
+#include "spec/check.h"
+
+static void
+refuse_key(struct check *check, const struct stage_info *info, const struct spec_value *key)
+{
+    const char *words[64] = { NULL };
+    const char *nearest;
+    uint32_t count = info->parameter_count;
+
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = info->parameters[i].name;
+    nearest = spec_nearest(key->text, words, count);
+    if (nearest != NULL) {
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; did you mean %s?",
+                      info->name, key->text, nearest);
+    } else {
+        char list[1024];
+        size_t used = 0;
+
+        list[0] = '\0';
+        for (uint32_t i = 0; i < count && used < sizeof list - 64; i++)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                     words[i]);
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; it has %s",
+                      info->name, key->text, count > 0 ? list : "no parameters");
+    }
+}
+
+void
+check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
+           const struct spec_value **arguments)
+{
+    for (uint32_t i = 0; i < info->parameter_count; i++) {
+        const struct parameter_info *parameter = &info->parameters[i];
+
+        if (arguments[i] != NULL)
+            continue;
+        if (parameter->required)
+            spec_complain(check->errors, line, column, "%s needs %s: %s", info->name,
+                          parameter->name, parameter->help);
+        arguments[i] = check_default(check, parameter, line, column);
+    }
+}
+
+const struct spec_value **
+check_mapping(struct check *check, const struct stage_info *info, const struct spec_value *map,
+              uint64_t *ret_given)
+{
+    const struct spec_value **arguments =
+        spec_memory_take(check->memory, info->parameter_count, sizeof *arguments);
+    uint64_t given = 0;
+    char found[80];
+
+    if (map->kind != SPEC_MAP && map->kind != SPEC_BROKEN)
+        spec_complain(check->errors, map->line, map->column, "%s must be a mapping, not %s",
+                      info->name, check_describe(map, found, sizeof found));
+    for (uint32_t i = 0; map->kind == SPEC_MAP && i < map->count; i++) {
+        const struct spec_value *key = &map->keys[i];
+        int index;
+
+        if (key->kind == SPEC_BROKEN)
+            continue;
+        index = stage_parameter(info, key->text);
+        if (index < 0) {
+            refuse_key(check, info, key);
+            continue;
+        }
+        if (given >> index & 1)
+            continue; /* the reader has complained */
+        arguments[index] = check_value(check, info, &info->parameters[index], &map->items[i]);
+        given |= UINT64_C(1) << index;
+    }
+    if (map->kind == SPEC_MAP)
+        check_fill(check, info, map->line, map->column, arguments);
+    if (ret_given != NULL)
+        *ret_given = given;
+    return arguments;
+}

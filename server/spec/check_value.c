@@ -1,0 +1,435 @@
+/* check_value.c - does a value fit its parameter? */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/must.h"
+#include "spec/check.h"
+#include "spec/quantity.h"
+#include "spec/scalar.h"
+#include "spec/yaml_reader.h"
+
+const char *
+check_describe(const struct spec_value *value, char *text, size_t text_bytes)
+{
+    switch (value->kind) {
+    case SPEC_NULL:
+        snprintf(text, text_bytes, "null");
+        break;
+    case SPEC_LIST:
+        snprintf(text, text_bytes, "a list");
+        break;
+    case SPEC_MAP:
+        snprintf(text, text_bytes, "a mapping");
+        break;
+    case SPEC_DATASET:
+        snprintf(text, text_bytes, "a dataset");
+        break;
+    case SPEC_VARIABLE:
+        snprintf(text, text_bytes, "the variable $%.60s", value->text);
+        break;
+    case SPEC_TEXT:
+        snprintf(text, text_bytes, strlen(value->text) > 60 ? "\"%.57s...\"" : "\"%s\"",
+                 value->text);
+        break;
+    default:
+        snprintf(text, text_bytes, "%.60s", value->text);
+    }
+    return text;
+}
+
+/* The kinds of value a parameter takes, for messages. */
+static const struct {
+    uint32_t type;
+    const char *words;
+} type_words[] = {
+    { TYPE_INTEGER, "an integer" },
+    { TYPE_NUMBER, "a number" },
+    { TYPE_BOOL, "true or false" },
+    { TYPE_TEXT, "a text" },
+    { TYPE_DTYPE, "a dtype" },
+    { TYPE_COLUMNS, "a list of columns" },
+    { TYPE_PATHS, "a path or a list of paths" },
+    { TYPE_EXPRESSION, "an expression" },
+    { TYPE_INTEGERS, "a list of integers" },
+    { TYPE_NUMBERS, "a list of numbers" },
+    { TYPE_TEXTS, "a list of texts" },
+    { TYPE_SHAPE, "a shape, as [2, null]" },
+    { TYPE_LIST, "a list" },
+    { TYPE_MAP, "a mapping" },
+    { TYPE_EXPRESSIONS, "a mapping from columns to expressions" },
+    { TYPE_TEXT_MAP, "a mapping from texts to texts" },
+    { TYPE_DATASET, "the name of a dataset or a list of stages" },
+    { TYPE_DATASETS, "a list of datasets" },
+    { TYPE_DURATION, "a duration, as 30s, 5m or 100ms" },
+    { TYPE_SIZE, "a number of bytes, as 65536 or 64MiB" },
+    { TYPE_NULL, "null" },
+};
+
+static void
+print_range(FILE *out, const struct parameter_info *parameter)
+{
+    if (parameter->minimum > parameter->maximum)
+        return;
+    if (parameter->maximum == INT64_MAX)
+        fprintf(out, " of at least %" PRId64, parameter->minimum);
+    else
+        fprintf(out, " from %" PRId64 " to %" PRId64, parameter->minimum, parameter->maximum);
+}
+
+static void
+print_choices(FILE *out, const char *choices)
+{
+    for (const char *at = choices;; at++) {
+        size_t bytes = strcspn(at, "|");
+
+        if (at != choices)
+            fputs(at[bytes] == '\0' ? " or " : ", ", out);
+        fprintf(out, bytes > 0 ? "%.*s" : "\"\"%.*s", (int)bytes, at);
+        at += bytes;
+        if (*at == '\0')
+            return;
+    }
+}
+
+/* "an integer of at least 1 or a list of integers" */
+static void
+print_expected(FILE *out, const struct parameter_info *parameter)
+{
+    uint32_t types = parameter->types;
+    bool is_first = true;
+
+    if (parameter->choices != NULL) {
+        print_choices(out, parameter->choices);
+        types &= ~(uint32_t)(TYPE_TEXT | TYPE_INTEGER);
+        is_first = false;
+    }
+    for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
+        if ((types & type_words[i].type) == 0)
+            continue;
+        if (!is_first)
+            fputs(" or ", out);
+        is_first = false;
+        fputs(type_words[i].words, out);
+        if (type_words[i].type & (TYPE_INTEGER | TYPE_NUMBER | TYPE_INTEGERS | TYPE_NUMBERS))
+            print_range(out, parameter);
+    }
+}
+
+static bool
+is_scalar(const struct spec_value *value)
+{
+    return value->kind == SPEC_BOOL || value->kind == SPEC_INTEGER || value->kind == SPEC_NATURAL ||
+           value->kind == SPEC_NUMBER || value->kind == SPEC_TEXT;
+}
+
+/* The nearest of the words that could stand here, or NULL. */
+static const char *
+nearest_word(struct check *check, const struct parameter_info *parameter, const char *word)
+{
+    const char *words[64];
+    size_t count = 0;
+
+    if (parameter->types & TYPE_DTYPE)
+        for (int dtype = TUNDISH_BOOL; dtype <= TUNDISH_STRING; dtype++)
+            words[count++] = tnd_dtype_name((tundish_dtype)dtype);
+    if (parameter->types & TYPE_BOOL) {
+        words[count++] = "true";
+        words[count++] = "false";
+    }
+    for (const char *at = parameter->choices; at != NULL && count < 64;) {
+        size_t bytes = strcspn(at, "|");
+
+        words[count++] = spec_memory_text(check->memory, at, bytes);
+        at = at[bytes] == '|' ? at + bytes + 1 : NULL;
+    }
+    return spec_nearest(word, words, count);
+}
+
+/* Complain at `value`, which is the parameter's or an item of it. */
+static void
+refuse(struct check *check, const struct stage_info *owner, const struct parameter_info *parameter,
+       const struct spec_value *value)
+{
+    char found[80];
+    char *text;
+    size_t text_bytes;
+    const char *nearest = NULL;
+    FILE *out = open_memstream(&text, &text_bytes);
+
+    must(out != NULL);
+    fprintf(out, "%s of %s must be ", parameter->name, owner->name);
+    print_expected(out, parameter);
+    fprintf(out, ", not %s", check_describe(value, found, sizeof found));
+    if (value->kind == SPEC_TEXT)
+        nearest = nearest_word(check, parameter, value->text);
+    if (nearest != NULL && *nearest != '\0')
+        fprintf(out, "; did you mean %s?", nearest);
+    else if (is_scalar(value) && value->kind != SPEC_TEXT && parameter->choices == NULL &&
+             parameter->types &
+                 (TYPE_TEXT | TYPE_TEXTS | TYPE_PATHS | TYPE_COLUMNS | TYPE_TEXT_MAP))
+        fputs("; quote it if it is a text", out);
+    else if (value->kind == SPEC_TEXT && value->quoted &&
+             parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_BOOL))
+        fputs("; without quotes, if it is no text", out);
+    must(fclose(out) == 0);
+    spec_complain(check->errors, value->line, value->column, "%s", text);
+    free(text);
+}
+
+static bool
+is_choice(const char *choices, const char *word)
+{
+    size_t word_bytes = strlen(word);
+
+    for (const char *at = choices;;) {
+        size_t bytes = strcspn(at, "|");
+
+        if (bytes == word_bytes && memcmp(at, word, bytes) == 0)
+            return true;
+        if (at[bytes] == '\0')
+            return false;
+        at += bytes + 1;
+    }
+}
+
+static bool
+is_in_range(const struct parameter_info *parameter, const struct spec_value *value)
+{
+    if (parameter->minimum > parameter->maximum || value->kind == SPEC_VARIABLE)
+        return true;
+    if (value->kind == SPEC_INTEGER)
+        return value->integer >= parameter->minimum && value->integer <= parameter->maximum;
+    if (value->kind == SPEC_NATURAL)
+        return parameter->maximum == INT64_MAX;
+    return value->number >= (double)parameter->minimum &&
+           (parameter->maximum == INT64_MAX || value->number <= (double)parameter->maximum);
+}
+
+static bool
+is_integer(const struct parameter_info *parameter, const struct spec_value *value)
+{
+    if (parameter->choices != NULL && value->kind == SPEC_INTEGER &&
+        (parameter->types & TYPE_TEXT) == 0)
+        return is_choice(parameter->choices, value->text);
+    return value->kind == SPEC_INTEGER && is_in_range(parameter, value);
+}
+
+static bool
+is_number(const struct parameter_info *parameter, const struct spec_value *value)
+{
+    return (value->kind == SPEC_INTEGER || value->kind == SPEC_NATURAL ||
+            value->kind == SPEC_NUMBER) &&
+           is_in_range(parameter, value);
+}
+
+static bool
+is_text(const struct parameter_info *parameter, const struct spec_value *value)
+{
+    return value->kind == SPEC_TEXT &&
+           (parameter->choices == NULL || is_choice(parameter->choices, value->text));
+}
+
+/* A $name may stand wherever a plain value may; what columns, dtypes and words of a list there are
+ * must be known before anything runs. */
+static bool
+takes_variable(const struct parameter_info *parameter)
+{
+    return parameter->choices == NULL &&
+           (parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_TEXT | TYPE_BOOL | TYPE_PATHS |
+                                TYPE_ANY | TYPE_INTEGERS | TYPE_NUMBERS | TYPE_TEXTS)) != 0;
+}
+
+/* The alternatives that are one value. */
+static bool
+fits_scalar(const struct parameter_info *parameter, const struct spec_value *value)
+{
+    uint32_t types = parameter->types;
+
+    if (value->kind == SPEC_VARIABLE)
+        return takes_variable(parameter);
+    return (types & TYPE_NULL && value->kind == SPEC_NULL) ||
+           (types & TYPE_BOOL && value->kind == SPEC_BOOL) ||
+           (types & TYPE_INTEGER && is_integer(parameter, value)) ||
+           (types & TYPE_NUMBER && is_number(parameter, value)) ||
+           (types & TYPE_TEXT && is_text(parameter, value)) ||
+           (types & (TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION) && value->kind == SPEC_TEXT) ||
+           (types & TYPE_DTYPE && value->kind == SPEC_TEXT && tnd_dtype_by_name(value->text)) ||
+           (types & TYPE_DURATION && quantity_duration_ns(value, NULL)) ||
+           (types & TYPE_SIZE && quantity_bytes(value, NULL));
+}
+
+static bool
+fits_item(const struct parameter_info *parameter, const struct spec_value *item)
+{
+    uint32_t types = parameter->types;
+
+    if (types & TYPE_LIST || item->kind == SPEC_BROKEN)
+        return true;
+    if (item->kind == SPEC_VARIABLE)
+        return (types & (TYPE_INTEGERS | TYPE_NUMBERS | TYPE_TEXTS | TYPE_PATHS)) != 0;
+    return (types & TYPE_INTEGERS && item->kind == SPEC_INTEGER && is_in_range(parameter, item)) ||
+           (types & TYPE_NUMBERS && is_number(parameter, item)) ||
+           (types & (TYPE_TEXTS | TYPE_PATHS | TYPE_COLUMNS) && item->kind == SPEC_TEXT) ||
+           (types & TYPE_SHAPE &&
+            (item->kind == SPEC_NULL || (item->kind == SPEC_INTEGER && item->integer >= -1)));
+}
+
+static bool
+takes_lists(const struct parameter_info *parameter)
+{
+    return (parameter->types & (TYPE_LIST | TYPE_INTEGERS | TYPE_NUMBERS | TYPE_TEXTS | TYPE_PATHS |
+                                TYPE_COLUMNS | TYPE_SHAPE)) != 0;
+}
+
+/* An expression is the text as written, whatever YAML made of it. */
+static struct spec_value
+expression_text(struct check *check, const struct spec_value *value)
+{
+    struct spec_value text = *value;
+
+    text.kind = SPEC_TEXT;
+    if (value->kind == SPEC_VARIABLE)
+        text.text = value->has_argument ? spec_memory_sprintf(check->memory, "$%s(%" PRId64 ")",
+                                                              value->text, value->integer)
+                                        : spec_memory_sprintf(check->memory, "$%s", value->text);
+    text.text_bytes = strlen(text.text);
+    return text;
+}
+
+static bool
+is_expression(const struct spec_value *value)
+{
+    return value->kind == SPEC_VARIABLE || is_scalar(value);
+}
+
+static const struct spec_value *
+check_expression(struct check *check, const struct stage_info *owner,
+                 const struct parameter_info *parameter, const struct spec_value *value)
+{
+    struct spec_value *text;
+
+    if (!is_expression(value)) {
+        if (value->kind != SPEC_BROKEN)
+            spec_complain(check->errors, value->line, value->column,
+                          "%s of %s must be an expression; a vector is quoted: \"[1, 2]\"",
+                          parameter->name, owner->name);
+        return value;
+    }
+    text = spec_memory_take(check->memory, 1, sizeof *text);
+    *text = expression_text(check, value);
+    return text;
+}
+
+static const struct spec_value *
+check_expressions(struct check *check, const struct stage_info *owner,
+                  const struct parameter_info *parameter, const struct spec_value *value)
+{
+    struct spec_value *map = spec_memory_take(check->memory, 1, sizeof *map);
+    struct spec_value *items = spec_memory_take(check->memory, value->count, sizeof *items);
+
+    for (uint32_t i = 0; i < value->count; i++)
+        items[i] = *check_expression(check, owner, parameter, &value->items[i]);
+    *map = *value;
+    map->items = items;
+    return map;
+}
+
+static const struct spec_value *
+check_text_map(struct check *check, const struct stage_info *owner,
+               const struct parameter_info *parameter, const struct spec_value *value)
+{
+    for (uint32_t i = 0; i < value->count; i++)
+        if (value->items[i].kind != SPEC_TEXT && value->items[i].kind != SPEC_BROKEN)
+            refuse(check, owner, parameter, &value->items[i]);
+    return value;
+}
+
+static const struct spec_value *
+check_one_dataset(struct check *check, const struct spec_value *value)
+{
+    struct spec_value *resolved = spec_memory_take(check->memory, 1, sizeof *resolved);
+
+    *resolved = *value;
+    resolved->dataset = check_dataset(check, value);
+    resolved->kind = resolved->dataset != NULL ? SPEC_DATASET : SPEC_BROKEN;
+    return resolved;
+}
+
+static const struct spec_value *
+check_datasets(struct check *check, const struct spec_value *value)
+{
+    struct spec_value *list = spec_memory_take(check->memory, 1, sizeof *list);
+    struct spec_value *items = spec_memory_take(check->memory, value->count, sizeof *items);
+
+    for (uint32_t i = 0; i < value->count; i++)
+        items[i] = *check_one_dataset(check, &value->items[i]);
+    *list = *value;
+    list->items = items;
+    return list;
+}
+
+static const struct spec_value *
+check_list(struct check *check, const struct stage_info *owner,
+           const struct parameter_info *parameter, const struct spec_value *value)
+{
+    for (uint32_t i = 0; i < value->count; i++)
+        if (!fits_item(parameter, &value->items[i]))
+            refuse(check, owner, parameter, &value->items[i]);
+    return value;
+}
+
+const struct spec_value *
+check_value(struct check *check, const struct stage_info *owner,
+            const struct parameter_info *parameter, const struct spec_value *value)
+{
+    uint32_t types = parameter->types;
+
+    if (types & TYPE_ANY || value->kind == SPEC_BROKEN)
+        return value;
+    if (types & TYPE_EXPRESSION)
+        return check_expression(check, owner, parameter, value);
+    if (types & TYPE_DATASET && (value->kind == SPEC_LIST || value->kind == SPEC_TEXT))
+        return check_one_dataset(check, value);
+    if (types & TYPE_DATASETS && value->kind == SPEC_LIST)
+        return check_datasets(check, value);
+    if (types & TYPE_EXPRESSIONS && value->kind == SPEC_MAP)
+        return check_expressions(check, owner, parameter, value);
+    if (types & TYPE_TEXT_MAP && value->kind == SPEC_MAP)
+        return check_text_map(check, owner, parameter, value);
+    if (types & TYPE_MAP && value->kind == SPEC_MAP)
+        return value;
+    if (takes_lists(parameter) && value->kind == SPEC_LIST)
+        return check_list(check, owner, parameter, value);
+    if (!fits_scalar(parameter, value))
+        refuse(check, owner, parameter, value);
+    return value;
+}
+
+const struct spec_value *
+check_default(struct check *check, const struct parameter_info *parameter, uint32_t line,
+              uint32_t column)
+{
+    struct spec_value *value;
+    const char *text = parameter->default_value;
+
+    if (text == NULL)
+        return NULL;
+    value = spec_memory_take(check->memory, 1, sizeof *value);
+    value->text = text;
+    value->text_bytes = strlen(text);
+    if (*text == '[')
+        must(yaml_read(text, strlen(text), check->memory, check->errors, value) == TUNDISH_OK);
+    else if (*text == '"') {
+        value->kind = SPEC_TEXT;
+        value->quoted = true;
+        value->text_bytes = strlen(text) - 2;
+        value->text = spec_memory_text(check->memory, text + 1, value->text_bytes);
+    } else {
+        must(scalar_type(value, check->memory));
+    }
+    value->line = line;
+    value->column = column;
+    return value;
+}
