@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "draw.h"
+
 /* From the Criteo Kaggle set, C1 to C26. */
 static const uint32_t criteo_cardinality[CATEGORY_COUNT] = {
     1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     4,  93145, 5683,   8351593, 3194,
@@ -10,7 +12,6 @@ static const uint32_t criteo_cardinality[CATEGORY_COUNT] = {
 };
 
 #define CARDINALITY_MAX 1000000
-#define ZIPF_EXPONENT 1.05
 #define MISSING_INTEGERS 0.05
 #define MISSING_CATEGORIES 0.03
 #define CATEGORY_WEIGHT 0.55
@@ -25,47 +26,10 @@ enum purpose {
     FOR_WEIGHT = FOR_CATEGORY + 2 * CATEGORY_COUNT, /* of the model, not of a row */
 };
 
-static uint64_t
-mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
-}
-
-/* Evenly from (0, 1): never 0, so that its logarithm is finite. */
-static double
-uniform(uint64_t seed, uint64_t row, uint64_t purpose)
-{
-    uint64_t bits = mix(mix(mix(seed) + row) + purpose * UINT64_C(0x9E3779B97F4A7C15));
-
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
-}
-
-static double
-normal(uint64_t seed, uint64_t row, uint64_t purpose)
-{
-    double radius = sqrt(-2.0 * log(uniform(seed, row, purpose)));
-
-    return radius * cos(6.283185307179586 * uniform(seed, row, purpose + 1));
-}
-
-/* A rank from 0, about as frequent as 1 / (rank + 1)^s: the integral of that density, inverted. */
-static uint32_t
-zipf(double draw, uint32_t cardinality)
-{
-    double power = 1.0 - ZIPF_EXPONENT;
-    double end = pow((double)cardinality + 1.0, power);
-    double value = pow(1.0 + draw * (end - 1.0), 1.0 / power);
-    uint32_t rank = (uint32_t)value - 1;
-
-    return rank < cardinality ? rank : cardinality - 1;
-}
-
 static int64_t
 draw_integer(const struct clicklog *log, uint64_t index, uint32_t column)
 {
-    double spread = normal(log->seed, index, FOR_INTEGER + 3 * column);
+    double spread = draw_normal(log->seed, index, FOR_INTEGER + 3 * column);
     double value = floor(exp(1.0 + 0.35 * column + 1.6 * spread)) - 1.0;
 
     return (int64_t)fmin(value, 2e9);
@@ -75,13 +39,13 @@ draw_integer(const struct clicklog *log, uint64_t index, uint32_t column)
 static double
 category_effect(const struct clicklog *log, uint32_t category, uint32_t rank)
 {
-    return 2.0 * uniform(log->seed, rank, FOR_WEIGHT + 1 + category) - 1.0;
+    return 2.0 * draw_uniform(log->seed, rank, FOR_WEIGHT + 1 + category) - 1.0;
 }
 
 static double
 integer_effect(const struct clicklog *log, uint32_t column, int64_t value)
 {
-    double weight = 2.0 * uniform(log->seed, column, FOR_WEIGHT) - 1.0;
+    double weight = 2.0 * draw_uniform(log->seed, column, FOR_WEIGHT) - 1.0;
     double expected = 1.0 + 0.35 * column;
 
     return weight * (log1p(value > 0 ? (double)value : 0.0) - expected);
@@ -122,17 +86,18 @@ clicklog_row_at(const struct clicklog *log, uint64_t index)
     struct clicklog_row row = { 0 };
 
     for (uint32_t i = 0; i < INTEGER_COUNT; i++) {
-        row.has_integer[i] = uniform(log->seed, index, FOR_INTEGER + 3 * i + 2) >= MISSING_INTEGERS;
+        row.has_integer[i] =
+            draw_uniform(log->seed, index, FOR_INTEGER + 3 * i + 2) >= MISSING_INTEGERS;
         row.integer[i] = draw_integer(log, index, i);
     }
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         uint64_t purpose = FOR_CATEGORY + 2 * i;
 
         row.rank[i] = CLICKLOG_MISSING;
-        if (uniform(log->seed, index, purpose + 1) >= MISSING_CATEGORIES)
-            row.rank[i] = zipf(uniform(log->seed, index, purpose), log->cardinality[i]);
+        if (draw_uniform(log->seed, index, purpose + 1) >= MISSING_CATEGORIES)
+            row.rank[i] = draw_zipf(draw_uniform(log->seed, index, purpose), log->cardinality[i]);
     }
-    row.label = uniform(log->seed, index, FOR_LABEL) < 1.0 / (1.0 + exp(-log_odds(log, &row)));
+    row.label = draw_uniform(log->seed, index, FOR_LABEL) < 1.0 / (1.0 + exp(-log_odds(log, &row)));
     return row;
 }
 

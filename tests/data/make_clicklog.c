@@ -7,21 +7,17 @@
  * Missing integers are left out of the Example, missing terms are empty; in the TSV both are empty.
  */
 #include "clicklog.h"
-#include "clicklog_record.h"
+#include "clicklog_example.h"
+#include "output.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/memory.h"
 
-#define FILE_BUFFER_BYTES (1 << 20)
-#define PATH_BYTES 4096
 #define SHARD_MAX 10000
 
 struct settings {
@@ -34,56 +30,6 @@ struct settings {
     bool writes_tsv;
     struct clicklog log;
 };
-
-static _Noreturn void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    fputs("make_clicklog: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
-struct output {
-    FILE *file;
-    char path[PATH_BYTES];
-};
-
-static void __attribute__((format(printf, 2, 3)))
-output_open(struct output *output, const char *format, ...)
-{
-    va_list arguments;
-    int length;
-
-    va_start(arguments, format);
-    length = vsnprintf(output->path, sizeof(output->path), format, arguments);
-    va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof(output->path))
-        fail("the path %.100s... is too long", output->path);
-    output->file = fopen(output->path, "w");
-    if (output->file == NULL)
-        fail("%s: %s", output->path, strerror(errno));
-    setvbuf(output->file, NULL, _IOFBF, FILE_BUFFER_BYTES);
-}
-
-static void
-output_close(struct output *output)
-{
-    bool failed = ferror(output->file) != 0;
-
-    if (fclose(output->file) != 0 || failed)
-        fail("%s: %s", output->path, strerror(errno));
-}
-
-static void
-make_folder(const char *path)
-{
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        fail("%s: %s", path, strerror(errno));
-}
 
 static void
 write_tsv_row(FILE *file, const struct clicklog_row *row)
@@ -146,10 +92,7 @@ write_vocabulary(const struct settings *settings, uint32_t category, const uint3
 static void
 write_vocabularies(const struct settings *settings, uint32_t *const counts[CATEGORY_COUNT])
 {
-    char path[PATH_BYTES];
-
-    snprintf(path, sizeof(path), "%s/vocab", settings->folder);
-    make_folder(path);
+    make_folder("%s/vocab", settings->folder);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         write_vocabulary(settings, i, counts[i]);
 }
@@ -169,7 +112,7 @@ write_shard(const struct settings *settings, uint32_t shard, FILE *tsv,
 {
     uint64_t first = settings->row_count * shard / settings->shard_count;
     uint64_t end = settings->row_count * (shard + 1) / settings->shard_count;
-    uint8_t record[CLICKLOG_RECORD_MAX];
+    uint8_t example[CLICKLOG_EXAMPLE_MAX];
     struct output records;
 
     if (settings->writes_records) {
@@ -181,7 +124,7 @@ write_shard(const struct settings *settings, uint32_t shard, FILE *tsv,
 
         count_terms(&row, counts);
         if (settings->writes_records)
-            fwrite(record, 1, clicklog_record(&row, record), records.file);
+            output_record(&records, example, clicklog_example(&row, example));
         if (tsv != NULL)
             write_tsv_row(tsv, &row);
     }
@@ -195,7 +138,7 @@ write_all(const struct settings *settings)
     uint32_t *counts[CATEGORY_COUNT];
     struct output tsv = { .file = NULL };
 
-    make_folder(settings->folder);
+    make_folder("%s", settings->folder);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         counts[i] = tnd_zalloc(settings->log.cardinality[i], sizeof(*counts[i]));
     if (settings->writes_tsv)
@@ -222,20 +165,6 @@ static const char usage[] =
     "  --cardinalities   terms of C1 .. C26 (default: Criteo's, none above the rows or a "
     "million)\n";
 
-static uint64_t
-parse_number(const char *name, const char *text, uint64_t low, uint64_t high)
-{
-    char *end;
-    unsigned long long value;
-
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || *text == '-' || value < low || value > high)
-        fail("--%s must be a number from %" PRIu64 " to %" PRIu64 ", not '%s'", name, low, high,
-             text);
-    return value;
-}
-
 static void
 parse_cardinalities(struct clicklog *log, const char *text)
 {
@@ -243,7 +172,7 @@ parse_cardinalities(struct clicklog *log, const char *text)
     uint32_t count = 0;
 
     while ((item = strsep(&rest, ",")) != NULL) {
-        uint64_t value = parse_number("cardinalities", item, 1, UINT32_MAX - 1);
+        uint64_t value = parse_number("--cardinalities", item, 1, UINT32_MAX - 1);
 
         if (count < CATEGORY_COUNT)
             log->cardinality[count] = (uint32_t)value;
@@ -294,22 +223,22 @@ parse_options(int argc, char **argv)
             settings.folder = optarg;
             break;
         case 'r':
-            settings.row_count = parse_number("rows", optarg, 0, UINT32_MAX);
+            settings.row_count = parse_number("--rows", optarg, 0, UINT32_MAX);
             break;
         case 's':
-            settings.shard_count = (uint32_t)parse_number("shards", optarg, 1, SHARD_MAX);
+            settings.shard_count = (uint32_t)parse_number("--shards", optarg, 1, SHARD_MAX);
             break;
         case 'x':
-            seed = parse_number("seed", optarg, 0, UINT64_MAX);
+            seed = parse_number("--seed", optarg, 0, UINT64_MAX);
             break;
         case 'k':
             parse_only(&settings, optarg);
             break;
         case 'm':
-            settings.min_count = (uint32_t)parse_number("min-count", optarg, 0, UINT32_MAX);
+            settings.min_count = (uint32_t)parse_number("--min-count", optarg, 0, UINT32_MAX);
             break;
         case 'v':
-            settings.vocab_max = parse_number("vocab-max", optarg, 0, UINT64_MAX);
+            settings.vocab_max = parse_number("--vocab-max", optarg, 0, UINT64_MAX);
             break;
         case 'c':
             cardinalities = optarg;

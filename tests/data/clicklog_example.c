@@ -1,11 +1,9 @@
-/* clicklog_record.c - tf.Example and TFRecord, written by hand. */
-#include "clicklog_record.h"
+/* clicklog_example.c - tf.Example, written by hand. */
+#include "clicklog_example.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "core/crc32c.h"
 
 /* tf.Example, inside out: each length-delimited field is as long as what is put between
  * message_begin and message_end, all below 128 bytes but for the outermost. */
@@ -98,29 +96,15 @@ put_features(struct message *message, const struct clicklog_row *row)
         put_term_feature(message, i, row->rank[i]);
 }
 
-static void
-put_little_endian(uint8_t *bytes, uint64_t value, unsigned byte_count)
-{
-    for (unsigned i = 0; i < byte_count; i++)
-        bytes[i] = (uint8_t)(value >> (8 * i));
-}
-
 size_t
-clicklog_record(const struct clicklog_row *row, uint8_t *bytes)
+clicklog_example(const struct clicklog_row *row, uint8_t *bytes)
 {
-    uint8_t feature_bytes[CLICKLOG_RECORD_MAX];
-    struct message features = { .bytes = feature_bytes }, example = { .bytes = bytes + 12 };
+    uint8_t feature_bytes[CLICKLOG_EXAMPLE_MAX];
+    struct message features = { .bytes = feature_bytes }, example = { .bytes = bytes };
 
     put_features(&features, row);
     put_byte(&example, 1 << 3 | 2);
     put_varint(&example, features.used);
     memcpy(example.bytes + example.used, features.bytes, features.used);
-    example.used += features.used;
-
-    /* Around it a record: length, the length's checksum, the Example, its checksum. */
-    put_little_endian(bytes, example.used, 8);
-    put_little_endian(bytes + 8, tnd_crc32c_mask(tnd_crc32c(0, bytes, 8)), 4);
-    put_little_endian(example.bytes + example.used,
-                      tnd_crc32c_mask(tnd_crc32c(0, example.bytes, example.used)), 4);
-    return 12 + example.used + 4;
+    return example.used + features.used;
 }
