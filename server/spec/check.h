@@ -33,7 +33,8 @@ struct check {
 };
 
 /* check_value.c: one value against one parameter. Returns what to keep: the value itself, or its
- * checked form (expressions are texts, datasets are resolved). `owner` is for messages. */
+ * checked form (expressions are texts, datasets are resolved). NULL: a null that is the same as
+ * nothing. `owner` is for messages. */
 const struct spec_value *check_value(struct check *check, const struct stage_info *owner,
                                      const struct parameter_info *parameter,
                                      const struct spec_value *value);
@@ -41,9 +42,6 @@ const struct spec_value *check_value(struct check *check, const struct stage_inf
 /* check_value.c: the value of a parameter that was not written, or NULL. */
 const struct spec_value *check_default(struct check *check, const struct parameter_info *parameter,
                                        uint32_t line, uint32_t column);
-
-/* check_value.c: "a list", "\"abc\"", for messages; into `text`, which is returned. */
-const char *check_describe(const struct spec_value *value, char *text, size_t text_bytes);
 
 /* check_mapping.c: a mapping against a list of parameters, one argument for each. A value that is
  * no mapping is complained about. ret_given may be NULL. */

@@ -5,6 +5,7 @@
 
 #include "core/must.h"
 #include "spec/check.h"
+#include "spec/describe.h"
 
 static struct named_dataset *
 find_named(struct check *check, const char *name)
@@ -117,7 +118,7 @@ check_dataset(struct check *check, const struct spec_value *value)
     else if (value->kind != SPEC_BROKEN)
         spec_complain(check->errors, value->line, value->column,
                       "expected the name of a dataset or a list of stages, not %s",
-                      check_describe(value, found, sizeof found));
+                      describe_value(value, found, sizeof found));
     check->nesting--;
     return dataset;
 }
@@ -199,7 +200,7 @@ check_stages(struct check *check, const struct spec_value *list)
     dataset->column = list->column;
     if (list->kind != SPEC_LIST && list->kind != SPEC_BROKEN)
         spec_complain(check->errors, list->line, list->column, "expected a list of stages, not %s",
-                      check_describe(list, found, sizeof found));
+                      describe_value(list, found, sizeof found));
     else if (list->kind == SPEC_LIST && list->count == 0)
         spec_complain(check->errors, list->line, list->column,
                       "expected at least one stage, first a source (range, list_files, "

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "spec/check.h"
+#include "spec/describe.h"
 
 static void
 refuse_key(struct check *check, const struct stage_info *info, const struct spec_value *key)
@@ -56,7 +57,7 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
 
     if (map->kind != SPEC_MAP && map->kind != SPEC_BROKEN)
         spec_complain(check->errors, map->line, map->column, "%s must be a mapping, not %s",
-                      info->name, check_describe(map, found, sizeof found));
+                      info->name, describe_value(map, found, sizeof found));
     for (uint32_t i = 0; map->kind == SPEC_MAP && i < map->count; i++) {
         const struct spec_value *key = &map->keys[i];
         int index;
@@ -71,7 +72,7 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
         if (given >> index & 1)
             continue; /* the reader has complained */
         arguments[index] = check_value(check, info, &info->parameters[index], &map->items[i]);
-        given |= UINT64_C(1) << index;
+        given |= (uint64_t)(arguments[index] != NULL) << index;
     }
     if (map->kind == SPEC_MAP)
         check_fill(check, info, map->line, map->column, arguments);

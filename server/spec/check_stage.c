@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "spec/check.h"
+#include "spec/describe.h"
 
 /* What people look for, and where it is. */
 static const struct {
@@ -64,7 +65,7 @@ take_range_list(struct check *check, const struct stage_info *info, const struct
         int index = stage_parameter(info, orders[list->count - 1][i]);
 
         arguments[index] = check_value(check, info, &info->parameters[index], &list->items[i]);
-        *given |= UINT64_C(1) << index;
+        *given |= (uint64_t)(arguments[index] != NULL) << index;
     }
 }
 
@@ -79,14 +80,14 @@ take_short_form(struct check *check, const struct stage_info *info, const struct
         take_range_list(check, info, value, arguments, given);
     } else if (info->has_short_form || info->is_whole) {
         arguments[index] = check_value(check, info, &info->parameters[index], value);
-        *given |= UINT64_C(1) << index;
+        *given |= (uint64_t)(arguments[index] != NULL) << index;
     } else if (value->kind != SPEC_BROKEN) {
         spec_complain(check->errors, value->line, value->column,
                       "%s has no short form: expected a mapping of its parameters%s%s%s, not %s",
                       info->name, info->parameter_count > 0 ? ", as {" : "",
                       info->parameter_count > 0 ? info->parameters[0].name : "",
                       info->parameter_count > 0 ? ": ...}" : "",
-                      check_describe(value, found, sizeof found));
+                      describe_value(value, found, sizeof found));
         *given = ~UINT64_C(0);
     }
 }
@@ -146,7 +147,7 @@ check_stage(struct check *check, const struct spec_value *value, struct spec_sta
     } else if (value->kind != SPEC_TEXT && value->kind != SPEC_BROKEN) {
         spec_complain(check->errors, value->line, value->column,
                       "expected a stage, as `- batch: 32`, not %s",
-                      check_describe(value, found, sizeof found));
+                      describe_value(value, found, sizeof found));
     }
     if (name->kind != SPEC_TEXT)
         return false;

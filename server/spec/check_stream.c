@@ -164,7 +164,8 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
     if (dataset == NULL || dataset->kind != SPEC_DATASET)
         return;
     ret_stream->dataset = *dataset->dataset;
-    if (ret_stream->dataset.stage_total > STAGE_TOTAL_MAX)
+    if (ret_stream->dataset.stage_total > STAGE_TOTAL_MAX ||
+        ret_stream->dataset.depth > DATASET_DEPTH_MAX)
         return;
     standing.from_function = ret_stream->distribute.from_function;
     check_standing(&standing, &ret_stream->dataset);

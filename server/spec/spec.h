@@ -139,8 +139,9 @@ void spec_close(struct spec_file *file);
 
 const struct spec_stream *spec_find_stream(const struct spec_file *file, const char *name);
 
-/* The value of a parameter by name: as given, else its default, else NULL. The name must be one of
- * the stage's (else a bug). */
+/* The value of a parameter by name: as given, else its default, else NULL; SPEC_NULL only where
+ * null means something (stages.def says NULL_VALUE). The name must be one of the stage's (else a
+ * bug). */
 const struct spec_value *spec_get(const struct spec_stage *stage, const char *parameter);
 
 /* Was it written in the file, rather than taken from the table's defaults? */

@@ -29,7 +29,7 @@ enum parameter_type {
     TYPE_SHAPE = 1 << 10, /* a list of integers and nulls */
     TYPE_EXPRESSION = 1 << 11,
     TYPE_PATHS = 1 << 12, /* a path or a list of paths */
-    TYPE_NULL = 1 << 13,  /* null may be written */
+    TYPE_NULL = 1 << 13,  /* null, a value of its own */
     TYPE_ANY = 1 << 14,
     TYPE_INTEGERS = 1 << 15,    /* a list of integers */
     TYPE_NUMBERS = 1 << 16,     /* a list of integers and floats */
@@ -37,7 +37,8 @@ enum parameter_type {
     TYPE_EXPRESSIONS = 1 << 18, /* a mapping column -> expression */
     TYPE_TEXT_MAP = 1 << 19,    /* a mapping of texts to texts */
     TYPE_DURATION = 1 << 20,    /* 30s, 5m, 100ms */
-    TYPE_SIZE = 1 << 21         /* bytes, or 64MiB */
+    TYPE_SIZE = 1 << 21,        /* bytes, or 64MiB */
+    TYPE_UNSET = 1 << 22        /* null, the same as leaving the parameter out */
 };
 
 struct parameter_info {
