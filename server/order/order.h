@@ -10,6 +10,7 @@
 #define ORDER_ORDER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "order/run.h"
@@ -22,6 +23,7 @@ enum order_result {
                     tf.data's iterators do, where the stage can; else ORDER_END */
 };
 
+struct order_iterator;
 struct order_scope;
 struct source_files;
 
@@ -48,18 +50,36 @@ struct order_scope {
     const uint64_t *words;             /* its words, for elements that carry them along */
 };
 
-/* A graph brought to life: its dataset objects, which live longer than their iterators. */
+/* What the runs in a word hold: elements of a node, or (joined, see run.h) pieces of them. */
+struct order_gathered {
+    const struct plan_node *elements;
+    bool joined;
+};
+
+/* What a dataset object keeps from one iterator to the next (cache). */
+struct order_kept {
+    void *state;
+    void (*close)(void *state);
+};
+
+/* A graph brought to life: its dataset objects, which live longer than their iterators. The two
+ * counts are what a place stores; whoever resumes may set them before the first order_open. */
 struct order_instance {
     const struct plan_graph *graph;
     const struct order_scope *scope; /* NULL at the top */
     uint64_t *iterator_counts;       /* by plan_node.number: iterators made so far */
+    uint64_t *element_counts;        /* by plan_node.number: elements numbered by `ordinal` */
+    struct order_kept *kept;         /* by plan_node.number */
     struct order_services *services;
 };
 
 struct order_iterator {
     const struct plan_node *node;
+    const struct order_ops *ops;
     struct order_instance *instance;
-    uint64_t iterator_number; /* 0 for the first that its dataset object made */
+    uint64_t iterator_number;      /* 0 for the first that its dataset object made */
+    enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
+    char *next_error;              /* FAILED: the text that goes with it */
     max_align_t state[];
 };
 
@@ -70,12 +90,38 @@ struct order_ops {
     /* Ready the state (zeroed). May fail half-way: close is called either way. */
     tundish_status (*open)(struct order_iterator *iterator);
 
-    /* Write 1 to max elements (max >= 1) of node->width words each to `words`. */
+    /* Write at most max elements (max >= 1) of node->width words each to `words`; *ret_count is 0
+     * before. OK brings at least one. END and FAILED may bring some too, which come before them:
+     * order_next sorts that out. Not called again after END. */
     enum order_result (*next)(struct order_iterator *iterator, uint64_t *words, size_t max,
                               size_t *ret_count);
 
     /* Free everything, elements held included. Must accept a state that is all zeros. */
     void (*close)(struct order_iterator *iterator);
+
+    /* The rest may be NULL: the stage has no such thing. */
+
+    /* Go through the input `count` times (-1: for ever) as tf.data's fused shuffle and repeat do.
+     * Called once, before next. */
+    void (*repeat)(struct order_iterator *iterator, int64_t count);
+
+    /* Elements by number, for permute and for skipping: how many there are from the first to the
+     * end, and those at `indices` (each below that count) in the order asked for. A source scans
+     * here what it has not scanned yet. Neither depends on where next stands, or moves it. Usable
+     * if order_is_indexed says so. */
+    tundish_status (*count)(struct order_iterator *iterator, uint64_t *ret_count);
+    tundish_status (*at)(struct order_iterator *iterator, const uint64_t *indices,
+                         size_t index_count, uint64_t *words);
+
+    /* As order_pass_over, in less time than pulling takes. */
+    enum order_result (*pass_over)(struct order_iterator *iterator, uint64_t count,
+                              uint64_t *ret_passed);
+
+    /* What the runs in this word hold. NULL: the same as in that word of the only input. */
+    struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
+
+    /* The dataset object remembers how many elements were pulled from it. */
+    bool counts_elements;
 };
 
 /* The table's entry for a stage, or NULL: not in this build. */
@@ -91,13 +137,56 @@ void order_instance_close(struct order_instance *instance);
 tundish_status order_open(const struct plan_node *node, struct order_instance *instance,
                           struct order_iterator **ret_iterator);
 
-/* Elements of order_open's node. *ret_count is set in every case. */
-enum order_result order_next(struct order_iterator *iterator, uint64_t *words, size_t max,
-                             size_t *ret_count);
+/* The ways of order_next that are not the usual one. */
+enum order_result order_next_settle(struct order_iterator *iterator, enum order_result result,
+                                    size_t *ret_count);
+enum order_result order_next_held(struct order_iterator *iterator, size_t *ret_count);
+
+/* Elements of order_open's node; the caller owns the runs in them. *ret_count is set in every
+ * case: 0 unless OK. May bring fewer than there are; only END is the end. */
+static inline enum order_result
+order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    enum order_result result;
+
+    *ret_count = 0;
+    if (__builtin_expect(iterator->next_result != ORDER_OK, 0))
+        return order_next_held(iterator, ret_count);
+    result = iterator->ops->next(iterator, words, max, ret_count);
+    if (__builtin_expect(result != ORDER_OK, 0))
+        return order_next_settle(iterator, result, ret_count);
+    return ORDER_OK;
+}
+
+/* Pass over `count` elements. OK: all of them; else *ret_passed of them before END or FAILED. */
+enum order_result order_pass_over(struct order_iterator *iterator, uint64_t count,
+                             uint64_t *ret_passed);
 void order_close(struct order_iterator *iterator); /* accepts NULL */
+
+/* Close *iterator and forget it. */
+void order_drop(struct order_iterator **iterator);
 
 /* The order stage that decides the elements of `node`: node itself, or the nearest above it. */
 const struct plan_node *order_node(const struct plan_node *node);
+
+/* Can elements of `node` be had by number? */
+bool order_is_indexed(const struct plan_node *node);
+
+/* Can it be seen, by a later iterator or in content, if more elements of `node` are pulled than
+ * tf.data would pull? If not, a stage may look ahead. */
+bool order_shows_lookahead(const struct plan_node *node);
+
+/* What the runs in word `word` of an element of `node` hold. */
+struct order_gathered order_gathered(const struct plan_node *node, uint32_t word);
+
+/* Words of one row of them: what `unbatch` makes of this word, so its width is the sum over the
+ * words of its input, 1 for those that are no run. */
+uint32_t order_row_width(const struct plan_node *node, uint32_t word);
+
+/* For stages that unite several inputs (plan_node.first_word): the input that word `word` comes
+ * from, and its word there. */
+const struct plan_node *order_united_input(const struct plan_node *node, uint32_t word,
+                                           uint32_t *ret_word);
 
 /* Make a scope for one outer element of `node` (evaluates it), and back. Takes over the words'
  * ownership. */
@@ -105,12 +194,20 @@ tundish_status order_scope_open(struct order_instance *instance, const struct pl
                                 const uint64_t *words, struct order_scope **ret_scope);
 void order_scope_close(struct order_scope *scope, const struct plan_node *node);
 
+/* Move `count` elements of `from_width` words, which lie at the beginning of `words`, apart: each
+ * gets `to_width` words, zeros but for its own from `first_word` on. */
+void order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_width,
+                  uint32_t first_word);
+
+/* --- Parameters ------------------------------------------------------------------------------- */
+
 /* A parameter that may be a variable, where this iterator stands. Fails naming the stage's line if
  * the variable's value is not an integer scalar. */
 tundish_status order_int(const struct order_iterator *iterator, const char *parameter,
                          int64_t *ret_value);
 
-/* The same for any value of a stage: a list's item, say. Text goes to ret_text. */
+/* The same for any value of a stage: a list's item, say. The text of order_value_text is lent by
+ * the pipeline file or the scope. */
 tundish_status order_value_int(const struct order_instance *instance,
                                const struct spec_value *value, int64_t *ret_value);
 tundish_status order_value_text(const struct order_instance *instance,

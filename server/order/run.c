@@ -21,6 +21,7 @@ run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t 
         .width = width,
         .run_words = run_words,
         .element_count = element_count,
+        .row_count = element_count,
         .words = run->storage,
     };
     if (word_count > 0)
@@ -39,11 +40,100 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
         .width = parent->width,
         .run_words = parent->run_words,
         .element_count = count,
+        .row_count = count,
         .words = parent->words + begin * parent->width,
         .parent = run_retain(parent->parent != NULL ? parent->parent : parent),
         .begin = parent->begin + begin,
     };
     return view;
+}
+
+struct run *
+run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t run_words)
+{
+    struct run *run = run_new(pieces, piece_count, width, run_words);
+
+    run->joined = true;
+    run->row_count = 0;
+    for (uint64_t i = 0; i < piece_count; i++) {
+        uint64_t rows;
+
+        must(run_words_rows(pieces + i * width, width, run_words, &rows));
+        run->row_count += rows;
+    }
+    return run;
+}
+
+/* The pieces that rows [begin, begin + count) lie in, cut to them. No rows are one empty piece of
+ * the first, so that the slice still knows its batch. */
+static struct run *
+slice_joined(struct run *run, uint64_t begin, uint64_t count)
+{
+    uint64_t *pieces = tnd_alloc(run->element_count * run->width * sizeof *pieces);
+    uint64_t piece_count = 0;
+    uint64_t end = begin + count;
+    uint64_t first_row = 0; /* of the piece */
+    struct run *slice;
+
+    for (uint64_t i = 0; i < run->element_count && (first_row < end || piece_count == 0); i++) {
+        const uint64_t *piece = run->words + i * run->width;
+        uint64_t rows, from, to;
+
+        must(run_words_rows(piece, run->width, run->run_words, &rows));
+        from = begin > first_row ? begin - first_row : 0;
+        to = end - first_row < rows ? end - first_row : rows;
+        if (from < to || (count == 0 && piece_count == 0)) {
+            from = from < to ? from : to;
+            run_words_slice(piece, run->width, run->run_words, from, to - from,
+                            pieces + piece_count * run->width);
+            piece_count++;
+        }
+        first_row += rows;
+    }
+    slice = run_join(pieces, piece_count, run->width, run->run_words);
+    free(pieces);
+    return slice;
+}
+
+struct run *
+run_slice(struct run *run, uint64_t begin, uint64_t count)
+{
+    must(begin + count >= begin && begin + count <= run->row_count);
+    return run->joined ? slice_joined(run, begin, count) : run_view(run, begin, count);
+}
+
+bool
+run_words_rows(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t *ret_rows)
+{
+    const struct run *first = NULL;
+
+    for (uint32_t i = 0; i < width; i++) {
+        const struct run *run = run_of_word(words[i]);
+
+        if ((run_words >> i & 1) == 0 || run == NULL)
+            continue;
+        if (first == NULL)
+            first = run;
+        if (run->row_count != first->row_count)
+            return false;
+    }
+    if (first == NULL)
+        return false;
+    *ret_rows = first->row_count;
+    return true;
+}
+
+void
+run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t begin,
+                uint64_t count, uint64_t *ret_words)
+{
+    for (uint32_t i = 0; i < width; i++) {
+        struct run *run = run_of_word(words[i]);
+
+        ret_words[i] = words[i];
+        if ((run_words >> i & 1) != 0 && run != NULL)
+            ret_words[i] = run_word(run_slice(run, begin, count));
+    }
 }
 
 struct run *

@@ -7,11 +7,17 @@
  *
  * Runs are counted. A word that holds a run owns one count (0 is no run). Made by the order's
  * thread, given up by any.
+ *
+ * rebatch and deal_carry join rows of several batches, which may come from different parts of the
+ * plan (concatenate) and have been padded differently. So what they make is a joined run: its
+ * elements are pieces, elements of their input whose runs are cut to the rows wanted, and the batch
+ * is what one gets by evaluating each piece and putting them behind each other along dimension 0.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +26,8 @@ struct run {
     uint32_t width;     /* words of an element in here */
     uint64_t run_words; /* bit i: word i of each element owns a run */
     uint64_t element_count;
+    bool joined;        /* the elements are pieces */
+    uint64_t row_count; /* rows of the batch: element_count, unless joined */
     struct run *parent; /* a view: the elements lie in parent, from `begin` on */
     uint64_t begin;
     const uint64_t *words; /* element_count * width */
@@ -33,6 +41,20 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
 /* Elements [begin, begin + count) of `parent`, without copying. Retains the parent (a view of a
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
+
+/* A joined run that takes over these pieces. */
+struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width,
+                     uint64_t run_words);
+
+/* Rows [begin, begin + count) of a batch: a view, or of a joined run another joined run. */
+struct run *run_slice(struct run *run, uint64_t begin, uint64_t count);
+
+/* How many rows an element has that holds runs. False if they disagree, or there is no run. */
+bool run_words_rows(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t *ret_rows);
+
+/* Rows [begin, begin + count) of such an element: its runs sliced, other words copied. */
+void run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t begin,
+                     uint64_t count, uint64_t *ret_words);
 
 struct run *run_retain(struct run *run);
 void run_release(struct run *run); /* accepts NULL */

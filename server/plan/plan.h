@@ -45,7 +45,14 @@ struct plan_node {
      *   deal_split   numbers[0]: slices each batch is cut into
      *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and again
      *   shard        numbers[0]: shards; numbers[1]: this one; numbers[2]: 1 if the first round
-     *                must be whole (FILE: too few files is an error) */
+     *                must be whole (FILE: too few files is an error). Also a user's stage whose
+     *                SHARD_HINT was rewritten; numbers[0] is 0 where its parameters are meant
+     *   ordinal      none; its element is its input's and, as the last word, a number that goes on
+     *                counting over all iterators of its dataset object
+     * And of the user's:
+     *   unbatch      numbers[0]: 1 if only content knows the rows (its input has no run, or is
+     *                batch_wide): the element is its input's and, as the last word, the row's
+     *                number. Else each run word is replaced by a row's words (order_row_width) */
     int64_t numbers[4];
     int64_t *sizes;
 };

@@ -1,0 +1,265 @@
+/* order.c - the table of order stages, and what is the same for all iterators. */
+#include "order/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+
+#define ORDER(stage) extern const struct order_ops order_##stage;
+#include "order/stages.def"
+#undef ORDER
+
+static const struct order_ops *const table[] = {
+#define ORDER(stage) &order_##stage,
+#include "order/stages.def"
+#undef ORDER
+};
+
+const struct order_ops *
+order_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
+
+const struct plan_node *
+order_node(const struct plan_node *node)
+{
+    while (node->order == NULL) {
+        must(node->input_count > 0);
+        node = node->inputs[0];
+    }
+    return node;
+}
+
+bool
+order_is_indexed(const struct plan_node *node)
+{
+    node = order_node(node);
+    if (node->order->count == NULL || node->order->at == NULL)
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (!order_is_indexed(node->inputs[i]))
+            return false;
+    return true;
+}
+
+/* A body's dataset objects live no longer than the outer element, so only inputs count. */
+bool
+order_shows_lookahead(const struct plan_node *node)
+{
+    node = order_node(node);
+    if (node->random || node->order->counts_elements)
+        return true;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (order_shows_lookahead(node->inputs[i]))
+            return true;
+    return false;
+}
+
+struct order_gathered
+order_gathered(const struct plan_node *node, uint32_t word)
+{
+    node = order_node(node);
+    if (node->order->gathered != NULL)
+        return node->order->gathered(node, word);
+    must(node->input_count > 0);
+    return order_gathered(node->inputs[0], word);
+}
+
+uint32_t
+order_row_width(const struct plan_node *node, uint32_t word)
+{
+    struct order_gathered gathered;
+    uint32_t width = 0;
+
+    if ((node->run_words >> word & 1) == 0)
+        return 1;
+    gathered = order_gathered(node, word);
+    if (!gathered.joined)
+        return gathered.elements->width;
+    for (uint32_t i = 0; i < gathered.elements->width; i++)
+        width += order_row_width(gathered.elements, i);
+    return width;
+}
+
+const struct plan_node *
+order_united_input(const struct plan_node *node, uint32_t word, uint32_t *ret_word)
+{
+    uint32_t i = 0;
+
+    while (word < node->inputs[i]->first_word ||
+           word - node->inputs[i]->first_word >= node->inputs[i]->width) {
+        i++;
+        must(i < node->input_count);
+    }
+    *ret_word = word - node->inputs[i]->first_word;
+    return node->inputs[i];
+}
+
+struct order_instance *
+order_instance_open(const struct plan_graph *graph, const struct order_scope *scope,
+                    struct order_services *services)
+{
+    struct order_instance *instance = tnd_zalloc(1, sizeof *instance);
+
+    instance->graph = graph;
+    instance->scope = scope;
+    instance->services = services;
+    instance->iterator_counts = tnd_zalloc(graph->node_count, sizeof *instance->iterator_counts);
+    instance->element_counts = tnd_zalloc(graph->node_count, sizeof *instance->element_counts);
+    instance->kept = tnd_zalloc(graph->node_count, sizeof *instance->kept);
+    return instance;
+}
+
+void
+order_instance_close(struct order_instance *instance)
+{
+    if (instance == NULL)
+        return;
+    for (uint32_t i = 0; i < instance->graph->node_count; i++)
+        if (instance->kept[i].state != NULL)
+            instance->kept[i].close(instance->kept[i].state);
+    free(instance->iterator_counts);
+    free(instance->element_counts);
+    free(instance->kept);
+    free(instance);
+}
+
+tundish_status
+order_open(const struct plan_node *node, struct order_instance *instance,
+           struct order_iterator **ret_iterator)
+{
+    struct order_iterator *iterator;
+    tundish_status status;
+
+    node = order_node(node);
+    must(node->number < instance->graph->node_count);
+    must(node->width >= 1 && node->width <= PLAN_WIDTH_MAX);
+    iterator = tnd_zalloc(1, sizeof *iterator + node->order->state_bytes);
+    iterator->node = node;
+    iterator->ops = node->order;
+    iterator->instance = instance;
+    iterator->iterator_number = instance->iterator_counts[node->number]++;
+    status = node->order->open(iterator);
+    if (status != TUNDISH_OK) {
+        order_close(iterator);
+        return status;
+    }
+    *ret_iterator = iterator;
+    return TUNDISH_OK;
+}
+
+void
+order_close(struct order_iterator *iterator)
+{
+    if (iterator == NULL)
+        return;
+    iterator->ops->close(iterator);
+    free(iterator->next_error);
+    free(iterator);
+}
+
+void
+order_drop(struct order_iterator **iterator)
+{
+    order_close(*iterator);
+    *iterator = NULL;
+}
+
+/* Elements that came with an end or a failure go out first; the text is kept meanwhile, since other
+ * iterators may fail before the next call. */
+enum order_result
+order_next_settle(struct order_iterator *iterator, enum order_result result, size_t *ret_count)
+{
+    if (result == ORDER_END)
+        iterator->next_result = ORDER_END;
+    if (*ret_count == 0)
+        return result;
+    iterator->next_result = result;
+    if (result == ORDER_FAILED)
+        iterator->next_error = tnd_strdup(tnd_error_text());
+    return ORDER_OK;
+}
+
+enum order_result
+order_next_held(struct order_iterator *iterator, size_t *ret_count)
+{
+    *ret_count = 0;
+    if (iterator->next_result == ORDER_END)
+        return ORDER_END;
+    tnd_fail(TUNDISH_E_DATA, "%s", iterator->next_error);
+    free(iterator->next_error);
+    iterator->next_error = NULL;
+    iterator->next_result = ORDER_OK;
+    return ORDER_FAILED;
+}
+
+enum { SKIP_WORDS = 4096 };
+
+enum order_result
+order_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    const struct plan_node *node = iterator->node;
+    uint64_t words[SKIP_WORDS];
+    uint64_t passed = 0;
+    enum order_result result = ORDER_OK;
+
+    if (iterator->ops->pass_over != NULL && iterator->next_result == ORDER_OK && count > 0) {
+        result = iterator->ops->pass_over(iterator, count, ret_passed);
+        if (result == ORDER_END)
+            iterator->next_result = ORDER_END;
+        return result;
+    }
+    while (passed < count && result == ORDER_OK) {
+        size_t room = SKIP_WORDS / node->width;
+        size_t taken;
+
+        if (room > count - passed)
+            room = (size_t)(count - passed);
+        result = order_next(iterator, words, room, &taken);
+        run_words_release(words, taken, node->width, node->run_words);
+        passed += taken;
+    }
+    *ret_passed = passed;
+    return result;
+}
+
+void
+order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_width,
+             uint32_t first_word)
+{
+    /* From the last element on: no element is written before it has been read. */
+    for (size_t i = count; i-- > 0;) {
+        uint64_t *to = words + i * to_width;
+
+        memmove(to + first_word, words + i * from_width, from_width * sizeof *words);
+        memset(to, 0, first_word * sizeof *words);
+        memset(to + first_word + from_width, 0,
+               (to_width - first_word - from_width) * sizeof *words);
+    }
+}
+
+tundish_status
+order_fail(const struct order_iterator *iterator, tundish_status status, const char *format, ...)
+{
+    const struct plan_node *node = iterator->node;
+    const struct spec_stage *stage = node->stage;
+    va_list arguments;
+    char *text;
+
+    va_start(arguments, format);
+    must(vasprintf(&text, format, arguments) >= 0);
+    va_end(arguments);
+    if (stage != NULL)
+        tnd_fail(status, "%s:%u:%u: %s: %s", stage->file->path, stage->line, stage->column,
+                 node->name, text);
+    else
+        tnd_fail(status, "%s: %s", node->name, text);
+    free(text);
+    return status;
+}

@@ -1,0 +1,148 @@
+/* order_batch.c - elements side by side: a run in the place of several. To the order, all kinds of
+ * batch are one; they differ in what content makes of them. */
+#include "order/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+struct batch {
+    struct order_iterator *input;
+    uint64_t size;
+    bool drop_remainder;
+    uint64_t *words; /* of the batch being filled */
+    size_t room;     /* elements that fit there */
+    size_t count;
+};
+
+/* Room for a batch is made as its elements come: the size may be anything. */
+enum { ROOM_AT_FIRST = 1024 };
+
+static struct batch *
+state_of(struct order_iterator *iterator)
+{
+    return (struct batch *)iterator->state;
+}
+
+static tundish_status
+batch_open(struct order_iterator *iterator)
+{
+    struct batch *batch = state_of(iterator);
+    tundish_status status;
+    int64_t size;
+
+    status = order_int(iterator, "batch_size", &size);
+    if (status != TUNDISH_OK)
+        return status;
+    if (size <= 0)
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "batch_size must be greater than zero, not %" PRId64, size);
+    batch->size = (uint64_t)size;
+    batch->drop_remainder = spec_bool(iterator->node->stage, "drop_remainder");
+    return order_open(iterator->node->inputs[0], iterator->instance, &batch->input);
+}
+
+static void
+make_room(struct batch *batch, uint32_t width)
+{
+    if (batch->count < batch->room)
+        return;
+    batch->room = batch->room == 0 ? ROOM_AT_FIRST : 2 * batch->room;
+    if (batch->room > batch->size)
+        batch->room = (size_t)batch->size;
+    batch->words = tnd_realloc(batch->words, batch->room, width * sizeof *batch->words);
+}
+
+static void
+discard(struct batch *batch, const struct plan_node *input)
+{
+    run_words_release(batch->words, batch->count, input->width, input->run_words);
+    batch->count = 0;
+}
+
+/* One batch; on a failure or an end the partial one is still there. */
+static enum order_result
+fill(struct batch *batch, const struct plan_node *input)
+{
+    enum order_result result = ORDER_OK;
+
+    while (batch->count < batch->size && result == ORDER_OK) {
+        size_t count;
+
+        make_room(batch, input->width);
+        result = order_next(batch->input, batch->words + batch->count * input->width,
+                            batch->room - batch->count, &count);
+        batch->count += count;
+    }
+    return result;
+}
+
+static enum order_result
+batch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct batch *batch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    enum order_result result = ORDER_OK;
+
+    while (*ret_count < max && result == ORDER_OK) {
+        result = fill(batch, input);
+        /* As in tf.data, a failure takes the rows along that stood before it in its batch. */
+        if (result == ORDER_FAILED || (result == ORDER_END && batch->drop_remainder))
+            discard(batch, input);
+        if (batch->count == 0)
+            break;
+        words[(*ret_count)++] =
+            run_word(run_new(batch->words, batch->count, input->width, input->run_words));
+        batch->count = 0;
+    }
+    return result;
+}
+
+static enum order_result
+batch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct batch *batch = state_of(iterator);
+    uint64_t rows, passed;
+    enum order_result result;
+
+    if (__builtin_mul_overflow(count, batch->size, &rows))
+        rows = UINT64_MAX / batch->size * batch->size;
+    result = order_pass_over(batch->input, rows, &passed);
+    *ret_passed = passed / batch->size;
+    if (result == ORDER_END && passed % batch->size != 0 && !batch->drop_remainder)
+        ++*ret_passed;
+    return result == ORDER_END && *ret_passed == count ? ORDER_OK : result;
+}
+
+static struct order_gathered
+batch_gathered(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node->inputs[0] };
+}
+
+static void
+batch_close(struct order_iterator *iterator)
+{
+    struct batch *batch = state_of(iterator);
+
+    discard(batch, iterator->node->inputs[0]);
+    free(batch->words);
+    order_close(batch->input);
+}
+
+#define BATCH(stage)                                                                               \
+    const struct order_ops order_##stage = {                                                       \
+        .name = #stage,                                                                            \
+        .state_bytes = sizeof(struct batch),                                                       \
+        .open = batch_open,                                                                        \
+        .next = batch_next,                                                                        \
+        .close = batch_close,                                                                      \
+        .pass_over = batch_pass_over,                                                              \
+        .gathered = batch_gathered,                                                                \
+    }
+
+BATCH(batch);
+BATCH(padded_batch);
+BATCH(ragged_batch);

@@ -1,0 +1,71 @@
+/* order_concatenate.c - one input after the other; each one's iterator is made when its turn
+ * comes. */
+#include "order/order.h"
+
+struct concatenate {
+    struct order_iterator *input; /* NULL: not made, for a failure */
+    uint32_t at;
+};
+
+static struct concatenate *
+state_of(struct order_iterator *iterator)
+{
+    return (struct concatenate *)iterator->state;
+}
+
+static tundish_status
+concatenate_open(struct order_iterator *iterator)
+{
+    return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
+}
+
+static enum order_result
+concatenate_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct concatenate *concatenate = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    while (concatenate->at < node->input_count) {
+        const struct plan_node *input = node->inputs[concatenate->at];
+        enum order_result result = ORDER_END;
+
+        if (concatenate->input != NULL)
+            result = order_next(concatenate->input, words, max, ret_count);
+        if (result == ORDER_OK) {
+            order_spread(words, *ret_count, input->width, node->width, input->first_word);
+            for (size_t i = 0; i < *ret_count; i++)
+                words[i * node->width] = concatenate->at;
+        }
+        if (result != ORDER_END)
+            return result;
+        order_drop(&concatenate->input);
+        if (++concatenate->at < node->input_count &&
+            order_open(node->inputs[concatenate->at], iterator->instance, &concatenate->input) !=
+                TUNDISH_OK)
+            return ORDER_FAILED;
+    }
+    return ORDER_END;
+}
+
+static struct order_gathered
+concatenate_gathered(const struct plan_node *node, uint32_t word)
+{
+    const struct plan_node *input = order_united_input(node, word, &word);
+
+    return order_gathered(input, word);
+}
+
+static void
+concatenate_close(struct order_iterator *iterator)
+{
+    order_close(state_of(iterator)->input);
+}
+
+const struct order_ops order_concatenate = {
+    .name = "concatenate",
+    .state_bytes = sizeof(struct concatenate),
+    .open = concatenate_open,
+    .next = concatenate_next,
+    .close = concatenate_close,
+    .gathered = concatenate_gathered,
+};

@@ -1,0 +1,89 @@
+/* order_deal_split.c - the guide's rebatching: each batch cut into exactly as many slices as there
+ * are replicas, ceil(n / N) rows each until they run out. Each component by its own count. */
+#include "order/order.h"
+
+#include "core/must.h"
+
+struct deal_split {
+    struct order_iterator *input;
+    uint64_t batch[PLAN_WIDTH_MAX]; /* the one being cut */
+    uint64_t slice, slices;         /* slice == slices: there is none */
+};
+
+static struct deal_split *
+state_of(struct order_iterator *iterator)
+{
+    return (struct deal_split *)iterator->state;
+}
+
+static tundish_status
+deal_split_open(struct order_iterator *iterator)
+{
+    struct deal_split *deal = state_of(iterator);
+
+    must(iterator->node->numbers[0] > 0);
+    deal->slices = deal->slice = (uint64_t)iterator->node->numbers[0];
+    return order_open(iterator->node->inputs[0], iterator->instance, &deal->input);
+}
+
+static void
+cut(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
+{
+    for (uint32_t i = 0; i < node->width; i++) {
+        struct run *run = run_of_word(deal->batch[i]);
+        uint64_t rows_each, begin, end;
+
+        words[i] = deal->batch[i];
+        if ((node->run_words >> i & 1) == 0 || run == NULL)
+            continue;
+        rows_each = run->row_count / deal->slices + (run->row_count % deal->slices != 0);
+        begin = deal->slice * rows_each;
+        end = begin + rows_each;
+        if (begin > run->row_count)
+            begin = run->row_count;
+        if (end > run->row_count)
+            end = run->row_count;
+        words[i] = run_word(run_slice(run, begin, end - begin));
+    }
+}
+
+static enum order_result
+deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct deal_split *deal = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    while (*ret_count < max) {
+        if (deal->slice == deal->slices) {
+            size_t count;
+            enum order_result result = order_next(deal->input, deal->batch, 1, &count);
+
+            if (result != ORDER_OK)
+                return result;
+            deal->slice = 0;
+        }
+        cut(deal, node, words + *ret_count * node->width);
+        ++*ret_count;
+        if (++deal->slice == deal->slices)
+            run_words_release(deal->batch, 1, node->width, node->run_words);
+    }
+    return ORDER_OK;
+}
+
+static void
+deal_split_close(struct order_iterator *iterator)
+{
+    struct deal_split *deal = state_of(iterator);
+
+    if (deal->slice < deal->slices)
+        run_words_release(deal->batch, 1, iterator->node->width, iterator->node->run_words);
+    order_close(deal->input);
+}
+
+const struct order_ops order_deal_split = {
+    .name = "deal_split",
+    .state_bytes = sizeof(struct deal_split),
+    .open = deal_split_open,
+    .next = deal_split_next,
+    .close = deal_split_close,
+};

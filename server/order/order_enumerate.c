@@ -1,0 +1,122 @@
+/* order_enumerate.c - a number beside each element, as its last word.
+ *
+ * `enumerate` counts from its start in every iterator. `ordinal`, which the plan puts before random
+ * stages, goes on counting over all iterators of its dataset object, so that an epoch draws other
+ * numbers than the one before.
+ */
+#include "order/order.h"
+
+struct enumerate {
+    struct order_iterator *input;
+    uint64_t start;
+    uint64_t own_next;
+    uint64_t *next; /* own_next, or the dataset object's */
+};
+
+static struct enumerate *
+state_of(struct order_iterator *iterator)
+{
+    return (struct enumerate *)iterator->state;
+}
+
+static tundish_status
+enumerate_open(struct order_iterator *iterator)
+{
+    struct enumerate *enumerate = state_of(iterator);
+    tundish_status status;
+    int64_t start;
+
+    status = order_int(iterator, "start", &start);
+    if (status != TUNDISH_OK)
+        return status;
+    enumerate->start = (uint64_t)start;
+    enumerate->own_next = (uint64_t)start;
+    enumerate->next = &enumerate->own_next;
+    return order_open(iterator->node->inputs[0], iterator->instance, &enumerate->input);
+}
+
+static tundish_status
+ordinal_open(struct order_iterator *iterator)
+{
+    struct enumerate *enumerate = state_of(iterator);
+
+    enumerate->next = &iterator->instance->element_counts[iterator->node->number];
+    enumerate->start = *enumerate->next;
+    return order_open(iterator->node->inputs[0], iterator->instance, &enumerate->input);
+}
+
+static enum order_result
+enumerate_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct enumerate *enumerate = state_of(iterator);
+    uint32_t width = iterator->node->width;
+    enum order_result result;
+
+    result = order_next(enumerate->input, words, max, ret_count);
+    order_spread(words, *ret_count, width - 1, width, 0);
+    for (size_t i = 0; i < *ret_count; i++)
+        words[i * width + width - 1] = (*enumerate->next)++;
+    return result;
+}
+
+static enum order_result
+enumerate_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct enumerate *enumerate = state_of(iterator);
+    enum order_result result = order_pass_over(enumerate->input, count, ret_passed);
+
+    *enumerate->next += *ret_passed;
+    return result;
+}
+
+static tundish_status
+enumerate_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    struct enumerate *enumerate = state_of(iterator);
+
+    return enumerate->input->ops->count(enumerate->input, ret_count);
+}
+
+static tundish_status
+enumerate_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+             uint64_t *words)
+{
+    struct enumerate *enumerate = state_of(iterator);
+    uint32_t width = iterator->node->width;
+    tundish_status status;
+
+    status = enumerate->input->ops->at(enumerate->input, indices, index_count, words);
+    if (status != TUNDISH_OK)
+        return status;
+    order_spread(words, index_count, width - 1, width, 0);
+    for (size_t i = 0; i < index_count; i++)
+        words[i * width + width - 1] = enumerate->start + indices[i];
+    return TUNDISH_OK;
+}
+
+static void
+enumerate_close(struct order_iterator *iterator)
+{
+    order_close(state_of(iterator)->input);
+}
+
+const struct order_ops order_enumerate = {
+    .name = "enumerate",
+    .state_bytes = sizeof(struct enumerate),
+    .open = enumerate_open,
+    .next = enumerate_next,
+    .close = enumerate_close,
+    .count = enumerate_count,
+    .at = enumerate_at,
+    .pass_over = enumerate_pass_over,
+};
+
+const struct order_ops order_ordinal = {
+    .name = "ordinal",
+    .state_bytes = sizeof(struct enumerate),
+    .open = ordinal_open,
+    .next = enumerate_next,
+    .close = enumerate_close,
+    .pass_over = enumerate_pass_over,
+    .counts_elements = true,
+};

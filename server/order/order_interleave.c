@@ -1,0 +1,257 @@
+/* order_interleave.c - a function's dataset for each element of the input, `cycle_length` of them
+ * in turn. flat_map is the cycle of one, with blocks without end.
+ *
+ * A slot is opened when it is visited, not before; an exhausted one is cleared and passed by, and
+ * opened anew on the next visit: tf.data's order for any number of threads.
+ */
+#include "order/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+/* The dataset that the function made for one outer element. */
+struct slot {
+    struct order_iterator *iterator; /* NULL: empty */
+    struct order_instance *instance;
+    struct order_scope *scope;
+};
+
+struct interleave {
+    struct order_iterator *input; /* NULL: at its end */
+    uint64_t cycle_length, block_length;
+    struct slot *slots; /* those visited so far: with few outer elements, few of the cycle */
+    size_t slot_count, slot_room;
+    size_t open_count;
+    size_t at;        /* the slot whose turn it is */
+    uint64_t emitted; /* of its block */
+};
+
+static struct interleave *
+state_of(struct order_iterator *iterator)
+{
+    return (struct interleave *)iterator->state;
+}
+
+static tundish_status
+read_length(struct order_iterator *iterator, const char *parameter, uint64_t *ret_length)
+{
+    tundish_status status;
+    int64_t length;
+
+    status = order_int(iterator, parameter, &length);
+    if (status != TUNDISH_OK)
+        return status;
+    if (length < 1)
+        return order_fail(iterator, TUNDISH_E_PIPELINE, "%s must be at least 1, not %" PRId64,
+                          parameter, length);
+    *ret_length = (uint64_t)length;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+interleave_open(struct order_iterator *iterator)
+{
+    struct interleave *interleave = state_of(iterator);
+    tundish_status status;
+
+    status = read_length(iterator, "cycle_length", &interleave->cycle_length);
+    if (status == TUNDISH_OK)
+        status = read_length(iterator, "block_length", &interleave->block_length);
+    if (status != TUNDISH_OK)
+        return status;
+    return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
+}
+
+static tundish_status
+flat_map_open(struct order_iterator *iterator)
+{
+    struct interleave *interleave = state_of(iterator);
+
+    interleave->cycle_length = 1;
+    interleave->block_length = UINT64_MAX;
+    return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
+}
+
+static void
+close_slot(struct slot *slot, const struct plan_node *outer)
+{
+    order_close(slot->iterator);
+    order_instance_close(slot->instance);
+    order_scope_close(slot->scope, outer);
+    *slot = (struct slot){ 0 };
+}
+
+static tundish_status
+open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
+{
+    struct interleave *interleave = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    struct slot *slot = &interleave->slots[interleave->at];
+    tundish_status status;
+
+    status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &slot->scope);
+    if (status != TUNDISH_OK)
+        return status;
+    slot->instance = order_instance_open(node->body, slot->scope, iterator->instance->services);
+    status = order_open(node->body->root, slot->instance, &slot->iterator);
+    if (status != TUNDISH_OK)
+        close_slot(slot, node->inputs[0]);
+    else
+        interleave->open_count++;
+    return status;
+}
+
+static void
+advance(struct interleave *interleave)
+{
+    /* Slots never visited stay empty once the input has ended, and need no visit. */
+    uint64_t cycle = interleave->input != NULL ? interleave->cycle_length : interleave->slot_count;
+
+    interleave->emitted = 0;
+    interleave->at++;
+    if (interleave->at >= cycle)
+        interleave->at = 0;
+}
+
+static void
+add_slot(struct interleave *interleave)
+{
+    if (interleave->slot_count == interleave->slot_room) {
+        interleave->slot_room = interleave->slot_room == 0 ? 16 : 2 * interleave->slot_room;
+        interleave->slots = tnd_realloc(interleave->slots, interleave->slot_room,
+                                        sizeof *interleave->slots);
+    }
+    interleave->slots[interleave->slot_count++] = (struct slot){ 0 };
+}
+
+/* The slot whose turn it is is empty: open the next element's dataset there, or go on. */
+static enum order_result
+visit_empty(struct order_iterator *iterator)
+{
+    struct interleave *interleave = state_of(iterator);
+    uint64_t outer_words[PLAN_WIDTH_MAX];
+    enum order_result result;
+    size_t count;
+
+    if (interleave->input == NULL) {
+        advance(interleave);
+        return ORDER_OK;
+    }
+    result = order_next(interleave->input, outer_words, 1, &count);
+    if (result == ORDER_END) {
+        order_drop(&interleave->input);
+        return ORDER_OK;
+    }
+    if (result == ORDER_OK && open_slot(iterator, outer_words) != TUNDISH_OK)
+        return ORDER_FAILED;
+    return result;
+}
+
+/* Put the outer element's words behind each of the body's. */
+static void
+carry_outer(const struct plan_node *node, const struct slot *slot, uint64_t *words, size_t count)
+{
+    const struct plan_node *outer = node->inputs[0];
+    uint32_t inner_width = node->body->root->width;
+
+    order_spread(words, count, inner_width, node->width, 0);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(words + i * node->width + inner_width, slot->scope->words,
+               outer->width * sizeof *words);
+        run_words_retain(slot->scope->words, 1, outer->width, outer->run_words);
+    }
+}
+
+/* Some elements of the open slot's block. */
+static enum order_result
+visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct interleave *interleave = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    struct slot *slot = &interleave->slots[interleave->at];
+    uint64_t left = interleave->block_length - interleave->emitted;
+    enum order_result result;
+
+    result = order_next(slot->iterator, words, max < left ? max : (size_t)left, ret_count);
+    if (result == ORDER_OK) {
+        if (node->body->captures)
+            carry_outer(node, slot, words, *ret_count);
+        interleave->emitted += *ret_count;
+        if (interleave->emitted == interleave->block_length)
+            advance(interleave);
+        return ORDER_OK;
+    }
+    if (result == ORDER_FAILED)
+        return result;
+    close_slot(slot, node->inputs[0]);
+    interleave->open_count--;
+    advance(interleave);
+    return ORDER_OK;
+}
+
+static enum order_result
+interleave_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct interleave *interleave = state_of(iterator);
+    uint32_t width = iterator->node->width;
+    enum order_result result = ORDER_OK;
+
+    while (*ret_count < max && result == ORDER_OK) {
+        size_t count = 0;
+
+        if (interleave->input == NULL && interleave->open_count == 0)
+            return ORDER_END;
+        if (interleave->at == interleave->slot_count && interleave->input != NULL)
+            add_slot(interleave);
+        if (interleave->at >= interleave->slot_count)
+            interleave->at = 0;
+        if (interleave->slots[interleave->at].iterator == NULL)
+            result = visit_empty(iterator);
+        else
+            result = visit_open(iterator, words + *ret_count * width, max - *ret_count, &count);
+        *ret_count += count;
+    }
+    return result;
+}
+
+static struct order_gathered
+interleave_gathered(const struct plan_node *node, uint32_t word)
+{
+    const struct plan_node *root = node->body->root;
+
+    if (word < root->width)
+        return order_gathered(root, word);
+    return order_gathered(node->inputs[0], word - root->width);
+}
+
+static void
+interleave_close(struct order_iterator *iterator)
+{
+    struct interleave *interleave = state_of(iterator);
+
+    for (size_t i = 0; i < interleave->slot_count; i++)
+        close_slot(&interleave->slots[i], iterator->node->inputs[0]);
+    free(interleave->slots);
+    order_close(interleave->input);
+}
+
+const struct order_ops order_interleave = {
+    .name = "interleave",
+    .state_bytes = sizeof(struct interleave),
+    .open = interleave_open,
+    .next = interleave_next,
+    .close = interleave_close,
+    .gathered = interleave_gathered,
+};
+
+const struct order_ops order_flat_map = {
+    .name = "flat_map",
+    .state_bytes = sizeof(struct interleave),
+    .open = flat_map_open,
+    .next = interleave_next,
+    .close = interleave_close,
+    .gathered = interleave_gathered,
+};

@@ -1,0 +1,144 @@
+/* order_repeat.c - the input again and again.
+ *
+ * How many iterators of its input it makes is part of its result (a shuffle further up draws seeds
+ * for each), and tf.data makes one more than it needs: at the end of the last epoch too, unless the
+ * count is 1. A shuffle directly before it is told to repeat by itself, as tf.data fuses the two
+ * (but not inside functions).
+ */
+#include "order/order.h"
+
+struct repeat {
+    struct order_iterator *input;
+    int64_t count; /* -1: for ever */
+    int64_t epoch;
+    bool fused;
+    bool any_in_epoch; /* this epoch has had an element */
+};
+
+static struct repeat *
+state_of(struct order_iterator *iterator)
+{
+    return (struct repeat *)iterator->state;
+}
+
+static tundish_status
+open_input(struct order_iterator *iterator)
+{
+    struct repeat *repeat = state_of(iterator);
+
+    repeat->any_in_epoch = false;
+    return order_open(iterator->node->inputs[0], iterator->instance, &repeat->input);
+}
+
+static tundish_status
+repeat_open(struct order_iterator *iterator)
+{
+    struct repeat *repeat = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    tundish_status status;
+
+    status = order_int(iterator, "count", &repeat->count);
+    if (status != TUNDISH_OK)
+        return status;
+    if (repeat->count < 0)
+        repeat->count = -1;
+    if (repeat->count == 0)
+        return TUNDISH_OK;
+    repeat->fused = input->order != NULL && input->order->repeat != NULL &&
+                    iterator->instance->graph->outside == NULL;
+    if (repeat->count < 0 && !repeat->fused)
+        return TUNDISH_OK; /* its input's iterators are made on first need */
+    status = open_input(iterator);
+    if (status == TUNDISH_OK && repeat->fused)
+        repeat->input->ops->repeat(repeat->input, repeat->count);
+    return status;
+}
+
+/* The input has ended. OK: another one is open. A failure to open it is final. */
+static enum order_result
+next_epoch(struct order_iterator *iterator)
+{
+    struct repeat *repeat = state_of(iterator);
+    bool was_empty = !repeat->any_in_epoch;
+
+    order_drop(&repeat->input);
+    repeat->epoch++;
+    if (repeat->fused || repeat->count == 1 || (repeat->count < 0 && was_empty)) {
+        repeat->count = 0;
+        return ORDER_END;
+    }
+    if (open_input(iterator) != TUNDISH_OK) {
+        repeat->count = 0;
+        return ORDER_FAILED;
+    }
+    if (repeat->epoch == repeat->count) {
+        order_drop(&repeat->input);
+        repeat->count = 0;
+        return ORDER_END;
+    }
+    return ORDER_OK;
+}
+
+/* Epoch by epoch, so that inputs which can skip do. */
+static enum order_result
+repeat_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct repeat *repeat = state_of(iterator);
+    enum order_result result = ORDER_OK;
+
+    *ret_passed = 0;
+    if (repeat->count == 0)
+        return ORDER_END;
+    if (repeat->input == NULL && open_input(iterator) != TUNDISH_OK) {
+        repeat->count = 0;
+        return ORDER_FAILED;
+    }
+    while (result == ORDER_OK && *ret_passed < count) {
+        uint64_t passed;
+
+        result = order_pass_over(repeat->input, count - *ret_passed, &passed);
+        *ret_passed += passed;
+        repeat->any_in_epoch |= passed > 0;
+        if (result == ORDER_END)
+            result = next_epoch(iterator);
+    }
+    return result;
+}
+
+static enum order_result
+repeat_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct repeat *repeat = state_of(iterator);
+    enum order_result result;
+
+    if (repeat->count == 0)
+        return ORDER_END;
+    if (repeat->input == NULL && open_input(iterator) != TUNDISH_OK) {
+        repeat->count = 0;
+        return ORDER_FAILED;
+    }
+    do {
+        result = order_next(repeat->input, words, max, ret_count);
+        if (result == ORDER_OK)
+            repeat->any_in_epoch = true;
+        if (result != ORDER_END)
+            return result;
+        result = next_epoch(iterator);
+    } while (result == ORDER_OK);
+    return result;
+}
+
+static void
+repeat_close(struct order_iterator *iterator)
+{
+    order_close(state_of(iterator)->input);
+}
+
+const struct order_ops order_repeat = {
+    .name = "repeat",
+    .state_bytes = sizeof(struct repeat),
+    .open = repeat_open,
+    .next = repeat_next,
+    .close = repeat_close,
+    .pass_over = repeat_pass_over,
+};

@@ -1,0 +1,218 @@
+/* order_shard.c - every n-th element. */
+#include "order/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { CHUNK_WORDS = 2048 };
+
+struct shard {
+    struct order_iterator *input;
+    uint64_t shards, index;
+    uint64_t position;    /* of the input's next element in its round: below shards */
+    bool round_is_needed; /* the first round must be whole, and has not been seen */
+    uint64_t *own;        /* the first round's element of this shard */
+};
+
+static struct shard *
+state_of(struct order_iterator *iterator)
+{
+    return (struct shard *)iterator->state;
+}
+
+/* Distribution gives numbers (also to a stage with SHARD_HINT that it has rewritten), the user
+ * parameters. */
+static tundish_status
+read_numbers(struct order_iterator *iterator, int64_t *ret_shards, int64_t *ret_index)
+{
+    const struct plan_node *node = iterator->node;
+    const struct spec_value *value;
+    tundish_status status;
+
+    if (node->stage == NULL || node->numbers[0] != 0) {
+        *ret_shards = node->numbers[0];
+        *ret_index = node->numbers[1];
+        return TUNDISH_OK;
+    }
+    value = spec_get(node->stage, "num_shards");
+    if (value->kind == SPEC_TEXT)
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "num_shards: %s stands for a number only where auto_shard: HINT (and "
+                          "more than one replica or worker) puts one in its place",
+                          value->text);
+    status = order_int(iterator, "num_shards", ret_shards);
+    if (status == TUNDISH_OK && spec_get(node->stage, "index") == NULL)
+        return order_fail(iterator, TUNDISH_E_PIPELINE, "needs an index");
+    return status == TUNDISH_OK ? order_int(iterator, "index", ret_index) : status;
+}
+
+static tundish_status
+shard_open(struct order_iterator *iterator)
+{
+    struct shard *shard = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    int64_t shards, index;
+    tundish_status status;
+
+    status = read_numbers(iterator, &shards, &index);
+    if (status != TUNDISH_OK)
+        return status;
+    if (shards <= 0)
+        return order_fail(iterator, TUNDISH_E_PIPELINE, "num_shards must be at least 1, not %" PRId64,
+                          shards);
+    if (index < 0 || index >= shards)
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "index must be at least 0 and below num_shards %" PRId64 ", not %" PRId64,
+                          shards, index);
+    shard->shards = (uint64_t)shards;
+    shard->index = (uint64_t)index;
+    shard->round_is_needed = node->numbers[2] != 0;
+    return order_open(node->inputs[0], iterator->instance, &shard->input);
+}
+
+/* Copy the elements of this shard among the `count` at `from`, and give up the others. */
+static size_t
+pick(struct shard *shard, const struct plan_node *node, const uint64_t *from, size_t count,
+     uint64_t *words)
+{
+    uint32_t width = node->width;
+    size_t picked = 0;
+    uint64_t next = (shard->index + shard->shards - shard->position) % shard->shards;
+
+    for (uint64_t i = next; i < count; i += shard->shards) {
+        memcpy(words + picked * width, from + i * width, width * sizeof *words);
+        picked++;
+    }
+    if (node->run_words != 0)
+        for (size_t i = 0; i < count; i++)
+            if (i < next || (i - next) % shard->shards != 0)
+                run_words_release(from + i * width, 1, width, node->run_words);
+    shard->position = (shard->position + count) % shard->shards;
+    return picked;
+}
+
+/* See that every shard has an element before any worker starts, and keep this shard's. */
+static enum order_result
+first_round(struct order_iterator *iterator)
+{
+    struct shard *shard = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    uint64_t buffer[CHUNK_WORDS];
+    uint64_t found = 0;
+    enum order_result result = ORDER_OK;
+
+    shard->own = tnd_alloc(node->width * sizeof *shard->own);
+    shard->round_is_needed = false;
+    while (found < shard->shards && result == ORDER_OK) {
+        size_t room = CHUNK_WORDS / node->width;
+        size_t count;
+
+        if (room > shard->shards - found)
+            room = (size_t)(shard->shards - found);
+        result = order_next(shard->input, buffer, room, &count);
+        pick(shard, node, buffer, count, shard->own);
+        found += count;
+    }
+    if (result == ORDER_OK)
+        return ORDER_OK;
+    if (found > shard->index)
+        run_words_release(shard->own, 1, node->width, node->run_words);
+    free(shard->own);
+    shard->own = NULL;
+    if (result == ORDER_FAILED || found == 0)
+        return result;
+    order_fail(iterator, TUNDISH_E_DATA,
+               "the dataset has only %" PRIu64 " file(s) (or elements), which is not enough for "
+               "%" PRIu64 " workers: each needs one. Give it more files, or use auto_shard: DATA",
+               found, shard->shards);
+    return ORDER_FAILED;
+}
+
+static enum order_result
+shard_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct shard *shard = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    enum order_result result = ORDER_OK;
+    uint64_t buffer[CHUNK_WORDS];
+
+    if (shard->round_is_needed)
+        result = first_round(iterator);
+    if (shard->own != NULL) {
+        memcpy(words, shard->own, node->width * sizeof *words);
+        free(shard->own);
+        shard->own = NULL;
+        *ret_count = 1;
+    }
+    while (result == ORDER_OK && *ret_count < max) {
+        uint64_t before = (shard->index + shard->shards - shard->position) % shard->shards;
+        size_t room = CHUNK_WORDS / node->width;
+        size_t count;
+        uint64_t rest;
+
+        /* Up to the last element wanted, and not one more. */
+        if (!__builtin_mul_overflow(max - *ret_count - 1, shard->shards, &rest) &&
+            rest < room && before + 1 + rest < room)
+            room = (size_t)(before + 1 + rest);
+        result = order_next(shard->input, buffer, room, &count);
+        *ret_count += pick(shard, node, buffer, count, words + *ret_count * node->width);
+    }
+    return result;
+}
+
+static tundish_status
+shard_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    struct shard *shard = state_of(iterator);
+    tundish_status status;
+    uint64_t count;
+
+    status = shard->input->ops->count(shard->input, &count);
+    if (status == TUNDISH_OK)
+        *ret_count = count / shard->shards + (shard->index < count % shard->shards);
+    return status;
+}
+
+static tundish_status
+shard_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+         uint64_t *words)
+{
+    struct shard *shard = state_of(iterator);
+    uint64_t scaled[256];
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t done = 0; done < index_count && status == TUNDISH_OK;) {
+        size_t some = 0;
+
+        for (; some < 256 && done + some < index_count; some++)
+            scaled[some] = indices[done + some] * shard->shards + shard->index;
+        status = shard->input->ops->at(shard->input, scaled, some,
+                                       words + done * iterator->node->width);
+        done += some;
+    }
+    return status;
+}
+
+static void
+shard_close(struct order_iterator *iterator)
+{
+    struct shard *shard = state_of(iterator);
+
+    if (shard->own != NULL)
+        run_words_release(shard->own, 1, iterator->node->width, iterator->node->run_words);
+    free(shard->own);
+    order_close(shard->input);
+}
+
+const struct order_ops order_shard = {
+    .name = "shard",
+    .state_bytes = sizeof(struct shard),
+    .open = shard_open,
+    .next = shard_next,
+    .close = shard_close,
+    .count = shard_count,
+    .at = shard_at,
+};

@@ -1,0 +1,258 @@
+/* order_unbatch.c - the rows of each batch, one by one.
+ *
+ * Of a batch that the order made, the rows are in its runs: each run word of the element is
+ * replaced by the words of a row in it (order_row_width), other words are repeated. Rows that only
+ * content has (numbers[0] is 1) are the element with the row's number as one more, last word.
+ */
+#include "order/order.h"
+
+#include <string.h>
+
+#include "core/must.h"
+
+struct unbatch {
+    struct order_iterator *input;
+    uint64_t batch[PLAN_WIDTH_MAX];
+    uint64_t row, rows; /* equal: there is no batch */
+};
+
+static struct unbatch *
+state_of(struct order_iterator *iterator)
+{
+    return (struct unbatch *)iterator->state;
+}
+
+static tundish_status
+unbatch_open(struct order_iterator *iterator)
+{
+    return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
+}
+
+/* --- Rows in runs ----------------------------------------------------------------------------- */
+
+/* Rows are written side by side: `words` is where the first one's go, `stride` leads to the next
+ * one's. */
+struct rows_out {
+    uint64_t *words;
+    uint32_t stride;
+};
+
+static uint32_t write_rows(const struct plan_node *node, const uint64_t *element, uint64_t begin,
+                           uint64_t count, struct rows_out out);
+
+static void
+write_plain_run(const struct run *run, uint64_t begin, uint64_t count, struct rows_out out)
+{
+    const uint64_t *from = run->words + begin * run->width;
+
+    run_words_retain(from, count, run->width, run->run_words);
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(out.words + i * out.stride, from + i * run->width, run->width * sizeof *from);
+}
+
+static void
+write_joined_run(const struct plan_node *elements, const struct run *run, uint64_t begin,
+                 uint64_t count, struct rows_out out)
+{
+    for (uint64_t i = 0; i < run->element_count && count > 0; i++) {
+        const uint64_t *piece = run->words + i * run->width;
+        uint64_t rows, some;
+
+        must(run_words_rows(piece, run->width, run->run_words, &rows));
+        if (begin >= rows) {
+            begin -= rows;
+            continue;
+        }
+        some = rows - begin < count ? rows - begin : count;
+        write_rows(elements, piece, begin, some, out);
+        out.words += some * out.stride;
+        count -= some;
+        begin = 0;
+    }
+}
+
+/* A word without a run belongs to another branch than this element's: zeros. */
+static void
+write_run(const struct plan_node *node, uint32_t word, const struct run *run, uint64_t begin,
+          uint64_t count, struct rows_out out)
+{
+    uint32_t width = order_row_width(node, word);
+
+    if (run == NULL)
+        for (uint64_t i = 0; i < count; i++)
+            memset(out.words + i * out.stride, 0, width * sizeof *out.words);
+    else if (run->joined)
+        write_joined_run(order_gathered(node, word).elements, run, begin, count, out);
+    else
+        write_plain_run(run, begin, count, out);
+}
+
+/* Returns how many words a row has. */
+static uint32_t
+write_rows(const struct plan_node *node, const uint64_t *element, uint64_t begin, uint64_t count,
+           struct rows_out out)
+{
+    uint32_t first_word = 0;
+
+    for (uint32_t i = 0; i < node->width; i++) {
+        struct rows_out there = { .words = out.words + first_word, .stride = out.stride };
+
+        if ((node->run_words >> i & 1) != 0) {
+            write_run(node, i, run_of_word(element[i]), begin, count, there);
+            first_word += order_row_width(node, i);
+            continue;
+        }
+        for (uint64_t k = 0; k < count; k++)
+            there.words[k * out.stride] = element[i];
+        first_word++;
+    }
+    return first_word;
+}
+
+/* --- Rows in content -------------------------------------------------------------------------- */
+
+static void
+write_numbered(const struct plan_node *input, const uint64_t *element, uint64_t begin,
+               uint64_t count, struct rows_out out)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(out.words, element, input->width * sizeof *element);
+        run_words_retain(element, 1, input->width, input->run_words);
+        out.words[input->width] = begin + i;
+        out.words += out.stride;
+    }
+}
+
+/* Dimension 0 of the element's columns, which must agree. */
+static tundish_status
+content_rows(struct order_iterator *iterator, const uint64_t *element, uint64_t *ret_rows)
+{
+    struct order_services *services = iterator->instance->services;
+    const struct frame *frame;
+    tundish_status status;
+    int64_t rows = -1;
+
+    status = services->evaluate(services, iterator->node->inputs[0], iterator->instance->scope,
+                                element, 1, &frame);
+    if (status == TUNDISH_OK && frame->errors != NULL && frame->errors->bad_count > 0)
+        status = tnd_fail(frame->errors->status, "%s", frame->errors->text);
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < frame->column_count; i++) {
+        const struct column *column = &frame->columns[i];
+
+        if (column->level_count == 0)
+            return order_fail(iterator, TUNDISH_E_DATA, "column %s is a scalar: it has no rows",
+                              frame->schema->columns[i].name);
+        if (rows >= 0 && level_length(&column->levels[0], 0) != rows)
+            return order_fail(iterator, TUNDISH_E_DATA,
+                              "columns %s and %s do not have the same number of rows",
+                              frame->schema->columns[0].name, frame->schema->columns[i].name);
+        rows = level_length(&column->levels[0], 0);
+    }
+    *ret_rows = rows < 0 ? 0 : (uint64_t)rows;
+    return TUNDISH_OK;
+}
+
+/* --- Both ------------------------------------------------------------------------------------- */
+
+static enum order_result
+fetch(struct order_iterator *iterator)
+{
+    struct unbatch *unbatch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    tundish_status status = TUNDISH_OK;
+    size_t count;
+    enum order_result result = order_next(unbatch->input, unbatch->batch, 1, &count);
+
+    if (result != ORDER_OK)
+        return result;
+    unbatch->row = unbatch->rows = 0;
+    if (iterator->node->numbers[0] != 0)
+        status = content_rows(iterator, unbatch->batch, &unbatch->rows);
+    else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
+        status = order_fail(iterator, TUNDISH_E_DATA,
+                            "the components of a batch do not all have the same number of rows");
+    if (status != TUNDISH_OK || unbatch->rows == 0)
+        run_words_release(unbatch->batch, 1, input->width, input->run_words);
+    return status == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
+}
+
+static enum order_result
+unbatch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct unbatch *unbatch = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    const struct plan_node *input = node->inputs[0];
+
+    while (*ret_count < max) {
+        struct rows_out out = { .words = words + *ret_count * node->width, .stride = node->width };
+        uint64_t some;
+
+        if (unbatch->row == unbatch->rows) {
+            enum order_result result = fetch(iterator);
+
+            if (result != ORDER_OK)
+                return result;
+        }
+        some = unbatch->rows - unbatch->row;
+        if (some > max - *ret_count)
+            some = max - *ret_count;
+        if (some == 0)
+            continue;
+        if (node->numbers[0] != 0)
+            write_numbered(input, unbatch->batch, unbatch->row, some, out);
+        else
+            must(write_rows(input, unbatch->batch, unbatch->row, some, out) == node->width);
+        *ret_count += (size_t)some;
+        unbatch->row += some;
+        if (unbatch->row == unbatch->rows)
+            run_words_release(unbatch->batch, 1, input->width, input->run_words);
+    }
+    return ORDER_OK;
+}
+
+/* Which word of which element the unbatched word was. */
+static struct order_gathered
+row_gathered(const struct plan_node *node, uint32_t word)
+{
+    uint32_t i = 0;
+    struct order_gathered gathered;
+
+    while (word >= order_row_width(node, i)) {
+        word -= order_row_width(node, i);
+        i++;
+        must(i < node->width);
+    }
+    gathered = order_gathered(node, i);
+    return gathered.joined ? row_gathered(gathered.elements, word)
+                           : order_gathered(gathered.elements, word);
+}
+
+static struct order_gathered
+unbatch_gathered(const struct plan_node *node, uint32_t word)
+{
+    if (node->numbers[0] != 0)
+        return order_gathered(node->inputs[0], word);
+    return row_gathered(node->inputs[0], word);
+}
+
+static void
+unbatch_close(struct order_iterator *iterator)
+{
+    struct unbatch *unbatch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    if (unbatch->row < unbatch->rows)
+        run_words_release(unbatch->batch, 1, input->width, input->run_words);
+    order_close(unbatch->input);
+}
+
+const struct order_ops order_unbatch = {
+    .name = "unbatch",
+    .state_bytes = sizeof(struct unbatch),
+    .open = unbatch_open,
+    .next = unbatch_next,
+    .close = unbatch_close,
+    .gathered = unbatch_gathered,
+};

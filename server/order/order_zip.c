@@ -1,0 +1,198 @@
+/* order_zip.c - elements of several inputs side by side, until one ends.
+ *
+ * As in tf.data, whenever a row ends or fails for one input, all others are advanced by it too, so
+ * they stay in step. Inputs are pulled ahead in chunks where that cannot be seen; where it can, and
+ * more than one shows it, one element at a time.
+ */
+#include "order/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { CHUNK = 256 };
+
+struct part {
+    struct order_iterator *iterator;
+    bool shows_lookahead;
+    uint64_t *words; /* CHUNK elements; [at, count) are waiting */
+    size_t at, count;
+};
+
+struct zip {
+    uint32_t shown_count; /* parts that show lookahead */
+    struct part *parts;
+};
+
+static struct zip *
+state_of(struct order_iterator *iterator)
+{
+    return (struct zip *)iterator->state;
+}
+
+/* All inputs' iterators are made at once. */
+static tundish_status
+zip_open(struct order_iterator *iterator)
+{
+    struct zip *zip = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    tundish_status status = TUNDISH_OK;
+
+    zip->parts = tnd_zalloc(node->input_count, sizeof *zip->parts);
+    for (uint32_t i = 0; i < node->input_count && status == TUNDISH_OK; i++) {
+        struct part *part = &zip->parts[i];
+
+        part->shows_lookahead = order_shows_lookahead(node->inputs[i]);
+        part->words = tnd_alloc(CHUNK * node->inputs[i]->width * sizeof *part->words);
+        zip->shown_count += part->shows_lookahead;
+        status = order_open(node->inputs[i], iterator->instance, &part->iterator);
+    }
+    return status;
+}
+
+static enum order_result
+refill(struct part *part, size_t max)
+{
+    part->at = part->count = 0;
+    return order_next(part->iterator, part->words, max < CHUNK ? max : CHUNK, &part->count);
+}
+
+/* This row ended or failed for input `culprit`: take it from the others. True if one before the
+ * culprit ends here, which tf.data takes for the end. */
+static bool
+advance_others(struct zip *zip, const struct plan_node *node, uint32_t culprit)
+{
+    bool ended = false;
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        struct part *part = &zip->parts[i];
+        const struct plan_node *input = node->inputs[i];
+
+        if (i == culprit)
+            continue;
+        if (part->at == part->count && refill(part, 1) == ORDER_END)
+            ended |= i < culprit;
+        if (part->at == part->count)
+            continue;
+        run_words_release(part->words + part->at * input->width, 1, input->width,
+                          input->run_words);
+        part->at++;
+    }
+    return ended;
+}
+
+static enum order_result
+end_row(struct zip *zip, const struct plan_node *node, uint32_t culprit, enum order_result result)
+{
+    char *text = result == ORDER_FAILED ? tnd_strdup(tnd_error_text()) : NULL;
+
+    if (advance_others(zip, node, culprit))
+        result = ORDER_END;
+    if (text != NULL)
+        tnd_fail(TUNDISH_E_DATA, "%s", text);
+    free(text);
+    return result;
+}
+
+/* Make sure that every part has an element waiting; *ret_ready: how many all have, at most max.
+ * Those whose lookahead cannot be seen go first, then one that shows it may be pulled as far as
+ * they reach. */
+static enum order_result
+refill_all(struct order_iterator *iterator, size_t max, size_t *ret_ready)
+{
+    struct zip *zip = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    size_t ready = max;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            struct part *part = &zip->parts[i];
+            enum order_result result = ORDER_OK;
+
+            if (part->shows_lookahead != (pass == 1))
+                continue;
+            if (part->at == part->count)
+                result = refill(part, pass == 1 && zip->shown_count > 1 ? 1 : ready);
+            if (result != ORDER_OK)
+                return end_row(zip, node, i, result);
+            if (ready > part->count - part->at)
+                ready = part->count - part->at;
+        }
+    *ret_ready = ready;
+    return ORDER_OK;
+}
+
+static void
+copy_column(uint64_t *to, uint32_t to_width, const uint64_t *from, uint32_t width, size_t count)
+{
+    if (width == 2)
+        for (size_t i = 0; i < count; i++) {
+            to[i * to_width] = from[2 * i];
+            to[i * to_width + 1] = from[2 * i + 1];
+        }
+    else
+        for (size_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < width; k++)
+                to[i * to_width + k] = from[i * width + k];
+}
+
+static enum order_result
+zip_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct zip *zip = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    while (*ret_count < max) {
+        size_t ready;
+        enum order_result result = refill_all(iterator, max - *ret_count, &ready);
+
+        if (result != ORDER_OK)
+            return result;
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            struct part *part = &zip->parts[i];
+            const struct plan_node *input = node->inputs[i];
+
+            copy_column(words + *ret_count * node->width + input->first_word, node->width,
+                        part->words + part->at * input->width, input->width, ready);
+            part->at += ready;
+        }
+        *ret_count += ready;
+    }
+    return ORDER_OK;
+}
+
+static struct order_gathered
+zip_gathered(const struct plan_node *node, uint32_t word)
+{
+    const struct plan_node *input = order_united_input(node, word, &word);
+
+    return order_gathered(input, word);
+}
+
+static void
+zip_close(struct order_iterator *iterator)
+{
+    struct zip *zip = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    for (uint32_t i = 0; zip->parts != NULL && i < node->input_count; i++) {
+        struct part *part = &zip->parts[i];
+        const struct plan_node *input = node->inputs[i];
+
+        run_words_release(part->words + part->at * input->width, part->count - part->at,
+                          input->width, input->run_words);
+        free(part->words);
+        order_close(part->iterator);
+    }
+    free(zip->parts);
+}
+
+const struct order_ops order_zip = {
+    .name = "zip",
+    .state_bytes = sizeof(struct zip),
+    .open = zip_open,
+    .next = zip_next,
+    .close = zip_close,
+    .gathered = zip_gathered,
+};

@@ -1,0 +1,262 @@
+/* scope.c - what $name means: the outer elements of functions, and where in the job this is. */
+#include "order/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+
+/* Views of strings keep so many readable bytes behind them (bytes.h). */
+enum { STRING_TAIL_BYTES = 64 };
+
+/* One pass measures (block NULL), the next one copies. */
+struct placing {
+    uint8_t *block;
+    size_t used_bytes;
+};
+
+static void *
+place(struct placing *placing, const void *from, size_t bytes)
+{
+    void *to = placing->block == NULL ? NULL : placing->block + placing->used_bytes;
+
+    if (to != NULL && from != NULL && bytes > 0)
+        memcpy(to, from, bytes);
+    placing->used_bytes += (bytes + 15) & ~(size_t)15;
+    return to;
+}
+
+static void *
+place_strings(struct placing *placing, const struct byte_view *strings, size_t count)
+{
+    struct byte_view *views = place(placing, strings, count * sizeof *views);
+
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *data = place(placing, strings[i].data, strings[i].size);
+
+        if (views != NULL)
+            views[i].data = data;
+    }
+    place(placing, NULL, STRING_TAIL_BYTES);
+    return views;
+}
+
+static void
+place_column(struct placing *placing, const struct column_spec *spec, const struct column *from,
+             struct column *to)
+{
+    size_t value_count = (size_t)from->value_count;
+    struct column copy = *from;
+
+    for (uint32_t k = 0; k < from->level_count; k++)
+        if (from->levels[k].uniform < 0)
+            copy.levels[k].splits =
+                place(placing, from->levels[k].splits,
+                      ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
+    if (spec->dtype == TUNDISH_STRING)
+        copy.values = place_strings(placing, from->values, value_count);
+    else
+        copy.values = place(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
+    if (from->indices != NULL)
+        copy.indices =
+            place(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
+    if (from->dense_shape != NULL)
+        copy.dense_shape = place(placing, from->dense_shape, from->level_count * sizeof(int64_t));
+    if (to != NULL)
+        *to = copy;
+}
+
+/* The frame's memory is used again for the next element, so a scope has a block of its own: the
+ * scope, the frame, its columns, the words, and all values. */
+static struct order_scope *
+place_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
+            const uint64_t *words)
+{
+    struct order_scope *scope = place(placing, NULL, sizeof *scope);
+    struct frame *copy = place(placing, NULL, sizeof *copy);
+    struct column *columns = place(placing, NULL, frame->column_count * sizeof *columns);
+    uint64_t *own_words = place(placing, words, node->width * sizeof *words);
+
+    for (uint32_t i = 0; i < frame->column_count; i++)
+        place_column(placing, &node->schema.columns[i], &frame->columns[i],
+                     columns == NULL ? NULL : &columns[i]);
+    if (scope == NULL)
+        return NULL;
+    *copy = (struct frame){
+        .count = frame->count,
+        .column_count = frame->column_count,
+        .columns = columns,
+        .schema = &node->schema,
+    };
+    *scope = (struct order_scope){ .schema = &node->schema, .values = copy, .words = own_words };
+    return scope;
+}
+
+tundish_status
+order_scope_open(struct order_instance *instance, const struct plan_node *node,
+                 const uint64_t *words, struct order_scope **ret_scope)
+{
+    struct order_services *services = instance->services;
+    struct placing placing = { 0 };
+    const struct frame *frame;
+    tundish_status status;
+
+    status = services->evaluate(services, node, instance->scope, words, 1, &frame);
+    if (status == TUNDISH_OK && frame->errors != NULL && frame->errors->bad_count > 0)
+        status = tnd_fail(frame->errors->status, "%s", frame->errors->text);
+    if (status != TUNDISH_OK) {
+        run_words_release(words, 1, node->width, node->run_words);
+        return status;
+    }
+    must(frame->count == 1 && frame->column_count == node->schema.count);
+    place_scope(&placing, frame, node, words);
+    placing = (struct placing){ .block = tnd_alloc(placing.used_bytes) };
+    *ret_scope = place_scope(&placing, frame, node, words);
+    (*ret_scope)->outside = instance->scope;
+    return TUNDISH_OK;
+}
+
+void
+order_scope_close(struct order_scope *scope, const struct plan_node *node)
+{
+    if (scope == NULL)
+        return;
+    run_words_release(scope->words, 1, node->width, node->run_words);
+    free(scope);
+}
+
+/* The column that a variable means, from the innermost function outwards; NULL: none. */
+static const struct column *
+find_column(const struct order_scope *scope, const char *name, const struct column_spec **ret_spec)
+{
+    for (; scope != NULL; scope = scope->outside) {
+        int32_t index = schema_find(scope->schema, name);
+
+        if (index >= 0) {
+            *ret_spec = &scope->schema->columns[index];
+            return &scope->values->columns[index];
+        }
+    }
+    return NULL;
+}
+
+static bool
+read_integer(tundish_dtype dtype, const void *at, int64_t *ret_value)
+{
+    switch (dtype) {
+    case TUNDISH_UINT8:
+        *ret_value = *(const uint8_t *)at;
+        return true;
+    case TUNDISH_INT8:
+        *ret_value = *(const int8_t *)at;
+        return true;
+    case TUNDISH_UINT16:
+        *ret_value = *(const uint16_t *)at;
+        return true;
+    case TUNDISH_INT16:
+        *ret_value = *(const int16_t *)at;
+        return true;
+    case TUNDISH_UINT32:
+        *ret_value = *(const uint32_t *)at;
+        return true;
+    case TUNDISH_INT32:
+        *ret_value = *(const int32_t *)at;
+        return true;
+    case TUNDISH_UINT64:
+        *ret_value = (int64_t) * (const uint64_t *)at;
+        return *ret_value >= 0;
+    case TUNDISH_INT64:
+        *ret_value = *(const int64_t *)at;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static tundish_status
+per_replica_batch_size(const struct order_services *services, int64_t global, int64_t *ret_value)
+{
+    if (global % services->replicas_in_sync != 0)
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "The `global_batch_size` %" PRId64
+                        " is not divisible by `num_replicas_in_sync` %u",
+                        global, services->replicas_in_sync);
+    *ret_value = global / services->replicas_in_sync;
+    return TUNDISH_OK;
+}
+
+/* The variables of a from_function stream. */
+static tundish_status
+context_int(const struct order_services *services, const struct spec_value *value,
+            int64_t *ret_value)
+{
+    if (strcmp(value->text, "num_input_pipelines") == 0)
+        *ret_value = services->worker_count;
+    else if (strcmp(value->text, "input_pipeline_id") == 0)
+        *ret_value = services->worker;
+    else if (strcmp(value->text, "num_replicas_in_sync") == 0)
+        *ret_value = services->replicas_in_sync;
+    else if (strcmp(value->text, "per_replica_batch_size") == 0)
+        return per_replica_batch_size(services, value->integer, ret_value);
+    else
+        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is no column of an outer element", value->text);
+    return TUNDISH_OK;
+}
+
+tundish_status
+order_value_int(const struct order_instance *instance, const struct spec_value *value,
+                int64_t *ret_value)
+{
+    const struct column_spec *spec;
+    const struct column *column;
+
+    if (value->kind == SPEC_INTEGER) {
+        *ret_value = value->integer;
+        return TUNDISH_OK;
+    }
+    if (value->kind != SPEC_VARIABLE)
+        return tnd_fail(TUNDISH_E_PIPELINE, "%s is not an integer that fits int64", value->text);
+    column = find_column(instance->scope, value->text, &spec);
+    if (column == NULL)
+        return context_int(instance->services, value, ret_value);
+    if (column->level_count != 0 || !read_integer(spec->dtype, column->values, ret_value))
+        return tnd_fail(TUNDISH_E_DATA, "$%s (%s with %" PRId64 " values) is not an integer scalar",
+                        value->text, tnd_dtype_name(spec->dtype), column->value_count);
+    return TUNDISH_OK;
+}
+
+tundish_status
+order_value_text(const struct order_instance *instance, const struct spec_value *value,
+                 struct byte_view *ret_text)
+{
+    const struct column_spec *spec;
+    const struct column *column;
+
+    if (value->kind != SPEC_VARIABLE) {
+        *ret_text = (struct byte_view){ (const uint8_t *)value->text, value->text_bytes };
+        return TUNDISH_OK;
+    }
+    column = find_column(instance->scope, value->text, &spec);
+    if (column == NULL)
+        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is no column of an outer element", value->text);
+    if (column->level_count != 0 || spec->dtype != TUNDISH_STRING)
+        return tnd_fail(TUNDISH_E_DATA, "$%s (%s with %" PRId64 " values) is not a string scalar",
+                        value->text, tnd_dtype_name(spec->dtype), column->value_count);
+    *ret_text = *(const struct byte_view *)column->values;
+    return TUNDISH_OK;
+}
+
+tundish_status
+order_int(const struct order_iterator *iterator, const char *parameter, int64_t *ret_value)
+{
+    const struct spec_value *value = spec_get(iterator->node->stage, parameter);
+    tundish_status status;
+
+    must(value != NULL);
+    status = order_value_int(iterator->instance, value, ret_value);
+    if (status != TUNDISH_OK)
+        return order_fail(iterator, status, "%s: %s", parameter, tnd_error_text());
+    return TUNDISH_OK;
+}
