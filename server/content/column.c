@@ -23,6 +23,25 @@ column_value_range(const struct column *column, int64_t begin, int64_t end, int6
     *ret_end = end;
 }
 
+int64_t
+column_element_of(const struct column *column, int64_t value)
+{
+    int64_t low = 0;
+    int64_t high = column->count;
+
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        int64_t begin, end;
+
+        column_value_range(column, middle, middle + 1, &begin, &end);
+        if (value < begin)
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
 bool
 column_is_uniform(const struct column *column, uint32_t level, int64_t *ret_length)
 {

@@ -57,6 +57,9 @@ level_length(const struct level *level, int64_t index)
 void column_value_range(const struct column *column, int64_t begin, int64_t end, int64_t *ret_begin,
                         int64_t *ret_end);
 
+/* The element that value `value` belongs to. A search: for sentences about what is wrong. */
+int64_t column_element_of(const struct column *column, int64_t value);
+
 /* Does every list of level `k` have the same length? Stores it (0 when there is no list). */
 bool column_is_uniform(const struct column *column, uint32_t level, int64_t *ret_length);
 

@@ -1,0 +1,274 @@
+/* csv_cut.c - records without quotes 64 bytes at a time, others byte by byte. */
+#include "content/csv_cut.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* Where a block of 64 bytes has delimiters, and where what makes a record not plain. */
+struct masks {
+    uint64_t delimiters, others;
+};
+
+/* Bytes that no plain record has. Without quotes the quote's place is taken by a line end. */
+#define LINE_FEED       '\n'
+#define CARRIAGE_RETURN '\r'
+#define QUOTE_OF(rules) ((rules)->quotes ? '"' : LINE_FEED)
+
+/* One body for every instruction set, which differ in how they look at 64 bytes. */
+#define DEFINE_CUT(name, attributes, look)                                                         \
+    attributes int64_t name(const struct csv_rules *rules, struct byte_view record,                \
+                            uint32_t *ret_ends, int64_t capacity)                                  \
+    {                                                                                              \
+        int64_t count = 0;                                                                         \
+                                                                                                   \
+        if (record.size >= UINT32_MAX)                                                             \
+            return -1;                                                                             \
+        for (uint64_t at = 0; at < record.size; at += 64) {                                        \
+            struct masks masks = look(rules, record.data + at);                                    \
+                                                                                                   \
+            if (record.size - at < 64) {                                                           \
+                masks.delimiters &= (UINT64_C(1) << (record.size - at)) - 1;                       \
+                masks.others &= (UINT64_C(1) << (record.size - at)) - 1;                           \
+            }                                                                                      \
+            if (masks.others != 0)                                                                 \
+                return -1;                                                                         \
+            if (count + __builtin_popcountll(masks.delimiters) >= capacity)                        \
+                return many_fields(rules, record, at, masks.delimiters, ret_ends, count, capacity); \
+            for (; masks.delimiters != 0; masks.delimiters &= masks.delimiters - 1)                \
+                ret_ends[count++] = (uint32_t)at + (uint32_t)__builtin_ctzll(masks.delimiters);    \
+        }                                                                                          \
+        ret_ends[count++] = (uint32_t)record.size;                                                 \
+        return count;                                                                              \
+    }
+
+/* More fields than there is room for: the rest still decides whether the record is a plain one. */
+static int64_t
+many_fields(const struct csv_rules *rules, struct byte_view record, uint64_t at,
+            uint64_t delimiters, uint32_t *ret_ends, int64_t count, int64_t capacity)
+{
+    for (; delimiters != 0 && count < capacity; delimiters &= delimiters - 1)
+        ret_ends[count++] = (uint32_t)at + (uint32_t)__builtin_ctzll(delimiters);
+    if (count < capacity) {
+        ret_ends[count++] = (uint32_t)record.size;
+        return count;
+    }
+    at += 64;
+    for (; at < record.size; at++)
+        if (record.data[at] == LINE_FEED || record.data[at] == CARRIAGE_RETURN ||
+            record.data[at] == QUOTE_OF(rules))
+            return -1;
+    return capacity + 1;
+}
+
+/* A bit for each of eight bytes that is zero. */
+static inline uint64_t
+zero_bytes(uint64_t word)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t zeros = ~(((word & low) + low) | word | low);
+
+    return (zeros >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+static inline struct masks
+look_portable(const struct csv_rules *rules, const uint8_t *bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    struct masks masks = { 0, 0 };
+
+    for (unsigned i = 0; i < 64; i += 8) {
+        uint64_t word = load_u64(bytes + i);
+
+        masks.delimiters |= zero_bytes(word ^ ones * rules->delimiter) << i;
+        masks.others |= (zero_bytes(word ^ ones * LINE_FEED) |
+                         zero_bytes(word ^ ones * CARRIAGE_RETURN) |
+                         zero_bytes(word ^ ones * (uint8_t)QUOTE_OF(rules)))
+                        << i;
+    }
+    return masks;
+}
+
+DEFINE_CUT(csv_cut_portable, , look_portable)
+
+#if defined(__x86_64__)
+#define AVX2   __attribute__((target("avx2,bmi,popcnt")))
+#define AVX512 __attribute__((target("avx512bw,avx512f,bmi,popcnt")))
+
+AVX2 static inline uint64_t
+equal_avx2(__m256i low, __m256i high, uint8_t byte)
+{
+    __m256i wanted = _mm256_set1_epi8((char)byte);
+
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted)) |
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted)) << 32;
+}
+
+AVX2 static inline struct masks
+look_avx2(const struct csv_rules *rules, const uint8_t *bytes)
+{
+    __m256i low = _mm256_loadu_si256((const void *)bytes);
+    __m256i high = _mm256_loadu_si256((const void *)(bytes + 32));
+
+    return (struct masks){ equal_avx2(low, high, rules->delimiter),
+                           equal_avx2(low, high, LINE_FEED) |
+                               equal_avx2(low, high, CARRIAGE_RETURN) |
+                               equal_avx2(low, high, (uint8_t)QUOTE_OF(rules)) };
+}
+
+AVX512 static inline struct masks
+look_avx512(const struct csv_rules *rules, const uint8_t *bytes)
+{
+    __m512i block = _mm512_loadu_si512((const void *)bytes);
+
+    return (struct masks){
+        _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8((char)rules->delimiter)),
+        _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(LINE_FEED)) |
+            _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(CARRIAGE_RETURN)) |
+            _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(QUOTE_OF(rules)))
+    };
+}
+
+DEFINE_CUT(csv_cut_avx2, AVX2, look_avx2)
+DEFINE_CUT(csv_cut_avx512, AVX512, look_avx512)
+
+csv_cut *
+csv_cut_best(void)
+{
+    bool has_bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
+
+    if (has_bits && __builtin_cpu_supports("avx512bw"))
+        return csv_cut_avx512;
+    if (has_bits && __builtin_cpu_supports("avx2"))
+        return csv_cut_avx2;
+    return csv_cut_portable;
+}
+#else
+DEFINE_CUT(csv_cut_avx2, , look_portable)
+DEFINE_CUT(csv_cut_avx512, , look_portable)
+
+csv_cut *
+csv_cut_best(void)
+{
+    return csv_cut_portable;
+}
+#endif
+
+/* --- Any record -------------------------------------------------------------------------------- */
+
+/* The record on its way, as TensorFlow's loop sees it. */
+struct walk {
+    const struct csv_rules *rules;
+    const uint8_t *data;
+    uint64_t size, at;
+    struct scratch *scratch;
+    const char *problem;
+};
+
+static bool
+is_line_end(uint8_t byte)
+{
+    return byte == LINE_FEED || byte == CARRIAGE_RETURN;
+}
+
+static struct byte_view
+plain_field(struct walk *walk)
+{
+    uint64_t begin = walk->at;
+
+    for (; walk->at < walk->size && walk->data[walk->at] != walk->rules->delimiter; walk->at++) {
+        uint8_t byte = walk->data[walk->at];
+
+        if ((walk->rules->quotes && byte == '"') || is_line_end(byte))
+            walk->problem = "Unquoted fields cannot have quotes/CRLFs inside";
+    }
+    return (struct byte_view){ walk->data + begin, walk->at++ - begin };
+}
+
+/* Whether the quote at `at` ends the field: a delimiter or the record's end follows. */
+static bool
+ends_field(const struct walk *walk, uint64_t at)
+{
+    return at + 1 == walk->size || walk->data[at + 1] == walk->rules->delimiter;
+}
+
+/* Behind the opening quote. Doubled quotes are undone in a copy, from the first one on. */
+static struct byte_view
+quoted_field(struct walk *walk)
+{
+    uint64_t begin = walk->at;
+    uint64_t used = 0;
+    uint8_t *copy = NULL;
+
+    for (; walk->at < walk->size; walk->at++) {
+        if (walk->data[walk->at] == '"') {
+            if (ends_field(walk, walk->at))
+                break;
+            if (walk->data[walk->at + 1] != '"') {
+                walk->problem = "Quote inside a string has to be escaped by another quote";
+                break;
+            }
+            if (copy == NULL) {
+                used = walk->at - begin;
+                copy = scratch_alloc(walk->scratch, walk->size - begin);
+                memcpy(copy, walk->data + begin, used);
+            }
+            walk->at++;
+        }
+        if (copy != NULL)
+            copy[used++] = walk->data[walk->at];
+    }
+    if (walk->at >= walk->size)
+        walk->problem = "Quoted field has to end with quote followed by delim or end";
+    if (copy == NULL) {
+        copy = (uint8_t *)(uintptr_t)walk->data + begin;
+        used = walk->at < walk->size ? walk->at - begin : 0;
+    }
+    walk->at += 2;
+    return (struct byte_view){ copy, used };
+}
+
+int64_t
+csv_fields(const struct csv_rules *rules, struct byte_view record, struct scratch *scratch,
+           struct byte_view *fields, int64_t capacity, const char **ret_problem)
+{
+    struct walk walk = { rules, record.data, record.size, 0, scratch, NULL };
+    uint32_t number = 0, selected = 0;
+    int64_t count = 0;
+    bool ends_open = record.size == 0 && rules->is_dataset;
+
+    while (walk.at < walk.size || ends_open) {
+        bool is_wanted = rules->select == NULL ||
+                         (selected < rules->select_count && rules->select[selected] == number);
+        struct byte_view field = { record.data, 0 };
+
+        if (walk.at < walk.size) {
+            if (is_line_end(walk.data[walk.at]) && !rules->is_dataset) {
+                walk.at++;
+                continue;
+            }
+            if (rules->quotes && walk.data[walk.at] == '"') {
+                walk.at++;
+                field = quoted_field(&walk);
+            } else {
+                field = plain_field(&walk);
+            }
+            if (walk.problem != NULL) {
+                *ret_problem = walk.problem;
+                return -1;
+            }
+        }
+        if (is_wanted && count++ < capacity)
+            fields[count - 1] = field;
+        selected += is_wanted;
+        number++;
+        if (!rules->is_dataset && rules->select != NULL && selected == rules->select_count)
+            return count;
+        /* A delimiter that ends the record has one more, empty, field behind it. */
+        ends_open = !ends_open && walk.at == walk.size && record.size > 0 &&
+                    record.data[record.size - 1] == rules->delimiter;
+    }
+    return count;
+}
