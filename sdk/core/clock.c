@@ -7,17 +7,40 @@
 
 static _Atomic(const struct tnd_clock *) installed;
 
+/* Pairs with the store in tnd_clock_install: the clock's members are there. */
+static const struct tnd_clock *
+clock_in_place(void)
+{
+    return atomic_load_explicit(&installed, memory_order_acquire);
+}
+
+static int64_t
+read_machine(clockid_t id)
+{
+    struct timespec now;
+
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int64_t
 tnd_clock_ns(void)
 {
-    /* Pairs with the store in tnd_clock_install: the clock's members are there. */
-    const struct tnd_clock *clock = atomic_load_explicit(&installed, memory_order_acquire);
-    struct timespec         now;
+    const struct tnd_clock *clock = clock_in_place();
 
     if (__builtin_expect(clock != NULL, 0))
         return clock->now_ns(clock->context);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return read_machine(CLOCK_MONOTONIC);
+}
+
+int64_t
+tnd_clock_wall_ns(void)
+{
+    const struct tnd_clock *clock = clock_in_place();
+
+    if (clock != NULL && clock->wall_ns != NULL)
+        return clock->wall_ns(clock->context);
+    return read_machine(CLOCK_REALTIME);
 }
 
 int64_t

@@ -12,6 +12,7 @@
 
 struct tnd_clock {
     int64_t (*now_ns)(void *context);
+    int64_t (*wall_ns)(void *context); /* NULL: the machine's */
     void *context;
 };
 
@@ -25,6 +26,9 @@ int64_t tnd_clock_deadline_ns(int64_t timeout_ns);
 
 /* Nanoseconds until a deadline, 0 when it has passed. */
 int64_t tnd_clock_left_ns(int64_t deadline_ns);
+
+/* Nanoseconds since 1970, which may jump: only for comparing with the times of files. */
+int64_t tnd_clock_wall_ns(void);
 
 /* For tests: read `clock` from now on, in all threads; NULL goes back to the machine's. The clock
  * stays the caller's and must outlive its use. */

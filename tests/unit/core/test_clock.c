@@ -31,12 +31,13 @@ static void
 an_installed_clock_rules_until_it_is_taken_out(void **state)
 {
     int64_t                hand_ns = 1000;
-    const struct tnd_clock clock = { read_hand, &hand_ns };
+    const struct tnd_clock clock = { .now_ns = read_hand, .context = &hand_ns };
     int64_t                deadline_ns;
 
     (void)state;
     tnd_clock_install(&clock);
     assert_int_equal(tnd_clock_ns(), 1000);
+    assert_true(tnd_clock_wall_ns() > INT64_C(1700000000000000000));
     deadline_ns = tnd_clock_deadline_ns(500);
     assert_int_equal(tnd_clock_left_ns(deadline_ns), 500);
     hand_ns = 1400;
