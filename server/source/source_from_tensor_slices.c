@@ -22,11 +22,7 @@ from_tensor_slices_close(void *state)
 
 const struct source_ops source_from_tensor_slices = {
     .name = "from_tensor_slices",
-    .order = { .name = "from_tensor_slices",
-               .state_bytes = sizeof(struct tensor_table_state),
-               .open = tensor_table_iterate,
-               .next = tensor_table_next,
-               .close = tensor_table_iterate_close },
+    .order = TENSOR_TABLE_ORDER("from_tensor_slices"),
     .state_bytes = sizeof(struct tensor_table),
     .open = from_tensor_slices_open,
     .read = from_tensor_slices_read,

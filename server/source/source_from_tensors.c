@@ -21,11 +21,7 @@ from_tensors_close(void *state)
 
 const struct source_ops source_from_tensors = {
     .name = "from_tensors",
-    .order = { .name = "from_tensors",
-               .state_bytes = sizeof(struct tensor_table_state),
-               .open = tensor_table_iterate,
-               .next = tensor_table_next,
-               .close = tensor_table_iterate_close },
+    .order = TENSOR_TABLE_ORDER("from_tensors"),
     .state_bytes = sizeof(struct tensor_table),
     .open = from_tensors_open,
     .read = from_tensors_read,

@@ -19,9 +19,9 @@ struct range {
     tundish_dtype dtype;
 };
 
+/* Numbers modulo 2^64; none of the `count` is beyond the stop. */
 struct range_state {
-    int64_t next;
-    uint64_t left, step; /* step modulo 2^64: what is left never reaches past the stop */
+    uint64_t first, step, count, taken;
 };
 
 /* `stop` may be a list: [start,] stop[, step]. */
@@ -166,9 +166,9 @@ range_iterate(struct order_iterator *iterator)
         return status;
     if (step == 0)
         return order_fail(iterator, TUNDISH_E_DATA, "the step of range must not be 0");
-    state->next = start;
+    state->first = (uint64_t)start;
     state->step = (uint64_t)step;
-    state->left = count_numbers(start, stop, step);
+    state->count = count_numbers(start, stop, step);
     return TUNDISH_OK;
 }
 
@@ -176,16 +176,48 @@ static enum order_result
 range_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct range_state *state = (struct range_state *)iterator->state;
-    size_t count = state->left < max ? (size_t)state->left : max;
+    uint64_t left = state->count - state->taken;
+    size_t count = left < max ? (size_t)left : max;
 
     for (size_t i = 0; i < count; i++) {
-        words[SOURCE_WIDTH * i] = (uint64_t)state->next;
+        words[SOURCE_WIDTH * i] = state->first + state->taken++ * state->step;
         words[SOURCE_WIDTH * i + 1] = 0;
-        state->next = (int64_t)((uint64_t)state->next + state->step);
     }
-    state->left -= count;
     *ret_count = count;
     return count > 0 ? ORDER_OK : ORDER_END;
+}
+
+static tundish_status
+range_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    const struct range_state *state = (const struct range_state *)iterator->state;
+
+    *ret_count = state->count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+range_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+         uint64_t *words)
+{
+    const struct range_state *state = (const struct range_state *)iterator->state;
+
+    for (size_t i = 0; i < index_count; i++) {
+        words[SOURCE_WIDTH * i] = state->first + indices[i] * state->step;
+        words[SOURCE_WIDTH * i + 1] = 0;
+    }
+    return TUNDISH_OK;
+}
+
+static enum order_result
+range_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct range_state *state = (struct range_state *)iterator->state;
+    uint64_t left = state->count - state->taken;
+
+    *ret_passed = count < left ? count : left;
+    state->taken += *ret_passed;
+    return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
 static void
@@ -250,7 +282,10 @@ const struct source_ops source_range = {
                .state_bytes = sizeof(struct range_state),
                .open = range_iterate,
                .next = range_next,
-               .close = range_iterate_close },
+               .close = range_iterate_close,
+               .count = range_count,
+               .at = range_at,
+               .pass_over = range_pass_over },
     .state_bytes = sizeof(struct range),
     .open = range_open,
     .read = range_read,

@@ -502,6 +502,16 @@ tensor_of_map(const struct content_config *config, const struct spec_value *map,
     return tensor_of_lists(config, values, dtype, tensor);
 }
 
+static tundish_status
+hand_over(tundish_status status, struct tensor *tensor, struct tensor *ret_tensor)
+{
+    if (status == TUNDISH_OK)
+        *ret_tensor = *tensor;
+    else
+        tensor_close(tensor);
+    return status;
+}
+
 tundish_status
 tensor_open(const struct content_config *config, const struct spec_value *value,
             struct tensor *ret_tensor)
@@ -510,11 +520,16 @@ tensor_open(const struct content_config *config, const struct spec_value *value,
     tundish_status status = value->kind == SPEC_MAP ? tensor_of_map(config, value, &tensor)
                                                     : tensor_of_lists(config, value, 0, &tensor);
 
-    if (status == TUNDISH_OK)
-        *ret_tensor = tensor;
-    else
-        tensor_close(&tensor);
-    return status;
+    return hand_over(status, &tensor, ret_tensor);
+}
+
+tundish_status
+tensor_open_text(const struct content_config *config, const struct spec_value *value,
+                 struct tensor *ret_tensor)
+{
+    struct tensor tensor = { .dtype = 0 };
+
+    return hand_over(tensor_of_lists(config, value, TUNDISH_STRING, &tensor), &tensor, ret_tensor);
 }
 
 void

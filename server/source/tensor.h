@@ -26,6 +26,10 @@ struct tensor {
  * gives them. */
 tundish_status tensor_open(const struct content_config *config, const struct spec_value *value,
                            struct tensor *ret_tensor);
+
+/* One text or nested lists of texts. */
+tundish_status tensor_open_text(const struct content_config *config, const struct spec_value *value,
+                                struct tensor *ret_tensor);
 void tensor_close(struct tensor *tensor);
 
 #endif

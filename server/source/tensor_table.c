@@ -115,6 +115,40 @@ tensor_table_open(struct tensor_table *table, const struct content_config *confi
     return TUNDISH_OK;
 }
 
+tundish_status
+tensor_table_open_text(struct tensor_table *table, const struct content_config *config,
+                       const char *name, const struct spec_value *value, struct schema *ret_schema)
+{
+    struct column_spec *spec = schema_add(ret_schema, name, TUNDISH_STRING);
+    struct table_column *column;
+    struct column_spec outer = { .rank = 0 };
+    tundish_status status = TUNDISH_OK;
+
+    if (value->kind == SPEC_VARIABLE)
+        status = variable_spec(config, value, &outer);
+    if (status != TUNDISH_OK)
+        return status;
+    if (value->kind == SPEC_VARIABLE &&
+        (outer.dtype != TUNDISH_STRING || outer.kind != TUNDISH_DENSE || outer.rank > 1))
+        return spec_complain(config->errors, value->line, value->column,
+                             "$%s must be a string, or a vector of them", value->text);
+    table->sliced = value->kind == SPEC_LIST || outer.rank == 1;
+    table->slice_count = table->sliced ? -1 : 1;
+    column = table->columns = tnd_zalloc(1, sizeof *table->columns);
+    table->column_count = 1;
+    if (config->outer != NULL)
+        schema_pass_all(&table->outer, config->outer);
+    if (value->kind == SPEC_VARIABLE)
+        return open_variable(column, config, value, table->sliced, spec);
+    status = tensor_open_text(config, value, &column->tensor);
+    if (status == TUNDISH_OK && column->tensor.rank > 1)
+        return spec_complain(config->errors, value->line, value->column,
+                             "lists of names are not nested");
+    if (status == TUNDISH_OK && table->sliced)
+        table->slice_count = column->tensor.shape[0];
+    return status;
+}
+
 void
 tensor_table_close(struct tensor_table *table)
 {
@@ -218,6 +252,39 @@ void
 tensor_table_iterate_close(struct order_iterator *iterator)
 {
     (void)iterator;
+}
+
+tundish_status
+tensor_table_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    const struct tensor_table_state *state = (const struct tensor_table_state *)iterator->state;
+
+    *ret_count = state->count;
+    return TUNDISH_OK;
+}
+
+tundish_status
+tensor_table_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+                uint64_t *words)
+{
+    const struct tensor_table_state *state = (const struct tensor_table_state *)iterator->state;
+
+    for (size_t i = 0; i < index_count; i++) {
+        words[SOURCE_WIDTH * i] = indices[i];
+        words[SOURCE_WIDTH * i + 1] = state->packed;
+    }
+    return TUNDISH_OK;
+}
+
+enum order_result
+tensor_table_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct tensor_table_state *state = (struct tensor_table_state *)iterator->state;
+    uint64_t left = state->count - state->next;
+
+    *ret_passed = count < left ? count : left;
+    state->next += *ret_passed;
+    return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
 /* --- Content ---------------------------------------------------------------------------------- */

@@ -31,6 +31,11 @@ struct tensor_table_state {
 
 tundish_status tensor_table_open(struct tensor_table *table, const struct content_config *config,
                                  bool sliced, struct schema *ret_schema);
+
+/* One column of texts, given by one text, a list of them, or a variable. */
+tundish_status tensor_table_open_text(struct tensor_table *table,
+                                      const struct content_config *config, const char *name,
+                                      const struct spec_value *value, struct schema *ret_schema);
 void tensor_table_close(struct tensor_table *table);
 
 /* Of struct order_ops and source_ops, the table being the node's state. */
@@ -38,6 +43,19 @@ tundish_status tensor_table_iterate(struct order_iterator *iterator);
 enum order_result tensor_table_next(struct order_iterator *iterator, uint64_t *words, size_t max,
                                     size_t *ret_count);
 void tensor_table_iterate_close(struct order_iterator *iterator);
+tundish_status tensor_table_count(struct order_iterator *iterator, uint64_t *ret_count);
+tundish_status tensor_table_at(struct order_iterator *iterator, const uint64_t *indices,
+                               size_t index_count, uint64_t *words);
+enum order_result tensor_table_pass_over(struct order_iterator *iterator, uint64_t count,
+                                         uint64_t *ret_passed);
 tundish_status tensor_table_read(const struct tensor_table *table, const struct source_read *read);
+
+#define TENSOR_TABLE_ORDER(stage)                                                                  \
+    {                                                                                              \
+        .name = stage, .state_bytes = sizeof(struct tensor_table_state),                           \
+        .open = tensor_table_iterate, .next = tensor_table_next,                                   \
+        .close = tensor_table_iterate_close, .count = tensor_table_count, .at = tensor_table_at,   \
+        .pass_over = tensor_table_pass_over,                                                       \
+    }
 
 #endif

@@ -1,0 +1,119 @@
+/* fetch.c - rows that lie near each other in a file are read together.
+ *
+ * Rows that come as they lie in the file, as a rule those of streams without a shuffle, are grouped
+ * as they come. Others are sorted by place first: a shuffled window of a file still has neighbours.
+ */
+#include "source/fetch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/must.h"
+#include "source/scan.h"
+#include "source/table.h"
+
+enum {
+    READ_BYTES_MAX = 1 << 20, /* unless a single row is longer */
+    GAP_BYTES = 2 << 10       /* copying so much costs what another read does */
+};
+
+/* A row to be read: where it lies, and which it is. */
+struct wanted {
+    uint64_t offset;
+    uint32_t file, bytes;
+    int64_t row;
+};
+
+static struct wanted
+wanted_of(const struct source_read *read, uint32_t extra, int64_t row)
+{
+    const uint64_t *words = fetch_words(read, row);
+
+    return (struct wanted){
+        .offset = words[0],
+        .file = reference_file(words),
+        .bytes = reference_length(words) + extra,
+        .row = row,
+    };
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    const struct wanted *x = a;
+    const struct wanted *y = b;
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return 0;
+}
+
+/* Does `next` go into the read that begins at `first` and so far ends at `end`? */
+static inline bool
+joins(const struct wanted *first, uint64_t end, const struct wanted *next)
+{
+    return next->file == first->file && next->offset >= first->offset &&
+           next->offset <= end + GAP_BYTES &&
+           (next->offset + next->bytes <= end ||
+            next->offset + next->bytes - first->offset <= READ_BYTES_MAX);
+}
+
+static tundish_status
+read_group(const struct source_read *read, const struct wanted *group, size_t count, uint64_t end,
+           struct byte_view *ret_views)
+{
+    uint64_t begin = group[0].offset;
+    uint8_t *bytes = scratch_alloc(read->output->scratch, (size_t)(end - begin));
+    struct source_file *file = table_file(read->files, group[0].file);
+    tundish_status status;
+
+    must(file != NULL);
+    status = end == begin ? TUNDISH_OK : file_read(file, bytes, (size_t)(end - begin), begin);
+    if (status != TUNDISH_OK)
+        return status;
+    count_up(&table_counters(read->files)->bytes_read, end - begin);
+    for (size_t i = 0; i < count; i++)
+        ret_views[group[i].row] =
+            (struct byte_view){ bytes + (group[i].offset - begin), group[i].bytes };
+    return TUNDISH_OK;
+}
+
+tundish_status
+fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret_views)
+{
+    size_t count = (size_t)read->count;
+    struct wanted *rows = scratch_array(read->output->scratch, count + 1, sizeof *rows);
+    bool is_sorted = true;
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = wanted_of(read, extra, (int64_t)i);
+        is_sorted &= i == 0 || compare(&rows[i - 1], &rows[i]) <= 0;
+    }
+    if (!is_sorted)
+        qsort(rows, count, sizeof *rows, compare);
+    for (size_t i = 0; i < count && status == TUNDISH_OK;) {
+        uint64_t end = rows[i].offset + rows[i].bytes;
+        size_t next = i + 1;
+
+        for (; next < count && joins(&rows[i], end, &rows[next]); next++)
+            if (rows[next].offset + rows[next].bytes > end)
+                end = rows[next].offset + rows[next].bytes;
+        status = read_group(read, &rows[i], next - i, end, ret_views);
+        i = next;
+    }
+    count_up(&table_counters(read->files)->rows_read, count);
+    return status;
+}
+
+const char *
+fetch_file_name(const struct source_read *read, int64_t row)
+{
+    const struct source_file *file =
+        table_file(read->files, reference_file(fetch_words(read, row)));
+
+    must(file != NULL);
+    return file->name;
+}

@@ -1,0 +1,24 @@
+/* fetch.h - the bytes of rows, read from their files in as few reads as their places allow. */
+#ifndef SOURCE_FETCH_H
+#define SOURCE_FETCH_H
+
+#include "core/bytes.h"
+#include "source/source.h"
+
+/* Fill ret_views[i] with the bytes of row i (reference i) and `extra` more behind them, which lie
+ * in the same file. Rows may come in any order and several times. The bytes are in the output's
+ * scratch, 64 more of them readable. */
+tundish_status fetch_rows(const struct source_read *read, uint32_t extra,
+                          struct byte_view *ret_views);
+
+/* For messages: the name of a row's file as the user wrote it. */
+const char *fetch_file_name(const struct source_read *read, int64_t row);
+
+/* The reference of row `row`. */
+static inline const uint64_t *
+fetch_words(const struct source_read *read, int64_t row)
+{
+    return &read->words[(size_t)row * read->stride];
+}
+
+#endif

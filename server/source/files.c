@@ -1,0 +1,520 @@
+/* files.c - the table of a session's files, and the threads that scan them. */
+#include "source/files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/cache_folder.h"
+#include "core/memory.h"
+#include "core/must.h"
+#include "source/numbered.h"
+#include "source/scan.h"
+#include "source/table.h"
+
+/* Text by number, and whether it is there already. */
+struct path_entry {
+    size_t bytes;
+    char text[];
+};
+
+/* Paths found for some patterns. */
+struct listing {
+    struct listing *next;
+    char *key; /* the patterns, each with its NUL */
+    size_t key_bytes;
+    struct path_list list;
+};
+
+/* Open addressing by name and format: numbers of files + 1, 0 is free. */
+struct file_lookup {
+    uint32_t *slots;
+    uint32_t slot_count; /* a power of two, or 0 */
+};
+
+struct source_files {
+    char *root;
+    char *cache_path; /* NULL: the default */
+    uint64_t unpacked_limit;
+    _Atomic uint64_t unpacked_bytes;
+
+    pthread_mutex_t entering; /* of files, paths, listings */
+    struct numbered table;
+    struct numbered paths;
+    struct file_lookup lookup;
+    struct listing *listings;
+
+    pthread_mutex_t opening; /* of files, and of the cache folder */
+    uint32_t open_count, open_limit;
+    uint32_t clock_hand; /* the next file to be closed, if nobody reads it */
+    int cache_folder;    /* -1: not yet, or not to be had */
+    tundish_status cache_status;
+    char *cache_text;
+
+    pthread_mutex_t queue_lock;
+    pthread_cond_t queue_filled;
+    struct source_file *queue_first, *queue_last;
+    bool is_closing;
+    uint32_t reader_count;
+    pthread_t *readers;
+
+    struct source_counters counters;
+};
+
+/* --- The pool --------------------------------------------------------------------------------- */
+
+/* With the queue's lock held. */
+static void
+enqueue(struct source_files *files, struct source_file *file)
+{
+    file->next_in_queue = NULL;
+    if (files->queue_first == NULL)
+        files->queue_first = file;
+    else
+        files->queue_last->next_in_queue = file;
+    files->queue_last = file;
+    pthread_cond_signal(&files->queue_filled);
+}
+
+void
+table_schedule(struct source_files *files, struct source_file *file)
+{
+    pthread_mutex_lock(&files->queue_lock);
+    enqueue(files, file);
+    pthread_mutex_unlock(&files->queue_lock);
+}
+
+static void *
+read_ahead(void *argument)
+{
+    struct source_files *files = argument;
+
+    pthread_mutex_lock(&files->queue_lock);
+    while (!files->is_closing) {
+        struct source_file *file = files->queue_first;
+
+        if (file == NULL) {
+            pthread_cond_wait(&files->queue_filled, &files->queue_lock);
+            continue;
+        }
+        files->queue_first = file->next_in_queue;
+        pthread_mutex_unlock(&files->queue_lock);
+        bool more = scan_step(file->scan);
+
+        pthread_mutex_lock(&files->queue_lock);
+        if (more) /* behind the others, so that all of them come along */
+            enqueue(files, file);
+    }
+    pthread_mutex_unlock(&files->queue_lock);
+    return NULL;
+}
+
+/* Signals are for other threads. */
+static tundish_status
+start_readers(struct source_files *files, uint32_t count)
+{
+    sigset_t all, before;
+    int error = 0;
+
+    files->readers = tnd_zalloc(count, sizeof *files->readers);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (; files->reader_count < count && error == 0; files->reader_count += error == 0)
+        error = pthread_create(&files->readers[files->reader_count], NULL, read_ahead, files);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot start a thread to read files");
+}
+
+static void
+stop_readers(struct source_files *files)
+{
+    pthread_mutex_lock(&files->queue_lock);
+    files->is_closing = true;
+    pthread_cond_broadcast(&files->queue_filled);
+    pthread_mutex_unlock(&files->queue_lock);
+    for (uint32_t i = 0; i < files->reader_count; i++)
+        pthread_join(files->readers[i], NULL);
+    free(files->readers);
+}
+
+/* --- Opening and closing ---------------------------------------------------------------------- */
+
+/* Half of what the process may have, once it has asked for all it can get. */
+static uint32_t
+descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 256;
+    if (limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return limit.rlim_cur / 2 > 1 << 20 ? 1 << 20 : (uint32_t)(limit.rlim_cur / 2);
+}
+
+tundish_status
+source_files_open(const struct source_files_options *options, struct source_files **ret_files)
+{
+    struct source_files *files = tnd_zalloc(1, sizeof *files);
+    const char *root = options->root == NULL ? "." : options->root;
+    tundish_status status = TUNDISH_OK;
+
+    pthread_mutex_init(&files->entering, NULL);
+    pthread_mutex_init(&files->opening, NULL);
+    pthread_mutex_init(&files->queue_lock, NULL);
+    pthread_cond_init(&files->queue_filled, NULL);
+    files->cache_folder = -1;
+    files->open_limit = descriptor_limit();
+    files->unpacked_limit = options->memory_limit;
+    files->cache_path = options->cache_folder == NULL ? NULL : tnd_strdup(options->cache_folder);
+    files->root = realpath(root, NULL);
+    if (files->root == NULL)
+        status = tnd_fail_errno(errno, "cannot find the folder %s", root);
+    if (status == TUNDISH_OK && options->reader_count > 0)
+        status = start_readers(files, options->reader_count);
+    if (status == TUNDISH_OK)
+        *ret_files = files;
+    else
+        source_files_close(files);
+    return status;
+}
+
+void
+source_files_close(struct source_files *files)
+{
+    if (files == NULL)
+        return;
+    stop_readers(files);
+    for (uint32_t i = 0; i < numbered_count(&files->table); i++) {
+        struct source_file *file = numbered_get(&files->table, i);
+
+        scan_close(file->scan);
+        file_close(file);
+        free(file->name);
+        free(file->path);
+        free(file);
+    }
+    for (uint32_t i = 0; i < numbered_count(&files->paths); i++)
+        free(numbered_get(&files->paths, i));
+    for (struct listing *listing = files->listings, *next; listing != NULL; listing = next) {
+        next = listing->next;
+        free(listing->key);
+        free(listing->list.numbers);
+        free(listing);
+    }
+    numbered_close(&files->table);
+    numbered_close(&files->paths);
+    free(files->lookup.slots);
+    if (files->cache_folder >= 0)
+        close(files->cache_folder);
+    free(files->cache_text);
+    free(files->cache_path);
+    free(files->root);
+    pthread_cond_destroy(&files->queue_filled);
+    pthread_mutex_destroy(&files->queue_lock);
+    pthread_mutex_destroy(&files->opening);
+    pthread_mutex_destroy(&files->entering);
+    free(files);
+}
+
+void
+source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats)
+{
+    const struct source_counters *counters = &files->counters;
+
+    *ret_stats = (struct source_files_stats){
+        .bytes_scanned = atomic_load_explicit(&counters->bytes_scanned, memory_order_relaxed),
+        .bytes_read = atomic_load_explicit(&counters->bytes_read, memory_order_relaxed),
+        .rows_read = atomic_load_explicit(&counters->rows_read, memory_order_relaxed),
+        .files_opened = atomic_load_explicit(&counters->files_opened, memory_order_relaxed),
+        .index_hits = atomic_load_explicit(&counters->index_hits, memory_order_relaxed),
+    };
+}
+
+struct source_counters *
+table_counters(struct source_files *files)
+{
+    return &files->counters;
+}
+
+uint32_t
+table_reader_count(const struct source_files *files)
+{
+    return files->reader_count;
+}
+
+/* --- Files ------------------------------------------------------------------------------------ */
+
+static bool
+is_same_format(const struct record_format *a, const struct record_format *b)
+{
+    return a->scanner == b->scanner && a->packing == b->packing &&
+           memcmp(a->numbers, b->numbers, sizeof a->numbers) == 0;
+}
+
+static uint64_t
+hash_name(const char *name, size_t bytes)
+{
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001B3);
+    return hash ^ hash >> 32;
+}
+
+/* The slot where the file is, or where it belongs. */
+static uint32_t *
+find_slot(const struct source_files *files, const char *name, size_t bytes,
+          const struct record_format *format)
+{
+    const struct file_lookup *lookup = &files->lookup;
+    uint64_t at = hash_name(name, bytes);
+
+    for (;; at++) {
+        uint32_t *slot = &lookup->slots[at & (lookup->slot_count - 1)];
+        const struct source_file *file;
+
+        if (*slot == 0)
+            return slot;
+        file = numbered_get(&files->table, *slot - 1);
+        if (strlen(file->name) == bytes && memcmp(file->name, name, bytes) == 0 &&
+            is_same_format(&file->format, format))
+            return slot;
+    }
+}
+
+static void
+grow_lookup(struct source_files *files)
+{
+    struct file_lookup *lookup = &files->lookup;
+    uint32_t count = numbered_count(&files->table);
+
+    if (lookup->slot_count > 2 * count)
+        return;
+    free(lookup->slots);
+    lookup->slot_count = lookup->slot_count == 0 ? 64 : 2 * lookup->slot_count;
+    lookup->slots = tnd_zalloc(lookup->slot_count, sizeof *lookup->slots);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct source_file *file = numbered_get(&files->table, i);
+
+        *find_slot(files, file->name, strlen(file->name), &file->format) = i + 1;
+    }
+}
+
+static struct source_file *
+file_new(struct source_files *files, const char *name, size_t bytes,
+         const struct record_format *format)
+{
+    struct source_file *file = tnd_zalloc(1, sizeof *file);
+
+    file->files = files;
+    file->name = tnd_strndup(name, bytes);
+    file->path = file->name[0] == '/' ? tnd_strdup(file->name)
+                                      : tnd_sprintf("%s/%s", files->root, file->name);
+    file->format = *format;
+    file->scan = scan_new(file);
+    return file;
+}
+
+struct source_file *
+table_enter(struct source_files *files, const char *name, size_t name_bytes,
+            const struct record_format *format)
+{
+    struct source_file *file;
+    uint32_t *slot;
+
+    pthread_mutex_lock(&files->entering);
+    grow_lookup(files);
+    name_bytes = strnlen(name, name_bytes); /* as the kernel would read it */
+    slot = find_slot(files, name, name_bytes, format);
+    if (*slot == 0) {
+        file = file_new(files, name, name_bytes, format);
+        file->number = numbered_count(&files->table);
+        *slot = numbered_add(&files->table, file) + 1;
+    } else {
+        file = numbered_get(&files->table, *slot - 1);
+    }
+    pthread_mutex_unlock(&files->entering);
+    return file;
+}
+
+struct source_file *
+table_file(const struct source_files *files, uint32_t number)
+{
+    return numbered_get(&files->table, number);
+}
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+const char *
+table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
+{
+    const struct path_entry *entry = numbered_get(&files->paths, number);
+
+    must(entry != NULL);
+    *ret_bytes = entry->bytes;
+    return entry->text;
+}
+
+static uint32_t
+add_path(struct source_files *files, const char *path)
+{
+    size_t bytes = strlen(path);
+    struct path_entry *entry = tnd_zalloc(1, sizeof *entry + bytes + 64); /* as bytes.h asks for */
+
+    entry->bytes = bytes;
+    memcpy(entry->text, path, bytes);
+    return numbered_add(&files->paths, entry);
+}
+
+static char *
+join_patterns(const char *const *patterns, size_t count, char separator, size_t *ret_bytes)
+{
+    size_t bytes = 0;
+    char *text, *to;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(patterns[i]) + 1;
+    to = text = tnd_zalloc(bytes + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to, patterns[i], strlen(patterns[i]));
+        to += strlen(patterns[i]);
+        *to++ = separator;
+    }
+    *ret_bytes = bytes;
+    return text;
+}
+
+static struct listing *
+find_listing(struct source_files *files, const char *key, size_t key_bytes)
+{
+    for (struct listing *listing = files->listings; listing != NULL; listing = listing->next)
+        if (listing->key_bytes == key_bytes && memcmp(listing->key, key, key_bytes) == 0)
+            return listing;
+    return NULL;
+}
+
+static tundish_status
+no_match(const char *const *patterns, size_t pattern_count)
+{
+    size_t bytes;
+    char *text = join_patterns(patterns, pattern_count, ' ', &bytes);
+    tundish_status status;
+
+    text[bytes - (bytes > 0)] = '\0';
+    status = tnd_fail(TUNDISH_E_DATA, "no file matches %s", text);
+    free(text);
+    return status;
+}
+
+tundish_status
+table_list_paths(struct source_files *files, const char *const *patterns, size_t pattern_count,
+                 const struct path_list **ret_list)
+{
+    size_t key_bytes;
+    char *key = join_patterns(patterns, pattern_count, '\0', &key_bytes);
+    struct glob_list found = { 0 };
+    struct listing *listing;
+    tundish_status status = TUNDISH_OK;
+
+    pthread_mutex_lock(&files->entering);
+    listing = find_listing(files, key, key_bytes);
+    if (listing == NULL)
+        status = glob_find(files->root, patterns, pattern_count, &found);
+    if (listing == NULL && status == TUNDISH_OK && found.count == 0)
+        status = no_match(patterns, pattern_count);
+    if (listing == NULL && status == TUNDISH_OK) {
+        listing = tnd_zalloc(1, sizeof *listing);
+        listing->key = key;
+        listing->key_bytes = key_bytes;
+        key = NULL;
+        listing->list.count = (uint32_t)found.count;
+        listing->list.numbers = tnd_zalloc(found.count, sizeof *listing->list.numbers);
+        for (size_t i = 0; i < found.count; i++)
+            listing->list.numbers[i] = add_path(files, found.paths[i]);
+        listing->next = files->listings;
+        files->listings = listing;
+    }
+    pthread_mutex_unlock(&files->entering);
+    glob_list_close(&found);
+    free(key);
+    if (status == TUNDISH_OK)
+        *ret_list = &listing->list;
+    return status;
+}
+
+/* --- Descriptors ------------------------------------------------------------------------------ */
+
+void
+table_lock_opening(struct source_files *files)
+{
+    pthread_mutex_lock(&files->opening);
+}
+
+void
+table_unlock_opening(struct source_files *files)
+{
+    pthread_mutex_unlock(&files->opening);
+}
+
+void
+table_count_open(struct source_files *files, uint32_t count)
+{
+    files->open_count += count;
+}
+
+void
+table_make_room(struct source_files *files)
+{
+    uint32_t count = numbered_count(&files->table);
+
+    for (uint32_t i = 0; i < count && files->open_count >= files->open_limit; i++) {
+        struct source_file *file = numbered_get(&files->table, files->clock_hand++ % count);
+
+        if (file_try_close(file))
+            files->open_count--;
+    }
+}
+
+tundish_status
+table_cache_folder(struct source_files *files, int *ret_folder)
+{
+    tundish_status status;
+
+    pthread_mutex_lock(&files->opening);
+    if (files->cache_folder < 0 && files->cache_status == TUNDISH_OK) {
+        files->cache_status = tnd_cache_folder_open(files->cache_path, &files->cache_folder);
+        if (files->cache_status != TUNDISH_OK)
+            files->cache_text = tnd_strdup(tnd_error_text());
+    }
+    status = files->cache_status;
+    if (status == TUNDISH_OK)
+        *ret_folder = files->cache_folder;
+    else
+        (void)tnd_fail(status, "%s", files->cache_text);
+    pthread_mutex_unlock(&files->opening);
+    return status;
+}
+
+tundish_status
+table_count_unpacked(struct source_files *files, uint64_t bytes)
+{
+    uint64_t total =
+        atomic_fetch_add_explicit(&files->unpacked_bytes, bytes, memory_order_relaxed) + bytes;
+
+    if (files->unpacked_limit != 0 && total > files->unpacked_limit)
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "unpacked, the packed files take more than the limit of %llu bytes; raise "
+                        "memory_limit, or unpack them beforehand",
+                        (unsigned long long)files->unpacked_limit);
+    return TUNDISH_OK;
+}

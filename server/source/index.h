@@ -1,0 +1,35 @@
+/* index.h - lists of records in the cache folder, so that a file is gone through once.
+ *
+ *     header | path | groups | bytes          as in records.h; all numbers little-endian
+ *
+ * An index belongs to a file as stat shows it (path, device, inode, size, times of change to the
+ * nanosecond) and to a format. It is not kept for a file younger than two seconds, which could
+ * change again without showing it. What is read back is hostile: lengths and checksums are checked
+ * before it is used, and each record's bounds whenever one is read.
+ */
+#ifndef SOURCE_INDEX_H
+#define SOURCE_INDEX_H
+
+#include "source/file.h"
+#include "source/records.h"
+
+/* What an index must be of. */
+struct index_key {
+    const char *path;
+    struct file_identity identity;
+    struct record_format format;
+};
+
+/* The list of an index in memory, which must stay. E_CORRUPT or E_DATA (another file's) with a
+ * sentence. */
+tundish_status index_read(const void *data, size_t bytes, const struct index_key *key,
+                          struct record_list *ret_list);
+
+/* The file's list if the cache folder has it, else NULL. */
+struct record_list *index_load(const struct source_file *file);
+
+/* Keep a list in the cache folder if that is worth it. Returns it, or takes it over and returns the
+ * same list from the folder, whose memory the kernel may have back. */
+struct record_list *index_keep(const struct source_file *file, struct record_list *list);
+
+#endif

@@ -1,0 +1,173 @@
+/* source_list_files.c - the paths that match patterns, in byte order. The plan puts the shuffle
+ * behind it as a stage of its own, as tf.data does.
+ *
+ * Words of an element: the path's number in the table of paths, zero.
+ */
+#include <stdlib.h>
+
+#include "core/bytes.h"
+#include "core/memory.h"
+#include "source/source.h"
+#include "source/table.h"
+#include "source/variable.h"
+
+struct list_files {
+    const struct spec_value *patterns; /* one or a LIST */
+};
+
+struct list_files_state {
+    const struct path_list *list;
+    uint32_t next;
+};
+
+static uint32_t
+pattern_count(const struct spec_value *patterns)
+{
+    return patterns->kind == SPEC_LIST ? patterns->count : 1;
+}
+
+static const struct spec_value *
+pattern_at(const struct spec_value *patterns, uint32_t index)
+{
+    return patterns->kind == SPEC_LIST ? &patterns->items[index] : patterns;
+}
+
+static tundish_status
+list_files_open(void *state, const struct content_config *config, struct schema *ret_schema)
+{
+    struct list_files *files = state;
+
+    files->patterns = spec_get(config->stage, "file_pattern");
+    if (files->patterns == NULL || pattern_count(files->patterns) == 0)
+        return content_complain(config, "list_files needs a file_pattern");
+    for (uint32_t i = 0; i < pattern_count(files->patterns); i++) {
+        const struct spec_value *pattern = pattern_at(files->patterns, i);
+        tundish_status status = TUNDISH_OK;
+
+        if (pattern->kind == SPEC_VARIABLE)
+            status = variable_check_text(config, pattern);
+        else if (pattern->kind != SPEC_TEXT)
+            status = spec_complain(config->errors, pattern->line, pattern->column,
+                                   "a file_pattern must be text");
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    schema_add(ret_schema, source_column_name(config), TUNDISH_STRING);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+resolve(const struct order_iterator *iterator, const struct spec_value *pattern, char **ret_text)
+{
+    struct byte_view text = { (const uint8_t *)pattern->text, pattern->text_bytes };
+    tundish_status status = TUNDISH_OK;
+
+    if (pattern->kind == SPEC_VARIABLE)
+        status = order_value_text(iterator->instance, pattern, &text);
+    if (status == TUNDISH_OK)
+        *ret_text = tnd_strndup((const char *)text.data, text.size);
+    return status;
+}
+
+static tundish_status
+list_files_iterate(struct order_iterator *iterator)
+{
+    const struct list_files *files = iterator->node->state;
+    struct list_files_state *state = (struct list_files_state *)iterator->state;
+    uint32_t count = pattern_count(files->patterns);
+    char **patterns = tnd_zalloc(count, sizeof *patterns);
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
+        status = resolve(iterator, pattern_at(files->patterns, i), &patterns[i]);
+    if (status == TUNDISH_OK)
+        status = table_list_paths(iterator->instance->services->files,
+                                  (const char *const *)patterns, count, &state->list);
+    for (uint32_t i = 0; i < count; i++)
+        free(patterns[i]);
+    free(patterns);
+    return status;
+}
+
+static enum order_result
+list_files_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct list_files_state *state = (struct list_files_state *)iterator->state;
+    uint32_t left = state->list->count - state->next;
+    size_t count = left < max ? left : max;
+
+    for (size_t i = 0; i < count; i++) {
+        words[SOURCE_WIDTH * i] = state->list->numbers[state->next++];
+        words[SOURCE_WIDTH * i + 1] = 0;
+    }
+    *ret_count = count;
+    return count > 0 ? ORDER_OK : ORDER_END;
+}
+
+static tundish_status
+list_files_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    const struct list_files_state *state = (const struct list_files_state *)iterator->state;
+
+    *ret_count = state->list->count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+list_files_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+              uint64_t *words)
+{
+    const struct list_files_state *state = (const struct list_files_state *)iterator->state;
+
+    for (size_t i = 0; i < index_count; i++) {
+        words[SOURCE_WIDTH * i] = state->list->numbers[indices[i]];
+        words[SOURCE_WIDTH * i + 1] = 0;
+    }
+    return TUNDISH_OK;
+}
+
+static void
+list_files_iterate_close(struct order_iterator *iterator)
+{
+    (void)iterator;
+}
+
+static tundish_status
+list_files_read(const void *state, const struct source_read *read)
+{
+    struct byte_view *views =
+        scratch_array(read->output->scratch, (size_t)read->count + 1, sizeof *views);
+
+    (void)state;
+    for (int64_t i = 0; i < read->count; i++) {
+        size_t bytes;
+        const char *path =
+            table_path(read->files, (uint32_t)read->words[(size_t)i * read->stride], &bytes);
+
+        views[i] = (struct byte_view){ (const uint8_t *)path, bytes };
+    }
+    column_set_scalars(&read->output->columns[0], read->count, views);
+    return TUNDISH_OK;
+}
+
+static void
+list_files_close(void *state)
+{
+    (void)state;
+}
+
+const struct source_ops source_list_files = {
+    .name = "list_files",
+    .order = { .name = "list_files",
+               .state_bytes = sizeof(struct list_files_state),
+               .open = list_files_iterate,
+               .next = list_files_next,
+               .close = list_files_iterate_close,
+               .count = list_files_count,
+               .at = list_files_at },
+    .state_bytes = sizeof(struct list_files),
+    .open = list_files_open,
+    .read = list_files_read,
+    .reads_files = false,
+    .close = list_files_close,
+};

@@ -1,0 +1,64 @@
+/* source_text_line.c - the lines of text files, without their ends and without any carriage
+ * return. */
+#include <string.h>
+
+#include "source/fetch.h"
+#include "source/reader.h"
+#include "source/variable.h"
+
+static tundish_status
+text_line_open(void *state, const struct content_config *config, struct schema *ret_schema)
+{
+    tundish_status status = reader_open(state, config, &scanner_text_line);
+
+    if (status == TUNDISH_OK)
+        schema_add(ret_schema, source_column_name(config), TUNDISH_STRING);
+    return status;
+}
+
+/* Close up over the carriage returns, into a copy: rows may overlap in the buffer if one is wanted
+ * twice. */
+static struct byte_view
+drop_carriage_returns(struct scratch *scratch, struct byte_view line)
+{
+    uint8_t *copy = scratch_alloc(scratch, line.size);
+    uint8_t *to = copy;
+
+    for (uint64_t i = 0; i < line.size; i++)
+        if (line.data[i] != '\r')
+            *to++ = line.data[i];
+    return (struct byte_view){ copy, (uint64_t)(to - copy) };
+}
+
+static tundish_status
+text_line_read(const void *state, const struct source_read *read)
+{
+    struct scratch *scratch = read->output->scratch;
+    struct byte_view *views = scratch_array(scratch, (size_t)read->count + 1, sizeof *views);
+    tundish_status status = fetch_rows(read, 0, views);
+
+    (void)state;
+    if (status != TUNDISH_OK)
+        return status;
+    for (int64_t i = 0; i < read->count; i++)
+        if (views[i].size > 0 && memchr(views[i].data, '\r', views[i].size) != NULL)
+            views[i] = drop_carriage_returns(scratch, views[i]);
+    column_set_scalars(&read->output->columns[0], read->count, views);
+    return TUNDISH_OK;
+}
+
+static void
+text_line_close(void *state)
+{
+    (void)state;
+}
+
+const struct source_ops source_text_line = {
+    .name = "text_line",
+    .order = READER_ORDER("text_line"),
+    .state_bytes = sizeof(struct reader),
+    .open = text_line_open,
+    .read = text_line_read,
+    .reads_files = true,
+    .close = text_line_close,
+};

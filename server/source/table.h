@@ -1,0 +1,71 @@
+/* table.h - inside of struct source_files, for the parts of this folder. */
+#ifndef SOURCE_TABLE_H
+#define SOURCE_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "source/file.h"
+#include "source/files.h"
+#include "source/glob.h"
+
+/* The file of that name, to be read in that format; entered if it is new. Its number depends on
+ * nothing but what was entered before, in which order. The order's thread. */
+struct source_file *table_enter(struct source_files *files, const char *name, size_t name_bytes,
+                                const struct record_format *format);
+
+/* The file of a number, or NULL. Any thread, no lock. */
+struct source_file *table_file(const struct source_files *files, uint32_t number);
+
+/* What matches the patterns, found once and then remembered for the session, with a number that
+ * stands for each path. The order's thread. Fails naming the patterns if nothing matches. */
+struct path_list {
+    uint32_t count;
+    uint32_t *numbers;
+};
+tundish_status table_list_paths(struct source_files *files, const char *const *patterns,
+                                size_t pattern_count, const struct path_list **ret_list);
+
+/* The path of a number; lives as long as the table. Any thread, no lock. */
+const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
+
+/* --- For files -------------------------------------------------------------------------------- */
+
+void table_lock_opening(struct source_files *files);
+void table_unlock_opening(struct source_files *files);
+
+/* With the lock held: close files that nobody reads until one more may be opened. */
+void table_make_room(struct source_files *files);
+void table_count_open(struct source_files *files, uint32_t count);
+
+/* Close the descriptor unless somebody is reading. */
+bool file_try_close(struct source_file *file);
+
+/* --- For scans -------------------------------------------------------------------------------- */
+
+/* The pool's threads; 0: scans run in the thread that waits for them. */
+uint32_t table_reader_count(const struct source_files *files);
+
+/* Let a thread of the pool take a step of this file's scan (scan_step), and another as long as it
+ * returns true. */
+void table_schedule(struct source_files *files, struct source_file *file);
+
+/* The cache folder, opened when first needed; fails every time if it could not be opened. The
+ * descriptor stays the table's. */
+tundish_status table_cache_folder(struct source_files *files, int *ret_folder);
+
+/* Add to what packed files take up unpacked; fails above the limit. */
+tundish_status table_count_unpacked(struct source_files *files, uint64_t bytes);
+
+struct source_counters {
+    _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits;
+};
+struct source_counters *table_counters(struct source_files *files);
+
+static inline void
+count_up(_Atomic uint64_t *counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+#endif
