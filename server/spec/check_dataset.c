@@ -48,20 +48,40 @@ print_chain(FILE *out, const struct named_dataset *first, const struct named_dat
     fprintf(out, "%s -> ", last->key->text);
 }
 
-static void
-refuse_circle(struct check *check, const struct named_dataset *named,
-              const struct spec_value *mention)
+/* "a -> b -> a", or "" outside of `datasets:`. The caller frees. */
+static char *
+chain_from(const struct check *check, const struct named_dataset *first, const char *last)
 {
     char *chain;
     size_t chain_bytes;
     FILE *out = open_memstream(&chain, &chain_bytes);
 
     must(out != NULL);
-    print_chain(out, named, check->open);
-    fputs(named->key->text, out);
+    if (check->open != NULL)
+        print_chain(out, first, check->open);
+    fputs(last, out);
     must(fclose(out) == 0);
+    return chain;
+}
+
+static void
+refuse_circle(struct check *check, const struct named_dataset *named,
+              const struct spec_value *mention)
+{
+    char *chain = chain_from(check, named, named->key->text);
+
     spec_complain(check->errors, mention->line, mention->column,
                   "the dataset %s contains itself: %s", named->key->text, chain);
+    free(chain);
+}
+
+static void
+refuse_depth(struct check *check, uint32_t line, uint32_t column)
+{
+    char *chain = chain_from(check, NULL, "...");
+
+    spec_complain(check->errors, line, column, "datasets are nested more than %d deep: %s",
+                  DATASET_DEPTH_MAX, chain);
     free(chain);
 }
 
@@ -106,8 +126,7 @@ check_dataset(struct check *check, const struct spec_value *value)
     char found[80];
 
     if (check->nesting >= DATASET_DEPTH_MAX) {
-        spec_complain(check->errors, value->line, value->column,
-                      "datasets are nested more than %d deep", DATASET_DEPTH_MAX);
+        refuse_depth(check, value->line, value->column);
         return NULL;
     }
     check->nesting++;
@@ -154,6 +173,7 @@ measure(struct check *check, struct spec_dataset *dataset)
 {
     uint64_t total = dataset->stage_count;
     uint32_t depth = 0;
+    bool inner_is_too_large = false; /* and has been complained about */
 
     for (uint32_t i = 0; i < dataset->stage_count; i++) {
         const struct spec_stage *stage = &dataset->stages[i];
@@ -171,16 +191,16 @@ measure(struct check *check, struct spec_dataset *dataset)
                 if (items[k].kind != SPEC_DATASET)
                     continue;
                 total += items[k].dataset->stage_total;
+                inner_is_too_large |= items[k].dataset->stage_total > STAGE_TOTAL_MAX;
                 depth = items[k].dataset->depth > depth ? items[k].dataset->depth : depth;
             }
         }
     }
     dataset->depth = depth + 1;
     dataset->stage_total = total > STAGE_TOTAL_MAX ? STAGE_TOTAL_MAX + 1 : (uint32_t)total;
-    if (depth < DATASET_DEPTH_MAX && dataset->depth > DATASET_DEPTH_MAX)
-        spec_complain(check->errors, dataset->line, dataset->column,
-                      "datasets are nested more than %d deep", DATASET_DEPTH_MAX);
-    if (total > STAGE_TOTAL_MAX)
+    if (dataset->depth == DATASET_DEPTH_MAX + 1)
+        refuse_depth(check, dataset->line, dataset->column);
+    if (total > STAGE_TOTAL_MAX && !inner_is_too_large)
         spec_complain(check->errors, dataset->line, dataset->column,
                       "with the datasets mentioned in it, each built anew at each mention, this "
                       "has more than %d stages",

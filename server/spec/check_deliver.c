@@ -201,9 +201,9 @@ take_compression(const struct section *section, struct spec_deliver *deliver)
     nearest = spec_nearest(value->text, words, 4);
     spec_complain(section->check->errors, value->line, value->column,
                   "compression must be auto, none, narrow, zstd or zstd:LEVEL (1 to %d), not "
-                  "\"%.60s\"%s%s",
+                  "\"%.60s\"%s%s%s",
                   ZSTD_LEVEL_MAX, value->text, nearest != NULL ? "; did you mean " : "",
-                  nearest != NULL ? nearest : "");
+                  nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
 }
 
 static void

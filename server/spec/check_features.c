@@ -59,12 +59,11 @@ check_partition(struct check *check, const struct spec_value *partition)
     if (kind == KINDS) {
         nearest = spec_nearest(key->text, words, KINDS);
         spec_complain(check->errors, key->line, key->column,
-                      "there is no partition \"%.60s\"; %s%s", key->text,
+                      "there is no partition \"%.60s\"; %s%s%s", key->text,
                       nearest != NULL ? "did you mean "
-                                      : "expected RowLengths, RowSplits, "
-                                        "RowStarts, RowLimits, ValueRowIds or "
-                                        "UniformRowLength",
-                      nearest != NULL ? nearest : "");
+                                      : "expected RowLengths, RowSplits, RowStarts, RowLimits, "
+                                        "ValueRowIds or UniformRowLength",
+                      nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
     } else if (kind == KINDS - 1 && (value->kind != SPEC_INTEGER || value->integer < 0)) {
         spec_complain(check->errors, value->line, value->column,
                       "UniformRowLength must be an integer of at least 0");
@@ -79,7 +78,6 @@ check_feature(struct check *check, const struct spec_value *key, const struct sp
 {
     const struct stage_info *kind;
     const struct spec_value *value;
-    uint64_t given;
 
     if (key->kind == SPEC_BROKEN || entry->kind == SPEC_BROKEN)
         return;
@@ -93,7 +91,7 @@ check_feature(struct check *check, const struct spec_value *key, const struct sp
     kind = feature_kind(check, key, entry);
     if (kind == NULL)
         return;
-    check_mapping(check, kind, entry, &given);
+    check_mapping(check, kind, entry, NULL);
     if (strcmp(kind->name, "FixedLenSequence") == 0) {
         value = spec_map_get(entry, "allow_missing");
         if (value == NULL || (value->kind == SPEC_BOOL && !value->boolean))
@@ -114,8 +112,16 @@ check_features(struct check *check, const struct spec_stage *stage)
 
     if (features == NULL || features->kind != SPEC_MAP)
         return;
-    for (uint32_t i = 0; i < features->count; i++)
-        check_feature(check, &features->keys[i], &features->items[i]);
+    for (uint32_t i = 0; i < features->count; i++) {
+        const struct spec_value *key = &features->keys[i];
+
+        check_feature(check, key, &features->items[i]);
+        if (key->kind == SPEC_TEXT && strpbrk(key->text, "*?[") != NULL &&
+            spec_get(stage, "columns") == NULL)
+            spec_complain(check->errors, key->line, key->column,
+                          "the pattern \"%s\" matches names of `columns`, which %s does not have",
+                          key->text, stage->info->name);
+    }
     if (features->count == 0)
         spec_complain(check->errors, features->line, features->column,
                       "features needs at least one feature");

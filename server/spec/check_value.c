@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/must.h"
 #include "spec/check.h"
@@ -18,13 +19,37 @@ is_scalar(const struct spec_value *value)
            value->kind == SPEC_NUMBER || value->kind == SPEC_TEXT;
 }
 
+/* What is called otherwise elsewhere: YAML 1.1's booleans, Python's types. */
+static const char *
+other_name(uint32_t types, const char *word)
+{
+    static const struct {
+        uint32_t type;
+        const char *elsewhere, *here;
+    } names[] = {
+        { TYPE_BOOL, "yes", "true" },      { TYPE_BOOL, "on", "true" },
+        { TYPE_BOOL, "no", "false" },      { TYPE_BOOL, "off", "false" },
+        { TYPE_DTYPE, "int", "int32" },    { TYPE_DTYPE, "float", "float32" },
+        { TYPE_DTYPE, "str", "string" },   { TYPE_DTYPE, "double", "float64" },
+        { TYPE_DTYPE, "half", "float16" }, { TYPE_DTYPE, "bytes", "string" },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (types & names[i].type && strcasecmp(word, names[i].elsewhere) == 0)
+            return names[i].here;
+    return NULL;
+}
+
 /* The nearest of the words that could stand here, or NULL. */
 static const char *
 nearest_word(struct check *check, const struct parameter_info *parameter, const char *word)
 {
     const char *words[64];
+    const char *other = other_name(parameter->types, word);
     size_t count = 0;
 
+    if (other != NULL)
+        return other;
     if (parameter->types & TYPE_DTYPE)
         for (int dtype = TUNDISH_BOOL; dtype <= TUNDISH_STRING; dtype++)
             words[count++] = tnd_dtype_name((tundish_dtype)dtype);

@@ -49,15 +49,15 @@ static const struct {
     { TYPE_INTEGERS, "a list of integers" },
     { TYPE_NUMBERS, "a list of numbers" },
     { TYPE_TEXTS, "a list of texts" },
-    { TYPE_SHAPE, "a shape, as [2, null]" },
+    { TYPE_SHAPE, "a shape (a list of integers and nulls)" },
     { TYPE_LIST, "a list" },
     { TYPE_MAP, "a mapping" },
     { TYPE_EXPRESSIONS, "a mapping from columns to expressions" },
     { TYPE_TEXT_MAP, "a mapping from texts to texts" },
     { TYPE_DATASET, "the name of a dataset or a list of stages" },
     { TYPE_DATASETS, "a list of datasets" },
-    { TYPE_DURATION, "a duration, as 30s, 5m or 100ms" },
-    { TYPE_SIZE, "a number of bytes, as 65536 or 64MiB" },
+    { TYPE_DURATION, "a duration (30s, 5m, 100ms)" },
+    { TYPE_SIZE, "a number of bytes (65536, 64MiB)" },
     { TYPE_NULL | TYPE_UNSET, "null" },
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/memory.h"
 #include "core/must.h"
@@ -135,6 +136,9 @@ spec_nearest(const char *word, const char *const *words, size_t count)
 
     if (word_bytes > WORD_MAX)
         return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp(words[i], word) == 0)
+            return words[i];
     for (size_t i = 0; i < count; i++) {
         size_t bytes = strlen(words[i]);
         size_t edits;

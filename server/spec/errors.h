@@ -31,8 +31,8 @@ char *spec_errors_text(const struct spec_errors *errors); /* the caller frees */
 
 void spec_errors_close(struct spec_errors *errors);
 
-/* The nearest of `count` words to `word` (edit distance at most a third of its length, at least
- * 1), or NULL. */
+/* The nearest of `count` words to `word`, letter case aside (else edit distance at most a third of
+ * its length, at least 1), or NULL. */
 const char *spec_nearest(const char *word, const char *const *words, size_t count);
 
 #endif

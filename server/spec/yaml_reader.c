@@ -150,18 +150,19 @@ read_list(struct reader *reader, const yaml_event_t *start, unsigned depth)
 }
 
 /* `{column}` without quotes is read as a mapping whose key has no value. */
-static void
-check_has_value(struct reader *reader, const struct spec_value *key, yaml_mark_t behind_key,
-                const yaml_event_t *value)
+static bool
+lacks_value(struct reader *reader, const struct spec_value *key, yaml_mark_t behind_key,
+            const yaml_event_t *value)
 {
     if (value->type != YAML_SCALAR_EVENT || value->data.scalar.length > 0 ||
         value->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || key->kind == SPEC_BROKEN ||
         yaml_source_has(&reader->source, behind_key, value->start_mark, ':'))
-        return;
+        return false;
     spec_complain(reader->errors, key->line, key->column,
                   "expected `: VALUE` behind \"%s\"; a text with { } [ ] or a comma in it, as "
                   "{column} or max(a, b), must be quoted",
                   key->text);
+    return true;
 }
 
 static int
@@ -200,6 +201,7 @@ read_pair(struct reader *reader, const yaml_event_t *key_event, unsigned depth)
     yaml_event_t event;
     struct spec_value key;
     tundish_status status;
+    bool is_broken;
 
     if (key_event->type == YAML_SCALAR_EVENT) {
         key = take_scalar(reader, key_event, true);
@@ -219,9 +221,11 @@ read_pair(struct reader *reader, const yaml_event_t *key_event, unsigned depth)
     status = next_event(reader, &event);
     if (status != TUNDISH_OK)
         return status;
-    check_has_value(reader, &key, key_event->end_mark, &event);
+    is_broken = lacks_value(reader, &key, key_event->end_mark, &event);
     status = read_value(reader, &event, depth + 1);
     yaml_event_delete(&event);
+    if (status == TUNDISH_OK && is_broken)
+        reader->stack[reader->stack_count - 1].kind = SPEC_BROKEN;
     return status;
 }
 
@@ -323,11 +327,12 @@ read_stream(struct reader *reader, struct spec_value *ret_root)
         if (status != TUNDISH_OK)
             return status;
         type = event.type;
-        if (type == YAML_DOCUMENT_START_EVENT && found)
-            status = spec_complain(reader->errors, (uint32_t)event.start_mark.line + 1,
-                                   (uint32_t)event.start_mark.column + 1,
-                                   "a second document (---) begins here; a pipeline file is one");
-        else if (type == YAML_DOCUMENT_START_EVENT)
+        if (type == YAML_DOCUMENT_START_EVENT && found) {
+            spec_complain(reader->errors, (uint32_t)event.start_mark.line + 1,
+                          (uint32_t)event.start_mark.column + 1,
+                          "a second document (---) begins here; a pipeline file is one");
+            type = YAML_STREAM_END_EVENT;
+        } else if (type == YAML_DOCUMENT_START_EVENT)
             status = read_document(reader, &event, ret_root);
         found = found || type == YAML_DOCUMENT_START_EVENT;
         yaml_event_delete(&event);
