@@ -287,6 +287,13 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     }
     result.value_count = end - begin;
     result.values = (const uint8_t *)batch->values + (size_t)begin * value_bytes;
+    if (batch->dense_shape != NULL) {
+        int64_t *shape = index_array(scratch, batch->level_count);
+
+        memcpy(shape, batch->dense_shape, batch->level_count * sizeof *shape);
+        shape[0] = result.levels[0].uniform;
+        result.dense_shape = shape;
+    }
     if (batch->indices != NULL) {
         int64_t *indices = index_array(scratch, result.value_count * batch->level_count);
         uint32_t width = batch->level_count;
@@ -298,6 +305,31 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
         result.indices = indices;
     }
     *ret_column = result;
+}
+
+void
+column_state_shape(struct column *column, struct scratch *scratch)
+{
+    int64_t *shapes;
+
+    if (column->dense_shape != NULL)
+        return;
+    shapes = index_array(scratch, column->count * column->level_count);
+    for (int64_t e = 0; e < column->count; e++) {
+        int64_t begin = e, end = e + 1;
+
+        for (uint32_t k = 0; k < column->level_count; k++) {
+            int64_t longest = 0;
+
+            for (int64_t i = begin; i < end; i++)
+                if (level_length(&column->levels[k], i) > longest)
+                    longest = level_length(&column->levels[k], i);
+            shapes[e * column->level_count + k] = longest;
+            begin = level_begin(&column->levels[k], begin);
+            end = level_begin(&column->levels[k], end);
+        }
+    }
+    column->dense_shape = shapes;
 }
 
 void

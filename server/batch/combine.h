@@ -29,6 +29,9 @@ void column_unbatch(const struct column *batches, struct column *ret_column);
 void column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
                   struct scratch *scratch, struct column *ret_column);
 
+/* A sparse column states the dense shape of its elements, so that slices keep it. */
+void column_state_shape(struct column *column, struct scratch *scratch);
+
 /* Turn levels whose lists are all equally long into uniform ones. */
 void column_settle(struct column *column);
 

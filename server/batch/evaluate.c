@@ -557,6 +557,8 @@ finish_batches(struct evaluation *evaluation, const struct plan_node *node, stru
         }
         if (frame->errors->bad_count == 0 && frame->schema->columns[i].kind == TUNDISH_DENSE)
             column_settle(&frame->columns[i]);
+        if (frame->schema->columns[i].kind == TUNDISH_SPARSE)
+            column_state_shape(&frame->columns[i], evaluation->scratch);
     }
     return settle_errors(evaluation, frame);
 }
@@ -585,39 +587,109 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
     return finish_batches(evaluation, node, ret_frame);
 }
 
+/* The element of `node` that holds just this row, in temporary runs. */
+static uint64_t *
+element_of_row(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *row)
+{
+    uint64_t *element = take(evaluation, node->width, sizeof *element);
+
+    for (uint32_t i = 0; i < node->width; i++) {
+        struct order_gathered gathered;
+        struct run *run;
+
+        if ((node->run_words >> i & 1) == 0) {
+            element[i] = *row++;
+            continue;
+        }
+        gathered = order_gathered(node, i);
+        run = take(evaluation, 1, sizeof *run);
+        *run = (struct run){
+            .width = gathered.elements->width,
+            .run_words = gathered.elements->run_words,
+            .element_count = 1,
+            .row_count = 1,
+            .joined = gathered.joined,
+            .words = gathered.joined ? element_of_row(evaluation, gathered.elements, row) : row,
+        };
+        row += order_row_width(node, i);
+        element[i] = run_word(run);
+    }
+    return element;
+}
+
+static void
+take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct frame *batches, const struct frame *outer, struct frame *ret_frame)
+{
+    frame_ready(evaluation, &node->schema, batches->count, outer, ret_frame);
+    for (uint32_t i = 0; i < batches->column_count; i++)
+        column_unbatch(&batches->columns[i], &ret_frame->columns[i]);
+    if (ret_frame->column_count > 0)
+        ret_frame->count = ret_frame->columns[0].count;
+}
+
 /* Rows back out of a batch: each is evaluated as a batch of its own, which its stages - that mind
  * their own rows - cannot tell from the batch it was in. */
 static tundish_status
 evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, struct frame *ret_frame)
 {
-    struct run *runs = take(evaluation, (size_t)request->count, sizeof *runs);
-    uint64_t *words = take(evaluation, (size_t)request->count, sizeof *words);
+    const struct plan_node *input = node->inputs[0];
+    uint64_t *words = take(evaluation, (size_t)request->count * input->width, sizeof *words);
     struct evaluate_request inner = {
-        .words = words, .stride = 1, .count = request->count, .outer = request->outer
+        .words = words, .stride = input->width, .count = request->count, .outer = request->outer
     };
     struct frame batches;
     tundish_status status;
 
-    for (int64_t i = 0; i < request->count; i++) {
-        runs[i] = (struct run){
-            .width = node->width,
-            .run_words = node->run_words,
-            .element_count = 1,
-            .words = request->words + (size_t)i * request->stride,
-        };
-        words[i] = run_word(&runs[i]);
-    }
-    status = evaluate(evaluation, node->inputs[0], &inner, &batches);
+    for (int64_t i = 0; i < request->count; i++)
+        memcpy(words + (size_t)i * input->width,
+               element_of_row(evaluation, input, request->words + (size_t)i * request->stride),
+               input->width * sizeof *words);
+    status = evaluate(evaluation, input, &inner, &batches);
     if (status != TUNDISH_OK)
         return status;
-    frame_ready(evaluation, &node->schema, batches.count, request->outer, ret_frame);
+    take_off_batches(evaluation, node, &batches, request->outer, ret_frame);
+    /* A batch whose only row was left out is an empty one. */
     ret_frame->kept = batches.kept;
-    for (uint32_t i = 0; i < batches.column_count; i++)
-        column_unbatch(&batches.columns[i], &ret_frame->columns[i]);
-    /* A batch of one row that was left out is an empty one. */
-    if (ret_frame->column_count > 0)
-        ret_frame->count = ret_frame->columns[0].count;
+    return TUNDISH_OK;
+}
+
+/* Rows that only content has: the last word of each says which one of its element it is. Rows of
+ * one element mostly come together, so it is made once for them. */
+static tundish_status
+evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *node,
+                      const struct evaluate_request *request, struct frame *ret_frame)
+{
+    const struct plan_node *input = node->inputs[0];
+    uint64_t *words = take(evaluation, (size_t)request->count * input->width, sizeof *words);
+    int64_t *element = take(evaluation, (size_t)request->count, sizeof *element);
+    int64_t *origin = take(evaluation, (size_t)request->count, sizeof *origin);
+    struct evaluate_request inner = { .words = words, .stride = input->width };
+    struct frame batches;
+    tundish_status status;
+
+    for (int64_t i = 0; i < request->count; i++) {
+        const uint64_t *row = request->words + (size_t)i * request->stride;
+        uint64_t *next = words + (size_t)inner.count * input->width;
+
+        if (inner.count == 0 || memcmp(next - input->width, row, input->width * sizeof *row) != 0) {
+            memcpy(next, row, input->width * sizeof *row);
+            origin[inner.count++] = i;
+        }
+        element[i] = inner.count - 1;
+    }
+    inner.outer = outer_of_kept(evaluation, request->outer, origin, inner.count);
+    status = evaluate(evaluation, input, &inner, &batches);
+    if (status == TUNDISH_OK && batches.kept != NULL)
+        status = tnd_fail(TUNDISH_E_DATA, "%s: the element that a row is of is bad", node->name);
+    if (status != TUNDISH_OK)
+        return status;
+    for (int64_t i = 0; i < request->count && batches.column_count > 0; i++)
+        element[i] = level_begin(&batches.columns[0].levels[0], element[i]) +
+                     (int64_t)request->words[(size_t)i * request->stride + input->width];
+    take_off_batches(evaluation, node, &batches, request->outer, ret_frame);
+    gather_columns(evaluation, ret_frame, element, request->count);
     return TUNDISH_OK;
 }
 
@@ -660,80 +732,117 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
     return status;
 }
 
-/* Pieces cut from several batches, as one. */
+/* Rows of several batches become one for each element; `splits` says which. */
 static tundish_status
-join_pieces(struct evaluation *evaluation, const struct plan_node *node, const struct frame *pieces,
-            uint32_t piece_count, struct frame *ret_frame)
+join_rows(struct evaluation *evaluation, const struct plan_node *node, struct column *columns,
+          uint32_t part_count, uint32_t index, const int64_t *splits, struct frame *frame)
 {
-    struct column *columns = take(evaluation, piece_count, sizeof *columns);
-    int64_t *splits = take(evaluation, 2, sizeof *splits);
+    struct column *column = &frame->columns[index];
+    tundish_status status = check_levels(node, columns, part_count, index);
 
-    frame_ready(evaluation, &node->schema, 1, NULL, ret_frame);
-    for (uint32_t i = 0; i < node->schema.count; i++) {
-        tundish_status status;
+    if (status != TUNDISH_OK)
+        return status;
+    column_join(columns, part_count, node->schema.columns[index].dtype, evaluation->scratch,
+                column);
+    column_batch(column, splits, frame->count, evaluation->scratch, column);
+    check_rows(node, index, frame);
+    if (frame->errors->bad_count == 0 && node->schema.columns[index].kind == TUNDISH_DENSE)
+        column_settle(column);
+    return TUNDISH_OK;
+}
 
+/* One piece of a joined run. */
+static tundish_status
+evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *words,
+               const struct frame *outer, struct frame *ret_frame)
+{
+    const struct plan_node *input = node->inputs[0];
+    struct evaluate_request request = {
+        .words = words, .stride = input->width, .count = 1, .outer = outer
+    };
+
+    return node->batch_wide ? evaluate_cut(evaluation, node, &request, words, ret_frame)
+                            : evaluate(evaluation, input, &request, ret_frame);
+}
+
+/* The pieces of all elements, and where each element's rows begin. */
+static tundish_status
+evaluate_pieces(struct evaluation *evaluation, const struct plan_node *node,
+                const struct evaluate_request *request, struct frame *pieces, int64_t *splits)
+{
+    uint32_t at = 0;
+
+    splits[0] = 0;
+    for (int64_t i = 0; i < request->count; i++) {
+        const struct run *run = run_at(request, i);
+        const struct frame *outer = outer_of_kept(evaluation, request->outer, &i, 1);
+
+        splits[i + 1] = splits[i];
+        for (uint64_t p = 0; p < run->element_count; p++, at++) {
+            tundish_status status =
+                evaluate_piece(evaluation, node, run->words + p * run->width, outer, &pieces[at]);
+
+            if (status != TUNDISH_OK)
+                return status;
+            if (pieces[at].count > 0 && pieces[at].column_count > 0)
+                splits[i + 1] += level_length(&pieces[at].columns[0].levels[0], 0);
+        }
+    }
+    return TUNDISH_OK;
+}
+
+/* rebatch and deal_carry: batches put together from pieces of others (joined runs). */
+static tundish_status
+evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
+                const struct evaluate_request *request, struct frame *ret_frame)
+{
+    int64_t *splits = take(evaluation, (size_t)request->count + 1, sizeof *splits);
+    struct frame *pieces;
+    struct column *columns;
+    uint32_t piece_count = 0;
+    tundish_status status;
+
+    for (int64_t i = 0; i < request->count; i++)
+        piece_count += (uint32_t)run_at(request, i)->element_count;
+    pieces = take(evaluation, piece_count, sizeof *pieces);
+    columns = take(evaluation, piece_count, sizeof *columns);
+    status = evaluate_pieces(evaluation, node, request, pieces, splits);
+    if (status != TUNDISH_OK)
+        return status;
+    frame_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
+    if (piece_count == 0) { /* slices of no rows at all: nothing says how large a row is */
+        frame_ready(evaluation, &node->schema, 0, request->outer, ret_frame);
+        return TUNDISH_OK;
+    }
+    for (uint32_t c = 0; c < node->schema.count; c++) {
         for (uint32_t p = 0; p < piece_count; p++)
-            column_unbatch(&pieces[p].columns[i], &columns[p]);
-        status = check_levels(node, columns, piece_count, i);
+            column_unbatch(&pieces[p].columns[c], &columns[p]);
+        status = join_rows(evaluation, node, columns, piece_count, c, splits, ret_frame);
         if (status != TUNDISH_OK)
             return status;
-        column_join(columns, piece_count, node->schema.columns[i].dtype, evaluation->scratch,
-                    &ret_frame->columns[i]);
-        splits[0] = 0;
-        splits[1] = ret_frame->columns[i].count;
-        column_batch(&ret_frame->columns[i], splits, 1, evaluation->scratch,
-                     &ret_frame->columns[i]);
-        check_rows(node, i, ret_frame);
-        if (ret_frame->errors->bad_count == 0 && node->schema.columns[i].kind == TUNDISH_DENSE)
-            column_settle(&ret_frame->columns[i]);
     }
     return settle_errors(evaluation, ret_frame);
 }
 
-/* A slice of a stage that looks across the rows of a batch. deal_split's runs are views of their
- * batch; those of deal_carry and rebatch hold views, one for each batch they are pieced from. */
+/* deal_split where rows are made together: each slice is cut from its whole batch. */
 static tundish_status
-evaluate_wide_slice(struct evaluation *evaluation, const struct plan_node *node,
-                    const struct evaluate_request *request, int64_t element,
-                    struct frame *ret_frame)
-{
-    const uint64_t *words = request->words + (size_t)element * request->stride;
-    const struct run *pieces = run_of_word(words[0]);
-    struct frame *frames;
-
-    if (strcmp(node->name, "deal_split") == 0)
-        return evaluate_cut(evaluation, node, request, words, ret_frame);
-    frames = take(evaluation, pieces->element_count, sizeof *frames);
-    for (uint64_t p = 0; p < pieces->element_count; p++) {
-        tundish_status status =
-            evaluate_cut(evaluation, node, request, pieces->words + p, &frames[p]);
-
-        if (status != TUNDISH_OK)
-            return status;
-    }
-    if (pieces->element_count == 1) {
-        *ret_frame = frames[0];
-        return TUNDISH_OK;
-    }
-    return join_pieces(evaluation, node, frames, (uint32_t)pieces->element_count, ret_frame);
-}
-
-static tundish_status
-evaluate_wide(struct evaluation *evaluation, const struct plan_node *node,
+evaluate_cuts(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
 {
-    struct frame *slices;
-    struct column *columns;
+    struct frame *slices = take(evaluation, (size_t)request->count, sizeof *slices);
+    struct column *columns = take(evaluation, (size_t)request->count, sizeof *columns);
 
-    if (request->count == 1)
-        return evaluate_wide_slice(evaluation, node, request, 0, ret_frame);
-    slices = take(evaluation, (size_t)request->count, sizeof *slices);
-    columns = take(evaluation, (size_t)request->count, sizeof *columns);
     for (int64_t i = 0; i < request->count; i++) {
-        tundish_status status = evaluate_wide_slice(evaluation, node, request, i, &slices[i]);
+        const uint64_t *element = request->words + (size_t)i * request->stride;
+        tundish_status status = evaluate_cut(evaluation, node, request, element, &slices[i]);
 
         if (status != TUNDISH_OK)
             return status;
+    }
+    if (request->count == 1) {
+        *ret_frame = slices[0];
+        ret_frame->schema = &node->schema;
+        return TUNDISH_OK;
     }
     frame_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
     for (uint32_t c = 0; request->count > 0 && c < node->schema.count; c++) {
@@ -775,9 +884,12 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
     if (strcmp(node->name, "enumerate") == 0)
         return evaluate_enumerate(evaluation, node, request, ret_frame);
     if (strcmp(node->name, "unbatch") == 0)
-        return evaluate_unbatch(evaluation, node, request, ret_frame);
-    if (node->batch_wide)
-        return evaluate_wide(evaluation, node, request, ret_frame);
+        return node->numbers[0] != 0 ? evaluate_content_rows(evaluation, node, request, ret_frame)
+                                     : evaluate_unbatch(evaluation, node, request, ret_frame);
+    if (strcmp(node->name, "rebatch") == 0 || strcmp(node->name, "deal_carry") == 0)
+        return evaluate_joined(evaluation, node, request, ret_frame);
+    if (strcmp(node->name, "deal_split") == 0 && node->batch_wide)
+        return evaluate_cuts(evaluation, node, request, ret_frame);
     /* The rest moves elements and leaves them as they are. */
     status = evaluate(evaluation, node->inputs[0], request, ret_frame);
     if (status == TUNDISH_OK)

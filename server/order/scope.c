@@ -251,9 +251,15 @@ order_value_text(const struct order_instance *instance, const struct spec_value 
 tundish_status
 order_int(const struct order_iterator *iterator, const char *parameter, int64_t *ret_value)
 {
-    const struct spec_value *value = spec_get(iterator->node->stage, parameter);
+    const struct plan_node *node = iterator->node;
+    const struct spec_value *value;
     tundish_status status;
 
+    if (node->stage == NULL) { /* put in by the plan: see plan_node.numbers */
+        *ret_value = node->numbers[strcmp(parameter, "block_length") == 0];
+        return TUNDISH_OK;
+    }
+    value = spec_get(node->stage, parameter);
     must(value != NULL);
     status = order_value_int(iterator->instance, value, ret_value);
     if (status != TUNDISH_OK)

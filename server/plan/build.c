@@ -155,7 +155,9 @@ static tundish_status
 reader_of_names(struct plan_builder *builder, struct plan_graph *graph,
                 const struct spec_stage *stage, struct plan_node **ret_node)
 {
-    const struct spec_value *parallel = spec_get(stage, "num_parallel_reads");
+    const struct spec_value *parallel = stage_parameter(stage->info, "num_parallel_reads") < 0
+                                            ? NULL
+                                            : spec_get(stage, "num_parallel_reads");
     bool in_turn = parallel != NULL && parallel->kind == SPEC_INTEGER && parallel->integer > 1;
     struct plan_node *names = build_node(graph, stage, "filenames");
     struct plan_node *each = build_node(graph, NULL, in_turn ? "interleave" : "flat_map");
@@ -260,6 +262,8 @@ build_dataset(struct plan_builder *builder, struct plan_graph *graph,
 
         if (one != TUNDISH_OK)
             status = one;
+        if (last == NULL)
+            break; /* what follows has nothing to stand on */
     }
     *ret_last = last;
     return status;

@@ -32,6 +32,9 @@ tundish_status build_distribution(struct plan_builder *builder);
 /* 4. Words of an element, and numbers of dataset objects. */
 tundish_status build_layout(struct plan_builder *builder, struct plan_graph *graph);
 
+/* Must a slice of what `node` yields be cut from the content of the whole batch? */
+bool build_is_wide(const struct plan_node *node);
+
 /* Complain at a node's stage. */
 tundish_status build_complain(const struct plan_builder *builder, const struct plan_node *node,
                               const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -95,50 +95,58 @@ is_batching(const struct plan_node *node)
            node_is(node, "bucket_by_sequence_length");
 }
 
-/* Are the rows in this stage's batches what went in, untouched by each other? */
-static bool
-keeps_its_rows(const struct plan_node *node)
-{
-    return node_is(node, "batch") || node_is(node, "ragged_batch") || node_is(node, "window");
-}
-
-/* Must a slice of what `node` yields be cut from the content of the whole batch? */
-static bool
-is_wide(const struct plan_node *node)
+bool
+build_is_wide(const struct plan_node *node)
 {
     for (;; node = node->inputs[0]) {
         if (node->batch_wide)
             return true;
-        if (is_batching(node) || node->input_count == 0 || node->body != NULL)
+        if (node->body != NULL)
+            return build_is_wide(node->body->root);
+        if (is_batching(node) || node->input_count == 0)
             return false;
         for (uint32_t i = 1; i < node->input_count; i++)
-            if (is_wide(node->inputs[i]))
+            if (build_is_wide(node->inputs[i]))
                 return true;
     }
 }
 
-/* The batch whose rows an unbatch hands on: content that minds its own rows may lie between. */
-static tundish_status
-unbatch_layout(struct plan_builder *builder, struct plan_node *node)
+/* Runs among the words of a row that `unbatch` makes of word `word` (order_row_width). */
+static uint64_t
+row_run_words(const struct plan_node *node, uint32_t word)
 {
-    const struct plan_node *batch = node->inputs[0];
+    struct order_gathered gathered;
+    uint64_t run_words = 0;
+    uint32_t at = 0;
 
-    while (batch->content != NULL || node_is(batch, "repeat") || node_is(batch, "take") ||
-           node_is(batch, "skip") || node_is(batch, "shard") || node_is(batch, "shuffle") ||
-           node_is(batch, "prefetch") || node_is(batch, "filter") || node_is(batch, "rebatch") ||
-           node_is(batch, "cache")) {
-        if (batch->batch_wide)
-            break;
-        batch = batch->inputs[0];
+    if ((node->run_words >> word & 1) == 0)
+        return 0;
+    gathered = order_gathered(node, word);
+    if (!gathered.joined)
+        return gathered.elements->run_words;
+    for (uint32_t i = 0; i < gathered.elements->width; i++) {
+        run_words |= shifted(row_run_words(gathered.elements, i), at);
+        at += order_row_width(gathered.elements, i);
     }
-    if (!keeps_its_rows(batch))
-        return build_complain(builder, node,
-                              "%s behind %s: its rows arise from content of whole batches, which "
-                              "this build does not do; put %s directly behind batch",
-                              node->name, batch->name, node->name);
-    node->width = batch->inputs[0]->width;
-    node->run_words = batch->inputs[0]->run_words;
-    return TUNDISH_OK;
+    return run_words;
+}
+
+/* Rows that are references are handed on; those that only content has are cut from it by number. */
+static void
+unbatch_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[0] = input->run_words == 0 || build_is_wide(input);
+    if (node->numbers[0] != 0) {
+        node->width = input->width + 1;
+        node->run_words = input->run_words;
+        return;
+    }
+    for (uint32_t i = 0; i < input->width; i++) {
+        node->run_words |= shifted(row_run_words(input, i), node->width);
+        node->width += order_row_width(input, i);
+    }
 }
 
 static tundish_status
@@ -159,19 +167,19 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         branch_layout(node, node->input_count);
     } else if (node_is(node, "choose_from_datasets")) {
         branch_layout(node, node->input_count - 1);
-    } else if (is_batching(node)) {
+    } else if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry")) {
         node->width = 1;
         node->run_words = 1;
     } else if (node_is(node, "unbatch")) {
-        status = unbatch_layout(builder, node);
+        unbatch_layout(node);
     } else {
         node->width = node->inputs[0]->width;
         node->run_words = node->inputs[0]->run_words;
         if (node_is(node, "enumerate"))
             node->width++;
-        if (node_is(node, "deal_split") || node_is(node, "deal_carry") || node_is(node, "rebatch"))
-            node->batch_wide = is_wide(node->inputs[0]);
     }
+    if (node_is(node, "deal_split") || node_is(node, "deal_carry") || node_is(node, "rebatch"))
+        node->batch_wide = build_is_wide(node->inputs[0]);
     if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
         status = build_complain(builder, node,
                                 "%s: an element would need %u references, more than %d: fewer "

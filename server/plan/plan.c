@@ -6,14 +6,6 @@
 #include "core/memory.h"
 #include "plan/build.h"
 
-const struct plan_node *
-plan_order_node(const struct plan_node *node)
-{
-    while (node->order == NULL)
-        node = node->inputs[0];
-    return node;
-}
-
 static tundish_status
 build(struct plan_builder *builder)
 {
@@ -29,9 +21,16 @@ build(struct plan_builder *builder)
         status = build_distribution(builder);
     if (status == TUNDISH_OK)
         status = build_layout(builder, plan->graph);
-    if (status == TUNDISH_OK)
-        schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
-    return status;
+    if (status != TUNDISH_OK)
+        return status;
+    plan->rows_apart = plan->graph->root->width == 1 && plan->graph->root->run_words == 1 &&
+                       !build_is_wide(plan->graph->root);
+    schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
+    /* With several workers a slice may be empty on any step, so its rows are never known. */
+    for (uint32_t i = 0; plan->options.worker_count > 1 && i < plan->element_spec.count; i++)
+        if (plan->element_spec.columns[i].rank > 0)
+            plan->element_spec.columns[i].shape[0] = -1;
+    return TUNDISH_OK;
 }
 
 tundish_status

@@ -41,7 +41,9 @@ struct plan_node {
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
     uint64_t seed, seed2; /* by TensorFlow's rule */
 
-    /* Stages put in by distribution have no arguments but these.
+    /* Stages that the plan puts in have no arguments but these.
+     *   shuffle      numbers[0]: buffer_size
+     *   interleave   numbers[0]: cycle_length; numbers[1]: block_length
      *   deal_split   numbers[0]: slices each batch is cut into
      *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and again
      *   shard        numbers[0]: shards; numbers[1]: this one; numbers[2]: 1 if the first round
@@ -93,12 +95,8 @@ struct plan {
     char *rule_reason;
     int64_t global_batch;       /* -1: not known */
     struct schema element_spec; /* of a slice, as TensorFlow reports it */
-    bool infinite;
+    bool rows_apart;            /* a slice is one run, whose rows may be made apart */
 };
-
-/* The order stage that decides the elements of `node`: node itself, or the nearest before it that
- * is no content stage. */
-const struct plan_node *plan_order_node(const struct plan_node *node);
 
 /* Every error goes to `errors`; E_PIPELINE if there is any. */
 tundish_status plan_open(const struct spec_file *file, const struct spec_stream *stream,

@@ -147,11 +147,6 @@ static tundish_status
 unbatched_columns(struct plan_builder *builder, struct plan_node *node)
 {
     same_columns(node);
-    if (node->depth == 0)
-        return build_complain(builder, node,
-                              "%s of elements that were never batched: their rows would arise from "
-                              "content, which this build does not do; batch them first",
-                              node->name);
     for (uint32_t i = 0; i < node->schema.count; i++) {
         struct column_spec *column = &node->schema.columns[i];
 
@@ -166,7 +161,8 @@ unbatched_columns(struct plan_builder *builder, struct plan_node *node)
         if (column->kind == TUNDISH_RAGGED && --column->ragged_rank == 0)
             column->kind = TUNDISH_DENSE;
     }
-    node->depth--;
+    if (node->depth > 0)
+        node->depth--;
     return TUNDISH_OK;
 }
 
@@ -304,6 +300,10 @@ build_order_types(struct plan_builder *builder, struct plan_node *node)
     else if (node_is(node, "unbatch"))
         status = unbatched_columns(builder, node);
     else if (node_is(node, "rebatch")) {
+        if (node->inputs[0]->depth == 0)
+            return build_complain(builder, node,
+                                  "rebatch of elements that were never batched: unbatch them and "
+                                  "batch the rows");
         status = unbatched_columns(builder, node);
         node->depth++;
         for (uint32_t i = 0; status == TUNDISH_OK && i < node->schema.count; i++)

@@ -1,0 +1,254 @@
+/* json.c - JSON written as it comes. */
+#include "core/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/half.h"
+
+void
+json_start(struct json *json, FILE *file)
+{
+    *json = (struct json){ .file = file };
+}
+
+/* Before every value: the comma, unless a key went before or nothing stands here yet. */
+static void
+before(struct json *json)
+{
+    uint64_t bit = UINT64_C(1) << json->depth;
+
+    if (!json->after_key && (json->has_item & bit))
+        fputs(", ", json->file);
+    json->after_key = false;
+    json->has_item |= bit;
+}
+
+static void
+enter(struct json *json, char bracket)
+{
+    before(json);
+    fputc(bracket, json->file);
+    json->depth++;
+    json->has_item &= ~(UINT64_C(1) << json->depth);
+}
+
+static void
+leave(struct json *json, char bracket)
+{
+    json->depth--;
+    fputc(bracket, json->file);
+}
+
+void
+json_object(struct json *json)
+{
+    enter(json, '{');
+}
+
+void
+json_object_end(struct json *json)
+{
+    leave(json, '}');
+}
+
+void
+json_array(struct json *json)
+{
+    enter(json, '[');
+}
+
+void
+json_array_end(struct json *json)
+{
+    leave(json, ']');
+}
+
+static void
+quoted(struct json *json, const uint8_t *text, uint64_t size)
+{
+    fputc('"', json->file);
+    for (uint64_t i = 0; i < size; i++) {
+        uint8_t byte = text[i];
+
+        if (byte == '"' || byte == '\\')
+            fprintf(json->file, "\\%c", byte);
+        else if (byte == '\n')
+            fputs("\\n", json->file);
+        else if (byte < 0x20 || byte == 0x7f)
+            fprintf(json->file, "\\u%04x", byte);
+        else
+            fputc(byte, json->file);
+    }
+    fputc('"', json->file);
+}
+
+/* Bytes of the UTF-8 character at `text`, or 0 if it is none. */
+static unsigned
+utf8_length(const uint8_t *text, uint64_t left)
+{
+    unsigned length = text[0] < 0x80                       ? 1
+                      : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
+                      : (text[0] & 0xf0) == 0xe0           ? 3
+                      : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
+                                                           : 0;
+
+    if (length == 0 || length > left)
+        return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if (length == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f)))
+        return 0;
+    if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)))
+        return 0;
+    return length;
+}
+
+static bool
+is_utf8(struct byte_view bytes)
+{
+    for (uint64_t i = 0; i < bytes.size;) {
+        unsigned length = utf8_length(bytes.data + i, bytes.size - i);
+
+        if (length == 0)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+static void
+base64(struct json *json, struct byte_view bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    fputc('"', json->file);
+    for (uint64_t i = 0; i < bytes.size; i += 3) {
+        uint64_t left = bytes.size - i;
+        uint32_t group = (uint32_t)bytes.data[i] << 16;
+
+        if (left > 1)
+            group |= (uint32_t)bytes.data[i + 1] << 8;
+        if (left > 2)
+            group |= bytes.data[i + 2];
+        fputc(digits[group >> 18], json->file);
+        fputc(digits[group >> 12 & 63], json->file);
+        fputc(left > 1 ? digits[group >> 6 & 63] : '=', json->file);
+        fputc(left > 2 ? digits[group & 63] : '=', json->file);
+    }
+    fputc('"', json->file);
+}
+
+void
+json_key(struct json *json, const char *key)
+{
+    before(json);
+    quoted(json, (const uint8_t *)key, strlen(key));
+    fputs(": ", json->file);
+    json->after_key = true;
+}
+
+void
+json_null(struct json *json)
+{
+    before(json);
+    fputs("null", json->file);
+}
+
+void
+json_bool(struct json *json, bool value)
+{
+    before(json);
+    fputs(value ? "true" : "false", json->file);
+}
+
+void
+json_int(struct json *json, int64_t value)
+{
+    before(json);
+    fprintf(json->file, "%lld", (long long)value);
+}
+
+void
+json_uint(struct json *json, uint64_t value)
+{
+    before(json);
+    fprintf(json->file, "%llu", (unsigned long long)value);
+}
+
+void
+json_text(struct json *json, const char *text)
+{
+    json_bytes(json, (struct byte_view){ (const uint8_t *)text, strlen(text) });
+}
+
+static bool
+same(double value, const char *text, int digits)
+{
+    double back = strtod(text, NULL);
+
+    if (digits == 17)
+        return back == value;
+    if (digits == 9)
+        return (float)back == (float)value;
+    return digits == 5 ? tnd_half_from_double(back) == tnd_half_from_double(value)
+                       : tnd_bfloat_from_double(back) == tnd_bfloat_from_double(value);
+}
+
+void
+json_float(struct json *json, double value, int digits)
+{
+    char text[40];
+
+    if (isnan(value) || isinf(value)) {
+        json_text(json, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    before(json);
+    for (int precision = 1; precision <= digits; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, value);
+        if (same(value, text, digits))
+            break;
+    }
+    fputs(text, json->file);
+    if (strpbrk(text, ".e") == NULL)
+        fputs(".0", json->file);
+}
+
+void
+json_bytes(struct json *json, struct byte_view bytes)
+{
+    if (is_utf8(bytes)) {
+        before(json);
+        quoted(json, bytes.data, bytes.size);
+        return;
+    }
+    json_object(json);
+    json_key(json, "base64");
+    before(json);
+    base64(json, bytes);
+    json_object_end(json);
+}
+
+void
+json_key_text(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    json_text(json, text);
+}
+
+void
+json_key_int(struct json *json, const char *key, int64_t value)
+{
+    json_key(json, key);
+    json_int(json, value);
+}
+
+void
+json_key_bool(struct json *json, const char *key, bool value)
+{
+    json_key(json, key);
+    json_bool(json, value);
+}

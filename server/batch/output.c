@@ -1,0 +1,150 @@
+/* output.c - levels to shapes, row splits and indices. */
+#include "batch/output.h"
+
+#include <string.h>
+
+static const int64_t no_rows[1] = { 0 };
+static const uint64_t zero_scalar[2] = { 0, 0 };
+
+/* The length that all lists of level k have; with no list, what the types say. */
+static int64_t
+dense_dimension(const struct column *column, const struct column_spec *spec, uint32_t k)
+{
+    int64_t lists = column_list_count(column, k);
+
+    if (lists > 0)
+        return level_length(&column->levels[k], 0);
+    if (column->levels[k].uniform >= 0)
+        return column->levels[k].uniform;
+    return spec->rank == (int)column->level_count && spec->shape[k] > 0 ? spec->shape[k] : 0;
+}
+
+static const int64_t *
+splits_of(const struct column *column, uint32_t k, struct scratch *scratch, int64_t *ret_length)
+{
+    const struct level *level = &column->levels[k];
+    int64_t lists = column_list_count(column, k);
+    int64_t *splits;
+
+    *ret_length = lists + 1;
+    if (level->uniform < 0)
+        return level->splits;
+    splits = scratch_array(scratch, (size_t)lists + 1, sizeof *splits);
+    for (int64_t i = 0; i <= lists; i++)
+        splits[i] = i * level->uniform;
+    return splits;
+}
+
+static int64_t
+longest_list(const struct column *column, uint32_t k)
+{
+    int64_t lists = column_list_count(column, k), longest = 0;
+
+    for (int64_t i = 0; i < lists; i++)
+        if (level_length(&column->levels[k], i) > longest)
+            longest = level_length(&column->levels[k], i);
+    return longest;
+}
+
+/* Coordinates of every value below list `list` of level k. */
+static int64_t *
+write_indices(const struct column *column, uint32_t k, int64_t list, int64_t *coordinates,
+              int64_t *to)
+{
+    const struct level *level = &column->levels[k];
+
+    for (int64_t i = 0; i < level_length(level, list); i++) {
+        coordinates[k] = i;
+        if (k + 1 < column->level_count) {
+            to = write_indices(column, k + 1, level_begin(level, list) + i, coordinates, to);
+        } else {
+            memcpy(to, coordinates, column->level_count * sizeof *to);
+            to += column->level_count;
+        }
+    }
+    return to;
+}
+
+static void
+sparse_output(const struct column *column, struct scratch *scratch, struct output_column *output)
+{
+    int64_t coordinates[RANK_MAX];
+
+    for (uint32_t k = 0; k < column->level_count; k++)
+        output->shape[k] =
+            column->dense_shape != NULL ? column->dense_shape[k] : longest_list(column, k);
+    if (column->indices != NULL) {
+        output->indices = column->indices;
+    } else {
+        int64_t *indices = scratch_array(scratch, (size_t)column->value_count * column->level_count,
+                                         sizeof *indices);
+
+        if (column->level_count > 0)
+            write_indices(column, 0, 0, coordinates, indices);
+        output->indices = indices;
+    }
+}
+
+static void
+ragged_output(const struct column *column, struct scratch *scratch, struct output_column *output)
+{
+    const struct column_spec *spec = output->spec;
+
+    for (uint32_t k = 0; k < column->level_count; k++) {
+        bool ragged = k > 0 && (int)k <= spec->ragged_rank;
+
+        output->shape[k] = ragged ? -1 : dense_dimension(column, spec, k);
+        if (ragged) {
+            output->splits[output->splits_count] =
+                splits_of(column, k, scratch, &output->splits_lengths[output->splits_count]);
+            output->splits_count++;
+        }
+    }
+}
+
+void
+output_column(const struct frame *frame, const struct schema *schema, uint32_t index,
+              struct scratch *scratch, struct output_column *ret_column)
+{
+    const struct column *column = &frame->columns[index];
+    struct output_column output = {
+        .spec = &schema->columns[index],
+        .rank = (int)column->level_count,
+        .value_count = column->value_count,
+        .values = column->values,
+    };
+
+    if (output.spec->kind == TUNDISH_SPARSE)
+        sparse_output(column, scratch, &output);
+    else if (output.spec->kind == TUNDISH_RAGGED)
+        ragged_output(column, scratch, &output);
+    else
+        for (uint32_t k = 0; k < column->level_count; k++)
+            output.shape[k] = dense_dimension(column, output.spec, k);
+    *ret_column = output;
+}
+
+void
+output_empty(const struct column_spec *spec, struct output_column *ret_column)
+{
+    struct output_column output = { .spec = spec, .rank = spec->rank < 0 ? 0 : spec->rank };
+    bool all_known = spec->kind == TUNDISH_DENSE;
+
+    for (int k = 0; k < output.rank; k++) {
+        output.shape[k] = spec->shape[k] < 0 ? 0 : spec->shape[k];
+        all_known &= spec->shape[k] >= 0;
+    }
+    if ((all_known || spec->kind != TUNDISH_DENSE) && output.rank > 0)
+        output.shape[0] = 0;
+    if (output.rank == 0 && spec->rank == 0) {
+        output.value_count = 1;
+        output.values = zero_scalar;
+    }
+    if (spec->kind == TUNDISH_RAGGED)
+        for (int k = 1; k <= spec->ragged_rank; k++) {
+            output.shape[k] = -1;
+            output.splits[output.splits_count] = no_rows;
+            output.splits_lengths[output.splits_count++] = 1;
+        }
+    *ret_column = output;
+}

@@ -1,0 +1,26 @@
+/* output.h - a column of one element as a trainer sees it: a shape and flat arrays. */
+#ifndef BATCH_OUTPUT_H
+#define BATCH_OUTPUT_H
+
+#include "content/frame.h"
+
+struct output_column {
+    const struct column_spec *spec;
+    int rank;
+    int64_t shape[RANK_MAX]; /* RAGGED: -1 where row_splits say; SPARSE: dense */
+    int64_t value_count;
+    const void *values;    /* strings: struct byte_view */
+    uint32_t splits_count; /* RAGGED: how many row_splits, outermost first */
+    const int64_t *splits[RANK_MAX];
+    int64_t splits_lengths[RANK_MAX]; /* entries in each */
+    const int64_t *indices;           /* SPARSE: value_count * rank */
+};
+
+/* Column `index` of a frame of one element of `schema`. What has to be made lies in scratch. */
+void output_column(const struct frame *frame, const struct schema *schema, uint32_t index,
+                   struct scratch *scratch, struct output_column *ret_column);
+
+/* The same of a batch without rows: unknown dimensions are 0; if all are known, the first is. */
+void output_empty(const struct column_spec *spec, struct output_column *ret_column);
+
+#endif

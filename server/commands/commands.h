@@ -1,0 +1,68 @@
+/* commands.h - what `tundish` can do, one short file each. */
+#ifndef COMMANDS_COMMANDS_H
+#define COMMANDS_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan/plan.h"
+
+/* Exit statuses, as sysexits(3) would have them, but few. */
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_REFUSED = 1, /* the pipeline file, or the data, is bad */
+    EXIT_USAGE = 2,
+    EXIT_SYSTEM = 3 /* the machine refused: no such file, no memory, socket in use */
+};
+
+struct command {
+    const char *name;
+    const char *arguments;             /* as in a usage line */
+    const char *help;                  /* one sentence */
+    const char *details;               /* its options, a line each; ends with a newline */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+};
+
+extern const struct command command_serve, command_plan, command_peek, command_index, command_vocab,
+    command_top, command_stop, command_help;
+
+extern const struct command *const commands[]; /* ends with NULL */
+
+/* Print "tundish COMMAND: sentence" and how to get help; returns EXIT_USAGE. */
+int command_misused(const struct command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Print usage and options of a command. */
+void command_print_help(const struct command *command);
+
+/* --- what several commands share ---------------------------------------------------------------
+ */
+
+struct pipeline_options {
+    const char *path;
+    const char *root;   /* NULL: the file's folder */
+    const char *stream; /* NULL: the only one */
+    const char *cache;  /* NULL: the default folder */
+    bool has_seed;
+    uint64_t seed; /* the root seed, for what has none */
+    uint32_t worker_count;
+    uint32_t replicas; /* 0: as the file says */
+};
+
+struct pipeline {
+    struct spec_errors errors;
+    struct spec_file *file;
+    const struct spec_stream *stream;
+    struct plan **plans; /* one a worker */
+    uint32_t worker_count;
+};
+
+/* Read the file and plan the stream for every worker. On failure the errors are in
+ * ret_pipeline->errors, which is to be closed in either case. */
+tundish_status pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipeline);
+void pipeline_close(struct pipeline *pipeline);
+
+/* A whole number from the command line. */
+bool parse_count(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *ret_count);
+
+#endif

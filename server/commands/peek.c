@@ -1,0 +1,466 @@
+/* peek.c - `tundish peek`: print the batches of a stream, in this process, without serving it.
+ *
+ * All workers of the job are played here, so that the ends of their streams agree as they would
+ * under way.
+ */
+#include "commands/commands.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/print_batch.h"
+#include "core/memory.h"
+#include "deal/dealer.h"
+
+struct peek {
+    struct pipeline_options pipeline_options;
+    uint64_t steps; /* UINT64_MAX: to the end */
+    uint64_t epochs;
+    int64_t worker, replica; /* -1: all */
+    bool json, stats;
+
+    struct pipeline pipeline;
+    struct source_files *files;
+    struct dealer **dealers;
+    struct deal_round *rounds;
+    struct evaluation evaluation;
+    struct json out;
+    uint64_t steps_done, rows;
+};
+
+/* --- what is printed ---------------------------------------------------------------------------
+ */
+
+static void
+line_end(struct peek *peek)
+{
+    fputc('\n', stdout);
+    json_start(&peek->out, stdout);
+}
+
+static void
+say_refused(struct peek *peek)
+{
+    char *text = spec_errors_text(&peek->pipeline.errors);
+
+    if (peek->json) {
+        json_object(&peek->out);
+        json_key(&peek->out, "end");
+        json_object(&peek->out);
+        json_key_bool(&peek->out, "refused", true);
+        json_key(&peek->out, "errors");
+        json_array(&peek->out);
+        for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+            json_text(&peek->out, line);
+        json_array_end(&peek->out);
+        json_object_end(&peek->out);
+        json_object_end(&peek->out);
+        line_end(peek);
+    } else {
+        fputs(text, stderr);
+    }
+    free(text);
+}
+
+static void
+say_end(struct peek *peek, const char *how)
+{
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++) {
+        if (peek->worker >= 0 && peek->worker != (int64_t)w)
+            continue;
+        if (!peek->json) {
+            printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());
+            continue;
+        }
+        json_object(&peek->out);
+        json_key_int(&peek->out, "worker", w);
+        json_key(&peek->out, "end");
+        if (how != NULL) {
+            json_text(&peek->out, how);
+        } else {
+            json_object(&peek->out);
+            json_key_text(&peek->out, "error", "TUNDISH_E_DATA");
+            json_key_text(&peek->out, "message", tnd_error_text());
+            json_object_end(&peek->out);
+        }
+        json_object_end(&peek->out);
+        line_end(peek);
+    }
+}
+
+static void
+say_epoch_end(struct peek *peek, uint64_t epoch)
+{
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++) {
+        if (peek->worker >= 0 && peek->worker != (int64_t)w)
+            continue;
+        if (!peek->json) {
+            printf("worker %u: epoch %llu ends\n", w, (unsigned long long)epoch);
+            continue;
+        }
+        json_object(&peek->out);
+        json_key_int(&peek->out, "worker", w);
+        json_key_int(&peek->out, "epoch_end", (int64_t)epoch);
+        json_object_end(&peek->out);
+        line_end(peek);
+    }
+}
+
+static void
+say_slice(struct peek *peek, uint32_t worker, uint32_t replica, const struct output_column *columns,
+          uint32_t column_count)
+{
+    const struct deal_round *round = &peek->rounds[worker];
+
+    if (!peek->json) {
+        printf("worker %u replica %u epoch %llu step %llu\n", worker, replica,
+               (unsigned long long)round->epoch, (unsigned long long)round->step);
+        for (uint32_t i = 0; i < column_count; i++)
+            print_column_text(stdout, &columns[i]);
+        return;
+    }
+    json_object(&peek->out);
+    json_key_int(&peek->out, "worker", worker);
+    json_key_int(&peek->out, "replica", replica);
+    json_key_int(&peek->out, "epoch", (int64_t)round->epoch);
+    json_key_int(&peek->out, "step", (int64_t)round->step);
+    json_key(&peek->out, "columns");
+    json_object(&peek->out);
+    for (uint32_t i = 0; i < column_count; i++) {
+        json_key(&peek->out, columns[i].spec->name);
+        print_column(&peek->out, &columns[i]);
+    }
+    json_object_end(&peek->out);
+    json_object_end(&peek->out);
+    line_end(peek);
+}
+
+/* --- one step ----------------------------------------------------------------------------------
+ */
+
+static tundish_status
+make_slice(struct peek *peek, uint32_t worker, uint32_t replica, struct output_column *columns)
+{
+    const struct plan *plan = peek->pipeline.plans[worker];
+    const struct deal_slice *slice = &peek->rounds[worker].slices[replica];
+    struct evaluate_request request = {
+        .words = slice->words,
+        .stride = plan->graph->root->width,
+        .count = 1,
+    };
+    struct frame frame;
+    tundish_status status;
+
+    if (!slice->present) {
+        for (uint32_t i = 0; i < plan->element_spec.count; i++)
+            output_empty(&plan->element_spec.columns[i], &columns[i]);
+        return TUNDISH_OK;
+    }
+    status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
+    if (status != TUNDISH_OK)
+        return status;
+    if (frame.count == 0) /* the element itself was bad, and is left out */
+        for (uint32_t i = 0; i < plan->element_spec.count; i++)
+            output_empty(&plan->element_spec.columns[i], &columns[i]);
+    else
+        for (uint32_t i = 0; i < plan->element_spec.count; i++)
+            output_column(&frame, &plan->element_spec, i, peek->evaluation.scratch, &columns[i]);
+    return TUNDISH_OK;
+}
+
+/* Make every worker's slices before any is printed: a step that fails on one fails on all. */
+static tundish_status
+show_step(struct peek *peek)
+{
+    uint32_t replicas = peek->pipeline.plans[0]->replicas;
+    uint32_t column_count = peek->pipeline.plans[0]->element_spec.count;
+    uint32_t worker_count = peek->pipeline.worker_count;
+    struct output_column *columns =
+        tnd_zalloc((size_t)worker_count * replicas * column_count, sizeof *columns);
+    tundish_status status = TUNDISH_OK;
+
+    scratch_reset(peek->evaluation.scratch);
+    for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
+        for (uint32_t r = 0; r < replicas && status == TUNDISH_OK; r++)
+            status = make_slice(peek, w, r, &columns[(w * replicas + r) * column_count]);
+    for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
+        for (uint32_t r = 0; r < replicas; r++)
+            if ((peek->worker < 0 || peek->worker == (int64_t)w) &&
+                (peek->replica < 0 || peek->replica == (int64_t)r))
+                say_slice(peek, w, r, &columns[(w * replicas + r) * column_count], column_count);
+    free(columns);
+    return status;
+}
+
+static tundish_status
+next_rounds(struct peek *peek, uint32_t *ret_present)
+{
+    uint32_t present = 0;
+
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++) {
+        tundish_status status = dealer_next(peek->dealers[w], &peek->rounds[w]);
+
+        if (status != TUNDISH_OK)
+            return status;
+        present += peek->rounds[w].present_count;
+    }
+    *ret_present = present;
+    return TUNDISH_OK;
+}
+
+static void
+release_rounds(struct peek *peek)
+{
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++)
+        deal_round_release(&peek->rounds[w]);
+}
+
+/* The steps of one epoch. Sets *ret_limit when --steps ended it. */
+static tundish_status
+show_epoch(struct peek *peek, bool *ret_limit)
+{
+    bool drop_partial = peek->pipeline.stream->distribute.drop_remainder_step;
+
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++) {
+        tundish_status status = dealer_start_epoch(peek->dealers[w]);
+
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    for (;;) {
+        uint32_t all = peek->pipeline.worker_count * peek->pipeline.plans[0]->replicas;
+        uint32_t present = 0;
+        tundish_status status;
+
+        if (peek->steps_done == peek->steps) {
+            *ret_limit = true;
+            return TUNDISH_OK;
+        }
+        status = next_rounds(peek, &present);
+        if (status == TUNDISH_OK && (present == 0 || (drop_partial && present < all))) {
+            release_rounds(peek);
+            return TUNDISH_OK;
+        }
+        if (status == TUNDISH_OK)
+            status = show_step(peek);
+        release_rounds(peek);
+        if (status != TUNDISH_OK)
+            return status;
+        peek->steps_done++;
+    }
+}
+
+static tundish_status
+show_all(struct peek *peek)
+{
+    bool limit = false;
+
+    if (peek->json) {
+        json_object(&peek->out);
+        json_key(&peek->out, "element_spec");
+        print_element_spec(&peek->out, &peek->pipeline.plans[0]->element_spec);
+        json_object_end(&peek->out);
+        line_end(peek);
+    }
+    for (uint64_t epoch = 0; epoch < peek->epochs; epoch++) {
+        tundish_status status = show_epoch(peek, &limit);
+
+        if (status != TUNDISH_OK)
+            return status;
+        if (limit)
+            break;
+        say_epoch_end(peek, epoch);
+    }
+    say_end(peek, limit ? "max_steps" : "end");
+    return TUNDISH_OK;
+}
+
+static void
+say_stats(const struct peek *peek)
+{
+    struct source_files_stats stats = { 0 };
+
+    source_files_stats(peek->files, &stats);
+    fprintf(stderr,
+            "rows read %llu, bytes read %llu, bytes scanned %llu, files opened %llu, rows skipped "
+            "%llu\n",
+            (unsigned long long)stats.rows_read, (unsigned long long)stats.bytes_read,
+            (unsigned long long)stats.bytes_scanned, (unsigned long long)stats.files_opened,
+            (unsigned long long)peek->evaluation.skipped);
+}
+
+/* --- the command -------------------------------------------------------------------------------
+ */
+
+static tundish_status
+open_dealers(struct peek *peek)
+{
+    struct source_files_options files_options = {
+        .root = peek->pipeline.file->root,
+        .cache_folder = peek->pipeline_options.cache,
+        .reader_count = 0,
+        .memory_limit = peek->pipeline.stream->deliver.memory_limit,
+    };
+    tundish_status status = source_files_open(&files_options, &peek->files);
+
+    peek->dealers = tnd_zalloc(peek->pipeline.worker_count, sizeof(struct dealer *));
+    peek->rounds = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->rounds);
+    peek->evaluation = (struct evaluation){
+        .files = peek->files,
+        .scratch = scratch_open(),
+        .skip_bad = peek->pipeline.stream->deliver.skip_errors,
+    };
+    for (uint32_t w = 0; status == TUNDISH_OK && w < peek->pipeline.worker_count; w++) {
+        struct dealer_options options = {
+            .files = peek->files,
+            .skip_bad = peek->evaluation.skip_bad,
+        };
+
+        status = dealer_open(peek->pipeline.plans[w], &options, &peek->dealers[w]);
+    }
+    return status;
+}
+
+static void
+close_dealers(struct peek *peek)
+{
+    for (uint32_t w = 0; peek->dealers != NULL && w < peek->pipeline.worker_count; w++)
+        dealer_close(peek->dealers[w]);
+    free(peek->dealers);
+    free(peek->rounds);
+    scratch_close(peek->evaluation.scratch);
+    source_files_close(peek->files);
+    pipeline_close(&peek->pipeline);
+}
+
+static int
+run_peek(struct peek *peek)
+{
+    tundish_status status;
+
+    json_start(&peek->out, stdout);
+    status = pipeline_open(&peek->pipeline_options, &peek->pipeline);
+    if (status != TUNDISH_OK) {
+        say_refused(peek);
+        pipeline_close(&peek->pipeline);
+        return EXIT_REFUSED;
+    }
+    status = open_dealers(peek);
+    if (status == TUNDISH_OK)
+        status = show_all(peek);
+    if (status != TUNDISH_OK)
+        say_end(peek, NULL);
+    if (peek->stats && peek->files != NULL)
+        say_stats(peek);
+    close_dealers(peek);
+    return status == TUNDISH_OK ? EXIT_OK : EXIT_REFUSED;
+}
+
+static int
+command_peek_run(int argc, char **argv)
+{
+    enum {
+        STREAM = 256,
+        STEPS,
+        EPOCHS,
+        WORKER,
+        NUM_WORKERS,
+        REPLICA,
+        ROOT,
+        CACHE,
+        SEED,
+        JSON,
+        STATS
+    };
+    static const struct option options[] = {
+        { "stream", required_argument, NULL, STREAM },
+        { "steps", required_argument, NULL, STEPS },
+        { "epochs", required_argument, NULL, EPOCHS },
+        { "worker", required_argument, NULL, WORKER },
+        { "num-workers", required_argument, NULL, NUM_WORKERS },
+        { "replica", required_argument, NULL, REPLICA },
+        { "root", required_argument, NULL, ROOT },
+        { "cache", required_argument, NULL, CACHE },
+        { "seed", required_argument, NULL, SEED },
+        { "json", no_argument, NULL, JSON },
+        { "stats", no_argument, NULL, STATS },
+        { 0 },
+    };
+    struct peek peek = { .steps = UINT64_MAX, .epochs = 1, .worker = -1, .replica = -1 };
+    uint64_t number = 0;
+
+    peek.pipeline_options.worker_count = 1;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        bool right = true;
+
+        switch (option) {
+        case STREAM:
+            peek.pipeline_options.stream = optarg;
+            break;
+        case STEPS:
+            right = parse_count(optarg, 0, UINT64_MAX - 1, &peek.steps);
+            break;
+        case EPOCHS:
+            right = parse_count(optarg, 1, UINT64_MAX, &peek.epochs);
+            break;
+        case WORKER:
+            right = parse_count(optarg, 0, UINT32_MAX, &number);
+            peek.worker = (int64_t)number;
+            break;
+        case NUM_WORKERS:
+            right = parse_count(optarg, 1, 65536, &number);
+            peek.pipeline_options.worker_count = (uint32_t)number;
+            break;
+        case REPLICA:
+            right = parse_count(optarg, 0, UINT32_MAX, &number);
+            peek.replica = (int64_t)number;
+            break;
+        case ROOT:
+            peek.pipeline_options.root = optarg;
+            break;
+        case CACHE:
+            peek.pipeline_options.cache = optarg;
+            break;
+        case SEED:
+            right = parse_count(optarg, 0, UINT64_MAX, &peek.pipeline_options.seed);
+            peek.pipeline_options.has_seed = true;
+            break;
+        case JSON:
+            peek.json = true;
+            break;
+        case STATS:
+            peek.stats = true;
+            break;
+        default:
+            return command_misused(&command_peek, NULL);
+        }
+        if (!right)
+            return command_misused(&command_peek, "'%s' is not a number that fits here", optarg);
+    }
+    if (optind + 1 != argc)
+        return command_misused(&command_peek, "one pipeline file is needed");
+    if (peek.worker >= (int64_t)peek.pipeline_options.worker_count)
+        return command_misused(&command_peek, "--worker %lld, but --num-workers is %u",
+                               (long long)peek.worker, peek.pipeline_options.worker_count);
+    peek.pipeline_options.path = argv[optind];
+    return run_peek(&peek);
+}
+
+const struct command command_peek = {
+    .name = "peek",
+    .arguments = "FILE",
+    .help = "Print the batches of a stream without serving it.",
+    .details = "  --stream NAME       which stream; needed if there are several\n"
+               "  --steps N           stop after N steps (default: at the end of the epochs)\n"
+               "  --epochs N          iterate so often (default 1)\n"
+               "  --num-workers W     play a job of W workers (default 1)\n"
+               "  --worker I          print only worker I (default: all)\n"
+               "  --replica J         print only replica J of each worker (default: all)\n"
+               "  --root DIR          relative paths start here (default: the file's folder)\n"
+               "  --cache DIR         where indexes and vocabulary tables are kept\n"
+               "  --seed N            the seed of what has none in the file\n"
+               "  --json              one JSON object a line, every value\n"
+               "  --stats             rows and bytes read, on standard error\n",
+    .run = command_peek_run,
+};

@@ -1,0 +1,109 @@
+/* pipeline.c - from a path on the command line to plans. */
+#include "commands/commands.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "core/memory.h"
+
+bool
+parse_count(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *ret_count)
+{
+    char *end;
+    unsigned long long value;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < minimum || value > maximum)
+        return false;
+    *ret_count = value;
+    return true;
+}
+
+static tundish_status
+choose_stream(struct pipeline *pipeline, const char *name)
+{
+    const struct spec_file *file = pipeline->file;
+
+    if (name != NULL) {
+        pipeline->stream = spec_find_stream(file, name);
+        if (pipeline->stream == NULL) {
+            const char **names = tnd_zalloc(file->stream_count, sizeof *names);
+            const char *nearest;
+
+            for (uint32_t i = 0; i < file->stream_count; i++)
+                names[i] = file->streams[i].name;
+            nearest = spec_nearest(name, names, file->stream_count);
+            spec_complain(&pipeline->errors, 0, 0, "there is no stream '%s'; %s is '%s'", name,
+                          nearest != NULL ? "the nearest" : "the first",
+                          nearest != NULL ? nearest : names[0]);
+            free(names);
+            return TUNDISH_E_PIPELINE;
+        }
+        return TUNDISH_OK;
+    }
+    if (file->stream_count != 1)
+        return spec_complain(&pipeline->errors, 0, 0,
+                             "there are %u streams: say which with --stream (the first is '%s')",
+                             file->stream_count, file->streams[0].name);
+    pipeline->stream = &file->streams[0];
+    return TUNDISH_OK;
+}
+
+static uint64_t
+draw_root_seed(void)
+{
+    uint64_t seed = 0;
+
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint64_t)(uintptr_t)&seed; /* a kernel without entropy: anything will do */
+    return seed;
+}
+
+tundish_status
+pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipeline)
+{
+    struct plan_options plan_options = {
+        .worker_count = options->worker_count,
+        .replicas = options->replicas,
+        .root_seed = options->has_seed ? options->seed : draw_root_seed(),
+        .cache_folder = options->cache,
+    };
+    struct pipeline *pipeline = ret_pipeline;
+    tundish_status status;
+
+    *pipeline = (struct pipeline){ .worker_count = options->worker_count };
+    status = spec_open(options->path, options->root, &pipeline->errors, &pipeline->file);
+    if (status != TUNDISH_OK) {
+        if (pipeline->errors.count == 0)
+            spec_complain(&pipeline->errors, 0, 0, "%s", tnd_error_text());
+        return status;
+    }
+    status = choose_stream(pipeline, options->stream);
+    if (status != TUNDISH_OK)
+        return status;
+    pipeline->plans = tnd_zalloc(options->worker_count, sizeof(struct plan *));
+    for (uint32_t w = 0; w < options->worker_count; w++) {
+        plan_options.worker = w;
+        status = plan_open(pipeline->file, pipeline->stream, &plan_options, &pipeline->errors,
+                           &pipeline->plans[w]);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+void
+pipeline_close(struct pipeline *pipeline)
+{
+    for (uint32_t w = 0; pipeline->plans != NULL && w < pipeline->worker_count; w++)
+        plan_close(pipeline->plans[w]);
+    free(pipeline->plans);
+    spec_close(pipeline->file);
+    spec_errors_close(&pipeline->errors);
+    *pipeline = (struct pipeline){ 0 };
+}

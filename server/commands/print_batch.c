@@ -1,0 +1,170 @@
+/* print_batch.c - batches and element specs as JSON and as text. */
+#include "commands/print_batch.h"
+
+#include <stdlib.h>
+
+#include "core/half.h"
+
+void
+print_element_spec(struct json *json, const struct schema *schema)
+{
+    json_object(json);
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *spec = &schema->columns[i];
+
+        json_key(json, spec->name);
+        json_object(json);
+        json_key_text(json, "dtype", tnd_dtype_name(spec->dtype));
+        json_key(json, "shape");
+        if (spec->rank == RANK_UNKNOWN) {
+            json_null(json);
+        } else {
+            json_array(json);
+            for (int k = 0; k < spec->rank; k++)
+                if (spec->shape[k] < 0)
+                    json_null(json);
+                else
+                    json_int(json, spec->shape[k]);
+            json_array_end(json);
+        }
+        if (spec->kind == TUNDISH_RAGGED) {
+            json_key_bool(json, "ragged", true);
+            json_key_int(json, "ragged_rank", spec->ragged_rank);
+        }
+        if (spec->kind == TUNDISH_SPARSE)
+            json_key_bool(json, "sparse", true);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void
+print_value(struct json *json, tundish_dtype dtype, const void *values, int64_t i)
+{
+    switch (dtype) {
+    case TUNDISH_BOOL:
+        json_bool(json, ((const uint8_t *)values)[i]);
+        break;
+    case TUNDISH_UINT8:
+        json_uint(json, ((const uint8_t *)values)[i]);
+        break;
+    case TUNDISH_INT8:
+        json_int(json, ((const int8_t *)values)[i]);
+        break;
+    case TUNDISH_UINT16:
+        json_uint(json, ((const uint16_t *)values)[i]);
+        break;
+    case TUNDISH_INT16:
+        json_int(json, ((const int16_t *)values)[i]);
+        break;
+    case TUNDISH_UINT32:
+        json_uint(json, ((const uint32_t *)values)[i]);
+        break;
+    case TUNDISH_INT32:
+        json_int(json, ((const int32_t *)values)[i]);
+        break;
+    case TUNDISH_UINT64:
+        json_uint(json, ((const uint64_t *)values)[i]);
+        break;
+    case TUNDISH_INT64:
+        json_int(json, ((const int64_t *)values)[i]);
+        break;
+    case TUNDISH_FLOAT16:
+        json_float(json, (double)tnd_half_to_float(((const uint16_t *)values)[i]), 5);
+        break;
+    case TUNDISH_BFLOAT16:
+        json_float(json, (double)tnd_bfloat_to_float(((const uint16_t *)values)[i]), 4);
+        break;
+    case TUNDISH_FLOAT32:
+        json_float(json, (double)((const float *)values)[i], 9);
+        break;
+    case TUNDISH_FLOAT64:
+        json_float(json, ((const double *)values)[i], 17);
+        break;
+    case TUNDISH_STRING:
+        json_bytes(json, ((const struct byte_view *)values)[i]);
+        break;
+    }
+}
+
+static void
+print_numbers(struct json *json, const int64_t *numbers, int64_t count)
+{
+    json_array(json);
+    for (int64_t i = 0; i < count; i++)
+        json_int(json, numbers[i]);
+    json_array_end(json);
+}
+
+static void
+print_ragged(struct json *json, const struct output_column *column)
+{
+    int inner = column->spec->ragged_rank + 1;
+
+    json_key_bool(json, "ragged", true);
+    json_key(json, "row_splits");
+    json_array(json);
+    for (uint32_t k = 0; k < column->splits_count; k++)
+        print_numbers(json, column->splits[k], column->splits_lengths[k]);
+    json_array_end(json);
+    if (inner < column->rank) {
+        json_key(json, "inner_shape");
+        print_numbers(json, &column->shape[inner], column->rank - inner);
+    }
+}
+
+static void
+print_sparse(struct json *json, const struct output_column *column)
+{
+    json_key_bool(json, "sparse", true);
+    json_key(json, "dense_shape");
+    print_numbers(json, column->shape, column->rank);
+    json_key(json, "indices");
+    json_array(json);
+    for (int64_t i = 0; i < column->value_count; i++)
+        print_numbers(json, &column->indices[i * column->rank], column->rank);
+    json_array_end(json);
+}
+
+void
+print_column(struct json *json, const struct output_column *column)
+{
+    json_object(json);
+    json_key_text(json, "dtype", tnd_dtype_name(column->spec->dtype));
+    if (column->spec->kind == TUNDISH_RAGGED) {
+        print_ragged(json, column);
+    } else if (column->spec->kind == TUNDISH_SPARSE) {
+        print_sparse(json, column);
+    } else {
+        json_key(json, "shape");
+        print_numbers(json, column->shape, column->rank);
+    }
+    json_key(json, "values");
+    json_array(json);
+    for (int64_t i = 0; i < column->value_count; i++)
+        print_value(json, column->spec->dtype, column->values, i);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void
+print_column_text(FILE *file, const struct output_column *column)
+{
+    enum { SHOWN = 8 };
+    struct json json;
+
+    fprintf(file, "  %-16s %s[", column->spec->name, tnd_dtype_name(column->spec->dtype));
+    for (int k = 0; k < column->rank; k++)
+        if (column->shape[k] < 0)
+            fprintf(file, "%s?", k > 0 ? "," : "");
+        else
+            fprintf(file, "%s%lld", k > 0 ? "," : "", (long long)column->shape[k]);
+    fprintf(file, "]%s ",
+            column->spec->kind == TUNDISH_RAGGED   ? " ragged"
+            : column->spec->kind == TUNDISH_SPARSE ? " sparse"
+                                                   : "");
+    json_start(&json, file);
+    for (int64_t i = 0; i < column->value_count && i < SHOWN; i++)
+        print_value(&json, column->spec->dtype, column->values, i);
+    fprintf(file, "%s\n", column->value_count > SHOWN ? ", ..." : "");
+}

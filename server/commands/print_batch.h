@@ -1,0 +1,15 @@
+/* print_batch.h - batches and element specs as JSON, in the form of the recorded cases, or as text.
+ */
+#ifndef COMMANDS_PRINT_BATCH_H
+#define COMMANDS_PRINT_BATCH_H
+
+#include "batch/output.h"
+#include "core/json.h"
+
+void print_element_spec(struct json *json, const struct schema *schema);
+void print_column(struct json *json, const struct output_column *column);
+
+/* One line: name, dtype, shape and the first values. */
+void print_column_text(FILE *file, const struct output_column *column);
+
+#endif

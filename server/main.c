@@ -1,0 +1,36 @@
+/* main.c - argv to command, nothing else. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/commands.h"
+
+static int
+print_version(void)
+{
+    puts("tundish " TUNDISH_VERSION_TEXT);
+    return EXIT_OK;
+}
+
+int
+main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "help";
+
+    /* A reader that goes away is seen where we write. */
+    signal(SIGPIPE, SIG_IGN);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        return print_version();
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    for (size_t i = 0; commands[i] != NULL; i++)
+        if (strcmp(commands[i]->name, name) == 0) {
+            if (argc > 2 && strcmp(argv[2], "--help") == 0) {
+                command_print_help(commands[i]);
+                return EXIT_OK;
+            }
+            return commands[i]->run(argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
+        }
+    fprintf(stderr, "tundish: there is no command '%s'; see 'tundish help'\n", name);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,393 @@
+/* print.c - a plan for people, for programs, and as a drawing. */
+#include "plan/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "plan/build.h"
+
+/* --- facts -------------------------------------------------------------------------------------
+ */
+
+static const char *
+part_of(const struct plan_node *node)
+{
+    return node->source != NULL ? "source" : node->order != NULL ? "order" : "content";
+}
+
+static const char *
+policy_text(enum spec_auto_shard policy)
+{
+    static const char *const names[] = { "AUTO", "FILE", "DATA", "HINT", "OFF" };
+
+    return names[policy];
+}
+
+static int64_t
+held_elements(const struct plan_node *node)
+{
+    return node_is(node, "shuffle") && node->stage != NULL ? build_literal(node, "buffer_size", 0)
+                                                           : 0;
+}
+
+static int64_t
+window_bytes(const struct plan_graph *graph)
+{
+    int64_t bytes = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        int64_t here = 0;
+
+        if (__builtin_mul_overflow(held_elements(node), (int64_t)(node->width * sizeof(uint64_t)),
+                                   &here) ||
+            __builtin_add_overflow(bytes, here, &bytes))
+            return INT64_MAX;
+        if (node->body != NULL)
+            bytes += window_bytes(node->body);
+    }
+    return bytes;
+}
+
+static bool
+is_sized_batch(const struct plan_node *node)
+{
+    return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
+}
+
+static int64_t
+rows_of_slice(const struct plan *plan)
+{
+    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
+
+    if (plan->global_batch >= 0)
+        return (plan->global_batch + slices - 1) / slices;
+    if (plan->user_root->depth == 1) {
+        const struct plan_node *node = plan->user_root;
+
+        while (node->input_count == 1 && !is_sized_batch(node))
+            node = node->inputs[0];
+        return is_sized_batch(node) ? build_literal(node, "batch_size", -1) : -1;
+    }
+    return plan->user_root->depth == 0 ? 1 : -1;
+}
+
+/* A string column needs its offsets at least. */
+static int64_t
+column_bytes(const struct column_spec *spec, int64_t rows)
+{
+    size_t value_bytes =
+        spec->dtype == TUNDISH_STRING ? sizeof(int64_t) : tnd_dtype_bytes(spec->dtype);
+    int64_t bytes = (int64_t)value_bytes;
+
+    if (spec->kind != TUNDISH_DENSE || spec->rank == RANK_UNKNOWN)
+        return -1;
+    for (int k = 0; k < spec->rank; k++) {
+        int64_t length = k == 0 && spec->shape[0] < 0 ? rows : spec->shape[k];
+
+        if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes))
+            return -1;
+    }
+    return (bytes + 63) & ~INT64_C(63);
+}
+
+void
+plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
+{
+    struct plan_memory memory = { .window_bytes = window_bytes(plan->graph) };
+    int64_t rows = rows_of_slice(plan);
+
+    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
+        int64_t bytes = column_bytes(&plan->element_spec.columns[i], rows);
+
+        if (bytes < 0 || memory.slice_bytes < 0 ||
+            __builtin_add_overflow(memory.slice_bytes, bytes, &memory.slice_bytes))
+            memory.slice_bytes = -1;
+    }
+    memory.lane_bytes = -1;
+    if (memory.slice_bytes >= 0 &&
+        __builtin_mul_overflow(memory.slice_bytes, (int64_t)plan->stream->deliver.slots,
+                               &memory.lane_bytes))
+        memory.lane_bytes = -1;
+    if (plan->stream->deliver.lane_bytes != 0)
+        memory.lane_bytes = (int64_t)plan->stream->deliver.lane_bytes;
+    *ret_memory = memory;
+}
+
+/* --- text --------------------------------------------------------------------------------------
+ */
+
+static void
+print_bytes(FILE *file, int64_t bytes)
+{
+    if (bytes < 0)
+        fputs("known once data is seen", file);
+    else if (bytes < 10 << 20)
+        fprintf(file, "%.1f KiB", (double)bytes / 1024);
+    else
+        fprintf(file, "%.1f MiB", (double)bytes / (1 << 20));
+}
+
+/* The arguments that were written, as they were. */
+static void
+print_value(FILE *file, const struct spec_value *value)
+{
+    switch (value->kind) {
+    case SPEC_LIST:
+        fputc('[', file);
+        for (uint32_t i = 0; i < value->count; i++) {
+            if (i == 8) {
+                fprintf(file, ", ... %u", value->count);
+                break;
+            }
+            if (i > 0)
+                fputs(", ", file);
+            print_value(file, &value->items[i]);
+        }
+        fputc(']', file);
+        break;
+    case SPEC_MAP:
+        fprintf(file, "{%u keys}", value->count);
+        break;
+    case SPEC_DATASET:
+        fputs("[...]", file);
+        break;
+    case SPEC_NULL:
+        fputs("null", file);
+        break;
+    case SPEC_VARIABLE:
+        fprintf(file, "$%s", value->text);
+        break;
+    default:
+        fputs(value->text, file);
+    }
+}
+
+static void
+print_arguments(FILE *file, const struct plan_node *node)
+{
+    const char *between = "";
+
+    if (node->stage == NULL) {
+        if (node_is(node, "shard"))
+            fprintf(file, "{num_shards: %" PRId64 ", index: %" PRId64 "} (put in)",
+                    node->numbers[0], node->numbers[1]);
+        else if (node_is(node, "deal_split"))
+            fprintf(file, "{slices: %" PRId64 "} (put in)", node->numbers[0]);
+        else if (node_is(node, "deal_carry")) {
+            fputs("{rows: [", file);
+            for (int64_t i = 0; i < node->numbers[0]; i++)
+                fprintf(file, "%s%" PRId64, i > 0 ? ", " : "", node->sizes[i]);
+            fputs("]} (put in)", file);
+        }
+        return;
+    }
+    fputc('{', file);
+    for (uint32_t i = 0; i < node->stage->info->parameter_count; i++) {
+        const char *name = node->stage->info->parameters[i].name;
+
+        if (!spec_given(node->stage, name))
+            continue;
+        fprintf(file, "%s%s: ", between, name);
+        print_value(file, node->stage->arguments[i]);
+        between = ", ";
+    }
+    fputc('}', file);
+}
+
+static void
+print_node(FILE *file, const struct plan_node *node, int indent)
+{
+    for (uint32_t i = 0; i < node->input_count; i++)
+        print_node(file, node->inputs[i], indent + (node->input_count > 1 ? 2 : 0));
+    fprintf(file, "  %*s%-8s %s ", indent, "", part_of(node), node->name);
+    print_arguments(file, node);
+    if (node->random)
+        fprintf(file, " seeds (%" PRIu64 ", %" PRIu64 ")", node->seed, node->seed2);
+    if (node->batch_wide)
+        fputs(" [sees whole batches: a slice is cut from its batch's content]", file);
+    fputc('\n', file);
+    if (node->body != NULL)
+        print_node(file, node->body->root, indent + 4);
+}
+
+void
+plan_print_text(const struct plan *plan, FILE *file)
+{
+    struct plan_memory memory;
+
+    plan_memory(plan, &memory);
+    fprintf(file, "stream %s: worker %u of %u, %u replica%s each\n", plan->stream->name,
+            plan->options.worker, plan->options.worker_count, plan->replicas,
+            plan->replicas == 1 ? "" : "s");
+    fprintf(file, "sharding %s: %s\n", policy_text(plan->policy), plan->policy_reason);
+    if (plan->rebatched) {
+        fprintf(file, "rebatch %s: %s", plan->rule == REBATCH_CARRY ? "carry" : "split",
+                plan->rule_reason);
+        if (plan->global_batch >= 0)
+            fprintf(file, "; global batch %" PRId64, plan->global_batch);
+        fputc('\n', file);
+    }
+    fputs("stages, first to last:\n", file);
+    print_node(file, plan->graph->root, 0);
+    fputs("columns of a batch:\n", file);
+    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
+        char *text = column_spec_text(&plan->element_spec.columns[i]);
+
+        fprintf(file, "  %-20s %s\n", plan->element_spec.columns[i].name, text);
+        free(text);
+    }
+    fputs("memory: references held ", file);
+    print_bytes(file, memory.window_bytes);
+    fputs(", a replica's batch ", file);
+    print_bytes(file, memory.slice_bytes);
+    fprintf(file, ", its lane of %u slots ", plan->stream->deliver.slots);
+    print_bytes(file, memory.lane_bytes);
+    fputs("\nresume: the order is replayed from the epoch's start, references only\n", file);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------
+ */
+
+static void
+json_columns(struct json *json, const struct schema *schema)
+{
+    json_array(json);
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *spec = &schema->columns[i];
+
+        json_object(json);
+        json_key_text(json, "name", spec->name);
+        json_key_text(json, "dtype", tnd_dtype_name(spec->dtype));
+        json_key(json, "shape");
+        if (spec->rank == RANK_UNKNOWN) {
+            json_null(json);
+        } else {
+            json_array(json);
+            for (int k = 0; k < spec->rank; k++)
+                if (spec->shape[k] < 0)
+                    json_null(json);
+                else
+                    json_int(json, spec->shape[k]);
+            json_array_end(json);
+        }
+        json_key_text(json, "kind",
+                      spec->kind == TUNDISH_RAGGED   ? "ragged"
+                      : spec->kind == TUNDISH_SPARSE ? "sparse"
+                                                     : "dense");
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void
+json_node(struct json *json, const struct plan_node *node)
+{
+    json_object(json);
+    json_key_text(json, "stage", node->name);
+    json_key_text(json, "part", part_of(node));
+    if (node->stage != NULL)
+        json_key_int(json, "line", node->stage->line);
+    json_key_bool(json, "put_in", node->stage == NULL);
+    json_key_bool(json, "sees_whole_batches", node->batch_wide);
+    json_key_int(json, "depth", node->depth);
+    json_key_int(json, "reference_bytes", (int64_t)(node->width * sizeof(uint64_t)));
+    if (node->random) {
+        json_key(json, "seeds");
+        json_array(json);
+        json_uint(json, node->seed);
+        json_uint(json, node->seed2);
+        json_array_end(json);
+    }
+    json_key(json, "columns");
+    json_columns(json, &node->schema);
+    if (node->body != NULL) {
+        json_key(json, "body");
+        json_node(json, node->body->root);
+    }
+    json_key(json, "inputs");
+    json_array(json);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        json_node(json, node->inputs[i]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void
+json_bytes_or_null(struct json *json, const char *key, int64_t bytes)
+{
+    json_key(json, key);
+    if (bytes < 0)
+        json_null(json);
+    else
+        json_int(json, bytes);
+}
+
+void
+plan_print_json(const struct plan *plan, FILE *file)
+{
+    struct plan_memory memory;
+    struct json json;
+
+    plan_memory(plan, &memory);
+    json_start(&json, file);
+    json_object(&json);
+    json_key_text(&json, "stream", plan->stream->name);
+    json_key_int(&json, "worker", plan->options.worker);
+    json_key_int(&json, "num_workers", plan->options.worker_count);
+    json_key_int(&json, "replicas", plan->replicas);
+    json_key_text(&json, "auto_shard", policy_text(plan->policy));
+    json_key_text(&json, "auto_shard_reason", plan->policy_reason);
+    if (plan->rebatched) {
+        json_key_text(&json, "rebatch", plan->rule == REBATCH_CARRY ? "carry" : "split");
+        json_key_text(&json, "rebatch_reason", plan->rule_reason);
+        json_bytes_or_null(&json, "global_batch", plan->global_batch);
+    }
+    json_key(&json, "element_spec");
+    json_columns(&json, &plan->element_spec);
+    json_key(&json, "memory");
+    json_object(&json);
+    json_bytes_or_null(&json, "reference_bytes", memory.window_bytes);
+    json_bytes_or_null(&json, "slice_bytes", memory.slice_bytes);
+    json_bytes_or_null(&json, "lane_bytes", memory.lane_bytes);
+    json_object_end(&json);
+    json_key(&json, "root");
+    json_node(&json, plan->graph->root);
+    json_object_end(&json);
+    fputc('\n', file);
+}
+
+/* --- dot ---------------------------------------------------------------------------------------
+ */
+
+static void
+dot_node(FILE *file, const struct plan_node *node)
+{
+    static const char *const colours[] = { "lightyellow", "lightblue", "palegreen" };
+    const char *colour = colours[node->source != NULL ? 0 : node->order != NULL ? 1 : 2];
+
+    fprintf(file, "  n%p [label=\"%s\", fillcolor=%s%s];\n", (const void *)node, node->name, colour,
+            node->stage == NULL ? ", style=\"filled,dashed\"" : "");
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        dot_node(file, node->inputs[i]);
+        fprintf(file, "  n%p -> n%p;\n", (const void *)node->inputs[i], (const void *)node);
+    }
+    if (node->body != NULL) {
+        dot_node(file, node->body->root);
+        fprintf(file, "  n%p -> n%p [style=dashed, label=\"each\"];\n",
+                (const void *)node->body->root, (const void *)node);
+    }
+}
+
+void
+plan_print_dot(const struct plan *plan, FILE *file)
+{
+    fprintf(file,
+            "digraph \"%s\" {\n  rankdir=LR;\n  node [shape=box, style=filled, "
+            "fontname=\"sans-serif\"];\n",
+            plan->stream->name);
+    dot_node(file, plan->graph->root);
+    fputs("}\n", file);
+}
