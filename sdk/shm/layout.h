@@ -3,8 +3,8 @@
  * Each consumer of a lane sees two kinds of segment, so that the kernel, not courtesy, keeps a
  * stray write in a training program away from its data:
  *
- *   batches | header, published, line of each consumer | slots | spec | payloads |   server writes
- *   returns | header, released, released slots |                                   consumer writes
+ *   batches | header, published | lines | slots | spec | payloads |   server writes
+ *   returns | header, released, released slots |                    consumer writes
  *
  * A batch too large for the payload room of its lane lies in a segment of its own, which has no
  * header: the server announces its number, size and descriptor over the socket (channel.h) before it
@@ -15,8 +15,8 @@
  * change raises TND_LAYOUT_MAJOR, which both sides must share. layout.c and tests/abi hold the
  * offsets in place.
  *
- * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and
- * TND_SLOT_TEXT bytes of text. Whoever reads copies it out first, checks the copy (slot.h), and uses
+ * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and in its
+ * last TND_SLOT_TEXT bytes the text of an error. Whoever reads copies it out first, checks the copy (slot.h), and uses
  * only that.
  */
 #ifndef TND_SHM_LAYOUT_H
@@ -25,6 +25,8 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
+
+#include "core/codec.h"
 
 #define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
 #define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
@@ -38,7 +40,7 @@
 #define TND_SLOTS_MAX     1024
 #define TND_COLUMNS_MAX   4096
 #define TND_BUFFERS_MAX   (TND_COLUMNS_MAX * 4)
-#define TND_CONSUMERS_MAX 64 /* at one lane; lines exist for queues only */
+#define TND_CONSUMERS_MAX 64 /* at one lane */
 #define TND_SLOT_TEXT     1024
 
 /* The segment whose number is this is the lane's own. Others are announced, from 1. */
@@ -77,7 +79,7 @@ struct tnd_batches {
     uint64_t         payload_bytes;
     uint64_t         server_generation; /* random: differs after every server start */
     uint64_t         lines_offset;    /* struct tnd_line, `line_count` of them */
-    uint32_t         line_count;      /* 0 unless the lane is a queue */
+    uint32_t         line_count;      /* 1 for the lane, and one for each consumer there may be */
     uint32_t         delivery;        /* enum tnd_delivery */
     _Atomic uint32_t ready;           /* 1 is stored last, with release */
     uint8_t          reserved[12];    /* zero */
@@ -94,11 +96,16 @@ struct tnd_batches {
 
 enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
 
-/* A queue's grants to one consumer: entry i of a ring as long as the lane has slots. */
+/* Which slots, in which order. Line 0 is the lane's: what is published, for every consumer. Each
+ * consumer has another: in a queue it lists what was granted to it, else only `told` is used. */
 struct tnd_line {
-    alignas(TND_LINE) _Atomic uint64_t granted; /* slots granted to this consumer so far */
-    /* followed by _Atomic uint64_t position[slot_count] */
+    alignas(TND_LINE) _Atomic uint64_t granted; /* entries so far; line 0: see published */
+    _Atomic uint32_t told;                      /* TND_TOLD_...: why nothing more comes */
+    uint8_t          reserved[TND_LINE - 12];
+    /* Followed by _Atomic uint32_t slot[slot_count]: entry i is slot[i % slot_count]. */
 };
+
+#define TND_TOLD_DETACHED 1 /* the consumer's cursor is gone; what it holds stays until released */
 
 /* One per consumer, made by the server, written by the consumer alone after `magic`. */
 struct tnd_returns {
@@ -116,11 +123,11 @@ struct tnd_returns {
     _Atomic uint64_t waiting_since_ns; /* CLOCK_MONOTONIC while tundish_next waits, else 0 */
 
     /* Followed, on a new line, by _Atomic uint64_t released_slot[slot_count]: 1 + the position last
-     * given back in each slot. A queue goes by these. */
+     * given back in each slot. A queue goes by these, and so does a lane for a detached group. */
 };
 
 struct tnd_slot {
-    uint64_t position; /* in the lane, counting everything: slot position % slot_count */
+    uint64_t position; /* in the lane, counting everything */
     uint64_t epoch;
     uint64_t step;
     uint32_t kind;     /* enum tnd_slot_kind */
@@ -129,10 +136,11 @@ struct tnd_slot {
     uint32_t segment;  /* where the buffers are */
     int64_t  shard;
     uint64_t visits;
+    uint64_t place_bytes;  /* what a place taken in this epoch carries (channel.h) has this many */
     uint32_t column_count;
     uint32_t buffer_count;
     uint32_t text_bytes;   /* ERROR: without a NUL */
-    uint8_t  reserved[52]; /* zero */
+    uint8_t  reserved[44]; /* zero */
 };
 
 struct tnd_column {
@@ -147,21 +155,20 @@ struct tnd_column {
 };
 
 struct tnd_buffer {
-    uint64_t offset;        /* in the slot's segment, a multiple of TND_BUFFER_ALIGN */
-    uint64_t stored_bytes;
-    uint64_t decoded_bytes;
-    uint16_t role;          /* enum tnd_role */
-    uint16_t codec;         /* enum tnd_codec, codec.h */
-    uint32_t checksum;      /* CRC32C of the stored bytes, if has_checksum */
-    uint32_t has_checksum;
-    uint32_t reserved;      /* zero */
-    uint64_t parameters[3]; /* of the codec */
+    uint64_t         offset;        /* in the slot's segment, a multiple of TND_BUFFER_ALIGN */
+    uint64_t         stored_bytes;
+    uint64_t         decoded_bytes;
+    uint16_t         role;          /* enum tnd_role */
+    uint16_t         has_checksum;
+    uint32_t         checksum;      /* CRC32C of the stored bytes */
+    struct tnd_codec codec;
+    uint8_t          reserved[16];  /* zero */
 };
 
 static inline uint64_t
 tnd_line_bytes(uint32_t slot_count)
 {
-    uint64_t bytes = sizeof(struct tnd_line) + (uint64_t)slot_count * sizeof(uint64_t);
+    uint64_t bytes = sizeof(struct tnd_line) + (uint64_t)slot_count * sizeof(uint32_t);
 
     return (bytes + TND_LINE - 1) / TND_LINE * TND_LINE;
 }

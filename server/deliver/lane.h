@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shm/codec.h"
+#include "core/codec.h"
 #include "shm/layout.h"
 #include "tundish/tundish.h"
 
@@ -47,12 +47,11 @@ struct lane_config {
 
 /* One buffer of a slot. The role and its order in the column are given by the element spec. */
 struct slot_buffer {
-    uint16_t role;          /* enum tnd_role */
-    uint16_t codec;         /* enum tnd_codec; RAW unless set */
-    uint64_t decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
-    uint64_t stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
-    uint64_t parameters[TND_CODEC_PARAMETERS];
-    void    *data;          /* set by lane_reserve, aligned to 64 bytes */
+    uint32_t         role;          /* enum tnd_role */
+    struct tnd_codec codec;         /* RAW unless set */
+    uint64_t         decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
+    uint64_t         stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
+    void            *data;          /* set by lane_reserve, aligned to 64 bytes */
 };
 
 struct slot_column {

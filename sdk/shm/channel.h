@@ -1,0 +1,120 @@
+/* channel.h - what trainer and server say to each other over the Unix socket.
+ *
+ * SOCK_SEQPACKET: one message is one packet of at most TND_MESSAGE_MAX bytes, a head and what
+ * belongs to its type. Longer things (places) travel as several messages with `offset` and `total`.
+ * Descriptors go from server to trainer only.
+ *
+ *     trainer                                    server
+ *     HELLO (PLACE ...)                   ->
+ *                                         <-     WELCOME with descriptors, or REFUSED
+ *                                         <-     SEGMENT, RETIRE, EPOCH, LOST, DETACHED: any time
+ *     RESTART, ASK_QUEUE, BYE             ->
+ *                                         <-     QUEUE, after ASK_QUEUE
+ *
+ * What a trainer must not miss before it sees a slot (SEGMENT, EPOCH) is sent before the slot is
+ * published, and `notice` in the lane's header raised: it reads its socket only then.
+ */
+#ifndef TND_SHM_CHANNEL_H
+#define TND_SHM_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tundish/tundish.h"
+
+#define TND_CHANNEL_MAGIC   UINT32_C(0x43444e54) /* "TNDC" */
+#define TND_PROTOCOL_MIN    1 /* the protocols that this build speaks */
+#define TND_PROTOCOL_MAX    1
+#define TND_MESSAGE_MAX     16384
+#define TND_DESCRIPTORS_MAX 4
+#define TND_NAME_BYTES      128
+
+enum tnd_message_type {
+    TND_HELLO = 1,      /* struct tnd_hello */
+    TND_PLACE = 2,      /* bytes of the place, see tnd_hello.place_bytes */
+    TND_RESTART = 3,    /* id: the epoch that is over for this trainer */
+    TND_ASK_QUEUE = 4,
+    TND_BYE = 5,
+    TND_WELCOME = 64,   /* struct tnd_welcome; batches, returns, bell, event */
+    TND_REFUSED = 65,   /* status, text */
+    TND_SEGMENT = 66,   /* id, total: its bytes; one descriptor */
+    TND_RETIRE = 67,    /* id: unmap it once its batches are released */
+    TND_EPOCH = 68,     /* id: the epoch; bytes for its places */
+    TND_LOST = 69,      /* status: OK, or why nothing more comes; text: who is lost */
+    TND_DETACHED = 70,  /* text */
+    TND_QUEUE = 71      /* id: the low-water position; bytes: a bit for each position above */
+};
+
+struct tnd_message_head {
+    uint32_t magic;
+    uint16_t type;
+    uint16_t reserved;
+    int32_t  status;
+    uint32_t bytes;  /* behind the head */
+    uint64_t id;
+    uint64_t offset; /* of these bytes in what is sent in parts */
+    uint64_t total;  /* bytes of that */
+};
+
+struct tnd_message {
+    struct tnd_message_head head;
+    _Alignas(8) uint8_t bytes[TND_MESSAGE_MAX - sizeof(struct tnd_message_head)];
+};
+
+#define TND_HELLO_SURVIVOR 1u /* it outlived a server; next_* is what it has yet to see */
+#define TND_HELLO_PLACE    2u /* place_bytes of place follow */
+
+/* Names end with a NUL; an empty one is the default. */
+struct tnd_hello {
+    uint16_t protocol_min, protocol_max;
+    uint16_t layout_major, layout_minor;
+    uint32_t replica;
+    uint32_t flags;
+    uint64_t next_epoch, next_step;
+    uint64_t place_bytes;
+    char     stream[TND_NAME_BYTES];
+    char     session[TND_NAME_BYTES];
+    char     group[TND_NAME_BYTES];
+};
+
+struct tnd_welcome {
+    uint16_t protocol;
+    uint16_t reserved;
+    uint32_t line;          /* the consumer's, in the lane */
+    uint64_t batches_bytes;
+    uint64_t returns_bytes;
+    uint64_t position;      /* the first that it gets */
+    uint32_t replica, replica_count;
+    uint32_t first_replica, total_replica_count;
+    char     stream[TND_NAME_BYTES];
+};
+
+/* Send one message; never blocks, never raises SIGPIPE. E_TIMEOUT: the other side does not read;
+ * E_SERVER_GONE: nobody is there. */
+tundish_status tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
+                                const int *descriptors, unsigned descriptor_count);
+
+/* What came with a message; -1 where there is none. */
+struct tnd_descriptors {
+    int at[TND_DESCRIPTORS_MAX];
+};
+void tnd_descriptors_close(struct tnd_descriptors *descriptors);
+
+/* Take one message, if there is one. E_TIMEOUT: there is none. E_SERVER_GONE: hang-up. E_CORRUPT:
+ * not a message of ours. With `ret_descriptors` NULL descriptors are refused: the kernel drops
+ * them. On any other result than OK none are returned. */
+tundish_status tnd_channel_receive(int socket, struct tnd_message *message,
+                                   struct tnd_descriptors *ret_descriptors);
+
+/* Wait until there is something to receive, or the time is up (E_TIMEOUT). */
+tundish_status tnd_channel_wait(int socket, int64_t timeout_ns);
+
+/* The socket's path: `wanted`, else TUNDISH_SERVER, else $XDG_RUNTIME_DIR/tundish/server, else
+ * /tmp/tundish-UID/server. E_ARGUMENT if that is longer than a socket's path may be. */
+#define TND_SOCKET_PATH_BYTES 108
+tundish_status tnd_channel_path(const char *wanted, char path[TND_SOCKET_PATH_BYTES]);
+
+/* Connect to a server's socket. E_SERVER_GONE: nobody listens there. */
+tundish_status tnd_channel_connect(const char *path, int *ret_socket);
+
+#endif

@@ -1,0 +1,40 @@
+/* place.h - where a trainer stands, as bytes to keep and as text to pass on.
+ *
+ * The library knows epoch and step; what else it takes to get there again (design.md, "A place") is
+ * the server's, comes once an epoch as bytes without meaning here, and goes back with the place.
+ */
+#ifndef TND_SHM_PLACE_H
+#define TND_SHM_PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tundish/tundish.h"
+
+#define TND_PLACE_BYTES_MAX ((uint64_t)16 << 20)
+
+struct tnd_place {
+    uint64_t       epoch, step;  /* the next batch wanted */
+    uint64_t       header_epoch; /* the epoch at whose start `header` was true: `epoch` or before */
+    uint64_t       low, bit_count; /* queue: positions below `low` are done; bits of those above */
+    const uint8_t *bits;           /* (bit_count + 7) / 8 bytes */
+    const uint8_t *header;
+    uint64_t       header_bytes;
+};
+
+uint64_t tnd_place_bytes(const struct tnd_place *place);
+void tnd_place_write(const struct tnd_place *place, uint8_t *bytes);
+
+/* `header` and `bits` then point into `bytes`. E_PLACE says why these are none. */
+tundish_status tnd_place_read(const uint8_t *bytes, uint64_t byte_count,
+                              struct tnd_place *ret_place);
+
+/* Text of A-Z a-z 0-9 - _ behind "tnd1."; bytes with the NUL. */
+uint64_t tnd_place_token_bytes(uint64_t byte_count);
+void tnd_place_token_write(const uint8_t *bytes, uint64_t byte_count, char *token);
+
+/* The number of bytes a token stands for, at most; then those bytes. E_PLACE: not a token. */
+uint64_t tnd_place_token_decoded_bytes(const char *token);
+tundish_status tnd_place_token_read(const char *token, uint8_t *bytes, uint64_t *ret_byte_count);
+
+#endif

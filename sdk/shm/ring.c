@@ -1,0 +1,99 @@
+/* ring.c - the counters of a lane and what orders them. */
+#include "shm/ring.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+/* Spinners look at the clock once in so many looks at the counter. */
+enum { LOOKS_PER_CLOCK = 32 };
+
+/* Not PRIVATE: the word is shared between processes. Works on a read-only mapping. */
+static void
+futex_wait(const _Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    struct timespec timeout = { .tv_sec = timeout_ns / 1000000000,
+                                .tv_nsec = timeout_ns % 1000000000 };
+
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);
+}
+
+void
+tnd_ring_publish(struct tnd_batches *batches, uint64_t published)
+{
+    /* Pairs with the load in tnd_ring_ready: a visible count means whole slots. seq_cst against the
+     * load in tnd_ring_is_asleep, see ring.h. */
+    atomic_store(&batches->published, published);
+    atomic_fetch_add(&batches->signal, 1);
+}
+
+void
+tnd_ring_notify(struct tnd_batches *batches)
+{
+    atomic_fetch_add(&batches->notice, 1);
+    atomic_fetch_add(&batches->signal, 1);
+}
+
+bool
+tnd_ring_is_asleep(const struct tnd_returns *returns)
+{
+    return atomic_load(&returns->sleeping) != 0;
+}
+
+void
+tnd_ring_wake(struct tnd_batches *batches)
+{
+    syscall(SYS_futex, &batches->signal, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+bool
+tnd_ring_spin(const struct tnd_ring_wait *wait, int64_t spin_ns)
+{
+    int64_t deadline_ns;
+
+    if (tnd_ring_ready(wait))
+        return true;
+    if (spin_ns <= 0)
+        return false;
+    deadline_ns = tnd_clock_deadline_ns(spin_ns);
+    do {
+        for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
+            if (tnd_ring_ready(wait))
+                return true;
+            tnd_ring_relax();
+        }
+    } while (tnd_clock_left_ns(deadline_ns) > 0);
+    return false;
+}
+
+bool
+tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
+{
+    uint32_t signal;
+    bool     ready;
+
+    if (timeout_ns < 0 || timeout_ns > TND_RING_SLEEP_MAX_NS)
+        timeout_ns = TND_RING_SLEEP_MAX_NS;
+    atomic_store(&wait->returns->sleeping, 1);
+    signal = atomic_load(&wait->batches->signal);
+    ready = atomic_load(wait->counter) > wait->position ||
+            atomic_load(&wait->batches->notice) != wait->notice;
+    if (!ready) {
+        futex_wait(&wait->batches->signal, signal, timeout_ns);
+        ready = tnd_ring_ready(wait);
+    }
+    atomic_store_explicit(&wait->returns->sleeping, 0, memory_order_relaxed);
+    return ready;
+}
+
+bool
+tnd_ring_release(struct tnd_returns *returns, const struct tnd_batches *batches, uint64_t released)
+{
+    /* Release, so that the server writes into the slot only after our last read of it. */
+    atomic_store(&returns->released, released);
+    return atomic_load(&batches->server_waits) != 0;
+}

@@ -1,0 +1,282 @@
+/* segment.c - shm_open without a name, or memfd; both with every page allocated. */
+#include "shm/segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/status.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+#define SHM_FOLDER   "/dev/shm"
+#define NAME_PREFIX  "tundish-"
+#define SHM_NAME_MAX 64
+
+static void
+close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+/* posix_fallocate returns an errno, and EINTR whenever a signal handler ran. */
+static int
+allocate(int descriptor, uint64_t segment_bytes)
+{
+    int error;
+
+    do
+        error = posix_fallocate(descriptor, 0, (off_t)segment_bytes);
+    while (error == EINTR);
+    return error;
+}
+
+static tundish_status
+map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
+{
+    void *bytes = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+
+    if (bytes == MAP_FAILED)
+        return tnd_fail_errno(errno, "map %llu bytes of shared memory",
+                              (unsigned long long)segment_bytes);
+    *ret_bytes = bytes;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+no_memory(const char *where, uint64_t segment_bytes, int error)
+{
+    char reason[128];
+
+    return tnd_fail(TUNDISH_E_MEMORY,
+                    "%s has no room for %llu bytes of batches (%s): lower deliver.slots or "
+                    "deliver.lane_bytes, or give it more memory",
+                    where, (unsigned long long)segment_bytes,
+                    strerror_r(error, reason, sizeof reason));
+}
+
+/* Open a fresh name twice and take the name away: from here on the kernel frees the memory with the
+ * last process that has it. */
+static tundish_status
+open_shm(int *ret_write, int *ret_read)
+{
+    for (unsigned attempt = 0; attempt < 16; attempt++) {
+        char     name[SHM_NAME_MAX];
+        uint64_t random = 0;
+        int      write_descriptor, read_descriptor, error;
+
+        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+            return tnd_fail_errno(errno, "draw a name for shared memory");
+        snprintf(name, sizeof name, "/" NAME_PREFIX "%ld-%016llx", (long)getpid(),
+                 (unsigned long long)random);
+        write_descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (write_descriptor < 0 && errno == EEXIST)
+            continue;
+        if (write_descriptor < 0)
+            return tnd_fail_errno(errno, "shm_open %s", name);
+        read_descriptor = shm_open(name, O_RDONLY | O_CLOEXEC, 0);
+        error = errno;
+        shm_unlink(name);
+        if (read_descriptor < 0) {
+            close(write_descriptor);
+            return tnd_fail_errno(error, "shm_open %s for reading", name);
+        }
+        *ret_write = write_descriptor;
+        *ret_read = read_descriptor;
+        return TUNDISH_OK;
+    }
+    return tnd_fail(TUNDISH_E_SYSTEM, "found no free name in " SHM_FOLDER);
+}
+
+/* E_TIMEOUT: /dev/shm cannot hold it, segment->note says why; anything else is final. */
+static tundish_status
+create_shm(uint64_t segment_bytes, struct tnd_segment *segment)
+{
+    int            write_descriptor = -1, error;
+    tundish_status status = open_shm(&write_descriptor, &segment->read_descriptor);
+
+    if (status != TUNDISH_OK) {
+        snprintf(segment->note, sizeof segment->note, "%s", tnd_error_text());
+        return TUNDISH_E_TIMEOUT;
+    }
+    error = allocate(write_descriptor, segment_bytes);
+    if (error == 0) {
+        status = map_for_writing(write_descriptor, segment_bytes, &segment->bytes);
+    } else {
+        struct statvfs space = { 0 };
+
+        statvfs(SHM_FOLDER, &space);
+        snprintf(segment->note, sizeof segment->note,
+                 SHM_FOLDER " has %llu of %llu bytes free, %llu are needed: using memfd",
+                 (unsigned long long)space.f_bavail * space.f_bsize,
+                 (unsigned long long)space.f_blocks * space.f_bsize,
+                 (unsigned long long)segment_bytes);
+        close_descriptor(&segment->read_descriptor);
+        status = TUNDISH_E_TIMEOUT;
+    }
+    close_descriptor(&write_descriptor);
+    return status;
+}
+
+static int
+open_memfd(const char *name)
+{
+    int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+    /* Kernels before 6.3 do not know MFD_NOEXEC_SEAL. */
+    if (descriptor < 0 && errno == EINVAL)
+        descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return descriptor;
+}
+
+static tundish_status
+create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_segment *segment)
+{
+    tundish_status status;
+    int            error;
+
+    segment->is_memfd = true;
+    segment->read_descriptor = open_memfd(name);
+    if (segment->read_descriptor < 0)
+        return tnd_fail_errno(errno, "memfd_create");
+    error = allocate(segment->read_descriptor, segment_bytes);
+    if (error != 0)
+        return no_memory("the kernel", segment_bytes, error);
+    status = map_for_writing(segment->read_descriptor, segment_bytes, &segment->bytes);
+    if (status != TUNDISH_OK)
+        return status;
+    /* After the map: FUTURE_WRITE leaves our own as it is and refuses every later one. */
+    if (fcntl(segment->read_descriptor, F_ADD_SEALS, seals) != 0)
+        return tnd_fail_errno(errno, "seal memfd");
+    return TUNDISH_OK;
+}
+
+tundish_status
+tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
+                   struct tnd_segment *ret_segment)
+{
+    struct tnd_segment segment = TND_SEGMENT_NONE;
+    tundish_status     status = TUNDISH_E_TIMEOUT;
+
+    segment.segment_bytes = segment_bytes;
+    if (!memfd)
+        status = create_shm(segment_bytes, &segment);
+    if (status == TUNDISH_E_TIMEOUT)
+        status = create_memfd("tundish-batches", segment_bytes,
+                              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
+                              &segment);
+    if (status != TUNDISH_OK) {
+        tnd_segment_close(&segment);
+        return status;
+    }
+    if (huge_pages)
+        madvise(segment.bytes, segment_bytes, MADV_HUGEPAGE);
+    *ret_segment = segment;
+    return TUNDISH_OK;
+}
+
+tundish_status
+tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segment)
+{
+    struct tnd_segment segment = TND_SEGMENT_NONE;
+    tundish_status     status;
+
+    segment.segment_bytes = segment_bytes;
+    status = create_memfd("tundish-returns", segment_bytes,
+                          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, &segment);
+    if (status != TUNDISH_OK) {
+        tnd_segment_close(&segment);
+        return status;
+    }
+    *ret_segment = segment;
+    return TUNDISH_OK;
+}
+
+void
+tnd_segment_close(struct tnd_segment *segment)
+{
+    if (segment->bytes == NULL && segment->segment_bytes == 0)
+        return;
+    tnd_segment_unmap(segment->bytes, segment->segment_bytes);
+    close_descriptor(&segment->read_descriptor);
+    *segment = (struct tnd_segment)TND_SEGMENT_NONE;
+}
+
+tundish_status
+tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable, void **ret_bytes)
+{
+    struct stat status;
+    void       *bytes;
+
+    if (fstat(descriptor, &status) != 0)
+        return tnd_fail_errno(errno, "fstat of a segment");
+    if (!S_ISREG(status.st_mode) || segment_bytes == 0 || status.st_size < 0 ||
+        (uint64_t)status.st_size != segment_bytes)
+        return tnd_fail(TUNDISH_E_CORRUPT,
+                        "the server sent a segment of %lld bytes where it announced %llu",
+                        (long long)status.st_size, (unsigned long long)segment_bytes);
+    bytes = mmap(NULL, segment_bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                 descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return tnd_fail_errno(errno, "map a segment of %llu bytes",
+                              (unsigned long long)segment_bytes);
+    *ret_bytes = bytes;
+    return TUNDISH_OK;
+}
+
+void
+tnd_segment_unmap(void *bytes, uint64_t segment_bytes)
+{
+    if (bytes != NULL)
+        munmap(bytes, segment_bytes);
+}
+
+/* "tundish-PID-...": ours, and nobody of that number lives here. */
+static bool
+is_left_behind(int folder, const char *name)
+{
+    struct stat status;
+    char       *end;
+    long        pid;
+
+    if (strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+        return false;
+    pid = strtol(name + strlen(NAME_PREFIX), &end, 10);
+    if (*end != '-' || pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return false;
+    return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+           status.st_uid == geteuid();
+}
+
+unsigned
+tnd_segment_sweep(void)
+{
+    DIR           *folder = opendir(SHM_FOLDER);
+    struct dirent *entry;
+    unsigned       removed = 0;
+
+    if (folder == NULL)
+        return 0;
+    while ((entry = readdir(folder)) != NULL)
+        if (is_left_behind(dirfd(folder), entry->d_name) &&
+            unlinkat(dirfd(folder), entry->d_name, 0) == 0)
+            removed++;
+    closedir(folder);
+    return removed;
+}

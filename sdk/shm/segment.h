@@ -1,0 +1,43 @@
+/* segment.h - memory that two processes share, and that leaves nothing behind. */
+#ifndef TND_SHM_SEGMENT_H
+#define TND_SHM_SEGMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tundish/tundish.h"
+
+/* What only the server makes: mapped for writing here, handed on through `read_descriptor`. */
+struct tnd_segment {
+    uint8_t *bytes;           /* NULL: none */
+    uint64_t segment_bytes;
+    int      read_descriptor; /* what consumers get; they cannot write through it */
+    bool     is_memfd;
+    char     note[160];       /* not empty: /dev/shm was wanted and this is why it was not had */
+};
+
+#define TND_SEGMENT_NONE { .bytes = NULL, .read_descriptor = -1 }
+
+/* Memory of the kernel's, zeroed and there (no SIGBUS later), under no name. In /dev/shm, or in a
+ * sealed memfd if asked for or if /dev/shm has no room. E_MEMORY, E_SYSTEM. */
+tundish_status tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
+                                  struct tnd_segment *ret_segment);
+
+/* A page that one consumer writes and the server reads: always a sealed memfd. The descriptor may
+ * be mapped for writing by whoever gets it. */
+tundish_status tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segment);
+
+/* Unmap, close. Accepts TND_SEGMENT_NONE and zeros. */
+void tnd_segment_close(struct tnd_segment *segment);
+
+/* Map what another process sent. E_CORRUPT unless the file has exactly that many bytes. The
+ * descriptor stays the caller's. */
+tundish_status tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable,
+                               void **ret_bytes);
+void tnd_segment_unmap(void *bytes, uint64_t segment_bytes); /* accepts NULL */
+
+/* Remove names in /dev/shm that a server killed between shm_open and shm_unlink left there. Returns
+ * how many. */
+unsigned tnd_segment_sweep(void);
+
+#endif
