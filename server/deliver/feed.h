@@ -23,15 +23,22 @@ struct feed;
 struct feed_start {
     const void *place;       /* header bytes as given to feed_set_place, or NULL: it has no place */
     uint64_t    place_bytes;
-    uint64_t    epoch, step; /* the batch it wants next; meaningful if place or survivor */
-    bool        survivor;    /* it outlived a server: `epoch`, `step` is what it has yet to see */
+    uint64_t    place_epoch; /* the epoch that `place` was set for: `epoch` or an earlier one */
+    bool        has_place;   /* `epoch`, `step` come from a place (whose bytes may be 0 long) */
+    bool        survivor;    /* it outlived a server; what it has seen already, it passes over */
+    uint64_t    epoch, step; /* the batch it wants next, if has_place or survivor */
+
+    /* A queue's place: positions below `low` were released, and those whose bit is set above. */
+    uint64_t       low, bit_count;
+    const uint8_t *bits;
 };
 
 /* Called in the hub's thread, never with a lock held. None may wait for long. */
 struct feed_ops {
-    /* A trainer of `group` asks for a replica, the first of a group that has nobody attached, or
-     * one that brings a place. Decide whether it may read from here on: OK, or a status and text
-     * that it is told. The session may call feed_rewind here. */
+    /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or one
+     * that brings a place or is a survivor. Decide whether it may read: OK, or a status and the
+     * text (tnd_fail) that it is told. The session may call feed_rewind here, and should if the
+     * group comes back without a place and feed_group_next says that it is not level. */
     tundish_status (*admit)(void *user, struct feed *feed, const char *group, uint32_t replica,
                             const struct feed_start *start);
 
@@ -46,7 +53,8 @@ struct feed_ops {
     /* The group's time to rejoin is over: it has ended. */
     void (*group_ended)(void *user, struct feed *feed, const char *group);
 
-    /* Every replica of the group on this server has asked for the epoch after `epoch`. */
+    /* Every replica of the group on this server has asked for the epoch after `epoch`: if its END is
+     * not published yet, it is the next thing to publish. Called once an epoch. */
     void (*restart)(void *user, struct feed *feed, const char *group, uint64_t epoch);
 };
 
@@ -77,13 +85,15 @@ struct lane *feed_lane(struct feed *feed, uint32_t replica);
 tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,
                               uint64_t byte_count);
 
-/* The lowest step that some replica of the group has not released, where it would go on without a
- * place; false if the group is not known here. */
+/* The lowest step that some replica of the group has not released: where the group goes on without a
+ * place. ret_level: all its replicas stand there, so that its lanes are right as they are. False if
+ * the group is not known here or that step has not been published yet. */
 bool feed_group_next(struct feed *feed, const char *group, uint64_t *ret_epoch,
-                     uint64_t *ret_step);
+                     uint64_t *ret_step, bool *ret_level);
 
 /* Empty every lane: position 0 is published next. Refused with E_ARGUMENT while a trainer is
- * attached or another group has a cursor here. */
+ * attached or a group other than the one being admitted has a cursor here. Nothing may be reserved
+ * in a lane. */
 tundish_status feed_rewind(struct feed *feed);
 
 /* Tell every trainer of the group, at its next call, that replica `what` of another server is gone

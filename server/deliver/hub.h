@@ -30,7 +30,8 @@ void hub_close(struct hub *hub); /* stops first; accepts NULL */
  * than the stream's name get the feed of that session, or a refusal that names those there are. */
 tundish_status hub_add(struct hub *hub, struct feed *feed);
 
-/* Cut off its trainers and forget it. Waits for a callback that is running. */
+/* Cut off its trainers and forget it. Waits for a callback that is running, so not to be called from
+ * one. */
 void hub_remove(struct hub *hub, struct feed *feed);
 
 /* Other descriptors of the server may live in this loop (signals, control socket): `ready` is called

@@ -52,6 +52,7 @@ struct slot_buffer {
     uint64_t         decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
     uint64_t         stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
     void            *data;          /* set by lane_reserve, aligned to 64 bytes */
+    uint32_t         checksum;      /* the lane's */
 };
 
 struct slot_column {
@@ -76,8 +77,7 @@ struct slot {
     uint32_t            buffer_count;
     struct slot_buffer *buffers; /* those of all columns, in order */
 
-    /* The lane's. */
-    struct lane_extent *extent;
+    uint32_t index;   /* the lane's: where it is in the ring */
 };
 
 /* The memory is there, filled with zeros, when this returns: E_MEMORY says what there is and what
@@ -89,6 +89,9 @@ void lane_close(struct lane *lane);
 
 /* Bytes of shared memory that lane_open would take. */
 uint64_t lane_segment_bytes(const struct lane_config *config);
+
+/* Why its memory is not where it was asked to be ("/dev/shm has ..."), or "". */
+const char *lane_note(const struct lane *lane);
 
 /* Make the slot's tables, with the buffers that the lane's columns have, all sizes 0. The slot may
  * then be reserved, published and set again without another slot_init. */

@@ -1,0 +1,256 @@
+/* feed.c - lanes side by side, and what is known of each epoch. */
+#include "deliver/feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "core/must.h"
+#include "core/status.h"
+#include "deliver/feed_private.h"
+
+static tundish_status
+open_lanes(struct feed *feed)
+{
+    for (uint32_t i = 0; i < feed->config.replica_count; i++) {
+        struct lane_config lane = feed->config.lane;
+        char              *name = tnd_sprintf("%s/%u", feed->session, i);
+        tundish_status     status;
+
+        lane.name = name;
+        status = lane_open(&lane, &feed->lanes[i]);
+        free(name);
+        if (status != TUNDISH_OK)
+            return status;
+        feed->lane_count++;
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+feed_open(const struct feed_config *config, struct feed **ret_feed)
+{
+    struct feed   *feed;
+    tundish_status status;
+
+    must(config->replica_count > 0 && config->ops != NULL);
+    must(config->replica_count == 1 || (!config->lane.queue && !config->broadcast));
+    feed = tnd_zalloc(1, sizeof *feed);
+    pthread_mutex_init(&feed->lock, NULL);
+    feed->config = *config;
+    feed->config.stream = feed->stream = tnd_strdup(config->stream);
+    feed->config.session = feed->session = tnd_strdup(config->session);
+    feed->lanes = tnd_zalloc(config->replica_count, sizeof(struct lane *));
+    feed->place_count = config->lane.slots + 2;
+    feed->places = tnd_zalloc(feed->place_count, sizeof *feed->places);
+    status = open_lanes(feed);
+    if (status != TUNDISH_OK) {
+        feed_close(feed);
+        return status;
+    }
+    *ret_feed = feed;
+    return TUNDISH_OK;
+}
+
+void
+feed_close(struct feed *feed)
+{
+    if (feed == NULL)
+        return;
+    while (feed->groups != NULL) {
+        struct group *group = feed->groups;
+
+        feed->groups = group->next;
+        feed_free_group(group);
+    }
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_close(feed->lanes[i]);
+    for (uint32_t i = 0; i < feed->place_count; i++)
+        free(feed->places[i].bytes);
+    pthread_mutex_destroy(&feed->lock);
+    free(feed->places);
+    free(feed->lanes);
+    free(feed->stream);
+    free(feed->session);
+    free(feed);
+}
+
+const char *
+feed_stream(const struct feed *feed)
+{
+    return feed->stream;
+}
+
+const char *
+feed_session(const struct feed *feed)
+{
+    return feed->session;
+}
+
+struct lane *
+feed_lane(struct feed *feed, uint32_t replica)
+{
+    must(replica < feed->lane_count);
+    return feed->lanes[replica];
+}
+
+tundish_status
+feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t byte_count)
+{
+    struct tnd_message_head head = { .type = TND_EPOCH, .id = epoch };
+    struct epoch_place     *place;
+
+    if (byte_count == 0)
+        return TUNDISH_OK;
+    if (byte_count > TND_PLACE_BYTES_MAX / 2)
+        return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is more than %llu",
+                        (unsigned long long)byte_count,
+                        (unsigned long long)(TND_PLACE_BYTES_MAX / 2));
+    pthread_mutex_lock(&feed->lock);
+    place = &feed->places[feed->place_next];
+    feed->place_next = (feed->place_next + 1) % feed->place_count;
+    free(place->bytes);
+    *place = (struct epoch_place){ epoch, tnd_alloc(byte_count), byte_count };
+    memcpy(place->bytes, bytes, byte_count);
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_set_place_bytes(feed->lanes[i], epoch, byte_count);
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        for (uint32_t i = 0; i < group->seat_count; i++)
+            if (group->seats[i].client != NULL) {
+                client_post_parts(group->seats[i].client, head, place->bytes, byte_count);
+                lane_reader_notify(group->seats[i].reader);
+            }
+    pthread_mutex_unlock(&feed->lock);
+    return TUNDISH_OK;
+}
+
+struct group *
+feed_find_group(struct feed *feed, const char *name)
+{
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        if (!group->ended && strcmp(group->name, name) == 0)
+            return group;
+    return NULL;
+}
+
+bool
+feed_group_next(struct feed *feed, const char *name, uint64_t *ret_epoch, uint64_t *ret_step,
+                bool *ret_level)
+{
+    struct group *group;
+    uint64_t      lowest = UINT64_MAX, highest = 0;
+    bool          found = false;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, name);
+    for (uint32_t i = 0; group != NULL && i < group->seat_count; i++) {
+        struct lane_reader_stats stats;
+
+        lane_reader_stats(group->seats[i].reader, &stats);
+        if (stats.released < lowest) {
+            lowest = stats.released;
+            found = lane_reader_next(group->seats[i].reader, ret_epoch, ret_step);
+        }
+        if (stats.released > highest)
+            highest = stats.released;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    if (found)
+        *ret_level = lowest == highest;
+    return found;
+}
+
+/* May the lanes be emptied? */
+static bool
+is_unused(const struct feed *feed)
+{
+    for (const struct group *group = feed->groups; group != NULL; group = group->next) {
+        if (feed->admitting == NULL || strcmp(group->name, feed->admitting) != 0)
+            return false;
+        for (uint32_t i = 0; i < group->seat_count; i++)
+            if (group->seats[i].client != NULL)
+                return false;
+    }
+    return true;
+}
+
+tundish_status
+feed_rewind(struct feed *feed)
+{
+    bool unused;
+
+    pthread_mutex_lock(&feed->lock);
+    unused = is_unused(feed);
+    for (uint32_t i = 0; unused && i < feed->lane_count; i++)
+        lane_reset(feed->lanes[i]);
+    for (uint32_t i = 0; unused && i < feed->place_count; i++) {
+        free(feed->places[i].bytes);
+        feed->places[i] = (struct epoch_place){ 0 };
+    }
+    for (struct group *group = feed->groups; unused && group != NULL; group = group->next) {
+        group->restarts_done = 0;
+        for (uint32_t i = 0; i < group->seat_count; i++)
+            group->seats[i].restart_votes = 0;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    if (!unused)
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "session %s is being read: it cannot start at another place now; ask for a "
+                        "session of its own",
+                        feed->session);
+    return TUNDISH_OK;
+}
+
+static void
+fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
+{
+    struct lane_reader_stats stats;
+    struct lane_stats        lane;
+    int64_t                  now_ns = tnd_clock_ns();
+
+    lane_reader_stats(seat->reader, &stats);
+    lane_stats(feed->lanes[seat->replica % feed->lane_count], &lane);
+    if (stats.released != seat->seen_released || stats.taken != seat->seen_taken) {
+        seat->seen_released = stats.released;
+        seat->seen_taken = stats.taken;
+        seat->seen_at_ns = now_ns;
+    }
+    *line = (struct feed_reader_stats){
+        .replica = seat->replica,
+        .attached = stats.attached,
+        .pid = seat->client == NULL ? 0 : seat->client->pid,
+        .released = stats.released,
+        .taken = stats.taken,
+        .published = lane.published,
+        .waits = stats.waits_ns >= 0,
+        .waits_ns = stats.waits_ns,
+        .silent_ns = now_ns - seat->seen_at_ns,
+    };
+    snprintf(line->group, sizeof line->group, "%s", seat->group->name);
+}
+
+uint32_t
+feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity)
+{
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&feed->lock);
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        for (uint32_t i = 0; i < group->seat_count; i++) {
+            if (group->seats[i].reader == NULL)
+                continue;
+            if (count < capacity)
+                fill_stats(feed, &group->seats[i], &lines[count]);
+            count++;
+        }
+    pthread_mutex_unlock(&feed->lock);
+    return count;
+}
+
+uint32_t
+feed_queue_state(struct feed *feed, uint64_t *ret_low, uint64_t *ret_words, uint32_t word_count)
+{
+    return lane_queue_state(feed->lanes[0], ret_low, ret_words, word_count);
+}

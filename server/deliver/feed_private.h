@@ -1,0 +1,55 @@
+/* feed_private.h - a feed from the inside: for feed.c and feed_groups.c. */
+#ifndef DELIVER_FEED_PRIVATE_H
+#define DELIVER_FEED_PRIVATE_H
+
+#include <pthread.h>
+
+#include "deliver/feed_hub.h"
+#include "deliver/lane_reader.h"
+#include "shm/place.h"
+
+/* A replica of a group. Its cursor is there as long as the group; somebody may be attached to it. */
+struct seat {
+    struct group       *group;
+    uint32_t            replica;
+    struct lane_reader *reader;
+    struct client      *client;        /* NULL: nobody */
+    int64_t             gone_since_ns; /* -1: somebody is here, or nobody has been yet */
+    uint64_t            restart_votes; /* 1 + the last epoch it asked to leave */
+    uint64_t            seen_released; /* for silent_ns */
+    uint64_t            seen_taken;
+    int64_t             seen_at_ns;
+};
+
+struct group {
+    struct group *next;
+    char         *name;
+    bool          ended;         /* cut off; it goes when its last trainer does */
+    uint64_t      restarts_done; /* 1 + the last epoch that all asked to leave */
+    uint32_t      seat_count;
+    struct seat   seats[];
+};
+
+struct epoch_place {
+    uint64_t epoch;
+    uint8_t *bytes; /* NULL: unused */
+    uint64_t byte_count;
+};
+
+struct feed {
+    struct feed_config config;
+    char              *stream, *session;
+    struct lane      **lanes;
+    uint32_t           lane_count;
+
+    pthread_mutex_t     lock; /* of all below; taken before a lane's, never held in a callback */
+    struct group       *groups;
+    const char         *admitting; /* the group that a callback decides about, or NULL */
+    struct epoch_place *places;    /* one more than there are epochs in a ring */
+    uint32_t            place_count, place_next;
+};
+
+struct group *feed_find_group(struct feed *feed, const char *name);
+void feed_free_group(struct group *group);
+
+#endif

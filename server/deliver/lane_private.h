@@ -1,0 +1,127 @@
+/* lane_private.h - a lane from the inside: for lane.c, lane_reader.c and lane_segments.c. */
+#ifndef DELIVER_LANE_PRIVATE_H
+#define DELIVER_LANE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "deliver/arena.h"
+#include "deliver/bell_lanes.h"
+#include "deliver/lane.h"
+#include "deliver/lane_reader.h"
+#include "shm/ring.h"
+#include "shm/segment.h"
+#include "shm/spec.h"
+
+/* What may happen to a slot, in this order. */
+enum slot_state {
+    SLOT_FREE,
+    SLOT_RESERVED,  /* being filled */
+    SLOT_READY,     /* filled; a lower position is not */
+    SLOT_PUBLISHED, /* some group has yet to release it */
+    SLOT_PINNED     /* only trainers that were cut off still hold it */
+};
+
+enum { NOBODY = -1 };
+
+/* The server's own book of a slot: nothing of it is read back from shared memory. */
+struct lane_slot {
+    enum slot_state     state;
+    enum tnd_slot_kind  kind;
+    uint64_t            position;
+    uint64_t            epoch, step;
+    bool                in_arena;
+    uint64_t            arena_offset;
+    struct own_segment *own; /* or NULL */
+    int                 holder; /* queue: the line it is granted to, or NOBODY */
+    uint64_t            seen;   /* queue, not a BATCH: bit i: granted to line i + 1 */
+    uint64_t            visits;
+};
+
+/* A segment for one batch. Kept for the next one that fits. */
+struct own_segment {
+    struct tnd_segment memory;
+    uint32_t           id;
+    bool               busy;
+};
+
+struct lane_reader {
+    struct lane       *lane;
+    uint32_t           line;
+    bool               cut_off;
+    struct client     *client;  /* NULL: nobody is attached */
+    struct tnd_segment returns; /* its page, while somebody is */
+    int                event;   /* we write: something is published */
+    int                bell;    /* it writes: something is released */
+    uint64_t           released, taken;
+    uint64_t           waiting_since_ns; /* as last seen */
+    uint64_t           granted;          /* queue */
+};
+
+struct place_size {
+    uint64_t epoch, bytes;
+};
+
+struct lane {
+    struct lane_config  config;
+    char               *name;
+    struct tnd_spec     spec;
+    struct tnd_segment  segment;
+    struct tnd_batches *batches;
+    uint32_t            column_capacity, buffer_capacity;
+    uint64_t            slots_offset, slot_stride, lines_offset, payload_offset;
+
+    pthread_mutex_t      lock; /* of all below; never held while filling a batch */
+    struct arena         arena;
+    struct lane_slot    *slots;
+    uint32_t            *index_of; /* position % slots -> slot, for those not yet published */
+    uint64_t             published, released;
+    uint32_t             reserved_count; /* RESERVED or READY */
+    uint32_t             visible_count;  /* PUBLISHED or PINNED */
+    struct lane_reader  *readers[TND_CONSUMERS_MAX]; /* by line - 1 */
+    struct own_segment **own;
+    uint32_t             own_count, own_id;
+    uint64_t             own_bytes, own_total;
+    struct place_size   *places;
+    uint32_t             place_next;
+    uint64_t             progress, progress_seen;
+};
+
+static inline struct tnd_slot *
+lane_slot_memory(struct lane *lane, uint32_t index)
+{
+    return (struct tnd_slot *)(void *)(lane->segment.bytes + lane->slots_offset +
+                                       index * lane->slot_stride);
+}
+
+static inline struct tnd_line *
+lane_line(struct lane *lane, uint32_t line)
+{
+    return (struct tnd_line *)(void *)(lane->segment.bytes + lane->lines_offset +
+                                       line * tnd_line_bytes(lane->config.slots));
+}
+
+static inline _Atomic uint32_t *
+lane_line_slots(struct lane *lane, uint32_t line)
+{
+    return (_Atomic uint32_t *)(void *)(lane_line(lane, line) + 1);
+}
+
+/* Look at every page and free what all have released. The lock is held, here and below. */
+void lane_collect(struct lane *lane);
+
+/* Give waiting trainers what is published, and wake those who sleep. */
+void lane_wake(struct lane *lane);
+
+/* Is every trainer of this lane here, and waiting for a batch? Then nothing will be released unless
+ * the next position comes. */
+bool lane_is_starved(const struct lane *lane);
+
+void lane_free_slot(struct lane *lane, uint32_t index);
+
+/* A segment for one batch: one that is there and free, or a new one, announced to all. */
+tundish_status lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own);
+void lane_own_put(struct lane *lane, struct own_segment *own);
+void lane_own_announce(struct lane *lane, struct client *client); /* all there are, to a newcomer */
+void lane_own_close_all(struct lane *lane);
+
+#endif

@@ -1,0 +1,634 @@
+/* lane_reader.c - what trainers took and gave back, believed only as far as it can be true. */
+#include "deliver/lane_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "core/must.h"
+#include "core/status.h"
+#include "deliver/lane_private.h"
+
+static struct tnd_returns *
+page_of(const struct lane_reader *reader)
+{
+    return (struct tnd_returns *)(void *)reader->returns.bytes;
+}
+
+static uint64_t
+clamp(uint64_t value, uint64_t low, uint64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Has the reader's trainer given this slot back, by its own account? */
+static bool
+slot_is_returned(const struct lane_reader *reader, uint32_t index, uint64_t position)
+{
+    return atomic_load_explicit(&tnd_returns_slots(page_of(reader))[index],
+                                memory_order_acquire) == position + 1;
+}
+
+/* What its page says, made to fit what can be true. */
+static void
+read_page(struct lane *lane, struct lane_reader *reader)
+{
+    struct tnd_returns *page = page_of(reader);
+    uint64_t limit = lane->config.queue ? reader->granted : lane->published;
+    /* seq_cst against tnd_ring_release and the server's `server_waits`. */
+    uint64_t released = atomic_load(&page->released);
+    uint64_t taken = atomic_load(&page->taken);
+    uint64_t waiting_since_ns = atomic_load(&page->waiting_since_ns);
+
+    released = clamp(released, reader->released, limit);
+    if (released != reader->released)
+        lane->progress++;
+    if (waiting_since_ns != reader->waiting_since_ns && waiting_since_ns != 0)
+        lane->progress++;
+    reader->released = released;
+    reader->taken = clamp(taken, released, limit);
+    reader->waiting_since_ns = waiting_since_ns;
+}
+
+/* Does a trainer that was cut off still use this slot? */
+static bool
+is_pinned(const struct lane *lane, uint32_t index)
+{
+    uint64_t position = lane->slots[index].position;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+
+        if (reader != NULL && reader->cut_off && reader->client != NULL &&
+            position >= reader->released && position < reader->taken &&
+            !slot_is_returned(reader, index, position))
+            return true;
+    }
+    return false;
+}
+
+static void
+free_visible(struct lane *lane, uint32_t index)
+{
+    lane->visible_count--;
+    lane->progress++;
+    lane_free_slot(lane, index);
+}
+
+static void
+collect_lane(struct lane *lane)
+{
+    uint64_t lowest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        struct lane_reader *reader = lane->readers[i];
+
+        if (reader == NULL)
+            continue;
+        if (reader->client != NULL && !reader->cut_off)
+            read_page(lane, reader);
+        if (!reader->cut_off && reader->released < lowest)
+            lowest = reader->released;
+    }
+    if (lowest == UINT64_MAX)
+        lowest = lane->released;
+    lane->released = lowest;
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        struct lane_slot *slot = &lane->slots[i];
+        bool is_done = slot->state == SLOT_PINNED ||
+                       (slot->state == SLOT_PUBLISHED && slot->position < lowest);
+
+        if (is_done && !is_pinned(lane, i))
+            free_visible(lane, i);
+        else if (is_done)
+            slot->state = SLOT_PINNED;
+    }
+}
+
+static uint64_t
+all_lines(const struct lane *lane)
+{
+    uint64_t lines = 0;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+        if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
+            lines |= UINT64_C(1) << i;
+    return lines;
+}
+
+/* A queue's batch is done when its holder has given it back; the end of an epoch when everybody who
+ * is here has. What comes after the last epoch stays. */
+static bool
+queue_slot_is_done(const struct lane *lane, uint32_t index)
+{
+    const struct lane_slot *slot = &lane->slots[index];
+    uint64_t                waited_for;
+
+    if (slot->kind == TND_SLOT_BATCH)
+        return slot->holder != NOBODY &&
+               slot_is_returned(lane->readers[slot->holder], index, slot->position);
+    if (slot->kind != TND_SLOT_END)
+        return false;
+    waited_for = all_lines(lane);
+    if (waited_for == 0 || (waited_for & ~slot->seen) != 0)
+        return false;
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+        if ((waited_for >> i & 1) != 0 &&
+            !slot_is_returned(lane->readers[i], index, slot->position))
+            return false;
+    return true;
+}
+
+static void
+collect_queue(struct lane *lane)
+{
+    uint64_t lowest = lane->published;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+        if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
+            read_page(lane, lane->readers[i]);
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        if (lane->slots[i].state != SLOT_PUBLISHED)
+            continue;
+        if (queue_slot_is_done(lane, i))
+            free_visible(lane, i);
+        else if (lane->slots[i].position < lowest)
+            lowest = lane->slots[i].position;
+    }
+    lane->released = lowest;
+}
+
+void
+lane_collect(struct lane *lane)
+{
+    if (lane->config.queue)
+        collect_queue(lane);
+    else
+        collect_lane(lane);
+}
+
+bool
+lane_take_progress(struct lane *lane)
+{
+    bool happened;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    happened = lane->progress != lane->progress_seen;
+    lane->progress_seen = lane->progress;
+    pthread_mutex_unlock(&lane->lock);
+    return happened;
+}
+
+void
+lane_set_waits(struct lane *lane, bool waits)
+{
+    /* A queue's trainers always ring: the hub grants what they want. */
+    atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
+}
+
+bool
+lane_is_starved(const struct lane *lane)
+{
+    bool somebody = false;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        const struct lane_reader *reader = lane->readers[i];
+        uint64_t                  had;
+
+        if (reader == NULL || reader->cut_off)
+            continue;
+        had = lane->config.queue ? reader->granted : lane->published;
+        if (reader->client == NULL || reader->waiting_since_ns == 0 || reader->taken < had)
+            return false;
+        somebody = true;
+    }
+    return somebody;
+}
+
+/* The next slot for a reader of a queue: the first batch that nobody has; the end of an epoch, once
+ * to each, when every batch before it is given back; nothing beyond an end it has not been given. */
+static int64_t
+find_grant(const struct lane *lane, uint32_t reader)
+{
+    int64_t found = NOBODY;
+
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        const struct lane_slot *slot = &lane->slots[i];
+        bool                    wanted;
+
+        if (slot->state != SLOT_PUBLISHED)
+            continue;
+        if (slot->kind == TND_SLOT_BATCH)
+            wanted = slot->holder == NOBODY;
+        else
+            wanted = (slot->seen >> reader & 1) == 0;
+        if (wanted && (found < 0 || slot->position < lane->slots[found].position))
+            found = i;
+    }
+    if (found < 0 || lane->slots[found].kind == TND_SLOT_BATCH)
+        return found;
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_BATCH &&
+            lane->slots[i].position < lane->slots[found].position)
+            return NOBODY;
+    return found;
+}
+
+static bool
+grant_one(struct lane *lane, uint32_t index)
+{
+    struct lane_reader *reader = lane->readers[index];
+    struct tnd_line    *line = lane_line(lane, reader->line);
+    int64_t             found = find_grant(lane, index);
+    struct lane_slot   *slot;
+
+    if (found < 0)
+        return false;
+    slot = &lane->slots[found];
+    slot->seen |= UINT64_C(1) << index;
+    if (slot->kind == TND_SLOT_BATCH) {
+        slot->holder = (int)index;
+        lane_slot_memory(lane, (uint32_t)found)->visits = slot->visits;
+    }
+    atomic_store_explicit(
+        &lane_line_slots(lane, reader->line)[reader->granted % lane->config.slots],
+        (uint32_t)found, memory_order_relaxed);
+    reader->granted++;
+    /* Pairs with the load in tnd_ring_ready. */
+    atomic_store(&line->granted, reader->granted);
+    return true;
+}
+
+static bool
+grant_all(struct lane *lane)
+{
+    bool granted = false;
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        struct lane_reader *reader = lane->readers[i];
+        uint64_t            wanted;
+
+        if (reader == NULL || reader->client == NULL)
+            continue;
+        wanted = atomic_load(&page_of(reader)->wanted);
+        /* No more at a time than there are slots, whatever the page says. */
+        while (wanted > reader->granted &&
+               reader->granted - reader->released < lane->config.slots && grant_one(lane, i))
+            granted = true;
+    }
+    return granted;
+}
+
+void
+lane_wake(struct lane *lane)
+{
+    const uint64_t one = 1;
+    bool           somebody_sleeps = false;
+
+    if (lane->config.queue && grant_all(lane))
+        atomic_fetch_add(&lane->batches->signal, 1);
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        struct lane_reader *reader = lane->readers[i];
+
+        if (reader == NULL || reader->client == NULL)
+            continue;
+        somebody_sleeps |= tnd_ring_is_asleep(page_of(reader));
+        if (atomic_load(&page_of(reader)->polling) != 0 &&
+            write(reader->event, &one, sizeof one) < 0)
+            continue; /* EAGAIN: it is readable already */
+    }
+    if (somebody_sleeps)
+        tnd_ring_wake(lane->batches);
+}
+
+void
+lane_grant(struct lane *lane)
+{
+    uint64_t progress;
+    bool     happened;
+
+    pthread_mutex_lock(&lane->lock);
+    progress = lane->progress;
+    lane_collect(lane);
+    lane_wake(lane);
+    happened = lane->progress != progress;
+    pthread_mutex_unlock(&lane->lock);
+    if (happened && lane->config.bell != NULL)
+        bell_ring(lane->config.bell);
+}
+
+uint64_t
+lane_lowest(struct lane *lane)
+{
+    uint64_t lowest;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    lowest = lane->released;
+    pthread_mutex_unlock(&lane->lock);
+    return lowest;
+}
+
+tundish_status
+lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_reader)
+{
+    struct lane_reader *reader = NULL;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX && reader == NULL; i++) {
+        if (lane->readers[i] != NULL)
+            continue;
+        reader = lane->readers[i] = tnd_zalloc(1, sizeof *reader);
+        reader->lane = lane;
+        reader->line = i + 1;
+        reader->returns = (struct tnd_segment)TND_SEGMENT_NONE;
+        reader->event = reader->bell = -1;
+        if (!lane->config.queue)
+            reader->released = reader->taken =
+                position > lane->released ? position : lane->released;
+    }
+    pthread_mutex_unlock(&lane->lock);
+    if (reader == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "lane %s has %d readers, which is as many as there may be",
+                        lane->name, TND_CONSUMERS_MAX);
+    *ret_reader = reader;
+    return TUNDISH_OK;
+}
+
+static void
+close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+/* The lock is held. Of a queue's holder: what it held is offered again. */
+static void
+forget_trainer(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+
+    if (reader->client == NULL)
+        return;
+    lane_collect(lane);
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        struct lane_slot *slot = &lane->slots[i];
+
+        if (slot->state == SLOT_PUBLISHED && slot->kind == TND_SLOT_BATCH &&
+            slot->holder == (int)reader->line - 1) {
+            slot->holder = NOBODY;
+            slot->visits++;
+        }
+        slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
+    }
+    if (lane->config.bell != NULL)
+        bell_ignore(lane->config.bell, reader->bell);
+    close_descriptor(&reader->event);
+    close_descriptor(&reader->bell);
+    tnd_segment_close(&reader->returns);
+    reader->client = NULL;
+    reader->waiting_since_ns = 0;
+    lane->progress++;
+    lane_wake(lane);
+}
+
+void
+lane_reader_detach(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    forget_trainer(reader);
+    pthread_mutex_unlock(&lane->lock);
+    if (lane->config.bell != NULL)
+        bell_ring(lane->config.bell);
+}
+
+void
+lane_reader_close(struct lane_reader *reader)
+{
+    struct lane *lane;
+
+    if (reader == NULL)
+        return;
+    lane = reader->lane;
+    pthread_mutex_lock(&lane->lock);
+    forget_trainer(reader);
+    lane->readers[reader->line - 1] = NULL;
+    atomic_store(&lane_line(lane, reader->line)->told, 0);
+    atomic_store(&lane_line(lane, reader->line)->granted, 0);
+    lane->progress++;
+    lane_collect(lane);
+    pthread_mutex_unlock(&lane->lock);
+    free(reader);
+    if (lane->config.bell != NULL)
+        bell_ring(lane->config.bell);
+}
+
+static tundish_status
+make_page(struct lane_reader *reader)
+{
+    struct lane        *lane = reader->lane;
+    struct tnd_returns *page;
+    tundish_status      status = tnd_segment_create_returns(
+        tnd_returns_bytes(lane->config.slots), &reader->returns);
+
+    if (status != TUNDISH_OK)
+        return status;
+    page = page_of(reader);
+    page->magic = TND_RETURNS_MAGIC;
+    page->layout_major = TND_LAYOUT_MAJOR;
+    page->layout_minor = TND_LAYOUT_MINOR;
+    page->slot_count = lane->config.slots;
+    atomic_store(&page->released, reader->released);
+    atomic_store(&page->taken, reader->released);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+make_eventfds(struct lane_reader *reader)
+{
+    reader->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    reader->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (reader->event < 0 || reader->bell < 0 ||
+        (reader->lane->config.bell != NULL &&
+         !bell_listen(reader->lane->config.bell, reader->bell)))
+        return tnd_fail_errno(errno, "make an eventfd");
+    return TUNDISH_OK;
+}
+
+/* A newcomer to a queue does not get the ends that others have had. */
+static void
+skip_old_ends(struct lane *lane, uint32_t index)
+{
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (lane->slots[i].state == SLOT_PUBLISHED && lane->slots[i].kind == TND_SLOT_END &&
+            lane->slots[i].seen != 0) {
+            lane->slots[i].seen |= UINT64_C(1) << index;
+            atomic_store(&tnd_returns_slots(page_of(lane->readers[index]))[i],
+                         lane->slots[i].position + 1);
+        }
+}
+
+static void
+welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
+{
+    struct lane *lane = reader->lane;
+    int          descriptors[] = { lane->segment.read_descriptor, reader->returns.read_descriptor,
+                                   reader->bell, reader->event };
+    struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof *welcome };
+
+    welcome->line = reader->line;
+    welcome->batches_bytes = lane->segment.segment_bytes;
+    welcome->returns_bytes = reader->returns.segment_bytes;
+    welcome->position = lane->config.queue ? 0 : reader->released;
+    client_post(reader->client, head, welcome, descriptors, 4);
+    lane_own_announce(lane, reader->client);
+}
+
+tundish_status
+lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd_welcome *welcome)
+{
+    struct lane   *lane = reader->lane;
+    tundish_status status;
+
+    must(reader->client == NULL && !reader->cut_off);
+    pthread_mutex_lock(&lane->lock);
+    if (lane->config.queue) {
+        reader->released = reader->taken = reader->granted = 0;
+        atomic_store(&lane_line(lane, reader->line)->granted, 0);
+    }
+    status = make_page(reader);
+    if (status == TUNDISH_OK)
+        status = make_eventfds(reader);
+    if (status == TUNDISH_OK) {
+        reader->client = client;
+        if (lane->config.queue)
+            skip_old_ends(lane, reader->line - 1);
+        welcome_client(reader, welcome);
+        lane->progress++;
+    } else {
+        close_descriptor(&reader->event);
+        close_descriptor(&reader->bell);
+        tnd_segment_close(&reader->returns);
+    }
+    pthread_mutex_unlock(&lane->lock);
+    if (status == TUNDISH_OK && lane->config.queue)
+        lane_set_waits(lane, true);
+    return status;
+}
+
+void
+lane_reader_cut_off(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    if (reader->client != NULL) {
+        atomic_store(&lane_line(lane, reader->line)->told, TND_TOLD_DETACHED);
+        tnd_ring_notify(lane->batches);
+        /* The trainer stores `taken` before it looks at `told` for the last time (client/next.c), we
+         * do the reverse: what it goes on to use, we see here. */
+        read_page(lane, reader);
+    }
+    reader->cut_off = true;
+    lane->progress++;
+    lane_collect(lane);
+    lane_wake(lane);
+    pthread_mutex_unlock(&lane->lock);
+    if (lane->config.bell != NULL)
+        bell_ring(lane->config.bell);
+}
+
+void
+lane_reader_notify(struct lane_reader *reader)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    tnd_ring_notify(lane->batches);
+    lane_wake(lane);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+void
+lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats)
+{
+    struct lane *lane = reader->lane;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    *ret_stats = (struct lane_reader_stats){
+        .attached = reader->client != NULL,
+        .released = reader->released,
+        .taken = reader->taken,
+        .waits_ns = reader->client != NULL && reader->waiting_since_ns != 0
+                        ? tnd_clock_ns() - (int64_t)reader->waiting_since_ns
+                        : -1,
+    };
+    pthread_mutex_unlock(&lane->lock);
+}
+
+bool
+lane_reader_next(struct lane_reader *reader, uint64_t *ret_epoch, uint64_t *ret_step)
+{
+    struct lane *lane = reader->lane;
+    bool         found = false;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    for (uint32_t i = 0; i < lane->config.slots && !found; i++) {
+        const struct lane_slot *slot = &lane->slots[i];
+
+        found = slot->state == SLOT_PUBLISHED && slot->position == reader->released;
+        if (found) {
+            *ret_epoch = slot->epoch;
+            *ret_step = slot->step;
+        }
+    }
+    pthread_mutex_unlock(&lane->lock);
+    return found;
+}
+
+void
+lane_beat(struct lane *lane, int64_t now_ns)
+{
+    atomic_store_explicit(&lane->batches->heartbeat_ns, (uint64_t)now_ns, memory_order_relaxed);
+}
+
+int
+lane_reader_bell(const struct lane_reader *reader)
+{
+    return reader->bell;
+}
+
+uint32_t
+lane_queue_state(struct lane *lane, uint64_t *ret_low, uint64_t *ret_words, uint32_t word_count)
+{
+    uint64_t bits;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    bits = lane->published - lane->released;
+    if (bits > (uint64_t)word_count * 64)
+        bits = (uint64_t)word_count * 64;
+    memset(ret_words, 0xff, word_count * sizeof *ret_words);
+    for (uint32_t i = 0; i < lane->config.slots; i++) {
+        uint64_t above = lane->slots[i].position - lane->released;
+
+        if (lane->slots[i].state == SLOT_PUBLISHED && above < bits)
+            ret_words[above / 64] &= ~(UINT64_C(1) << above % 64);
+    }
+    *ret_low = lane->released;
+    pthread_mutex_unlock(&lane->lock);
+    return (uint32_t)bits;
+}

@@ -1,0 +1,66 @@
+/* lane_reader.h - a cursor in a lane: what one group has taken and released, and the trainer that
+ * reads there, if one is attached. For the feed.
+ *
+ * Everything the trainer writes in its page is clamped: it may release what it was given, no more,
+ * and never take a release back.
+ */
+#ifndef DELIVER_LANE_READER_H
+#define DELIVER_LANE_READER_H
+
+#include "deliver/client.h"
+#include "deliver/lane.h"
+
+struct lane_reader;
+
+/* A cursor at `position`, or at the lowest position that is still there if that is higher. From
+ * here on nothing at or above it is dropped. E_MEMORY: there are TND_CONSUMERS_MAX of them. */
+tundish_status lane_reader_open(struct lane *lane, uint64_t position,
+                                struct lane_reader **ret_reader);
+
+/* Drop it, with what it held. Accepts NULL. */
+void lane_reader_close(struct lane_reader *reader);
+
+/* Let a trainer read from its first unreleased position on: make its page and eventfds, and send
+ * them in a WELCOME, whose numbers of the lane are filled in here. The client stays the caller's and
+ * lives until lane_reader_detach. */
+tundish_status lane_reader_attach(struct lane_reader *reader, struct client *client,
+                                  struct tnd_welcome *welcome);
+
+/* The trainer is gone: what it has not released stays, or in a queue is offered again. */
+void lane_reader_detach(struct lane_reader *reader);
+
+/* Cut the trainer off: it gets nothing more, the lane no longer waits for it, and only what it has
+ * taken and not released keeps its place until it does, or is gone. */
+void lane_reader_cut_off(struct lane_reader *reader);
+
+/* Make the trainer look at its socket. */
+void lane_reader_notify(struct lane_reader *reader);
+
+struct lane_reader_stats {
+    bool     attached;
+    uint64_t released, taken; /* positions; a queue counts slots */
+    int64_t  waits_ns;        /* -1: it does not wait */
+};
+void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats);
+
+/* Epoch and step of the first position that the reader has not released; false: not published. */
+bool lane_reader_next(struct lane_reader *reader, uint64_t *ret_epoch, uint64_t *ret_step);
+
+/* The lowest position that is still there. */
+uint64_t lane_lowest(struct lane *lane);
+
+/* Slots of this epoch carry the size of its place (layout.h). */
+void lane_set_place_bytes(struct lane *lane, uint64_t epoch, uint64_t place_bytes);
+
+/* Once a second or so, while a trainer is attached: this server is alive. */
+void lane_beat(struct lane *lane, int64_t now_ns);
+
+/* A queue: look at what trainers want, and grant. */
+void lane_grant(struct lane *lane);
+int lane_reader_bell(const struct lane_reader *reader);
+
+/* See feed_queue_state. */
+uint32_t lane_queue_state(struct lane *lane, uint64_t *ret_low, uint64_t *ret_words,
+                          uint32_t word_count);
+
+#endif

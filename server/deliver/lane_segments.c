@@ -1,0 +1,134 @@
+/* lane_segments.c - batches that do not fit into the arena. */
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "deliver/lane_private.h"
+
+/* Free ones kept for the next batch; rounding sizes up lets them serve it though it is larger. */
+enum { KEPT_MAX = 2 };
+#define ROUND_BYTES ((uint64_t)1 << 20)
+
+static void
+announce(const struct own_segment *own, struct client *client)
+{
+    struct tnd_message_head head = {
+        .type = TND_SEGMENT,
+        .id = own->id,
+        .total = own->memory.segment_bytes,
+    };
+
+    client_post(client, head, NULL, &own->memory.read_descriptor, 1);
+}
+
+/* Tell every trainer attached, and let it look. */
+static void
+tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
+{
+    struct tnd_message_head retired = { .type = TND_RETIRE, .id = own->id };
+
+    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+        struct lane_reader *reader = lane->readers[i];
+
+        if (reader == NULL || reader->client == NULL)
+            continue;
+        if (is_new)
+            announce(own, reader->client);
+        else
+            client_post(reader->client, retired, NULL, NULL, 0);
+    }
+    tnd_ring_notify(lane->batches);
+}
+
+static void
+retire(struct lane *lane, uint32_t index)
+{
+    struct own_segment *own = lane->own[index];
+
+    tell_all(lane, own, false);
+    tnd_segment_close(&own->memory);
+    free(own);
+    lane->own[index] = lane->own[--lane->own_count];
+}
+
+/* The smallest free one that is large enough, but not one four times too large. */
+static struct own_segment *
+find_free(struct lane *lane, uint64_t bytes)
+{
+    struct own_segment *found = NULL;
+
+    for (uint32_t i = 0; i < lane->own_count; i++) {
+        struct own_segment *own = lane->own[i];
+
+        if (!own->busy && own->memory.segment_bytes >= bytes &&
+            own->memory.segment_bytes / 4 <= bytes + ROUND_BYTES &&
+            (found == NULL || own->memory.segment_bytes < found->memory.segment_bytes))
+            found = own;
+    }
+    return found;
+}
+
+static void
+retire_free_ones(struct lane *lane, uint32_t keep)
+{
+    uint32_t free_count = 0;
+
+    for (uint32_t i = lane->own_count; i-- > 0;)
+        if (!lane->own[i]->busy && ++free_count > keep)
+            retire(lane, i);
+}
+
+tundish_status
+lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
+{
+    struct own_segment *own = find_free(lane, bytes);
+    tundish_status      status;
+
+    if (own == NULL) {
+        /* Those that were free do not fit: the memory is better used for this one. */
+        retire_free_ones(lane, 0);
+        own = tnd_zalloc(1, sizeof *own);
+        bytes = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
+        status = tnd_segment_create(bytes, lane->config.memory == LANE_MEMFD,
+                                    lane->config.huge_pages, &own->memory);
+        if (status != TUNDISH_OK) {
+            free(own);
+            return status;
+        }
+        own->id = ++lane->own_id;
+        lane->own = tnd_realloc(lane->own, lane->own_count + 1, sizeof(struct own_segment *));
+        lane->own[lane->own_count++] = own;
+        tell_all(lane, own, true);
+    }
+    own->busy = true;
+    lane->own_bytes += own->memory.segment_bytes;
+    lane->own_total++;
+    *ret_own = own;
+    return TUNDISH_OK;
+}
+
+void
+lane_own_put(struct lane *lane, struct own_segment *own)
+{
+    own->busy = false;
+    lane->own_bytes -= own->memory.segment_bytes;
+    retire_free_ones(lane, KEPT_MAX);
+}
+
+void
+lane_own_announce(struct lane *lane, struct client *client)
+{
+    for (uint32_t i = 0; i < lane->own_count; i++)
+        announce(lane->own[i], client);
+}
+
+void
+lane_own_close_all(struct lane *lane)
+{
+    for (uint32_t i = 0; i < lane->own_count; i++) {
+        tnd_segment_close(&lane->own[i]->memory);
+        free(lane->own[i]);
+    }
+    free(lane->own);
+    lane->own = NULL;
+    lane->own_count = 0;
+}

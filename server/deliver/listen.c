@@ -1,0 +1,147 @@
+/* listen.c - bind under a lock, so that two servers that start together do not take each other's
+ * path. */
+#include "deliver/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/status.h"
+#include "shm/channel.h"
+
+enum { BACKLOG = 128 };
+
+/* The last folder of the path only: the one above it is the user's to make. */
+static tundish_status
+make_folder(const char *path)
+{
+    char          *folder = tnd_strdup(path);
+    char          *slash = strrchr(folder, '/');
+    tundish_status status = TUNDISH_OK;
+
+    if (slash != NULL && slash != folder) {
+        *slash = '\0';
+        if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+            status = tnd_fail_errno(errno, "make the folder %s for the server's socket", folder);
+    }
+    free(folder);
+    return status;
+}
+
+/* Who listens there? 0: nobody. */
+static int
+find_listener(const char *path)
+{
+    struct ucred credentials = { 0 };
+    socklen_t    bytes = sizeof credentials;
+    int          socket;
+
+    if (tnd_channel_connect(path, &socket) != TUNDISH_OK)
+        return 0;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 ||
+        credentials.pid == 0)
+        credentials.pid = -1;
+    close(socket);
+    return credentials.pid;
+}
+
+static tundish_status
+clear_path(const char *path)
+{
+    struct stat status;
+    int         listener;
+
+    if (lstat(path, &status) != 0)
+        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
+    if (!S_ISSOCK(status.st_mode))
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s is there and is no socket: choose another path",
+                        path);
+    listener = find_listener(path);
+    if (listener != 0)
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "a server is alive at %s (process %d): stop it, or choose another path",
+                        path, listener);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return tnd_fail_errno(errno, "remove %s, which a dead server left", path);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+bind_and_listen(int descriptor, const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    /* The mode of the socket's file is the descriptor's, less umask: set before there is a file. */
+    if (fchmod(descriptor, 0600) != 0 ||
+        bind(descriptor, (const struct sockaddr *)&address, sizeof address) != 0)
+        return tnd_fail_errno(errno, "bind %s", path);
+    if (listen(descriptor, BACKLOG) != 0)
+        return tnd_fail_errno(errno, "listen at %s", path);
+    return TUNDISH_OK;
+}
+
+/* Between looking and binding nobody else may do the same. */
+static tundish_status
+lock_path(const char *path, int *ret_lock)
+{
+    char *name = tnd_sprintf("%s.lock", path);
+    int   lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int   error = errno;
+
+    free(name);
+    if (lock < 0)
+        return tnd_fail_errno(error, "open %s.lock", path);
+    if (flock(lock, LOCK_EX) != 0) {
+        error = errno;
+        close(lock);
+        return tnd_fail_errno(error, "lock %s.lock", path);
+    }
+    *ret_lock = lock;
+    return TUNDISH_OK;
+}
+
+tundish_status
+listen_open(const char *path, int *ret_socket)
+{
+    char           checked[TND_SOCKET_PATH_BYTES];
+    int            lock = -1, descriptor;
+    tundish_status status = tnd_channel_path(path, checked);
+
+    if (status == TUNDISH_OK)
+        status = make_folder(checked);
+    if (status == TUNDISH_OK)
+        status = lock_path(checked, &lock);
+    if (status != TUNDISH_OK)
+        return status;
+    descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    status = descriptor < 0 ? tnd_fail_errno(errno, "make a socket") : clear_path(checked);
+    if (status == TUNDISH_OK)
+        status = bind_and_listen(descriptor, checked);
+    close(lock);
+    if (status != TUNDISH_OK) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return status;
+    }
+    *ret_socket = descriptor;
+    return TUNDISH_OK;
+}
+
+void
+listen_close(int socket, const char *path)
+{
+    if (socket < 0)
+        return;
+    /* Still listening here, nobody else can have bound the path. */
+    unlink(path);
+    close(socket);
+}

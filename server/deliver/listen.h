@@ -1,0 +1,15 @@
+/* listen.h - a Unix socket that exactly one living server listens on. */
+#ifndef DELIVER_LISTEN_H
+#define DELIVER_LISTEN_H
+
+#include "tundish/tundish.h"
+
+/* Make the folder if it is not there (0700), take over a path that a dead server left, listen with
+ * mode 0600. E_ARGUMENT: path too long, not a socket, or a living server is there (its process is
+ * named). */
+tundish_status listen_open(const char *path, int *ret_socket);
+
+/* Close and remove the path, if it is still this socket's. */
+void listen_close(int socket, const char *path);
+
+#endif
