@@ -160,6 +160,7 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
     status = lane_reader_attach(seat->reader, client, &welcome);
     if (status != TUNDISH_OK)
         return status;
+    lane_beat(feed->lanes[seat->replica % feed->lane_count], tnd_clock_ns());
     seat->client = client;
     seat->gone_since_ns = -1;
     send_places(feed, client);

@@ -1,0 +1,381 @@
+/* attach.c - from a path to mapped memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/reader.h"
+#include "core/clock.h"
+#include "core/codec.h"
+#include "core/status.h"
+#include "shm/segment.h"
+
+#define KNOCK_AGAIN_NS INT64_C(20000000)
+#define SEND_AGAIN_NS  INT64_C(1000000)
+#define HANDSHAKE_NS   INT64_C(5000000000) /* for the answer of somebody who is there */
+
+enum { BATCHES, RETURNS, BELL, EVENT }; /* the descriptors of a WELCOME */
+
+static void
+pause_for(int64_t pause_ns)
+{
+    struct timespec pause = { .tv_nsec = pause_ns };
+
+    nanosleep(&pause, NULL);
+}
+
+static void
+close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+void
+tnd_attachment_hang_up(struct attachment *attachment)
+{
+    close_descriptor(&attachment->socket);
+    close_descriptor(&attachment->bell);
+    close_descriptor(&attachment->event);
+    attachment->is_gone = true;
+}
+
+static void
+close_held(struct held *held, uint32_t buffer_capacity)
+{
+    if (held->columns == NULL)
+        return;
+    tnd_slot_view_close(&held->slot);
+    for (uint32_t i = 0; held->scratch != NULL && i < buffer_capacity; i++)
+        free(held->scratch[i].bytes);
+    free(held->scratch);
+    free(held->columns);
+    tnd_codec_context_close(held->context);
+    pthread_mutex_destroy(&held->lock);
+}
+
+void
+tnd_attachment_close(struct attachment *attachment)
+{
+    tnd_attachment_hang_up(attachment);
+    for (uint32_t i = 0; attachment->slots != NULL && i < attachment->view.slot_count; i++)
+        close_held(&attachment->slots[i], attachment->view.buffer_capacity);
+    free(attachment->slots);
+    free(attachment->done);
+    while (attachment->own != NULL)
+        tnd_forget_own(attachment, attachment->own);
+    tnd_segment_unmap(attachment->batches_bytes, attachment->welcome.batches_bytes);
+    tnd_segment_unmap(attachment->returns, attachment->welcome.returns_bytes);
+    tnd_view_close(&attachment->view);
+    free(attachment);
+}
+
+void
+tnd_reader_tidy(tundish_reader *reader)
+{
+    struct attachment **link;
+
+    if (reader->attachments == NULL)
+        return;
+    link = &reader->attachments->next;
+    while (*link != NULL) {
+        struct attachment *old = *link;
+
+        if (old->held_count > 0) {
+            link = &old->next;
+            continue;
+        }
+        *link = old->next;
+        tnd_attachment_close(old);
+    }
+}
+
+static tundish_status
+no_memory(void)
+{
+    return tnd_fail(TUNDISH_E_MEMORY, "no memory for a reader");
+}
+
+static tundish_status
+open_held(struct attachment *attachment, uint32_t index)
+{
+    struct held *held = &attachment->slots[index];
+
+    held->columns = calloc(attachment->view.column_capacity + 1, sizeof *held->columns);
+    if (held->columns == NULL)
+        return no_memory();
+    pthread_mutex_init(&held->lock, NULL);
+    held->attachment = attachment;
+    held->index = index;
+    held->scratch = calloc(attachment->view.buffer_capacity + 1, sizeof *held->scratch);
+    if (held->scratch == NULL)
+        return no_memory();
+    return tnd_slot_view_open(&attachment->view, &held->slot);
+}
+
+static tundish_status
+make_tables(struct attachment *attachment)
+{
+    uint32_t       slot_count = attachment->view.slot_count;
+    tundish_status status = TUNDISH_OK;
+
+    attachment->slots = calloc(slot_count, sizeof *attachment->slots);
+    attachment->done = calloc(slot_count, sizeof *attachment->done);
+    if (attachment->slots == NULL || attachment->done == NULL)
+        return no_memory();
+    for (uint32_t i = 0; i < slot_count && status == TUNDISH_OK; i++)
+        status = open_held(attachment, i);
+    return status;
+}
+
+static tundish_status
+map_returns(struct attachment *attachment, int descriptor)
+{
+    const struct tnd_returns *page;
+    void                     *bytes;
+    tundish_status            status;
+
+    if (attachment->welcome.returns_bytes < tnd_returns_bytes(attachment->view.slot_count))
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is too small");
+    status = tnd_segment_map(descriptor, attachment->welcome.returns_bytes, true, &bytes);
+    if (status != TUNDISH_OK)
+        return status;
+    page = attachment->returns = bytes;
+    if (page->magic != TND_RETURNS_MAGIC || page->layout_major != TND_LAYOUT_MAJOR)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is not one");
+    /* A child must not write into a page whose only writer we are. */
+    madvise(bytes, attachment->welcome.returns_bytes, MADV_DONTFORK);
+    return TUNDISH_OK;
+}
+
+/* Everything that the WELCOME sent is checked before it is used. */
+static tundish_status
+map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
+{
+    const struct tnd_welcome *welcome = &attachment->welcome;
+    tundish_status            status;
+
+    for (int i = BATCHES; i <= EVENT; i++)
+        if (descriptors->at[i] < 0)
+            return tnd_fail(TUNDISH_E_CORRUPT, "the server sent too few descriptors");
+    status = tnd_segment_map(descriptors->at[BATCHES], welcome->batches_bytes, false,
+                             &attachment->batches_bytes);
+    if (status == TUNDISH_OK)
+        status = tnd_view_open(attachment->batches_bytes, welcome->batches_bytes,
+                               &attachment->view);
+    if (status == TUNDISH_OK)
+        status = map_returns(attachment, descriptors->at[RETURNS]);
+    if (status == TUNDISH_OK && (welcome->line == 0 || welcome->line >= attachment->view.line_count))
+        status = tnd_fail(TUNDISH_E_CORRUPT, "the server sent a line that is not there");
+    if (status != TUNDISH_OK)
+        return status;
+    attachment->line = welcome->line;
+    attachment->is_queue = attachment->view.delivery == TND_DELIVER_QUEUE;
+    attachment->taken = attachment->released = welcome->position;
+    attachment->bell = descriptors->at[BELL];
+    attachment->event = descriptors->at[EVENT];
+    descriptors->at[BELL] = descriptors->at[EVENT] = -1;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+send_patiently(int socket, struct tnd_message_head head, const void *bytes, int64_t deadline_ns)
+{
+    for (;;) {
+        tundish_status status = tnd_channel_send(socket, head, bytes, NULL, 0);
+
+        if (status != TUNDISH_E_TIMEOUT || tnd_clock_left_ns(deadline_ns) == 0)
+            return status;
+        pause_for(SEND_AGAIN_NS);
+    }
+}
+
+/* What one try to attach goes by. */
+struct attempt {
+    bool           is_survivor;
+    const uint8_t *place;
+    uint64_t       place_bytes;
+    int64_t        deadline_ns;
+};
+
+static tundish_status
+send_hello(const tundish_reader *reader, int socket, const struct attempt *attempt)
+{
+    const uint64_t   part_max = sizeof(((struct tnd_message *)NULL)->bytes);
+    struct tnd_hello hello = {
+        .protocol_min = TND_PROTOCOL_MIN,
+        .protocol_max = TND_PROTOCOL_MAX,
+        .layout_major = TND_LAYOUT_MAJOR,
+        .layout_minor = TND_LAYOUT_MINOR,
+        .replica = reader->replica,
+        .flags = (attempt->is_survivor ? TND_HELLO_SURVIVOR : 0) |
+                 (attempt->place_bytes > 0 ? TND_HELLO_PLACE : 0),
+        .next_epoch = reader->epoch,
+        .next_step = reader->step,
+        .place_bytes = attempt->place_bytes,
+    };
+    struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof hello };
+    tundish_status          status;
+
+    memcpy(hello.stream, reader->stream, sizeof hello.stream);
+    memcpy(hello.session, reader->session, sizeof hello.session);
+    memcpy(hello.group, reader->group, sizeof hello.group);
+    status = send_patiently(socket, head, &hello, attempt->deadline_ns);
+    head = (struct tnd_message_head){ .type = TND_PLACE, .total = attempt->place_bytes };
+    while (status == TUNDISH_OK && head.offset < attempt->place_bytes) {
+        uint64_t left = attempt->place_bytes - head.offset;
+
+        head.bytes = (uint32_t)(left < part_max ? left : part_max);
+        status = send_patiently(socket, head, attempt->place + head.offset, attempt->deadline_ns);
+        head.offset += head.bytes;
+    }
+    return status;
+}
+
+/* The server's own words, which no NUL ends. */
+static tundish_status
+refused(const struct tnd_message *message)
+{
+    tundish_status status = (tundish_status)message->head.status;
+
+    return tnd_fail(status < 0 ? status : TUNDISH_E_CORRUPT, "%.*s", (int)message->head.bytes,
+                    (const char *)message->bytes);
+}
+
+static tundish_status
+read_welcome(struct attachment *attachment, const struct tnd_message *message)
+{
+    struct tnd_welcome *welcome = &attachment->welcome;
+
+    if (message->head.type == TND_REFUSED)
+        return refused(message);
+    if (message->head.type != TND_WELCOME || message->head.bytes < sizeof *welcome)
+        return tnd_fail(TUNDISH_E_CORRUPT, "what answers there is not a Tundish server");
+    memcpy(welcome, message->bytes, sizeof *welcome);
+    welcome->stream[TND_NAME_BYTES - 1] = '\0';
+    if (welcome->protocol < TND_PROTOCOL_MIN || welcome->protocol > TND_PROTOCOL_MAX)
+        return tnd_fail(TUNDISH_E_LAYOUT, "the server speaks protocol %u, this library %d to %d",
+                        welcome->protocol, TND_PROTOCOL_MIN, TND_PROTOCOL_MAX);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+await_welcome(struct attachment *attachment, int64_t deadline_ns)
+{
+    struct tnd_descriptors descriptors = { .at = { -1, -1, -1, -1 } };
+    struct tnd_message     message;
+    tundish_status status = tnd_channel_wait(attachment->socket, tnd_clock_left_ns(deadline_ns));
+
+    if (status == TUNDISH_OK)
+        status = tnd_channel_receive(attachment->socket, &message, &descriptors);
+    if (status == TUNDISH_OK)
+        status = read_welcome(attachment, &message);
+    if (status == TUNDISH_OK)
+        status = map_segments(attachment, &descriptors);
+    tnd_descriptors_close(&descriptors);
+    return status;
+}
+
+/* A stream whose columns changed while its server was away is another stream. */
+static tundish_status
+check_spec(const tundish_reader *reader, const struct attachment *attachment)
+{
+    const tundish_spec *before = &reader->spec.spec, *now = &attachment->view.spec.spec;
+    bool                is_same = before->column_count == now->column_count;
+
+    for (uint32_t i = 0; is_same && i < now->column_count; i++) {
+        const tundish_column_spec *a = tundish_column_spec_at(before, i);
+        const tundish_column_spec *b = tundish_column_spec_at(now, i);
+
+        is_same = strcmp(a->name, b->name) == 0 && a->dtype == b->dtype && a->kind == b->kind &&
+                  a->rank == b->rank && a->ragged_rank == b->ragged_rank;
+    }
+    if (!is_same)
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "the stream has other columns since the server restarted: open it anew");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+watch_attachment(const tundish_reader *reader, struct attachment *attachment)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+
+    if (reader->descriptor < 0)
+        return TUNDISH_OK;
+    if (epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->socket, &event) != 0 ||
+        epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->event, &event) != 0)
+        return tnd_fail_errno(errno, "watch the new server");
+    atomic_store(&attachment->returns->polling, 1);
+    return TUNDISH_OK;
+}
+
+/* Shake hands with whoever listens now. E_SERVER_GONE: nobody. */
+static tundish_status
+attach_once(tundish_reader *reader, const struct attempt *attempt,
+            struct attachment **ret_attachment)
+{
+    struct attachment *attachment = calloc(1, sizeof *attachment);
+    int64_t            answer_ns = tnd_clock_deadline_ns(HANDSHAKE_NS);
+    tundish_status     status;
+
+    if (attachment == NULL)
+        return no_memory();
+    attachment->reader = reader;
+    attachment->socket = attachment->bell = attachment->event = -1;
+    status = tnd_channel_connect(reader->path, &attachment->socket);
+    if (status == TUNDISH_OK)
+        status = send_hello(reader, attachment->socket, attempt);
+    if (status == TUNDISH_OK)
+        status = await_welcome(attachment,
+                               answer_ns > attempt->deadline_ns ? answer_ns
+                                                                : attempt->deadline_ns);
+    if (status == TUNDISH_OK)
+        status = make_tables(attachment);
+    if (status == TUNDISH_OK && reader->spec.storage != NULL)
+        status = check_spec(reader, attachment);
+    else if (status == TUNDISH_OK)
+        status = tnd_spec_copy(&attachment->view.spec.spec, &reader->spec);
+    if (status == TUNDISH_OK)
+        status = watch_attachment(reader, attachment);
+    if (status != TUNDISH_OK) {
+        tnd_attachment_close(attachment);
+        return status;
+    }
+    *ret_attachment = attachment;
+    return TUNDISH_OK;
+}
+
+tundish_status
+tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
+{
+    struct attempt     attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
+    struct attachment *attachment = NULL;
+    uint8_t           *place = NULL;
+    tundish_status     status = TUNDISH_OK;
+
+    if (reader->has_started)
+        status = tnd_reader_place(reader, false, &place, &attempt.place_bytes);
+    if (status != TUNDISH_OK)
+        return status;
+    attempt.place = place;
+    for (;;) {
+        status = attach_once(reader, &attempt, &attachment);
+        if (status != TUNDISH_E_SERVER_GONE || tnd_clock_left_ns(deadline_ns) == 0)
+            break;
+        pause_for(KNOCK_AGAIN_NS);
+    }
+    free(place);
+    if (status != TUNDISH_OK)
+        return status;
+    pthread_mutex_lock(&reader->lock);
+    attachment->next = reader->attachments;
+    reader->attachments = attachment;
+    tnd_reader_tidy(reader);
+    pthread_mutex_unlock(&reader->lock);
+    return TUNDISH_OK;
+}

@@ -1,0 +1,104 @@
+/* fork.c - the readers of this process, and what becomes of them in a child.
+ *
+ * A child has copies of our descriptors: as long as it kept the socket open, the server would not
+ * see that we died. So they are closed there, at once. The child may still look at batches that were
+ * held (the map is shared), but every call on the reader fails.
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "client/reader.h"
+#include "core/status.h"
+
+static pthread_mutex_t  list_lock = PTHREAD_MUTEX_INITIALIZER;
+static tundish_reader  *readers;
+static _Atomic uint64_t process = 1; /* one more in every child than in its parent */
+static pthread_once_t   once = PTHREAD_ONCE_INIT;
+static int              handlers_error;
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&list_lock);
+}
+
+static void
+after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void
+close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+/* Another thread of the parent may have been in the middle of attaching: its list of attachments is
+ * whole at any moment, since they are linked in when they are complete. */
+static void
+after_fork_in_child(void)
+{
+    atomic_fetch_add(&process, 1);
+    for (tundish_reader *reader = readers; reader != NULL; reader = reader->next) {
+        close_descriptor(&reader->descriptor);
+        for (struct attachment *at = reader->attachments; at != NULL; at = at->next) {
+            close_descriptor(&at->socket);
+            close_descriptor(&at->bell);
+            close_descriptor(&at->event);
+        }
+    }
+    readers = NULL;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void
+install_handlers(void)
+{
+    handlers_error = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+bool
+tnd_reader_is_ours(const tundish_reader *reader)
+{
+    return reader->process == atomic_load_explicit(&process, memory_order_relaxed);
+}
+
+tundish_status
+tnd_reader_check(const tundish_reader *reader)
+{
+    if (reader == NULL)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "the reader is NULL");
+    if (!tnd_reader_is_ours(reader))
+        return tnd_fail(TUNDISH_E_ARGUMENT, "this reader belongs to the process that opened it: "
+                                            "open one in the child");
+    return TUNDISH_OK;
+}
+
+tundish_status
+tnd_reader_register(tundish_reader *reader)
+{
+    pthread_once(&once, install_handlers);
+    if (handlers_error != 0)
+        return tnd_fail_errno(handlers_error, "pthread_atfork");
+    pthread_mutex_lock(&list_lock);
+    reader->process = atomic_load(&process);
+    reader->next = readers;
+    readers = reader;
+    pthread_mutex_unlock(&list_lock);
+    return TUNDISH_OK;
+}
+
+void
+tnd_reader_unregister(tundish_reader *reader)
+{
+    pthread_mutex_lock(&list_lock);
+    for (tundish_reader **link = &readers; *link != NULL; link = &(*link)->next)
+        if (*link == reader) {
+            *link = reader->next;
+            break;
+        }
+    pthread_mutex_unlock(&list_lock);
+}

@@ -1,0 +1,233 @@
+/* messages.c - what the server says besides batches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/reader.h"
+#include "core/status.h"
+#include "shm/place.h"
+#include "shm/segment.h"
+
+/* Epochs before the present one whose places may still be asked for. */
+enum { EPOCHS_KEPT = 2 };
+
+struct own_map *
+tnd_find_own(struct attachment *attachment, uint32_t id)
+{
+    for (struct own_map *own = attachment->own; own != NULL; own = own->next)
+        if (own->id == id)
+            return own;
+    return NULL;
+}
+
+static tundish_status
+take_segment(struct attachment *attachment, const struct tnd_message *message, int descriptor)
+{
+    struct own_map *own;
+    tundish_status  status;
+
+    if (descriptor < 0 || message->head.id == TND_SEGMENT_LANE || message->head.id > UINT32_MAX)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server announced a segment that cannot be");
+    own = calloc(1, sizeof *own);
+    if (own == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a segment's record");
+    own->id = (uint32_t)message->head.id;
+    own->segment_bytes = message->head.total;
+    status = tnd_segment_map(descriptor, own->segment_bytes, false, &own->bytes);
+    if (status != TUNDISH_OK) {
+        free(own);
+        return status;
+    }
+    pthread_mutex_lock(&attachment->reader->lock);
+    own->next = attachment->own;
+    attachment->own = own;
+    pthread_mutex_unlock(&attachment->reader->lock);
+    return TUNDISH_OK;
+}
+
+static void
+take_retirement(tundish_reader *reader, const struct tnd_message *message)
+{
+    struct own_map *own;
+
+    pthread_mutex_lock(&reader->lock);
+    own = tnd_find_own(reader->attachments, (uint32_t)message->head.id);
+    if (own != NULL && own->users == 0)
+        tnd_forget_own(reader->attachments, own);
+    else if (own != NULL)
+        own->is_retired = true;
+    pthread_mutex_unlock(&reader->lock);
+}
+
+const struct epoch_header *
+tnd_find_epoch(const tundish_reader *reader, uint64_t epoch)
+{
+    for (const struct epoch_header *header = reader->epochs; header != NULL; header = header->next)
+        if (header->epoch == epoch && header->have == header->total)
+            return header;
+    return NULL;
+}
+
+static void
+forget_epochs(tundish_reader *reader, uint64_t same_as, uint64_t before)
+{
+    struct epoch_header **link = &reader->epochs;
+
+    while (*link != NULL) {
+        struct epoch_header *header = *link;
+
+        if (header->epoch == same_as || header->epoch < before) {
+            *link = header->next;
+            free(header);
+        } else {
+            link = &header->next;
+        }
+    }
+}
+
+struct epoch_header *
+tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total)
+{
+    struct epoch_header *header = malloc(sizeof *header + total);
+
+    if (header == NULL)
+        return NULL;
+    /* What a restarted server says of an epoch replaces what the old one said. */
+    forget_epochs(reader, epoch, reader->epoch > EPOCHS_KEPT ? reader->epoch - EPOCHS_KEPT : 0);
+    header->epoch = epoch;
+    header->total = total;
+    header->have = 0;
+    header->next = reader->epochs;
+    reader->epochs = header;
+    return header;
+}
+
+static tundish_status
+take_epoch(tundish_reader *reader, const struct tnd_message *message)
+{
+    const struct tnd_message_head *head = &message->head;
+    struct epoch_header           *header = reader->epochs;
+
+    if (head->total == 0 || head->total > TND_PLACE_BYTES_MAX)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a place of %llu bytes",
+                        (unsigned long long)head->total);
+    if (head->offset == 0) {
+        header = tnd_add_epoch(reader, head->id, head->total);
+        if (header == NULL)
+            return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
+    }
+    if (header == NULL || header->epoch != head->id || header->total != head->total ||
+        header->have != head->offset || head->bytes > header->total - header->have)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a place in parts that do not fit");
+    memcpy(header->bytes + header->have, message->bytes, head->bytes);
+    header->have += head->bytes;
+    return TUNDISH_OK;
+}
+
+static void
+copy_text(char text[READER_TEXT_BYTES], const struct tnd_message *message)
+{
+    size_t bytes = message->head.bytes;
+
+    if (bytes > READER_TEXT_BYTES - 1)
+        bytes = READER_TEXT_BYTES - 1;
+    memcpy(text, message->bytes, bytes);
+    text[bytes] = '\0';
+}
+
+static void
+take_loss(tundish_reader *reader, const struct tnd_message *message)
+{
+    if (message->head.type == TND_DETACHED) {
+        reader->final = TUNDISH_E_DETACHED;
+        copy_text(reader->final_text, message);
+    } else if (message->head.status != TUNDISH_OK) {
+        reader->final = TUNDISH_E_PEER_LOST;
+        copy_text(reader->final_text, message);
+    } else {
+        reader->is_lost_pending = true;
+        copy_text(reader->lost_text, message);
+    }
+}
+
+static tundish_status
+take_queue(tundish_reader *reader, const struct tnd_message *message)
+{
+    if (message->head.bytes > sizeof reader->queue_bytes ||
+        message->head.total > (uint64_t)message->head.bytes * 8)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a queue's state that cannot be");
+    reader->has_queue = true;
+    reader->queue_low = message->head.id;
+    reader->queue_bits = message->head.total;
+    memcpy(reader->queue_bytes, message->bytes, message->head.bytes);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+take_message(tundish_reader *reader, const struct tnd_message *message,
+             const struct tnd_descriptors *descriptors)
+{
+    switch (message->head.type) {
+    case TND_SEGMENT:
+        return take_segment(reader->attachments, message, descriptors->at[0]);
+    case TND_RETIRE:
+        take_retirement(reader, message);
+        return TUNDISH_OK;
+    case TND_EPOCH:
+        return take_epoch(reader, message);
+    case TND_LOST:
+    case TND_DETACHED:
+        take_loss(reader, message);
+        return TUNDISH_OK;
+    case TND_QUEUE:
+        return take_queue(reader, message);
+    default:
+        return TUNDISH_OK; /* a newer server may say more */
+    }
+}
+
+static void
+hang_up(tundish_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    tnd_attachment_hang_up(reader->attachments);
+    pthread_mutex_unlock(&reader->lock);
+}
+
+tundish_status
+tnd_reader_listen(tundish_reader *reader)
+{
+    struct attachment *attachment = reader->attachments;
+
+    while (!attachment->is_gone) {
+        struct tnd_descriptors descriptors = { .at = { -1, -1, -1, -1 } };
+        struct tnd_message     message;
+        tundish_status status = tnd_channel_receive(attachment->socket, &message, &descriptors);
+
+        if (status == TUNDISH_E_TIMEOUT)
+            return TUNDISH_OK;
+        if (status == TUNDISH_E_SERVER_GONE) {
+            hang_up(reader);
+            return TUNDISH_OK;
+        }
+        if (status == TUNDISH_OK)
+            status = take_message(reader, &message, &descriptors);
+        tnd_descriptors_close(&descriptors);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (!reader->attachments->is_gone)
+        status = tnd_channel_wait(reader->attachments->socket, timeout_ns);
+    if (status == TUNDISH_OK)
+        status = tnd_reader_listen(reader);
+    if (status == TUNDISH_OK && reader->attachments->is_gone)
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server has hung up");
+    return status;
+}

@@ -1,0 +1,82 @@
+/* names.c - what numbers are called. */
+#include "core/dtype.h"
+#include "core/status.h"
+#include "tundish/tundish.h"
+
+struct status_row {
+    tundish_status status;
+    const char    *name;
+    const char    *text;
+};
+
+static const struct status_row rows[] = {
+    { TUNDISH_OK, "OK", "success" },
+    { TUNDISH_END, "END", "the epoch is over; the next tundish_next starts another" },
+    { TUNDISH_END_OF_STREAM, "END_OF_STREAM", "deliver.epochs are over, for good" },
+    { TUNDISH_NO_VALUE, "NO_VALUE", "this replica's epoch is over; tundish_restart begins another" },
+    { TUNDISH_STOPPED, "STOPPED", "the server drained and ended on request" },
+    { TUNDISH_E_TIMEOUT, "E_TIMEOUT", "try again: nothing is broken" },
+    { TUNDISH_E_SERVER_GONE, "E_SERVER_GONE", "try again or reopen: the server died or restarted" },
+    { TUNDISH_E_PEER_LOST, "E_PEER_LOST", "reopen at a place: another replica of the group died" },
+    { TUNDISH_E_DETACHED, "E_DETACHED", "reopen: this group was too slow and was cut off" },
+    { TUNDISH_E_DATA, "E_DATA", "fix the input: it is bad at this step" },
+    { TUNDISH_E_ARGUMENT, "E_ARGUMENT", "fix the program" },
+    { TUNDISH_E_LAYOUT, "E_LAYOUT", "fix the install: library and server disagree on layout" },
+    { TUNDISH_E_PIPELINE, "E_PIPELINE", "fix the pipeline file" },
+    { TUNDISH_E_PLACE, "E_PLACE", "the place belongs to another pipeline, or other files" },
+    { TUNDISH_E_SYSTEM, "E_SYSTEM", "give up: the kernel refused" },
+    { TUNDISH_E_CORRUPT, "E_CORRUPT", "give up: shared memory failed a check" },
+    { TUNDISH_E_MEMORY, "E_MEMORY", "give up: no memory, or more than the configured limit" },
+};
+
+static const struct status_row *
+find(tundish_status status)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].status == status)
+            return &rows[i];
+    return NULL;
+}
+
+const char *
+tundish_status_name(tundish_status status)
+{
+    const struct status_row *row = find(status);
+
+    return row == NULL ? "?" : row->name;
+}
+
+const char *
+tundish_status_text(tundish_status status)
+{
+    const struct status_row *row = find(status);
+
+    return row == NULL ? "?" : row->text;
+}
+
+const char *
+tundish_dtype_name(tundish_dtype dtype)
+{
+    return tnd_dtype_name(dtype);
+}
+
+size_t
+tundish_dtype_bytes(tundish_dtype dtype)
+{
+    return tnd_dtype_bytes(dtype);
+}
+
+const char *
+tundish_last_error(void)
+{
+    return tnd_error_text();
+}
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *
+tundish_version(void)
+{
+    return VERSION_TEXT(TUNDISH_VERSION_MAJOR, TUNDISH_VERSION_MINOR, TUNDISH_VERSION_PATCH);
+}

@@ -1,0 +1,505 @@
+/* next.c - wait for the next entry of the line, and lend what it names. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/reader.h"
+#include "core/clock.h"
+#include "core/status.h"
+
+/* The server shows a sign of life every second; less than a few of them means nothing. */
+#define SILENCE_MIN_NS INT64_C(5000000000)
+
+static tundish_status
+tell_final(const tundish_reader *reader)
+{
+    return tnd_fail(reader->final, "%s", reader->final_text);
+}
+
+static void
+set_final(tundish_reader *reader, tundish_status status, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes > sizeof reader->final_text - 1)
+        bytes = sizeof reader->final_text - 1;
+    memcpy(reader->final_text, text, bytes);
+    reader->final_text[bytes] = '\0';
+    reader->final = status;
+}
+
+static const struct tnd_line *
+own_line(const struct attachment *attachment)
+{
+    return tnd_view_line(&attachment->view, attachment->line);
+}
+
+/* The cursor is gone. Why has been sent before; if it is not here in time, do without. */
+static tundish_status
+take_detachment(tundish_reader *reader)
+{
+    int64_t deadline_ns = tnd_clock_deadline_ns(TND_RING_SLEEP_MAX_NS);
+
+    while (reader->final == TUNDISH_OK && tnd_clock_left_ns(deadline_ns) > 0)
+        if (tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns)) != TUNDISH_OK)
+            break;
+    if (reader->final == TUNDISH_OK)
+        set_final(reader, TUNDISH_E_DETACHED, "this group was cut off");
+    return tell_final(reader);
+}
+
+/* What has the server to say that comes before the next batch? OK: nothing. */
+static tundish_status
+take_notices(tundish_reader *reader)
+{
+    struct attachment *attachment = reader->attachments;
+    uint32_t notice = atomic_load_explicit(&attachment->view.batches->notice, memory_order_acquire);
+
+    if (notice != attachment->notice) {
+        tundish_status status;
+
+        attachment->notice = notice;
+        status = tnd_reader_listen(reader);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    if (reader->final != TUNDISH_OK)
+        return tell_final(reader);
+    if (atomic_load_explicit(&own_line(attachment)->told, memory_order_acquire) != 0)
+        return take_detachment(reader);
+    if (reader->is_lost_pending) {
+        reader->is_lost_pending = false;
+        return tnd_fail(TUNDISH_E_PEER_LOST, "%s", reader->lost_text);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+describe_wait(const struct attachment *attachment, struct tnd_ring_wait *wait)
+{
+    *wait = (struct tnd_ring_wait){
+        .batches = attachment->view.batches,
+        .returns = attachment->returns,
+        .counter = attachment->is_queue ? &own_line(attachment)->granted
+                                        : &attachment->view.batches->published,
+        .position = attachment->taken,
+        .notice = attachment->notice,
+    };
+}
+
+/* Tell the server that we have nothing left, in case it sleeps: it may have to make room in a way
+ * of last resort, or, in a queue, to grant. */
+static void
+show_waiting(struct attachment *attachment)
+{
+    struct tnd_returns *returns = attachment->returns;
+    bool                is_new = false;
+
+    if (atomic_load_explicit(&returns->waiting_since_ns, memory_order_relaxed) == 0) {
+        atomic_store(&returns->waiting_since_ns, (uint64_t)tnd_clock_ns());
+        is_new = true;
+    }
+    if (attachment->is_queue &&
+        atomic_load_explicit(&returns->wanted, memory_order_relaxed) <= attachment->taken) {
+        atomic_store(&returns->wanted, attachment->taken + 1);
+        is_new = true;
+    }
+    if (is_new && atomic_load(&attachment->view.batches->server_waits) != 0)
+        tnd_ring_bell(attachment);
+}
+
+static bool
+is_silent(const tundish_reader *reader)
+{
+    uint64_t beat_ns = atomic_load_explicit(&reader->attachments->view.batches->heartbeat_ns,
+                                            memory_order_relaxed);
+    int64_t  silent_ns = tnd_clock_ns() - (int64_t)beat_ns;
+
+    return silent_ns > SILENCE_MIN_NS && silent_ns > reader->server_timeout_ns;
+}
+
+/* After a sleep that brought nothing: is the server still there? */
+static tundish_status
+check_server(tundish_reader *reader)
+{
+    tundish_status status = tnd_reader_listen(reader);
+
+    if (status == TUNDISH_OK && !reader->attachments->is_gone && is_silent(reader)) {
+        pthread_mutex_lock(&reader->lock);
+        tnd_attachment_hang_up(reader->attachments);
+        pthread_mutex_unlock(&reader->lock);
+    }
+    return status;
+}
+
+/* Whoever polls the descriptor sees it unreadable until something new comes. */
+static void
+quiet_descriptor(const tundish_reader *reader)
+{
+    uint64_t count;
+
+    if (reader->descriptor >= 0 && !reader->attachments->is_gone &&
+        read(reader->attachments->event, &count, sizeof count) < 0)
+        return;
+}
+
+static tundish_status
+nothing_in_time(void)
+{
+    return tnd_fail(TUNDISH_E_TIMEOUT, "no batch in time");
+}
+
+/* Wait until the line has an entry that we have not passed. */
+static tundish_status
+await_entry(tundish_reader *reader, int64_t deadline_ns)
+{
+    struct attachment   *attachment = reader->attachments;
+    struct tnd_ring_wait wait;
+    bool                 has_spun = false;
+
+    for (;;) {
+        tundish_status status = take_notices(reader);
+
+        describe_wait(attachment, &wait);
+        if (status != TUNDISH_OK)
+            return status;
+        if (atomic_load_explicit(wait.counter, memory_order_acquire) > wait.position)
+            break;
+        if (attachment->is_gone) {
+            reader->is_gone_told = true;
+            return tnd_fail(TUNDISH_E_SERVER_GONE,
+                            "the server at %s is gone; the next call waits for its return",
+                            reader->path);
+        }
+        if (attachment->is_queue)
+            show_waiting(attachment);
+        if (!has_spun) {
+            int64_t left_ns = tnd_clock_left_ns(deadline_ns);
+
+            has_spun = true;
+            if (tnd_ring_spin(&wait, left_ns < reader->spin_ns ? left_ns : reader->spin_ns))
+                continue;
+        }
+        show_waiting(attachment);
+        if (tnd_clock_left_ns(deadline_ns) == 0) {
+            quiet_descriptor(reader);
+            status = check_server(reader);
+            if (status != TUNDISH_OK)
+                return status;
+            if (!attachment->is_gone && !tnd_ring_ready(&wait))
+                return nothing_in_time();
+            continue;
+        }
+        if (!tnd_ring_sleep(&wait, tnd_clock_left_ns(deadline_ns)))
+            status = check_server(reader);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    atomic_store_explicit(&attachment->returns->waiting_since_ns, 0, memory_order_relaxed);
+    return TUNDISH_OK;
+}
+
+static struct own_map *
+find_own(tundish_reader *reader, uint32_t id)
+{
+    struct own_map *own;
+
+    pthread_mutex_lock(&reader->lock);
+    own = tnd_find_own(reader->attachments, id);
+    pthread_mutex_unlock(&reader->lock);
+    return own;
+}
+
+/* The segment that a slot's buffers are in. */
+static tundish_status
+find_payload(tundish_reader *reader, struct held *held)
+{
+    struct attachment *attachment = reader->attachments;
+    uint32_t           id = held->slot.slot.segment;
+    int64_t            deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    tundish_status     status = TUNDISH_OK;
+
+    held->own = NULL;
+    held->payload = attachment->batches_bytes;
+    if (id == TND_SEGMENT_LANE)
+        return tnd_slot_view_check_buffers(&held->slot, attachment->view.segment_bytes);
+    while (status == TUNDISH_OK && (held->own = find_own(reader, id)) == NULL)
+        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
+    if (status == TUNDISH_E_TIMEOUT)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server has not announced the segment of a batch");
+    if (status != TUNDISH_OK)
+        return status;
+    held->payload = held->own->bytes;
+    return tnd_slot_view_check_buffers(&held->slot, held->own->segment_bytes);
+}
+
+/* Go past an entry: whoever releases sees it as taken. */
+static void
+pass_entry(struct attachment *attachment)
+{
+    attachment->taken++;
+    atomic_store(&attachment->returns->taken, attachment->taken);
+}
+
+/* Pass it, and give it back at once. */
+static void
+skip_entry(tundish_reader *reader, struct held *held)
+{
+    struct attachment *attachment = reader->attachments;
+
+    pthread_mutex_lock(&reader->lock);
+    held->entry = attachment->taken;
+    pass_entry(attachment);
+    tnd_give_back(attachment, held->entry, held->index);
+    pthread_mutex_unlock(&reader->lock);
+}
+
+static tundish_status
+lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
+{
+    struct attachment     *attachment = reader->attachments;
+    const struct tnd_slot *slot = &held->slot.slot;
+    tundish_status         status = find_payload(reader, held);
+
+    if (status != TUNDISH_OK)
+        return status;
+    pthread_mutex_lock(&reader->lock);
+    held->entry = attachment->taken;
+    held->is_held = true;
+    attachment->held_count++;
+    if (held->own != NULL)
+        held->own->users++;
+    pass_entry(attachment);
+    pthread_mutex_unlock(&reader->lock);
+    for (uint32_t i = 0; i < slot->column_count; i++)
+        held->columns[i].is_ready = false;
+    held->batch = (tundish_batch){
+        .sequence = reader->sequence,
+        .epoch = slot->epoch,
+        .step = slot->step,
+        .tensor_count = slot->column_count,
+        .flags = slot->flags,
+        .shard = slot->shard,
+        .visits = slot->visits,
+    };
+    /* In one order with lane_reader_cut_off: either the server keeps the slot for us, having seen
+     * `taken`, or we see here that it does not. */
+    if (atomic_load(&own_line(attachment)->told) != 0) {
+        tundish_release(reader, &held->batch);
+        return take_detachment(reader);
+    }
+    reader->sequence++;
+    reader->has_started = reader->in_epoch = true;
+    reader->epoch = reader->place_epoch = slot->epoch;
+    reader->step = slot->step + 1;
+    reader->place_bytes = slot->place_bytes;
+    *ret_batch = &held->batch;
+    return TUNDISH_OK;
+}
+
+/* The first batch wanted is (epoch, step): what is before it was returned already, by an earlier
+ * server, or is passed over after tundish_restart. In a queue nothing is: batches are shared. */
+static bool
+is_passed_over(const tundish_reader *reader, const struct tnd_slot *slot)
+{
+    if (slot->kind == TND_SLOT_END)
+        return slot->epoch < reader->epoch;
+    if (slot->kind != TND_SLOT_BATCH || reader->attachments->is_queue)
+        return false;
+    return slot->epoch < reader->epoch ||
+           (slot->epoch == reader->epoch && slot->step < reader->step);
+}
+
+/* Nothing may be missing between what was returned and what comes. */
+static tundish_status
+check_no_gap(const tundish_reader *reader, const struct tnd_slot *slot)
+{
+    if (!reader->has_started || reader->attachments->is_queue ||
+        (slot->epoch == reader->epoch && slot->step == reader->step))
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "the server goes on at epoch %" PRIu64 ", step %" PRIu64
+                    ", but this reader has yet to see epoch %" PRIu64 ", step %" PRIu64,
+                    slot->epoch, slot->step, reader->epoch, reader->step);
+}
+
+static tundish_status
+take_end(tundish_reader *reader, struct held *held, bool is_optional)
+{
+    if (is_optional) {
+        reader->is_at_end = true;
+        return TUNDISH_NO_VALUE;
+    }
+    reader->epoch = held->slot.slot.epoch + 1;
+    reader->step = 0;
+    reader->place_bytes = 0;
+    reader->has_started = true;
+    reader->in_epoch = reader->is_at_end = false;
+    skip_entry(reader, held);
+    return TUNDISH_END;
+}
+
+static tundish_status
+take_error(tundish_reader *reader, const struct held *held)
+{
+    char text[TND_SLOT_TEXT + 1];
+
+    tnd_slot_view_text(&reader->attachments->view, held->index, &held->slot, text, sizeof text);
+    set_final(reader, (tundish_status)held->slot.slot.status, text);
+    return tell_final(reader);
+}
+
+/* Copy and check the slot that the next entry names. */
+static tundish_status
+read_entry(tundish_reader *reader, struct held **ret_held)
+{
+    struct attachment *attachment = reader->attachments;
+    uint32_t           index;
+    struct held       *held;
+    tundish_status     status =
+        tnd_view_entry(&attachment->view, attachment->is_queue ? attachment->line : 0,
+                       attachment->taken, &index);
+
+    if (status != TUNDISH_OK)
+        return status;
+    held = &attachment->slots[index];
+    if (held->is_held)
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server filled a slot that is still in use");
+    status = tnd_slot_view_read(&attachment->view, index, &held->slot);
+    if (status != TUNDISH_OK)
+        return status;
+    if (!attachment->is_queue && held->slot.slot.position != attachment->taken)
+        return tnd_fail(TUNDISH_E_CORRUPT, "a slot is not the one whose turn it is");
+    *ret_held = held;
+    return TUNDISH_OK;
+}
+
+/* END_OF_STREAM and STOPPED stay; there is nothing to explain but their names. */
+static tundish_status
+take_last(tundish_reader *reader, tundish_status status)
+{
+    set_final(reader, status, tundish_status_text(status));
+    return tell_final(reader);
+}
+
+static tundish_status
+next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
+           const tundish_batch **ret_batch)
+{
+    for (;;) {
+        struct held   *held;
+        tundish_status status = await_entry(reader, deadline_ns);
+
+        if (status == TUNDISH_OK)
+            status = read_entry(reader, &held);
+        if (status != TUNDISH_OK)
+            return status;
+        if (is_passed_over(reader, &held->slot.slot)) {
+            skip_entry(reader, held);
+            continue;
+        }
+        switch ((enum tnd_slot_kind)held->slot.slot.kind) {
+        case TND_SLOT_BATCH:
+            status = check_no_gap(reader, &held->slot.slot);
+            return status == TUNDISH_OK ? lend(reader, held, ret_batch) : status;
+        case TND_SLOT_END:
+            return take_end(reader, held, is_optional);
+        case TND_SLOT_END_OF_STREAM:
+            return take_last(reader, TUNDISH_END_OF_STREAM);
+        case TND_SLOT_STOPPED:
+            return take_last(reader, TUNDISH_STOPPED);
+        case TND_SLOT_ERROR:
+            return take_error(reader, held);
+        }
+    }
+}
+
+/* The server is back, or another has taken its place. */
+static tundish_status
+attach_again(tundish_reader *reader, int64_t deadline_ns)
+{
+    int64_t        give_up_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    tundish_status status;
+
+    if (give_up_ns < deadline_ns)
+        deadline_ns = give_up_ns;
+    status = tnd_reader_attach(reader, reader->has_started, deadline_ns);
+    if (status == TUNDISH_OK)
+        reader->is_gone_told = false;
+    return status;
+}
+
+/* Two slots are left for the server to fill; with fewer it could come to a halt. */
+static tundish_status
+check_held(tundish_reader *reader)
+{
+    uint32_t slot_count = reader->attachments->view.slot_count, held_count;
+
+    pthread_mutex_lock(&reader->lock);
+    held_count = reader->attachments->held_count;
+    pthread_mutex_unlock(&reader->lock);
+    if (held_count >= slot_count - 2)
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "%u batches are held and the lane has %u slots: release one first, or raise "
+                        "deliver.slots",
+                        held_count, slot_count);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+next(tundish_reader *reader, int64_t timeout_ns, bool is_optional,
+     const tundish_batch **ret_batch)
+{
+    int64_t        deadline_ns;
+    tundish_status status = tnd_reader_check(reader);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (ret_batch == NULL)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "ret_batch is NULL");
+    if (reader->final != TUNDISH_OK)
+        return tell_final(reader);
+    deadline_ns = tnd_clock_deadline_ns(timeout_ns);
+    if (reader->is_gone_told)
+        status = attach_again(reader, deadline_ns);
+    if (status != TUNDISH_OK)
+        return status;
+    status = check_held(reader);
+    if (status != TUNDISH_OK)
+        return status;
+    return next_entry(reader, deadline_ns, is_optional, ret_batch);
+}
+
+tundish_status
+tundish_next(tundish_reader *reader, int64_t timeout_ns, const tundish_batch **ret_batch)
+{
+    return next(reader, timeout_ns, false, ret_batch);
+}
+
+tundish_status
+tundish_next_optional(tundish_reader *reader, int64_t timeout_ns, const tundish_batch **ret_batch)
+{
+    return next(reader, timeout_ns, true, ret_batch);
+}
+
+tundish_status
+tundish_restart(tundish_reader *reader)
+{
+    struct tnd_message_head restart = { .type = TND_RESTART };
+    tundish_status          status = tnd_reader_check(reader);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (!reader->in_epoch && !reader->is_at_end)
+        return TUNDISH_OK;
+    restart.id = reader->epoch;
+    reader->epoch++;
+    reader->step = 0;
+    reader->place_bytes = 0;
+    reader->in_epoch = reader->is_at_end = false;
+    reader->has_started = true;
+    if (!reader->attachments->is_gone)
+        status = tnd_channel_send(reader->attachments->socket, restart, NULL, NULL, 0);
+    /* A server that is gone hears of it when we attach anew. */
+    return status == TUNDISH_E_SERVER_GONE ? TUNDISH_OK : status;
+}

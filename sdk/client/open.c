@@ -1,0 +1,270 @@
+/* open.c - options, defaults, and the end of it all. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "client/reader.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "shm/place.h"
+
+#define SERVER_TIMEOUT_DEFAULT_NS INT64_C(30000000000)
+#define SPIN_DEFAULT_NS           INT64_C(20000)
+
+/* What the caller's header knew of. Members behind it are zero. */
+static tundish_status
+read_options(const tundish_options *options, tundish_options *ret_options)
+{
+    tundish_options known = TUNDISH_OPTIONS_INIT;
+
+    if (options != NULL && options->size < offsetof(tundish_options, stream))
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "options.size is %zu: begin with TUNDISH_OPTIONS_INIT", options->size);
+    if (options != NULL)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    *ret_options = known;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+copy_name(const char *what, const char *wanted, const char *variable, char name[TND_NAME_BYTES])
+{
+    if (wanted == NULL || wanted[0] == '\0')
+        wanted = variable == NULL ? NULL : getenv(variable);
+    if (wanted == NULL)
+        wanted = "";
+    if (strlen(wanted) >= TND_NAME_BYTES)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "the %s's name is longer than %d bytes", what,
+                        TND_NAME_BYTES - 1);
+    memset(name, 0, TND_NAME_BYTES);
+    memcpy(name, wanted, strlen(wanted));
+    return TUNDISH_OK;
+}
+
+static tundish_status
+choose_replica(int32_t wanted, uint32_t *ret_replica)
+{
+    const char *text = getenv("TUNDISH_REPLICA");
+    char       *end;
+    long        number;
+
+    if (wanted >= 0 || text == NULL || text[0] == '\0') {
+        *ret_replica = wanted > 0 ? (uint32_t)wanted : 0;
+        return TUNDISH_OK;
+    }
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (errno != 0 || *end != '\0' || number < 0 || number > INT32_MAX)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "TUNDISH_REPLICA is \"%.40s\", not a number from 0",
+                        text);
+    *ret_replica = (uint32_t)number;
+    return TUNDISH_OK;
+}
+
+/* Stand where the bytes say. */
+static tundish_status
+take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
+{
+    struct tnd_place     place;
+    struct epoch_header *header;
+    tundish_status       status = tnd_place_read(bytes, byte_count, &place);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (place.bit_count > sizeof reader->queue_bytes * 8)
+        return tnd_fail(TUNDISH_E_PLACE, "the place has more batches on the way than any server");
+    header = tnd_add_epoch(reader, place.header_epoch, place.header_bytes);
+    if (header == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
+    if (place.header_bytes > 0)
+        memcpy(header->bytes, place.header, place.header_bytes);
+    header->have = header->total;
+    reader->has_started = true;
+    reader->epoch = place.epoch;
+    reader->step = place.step;
+    reader->in_epoch = place.step > 0;
+    reader->has_queue = place.bit_count > 0 || place.low > 0;
+    reader->queue_low = place.low;
+    reader->queue_bits = place.bit_count;
+    if (place.bit_count > 0)
+        memcpy(reader->queue_bytes, place.bits, (place.bit_count + 7) / 8);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+take_token(tundish_reader *reader, const char *token)
+{
+    uint8_t       *bytes = malloc(tnd_place_token_decoded_bytes(token) + 1);
+    uint64_t       byte_count = 0;
+    tundish_status status;
+
+    if (bytes == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
+    status = tnd_place_token_read(token, bytes, &byte_count);
+    if (status == TUNDISH_OK)
+        status = take_place(reader, bytes, byte_count);
+    free(bytes);
+    return status;
+}
+
+static tundish_status
+take_options(tundish_reader *reader, const tundish_options *options)
+{
+    tundish_status status = tnd_channel_path(options->server, reader->path);
+
+    if (status == TUNDISH_OK)
+        status = copy_name("stream", options->stream, "TUNDISH_STREAM", reader->stream);
+    if (status == TUNDISH_OK)
+        status = copy_name("session", options->session, NULL, reader->session);
+    if (status == TUNDISH_OK)
+        status = copy_name("group", options->group, NULL, reader->group);
+    if (status == TUNDISH_OK)
+        status = choose_replica(options->replica, &reader->replica);
+    if (status == TUNDISH_OK && options->place != NULL)
+        status = take_place(reader, options->place, options->place_bytes);
+    else if (status == TUNDISH_OK && options->place_token != NULL)
+        status = take_token(reader, options->place_token);
+    reader->checks = options->check != 0;
+    reader->server_timeout_ns =
+        options->server_timeout_ns > 0 ? options->server_timeout_ns : SERVER_TIMEOUT_DEFAULT_NS;
+    reader->spin_ns = options->spin_ns != 0 ? options->spin_ns : SPIN_DEFAULT_NS;
+    return status;
+}
+
+tundish_status
+tundish_open(const tundish_options *options, tundish_reader **ret_reader)
+{
+    tundish_options known;
+    tundish_reader *reader;
+    tundish_status  status = read_options(options, &known);
+
+    if (status == TUNDISH_OK && ret_reader == NULL)
+        status = tnd_fail(TUNDISH_E_ARGUMENT, "ret_reader is NULL");
+    if (status != TUNDISH_OK)
+        return status;
+    reader = calloc(1, sizeof *reader);
+    if (reader == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a reader");
+    pthread_mutex_init(&reader->lock, NULL);
+    reader->descriptor = -1;
+    status = tnd_reader_register(reader);
+    if (status == TUNDISH_OK)
+        status = take_options(reader, &known);
+    if (status == TUNDISH_OK)
+        status = tnd_reader_attach(reader, false, tnd_clock_deadline_ns(reader->server_timeout_ns));
+    if (status != TUNDISH_OK) {
+        tundish_close(reader);
+        return status;
+    }
+    *ret_reader = reader;
+    return TUNDISH_OK;
+}
+
+void
+tundish_close(tundish_reader *reader)
+{
+    const struct tnd_message_head bye = { .type = TND_BYE };
+
+    if (reader == NULL)
+        return;
+    if (tnd_reader_is_ours(reader)) {
+        tnd_reader_unregister(reader);
+        if (reader->attachments != NULL && !reader->attachments->is_gone)
+            tnd_channel_send(reader->attachments->socket, bye, NULL, NULL, 0);
+        if (reader->descriptor >= 0)
+            close(reader->descriptor);
+    } else {
+        /* In a child the page was not inherited (attach.c), and descriptors are closed. */
+        for (struct attachment *at = reader->attachments; at != NULL; at = at->next)
+            at->returns = NULL;
+    }
+    while (reader->attachments != NULL) {
+        struct attachment *next = reader->attachments->next;
+
+        tnd_attachment_close(reader->attachments);
+        reader->attachments = next;
+    }
+    while (reader->epochs != NULL) {
+        struct epoch_header *next = reader->epochs->next;
+
+        free(reader->epochs);
+        reader->epochs = next;
+    }
+    tnd_spec_close(&reader->spec);
+    free(reader);
+}
+
+tundish_status
+tundish_element_spec(tundish_reader *reader, const tundish_spec **ret_spec)
+{
+    tundish_status status = tnd_reader_check(reader);
+
+    if (status == TUNDISH_OK)
+        *ret_spec = &reader->spec.spec;
+    return status;
+}
+
+tundish_status
+tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
+{
+    tundish_status status = tnd_reader_check(reader);
+    tundish_info   info = { 0 };
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (ret_info->size < offsetof(tundish_info, replica_count))
+        return tnd_fail(TUNDISH_E_ARGUMENT, "info.size is %zu: set it to sizeof(tundish_info)",
+                        ret_info->size);
+    info.size = ret_info->size < sizeof info ? ret_info->size : sizeof info;
+    info.replica = reader->replica;
+    info.replica_count = reader->attachments->welcome.replica_count;
+    info.first_replica = reader->attachments->welcome.first_replica;
+    info.total_replica_count = reader->attachments->welcome.total_replica_count;
+    info.slot_count = reader->attachments->view.slot_count;
+    info.stream = reader->attachments->welcome.stream;
+    pthread_mutex_lock(&reader->lock);
+    for (const struct attachment *at = reader->attachments; at != NULL; at = at->next)
+        info.held_count += at->held_count;
+    pthread_mutex_unlock(&reader->lock);
+    memcpy(ret_info, &info, info.size);
+    return TUNDISH_OK;
+}
+
+tundish_status
+tundish_descriptor(tundish_reader *reader, int *ret_descriptor)
+{
+    tundish_status     status = tnd_reader_check(reader);
+    struct epoll_event event = { .events = EPOLLIN };
+    struct attachment *attachment;
+    int                descriptor;
+
+    if (status != TUNDISH_OK)
+        return status;
+    attachment = reader->attachments;
+    if (reader->descriptor < 0) {
+        descriptor = epoll_create1(EPOLL_CLOEXEC);
+        if (descriptor < 0)
+            return tnd_fail_errno(errno, "make a descriptor to poll");
+        if (!attachment->is_gone &&
+            (epoll_ctl(descriptor, EPOLL_CTL_ADD, attachment->socket, &event) != 0 ||
+             epoll_ctl(descriptor, EPOLL_CTL_ADD, attachment->event, &event) != 0)) {
+            int error = errno;
+
+            close(descriptor);
+            return tnd_fail_errno(error, "make a descriptor to poll");
+        }
+        reader->descriptor = descriptor;
+        atomic_store(&attachment->returns->polling, 1);
+        /* What was published before is worth a look as well. */
+        if (!attachment->is_gone) {
+            const uint64_t one = 1;
+
+            if (write(attachment->event, &one, sizeof one) < 0 && errno != EAGAIN)
+                return tnd_fail_errno(errno, "write to the descriptor to poll");
+        }
+    }
+    *ret_descriptor = reader->descriptor;
+    return TUNDISH_OK;
+}

@@ -1,0 +1,156 @@
+/* reader.h - a reader from the inside.
+ *
+ * A reader stands at a place in a session; an attachment is its stay at one server. When the server
+ * dies the reader attaches anew, and the old attachment lives on until its batches are released.
+ */
+#ifndef TND_CLIENT_READER_H
+#define TND_CLIENT_READER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "shm/channel.h"
+#include "shm/ring.h"
+#include "shm/view.h"
+#include "tundish/tundish.h"
+
+/* A buffer's decoded bytes; kept for the next batch in the same slot. */
+struct scratch {
+    void    *bytes;
+    uint64_t capacity;
+};
+
+/* A segment that one batch has for itself. */
+struct own_map {
+    struct own_map *next;
+    uint32_t        id;
+    uint32_t        users;      /* batches held */
+    bool            is_retired; /* unmap it after the last */
+    void           *bytes;
+    uint64_t        segment_bytes;
+};
+
+/* A tensor and what it points to. */
+struct column_use {
+    tundish_tensor tensor;
+    bool           is_ready;
+    const int64_t *splits[TND_RANK_MAX];
+    uint64_t       split_counts[TND_RANK_MAX];
+};
+
+/* A slot's batch, in the caller's hands or free. */
+struct held {
+    tundish_batch        batch; /* first: the caller's pointer is ours */
+    struct attachment   *attachment;
+    bool                 is_held;
+    uint32_t             index; /* of the slot */
+    uint64_t             entry; /* of the line that named it */
+    struct tnd_slot_view slot;
+    const uint8_t       *payload; /* the segment that its buffers are in */
+    struct own_map      *own;
+    pthread_mutex_t      lock; /* of the rest: tensors are made in any thread */
+    struct column_use   *columns;
+    struct scratch      *scratch; /* one a buffer */
+    struct tnd_codec_context *context; /* made when first needed */
+};
+
+struct attachment {
+    struct attachment  *next;
+    tundish_reader     *reader;
+    int                 socket, bell, event;
+    bool                is_gone; /* the server has hung up, or is silent */
+    void               *batches_bytes;
+    struct tnd_returns *returns;
+    struct tnd_view     view;
+    bool                is_queue;
+    uint32_t            line;     /* ours: what we are told, and in a queue what we are granted */
+    uint32_t            notice;   /* as last seen */
+    uint64_t            taken;    /* entries of the line that we have passed */
+    uint64_t            released; /* entries given back without a gap */
+    bool               *done;     /* entry % slots: given back behind a gap */
+    struct held        *slots;    /* by slot index */
+    uint32_t            held_count;
+    struct own_map     *own;
+    struct tnd_welcome  welcome;
+};
+
+/* What the server puts into the places of an epoch. */
+struct epoch_header {
+    struct epoch_header *next;
+    uint64_t             epoch;
+    uint64_t             total, have;
+    uint8_t              bytes[];
+};
+
+enum { READER_TEXT_BYTES = 2048 };
+
+struct tundish_reader {
+    tundish_reader *next;    /* of all in this process */
+    uint64_t        process; /* fork.c */
+
+    char     path[TND_SOCKET_PATH_BYTES];
+    char     stream[TND_NAME_BYTES], session[TND_NAME_BYTES], group[TND_NAME_BYTES];
+    uint32_t replica;
+    bool     checks;
+    int64_t  server_timeout_ns, spin_ns;
+    int      descriptor; /* epoll of what is worth a look; -1: nobody asked */
+
+    pthread_mutex_t    lock;        /* of releases and of the list; the rest is one thread's */
+    struct attachment *attachments; /* the first is the present one */
+    struct tnd_spec    spec;
+
+    bool     has_started; /* it stands somewhere: it was opened at a place, or has returned something */
+    bool     in_epoch;    /* something of `epoch` was returned */
+    bool     is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
+    bool     is_gone_told; /* E_SERVER_GONE was returned: attach anew at the next call */
+    uint64_t epoch, step; /* the next one wanted; all before it is passed over */
+    uint64_t sequence;
+    uint64_t place_bytes; /* that the epoch of the last batch has; see tnd_slot */
+    uint64_t place_epoch; /* that epoch */
+    struct epoch_header *epochs; /* newest first */
+
+    bool           is_lost_pending; /* a replica was lost: to be told once */
+    char           lost_text[READER_TEXT_BYTES];
+    tundish_status final; /* OK: none; else told from now on */
+    char           final_text[READER_TEXT_BYTES];
+
+    bool     has_queue; /* the server's answer to ASK_QUEUE is here */
+    uint64_t queue_low, queue_bits;
+    uint8_t  queue_bytes[TND_SLOTS_MAX / 8];
+};
+
+/* fork.c: does this reader belong to this process? */
+bool tnd_reader_is_ours(const tundish_reader *reader);
+tundish_status tnd_reader_check(const tundish_reader *reader); /* E_ARGUMENT if not */
+tundish_status tnd_reader_register(tundish_reader *reader);
+void tnd_reader_unregister(tundish_reader *reader);
+
+/* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
+tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns);
+/* Hang up, keeping what is mapped. The reader's lock is held, here and below. */
+void tnd_attachment_hang_up(struct attachment *attachment);
+void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open one */
+/* Close what is neither the present attachment nor has a batch in somebody's hands. */
+void tnd_reader_tidy(tundish_reader *reader);
+
+/* messages.c: take what the server has said. Sets is_gone on a hang-up. */
+tundish_status tnd_reader_listen(tundish_reader *reader);
+/* The same, after waiting for something: E_TIMEOUT, E_SERVER_GONE. */
+tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns);
+/* The reader's lock is held. */
+struct own_map *tnd_find_own(struct attachment *attachment, uint32_t id);
+const struct epoch_header *tnd_find_epoch(const tundish_reader *reader, uint64_t epoch);
+/* Keep `total` bytes of an epoch, none of which is here yet. NULL: no memory. */
+struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
+
+/* release.c: give an entry of the line back. The reader's lock is held. */
+void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);
+void tnd_forget_own(struct attachment *attachment, struct own_map *own);
+void tnd_ring_bell(struct attachment *attachment);
+
+/* standing.c: the place of the next batch, as bytes that the caller frees. `may_ask`: a queue's
+ * server is asked for what it knows. */
+tundish_status tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes,
+                                uint64_t *ret_count);
+
+#endif

@@ -1,0 +1,72 @@
+/* release.c - back to the server, in any order, from any thread. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "client/reader.h"
+#include "shm/segment.h"
+
+void
+tnd_ring_bell(struct attachment *attachment)
+{
+    const uint64_t one = 1;
+
+    /* Anything but success: it rings already, or nobody is there. */
+    if (attachment->bell >= 0 && write(attachment->bell, &one, sizeof one) < 0)
+        return;
+}
+
+void
+tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
+{
+    uint32_t slot_count = attachment->view.slot_count;
+    uint64_t before = attachment->released;
+
+    /* Release: the server writes into the slot only after our last read of it. */
+    atomic_store_explicit(&tnd_returns_slots(attachment->returns)[index],
+                          attachment->slots[index].slot.slot.position + 1, memory_order_release);
+    attachment->done[entry % slot_count] = true;
+    while (attachment->released < attachment->taken &&
+           attachment->done[attachment->released % slot_count]) {
+        attachment->done[attachment->released % slot_count] = false;
+        attachment->released++;
+    }
+    if (attachment->released == before && !attachment->is_queue)
+        return;
+    if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
+        tnd_ring_bell(attachment);
+}
+
+void
+tnd_forget_own(struct attachment *attachment, struct own_map *own)
+{
+    struct own_map **link = &attachment->own;
+
+    while (*link != own)
+        link = &(*link)->next;
+    *link = own->next;
+    tnd_segment_unmap(own->bytes, own->segment_bytes);
+    free(own);
+}
+
+void
+tundish_release(tundish_reader *reader, const tundish_batch *batch)
+{
+    struct held       *held = (struct held *)(uintptr_t)batch;
+    struct attachment *attachment;
+
+    if (reader == NULL || batch == NULL || !tnd_reader_is_ours(reader))
+        return;
+    attachment = held->attachment;
+    pthread_mutex_lock(&reader->lock);
+    if (held->is_held && attachment->reader == reader) {
+        held->is_held = false;
+        attachment->held_count--;
+        if (held->own != NULL && --held->own->users == 0 && held->own->is_retired)
+            tnd_forget_own(attachment, held->own);
+        held->own = NULL;
+        tnd_give_back(attachment, held->entry, held->index);
+        if (attachment != reader->attachments)
+            tnd_reader_tidy(reader);
+    }
+    pthread_mutex_unlock(&reader->lock);
+}

@@ -1,0 +1,180 @@
+/* standing.c - where the reader stands, to be kept and handed back. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/reader.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "shm/place.h"
+
+/* The server sent it before the batch that says it is there. */
+static tundish_status
+await_epoch(tundish_reader *reader)
+{
+    int64_t        deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    tundish_status status = TUNDISH_OK;
+
+    while (reader->place_bytes > 0 && tnd_find_epoch(reader, reader->place_epoch) == NULL &&
+           status == TUNDISH_OK)
+        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
+    return status;
+}
+
+static tundish_status
+ask_queue(tundish_reader *reader)
+{
+    struct tnd_message_head ask = { .type = TND_ASK_QUEUE };
+    int64_t        deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    tundish_status status;
+
+    reader->has_queue = false;
+    status = reader->attachments->is_gone
+                 ? tnd_fail(TUNDISH_E_SERVER_GONE, "a queue's place is its server's, which is gone")
+                 : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
+    while (status == TUNDISH_OK && !reader->has_queue)
+        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
+    return status;
+}
+
+/* The newest that is not later than where the reader stands. */
+static const struct epoch_header *
+find_header(const tundish_reader *reader)
+{
+    const struct epoch_header *found = NULL;
+
+    for (const struct epoch_header *header = reader->epochs; header != NULL; header = header->next)
+        if (header->have == header->total && header->epoch <= reader->epoch &&
+            (found == NULL || header->epoch > found->epoch))
+            found = header;
+    return found;
+}
+
+tundish_status
+tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint64_t *ret_count)
+{
+    struct tnd_place           place = { .epoch = reader->epoch, .step = reader->step };
+    const struct epoch_header *header;
+    uint8_t                   *bytes;
+    tundish_status             status = TUNDISH_OK;
+
+    if (may_ask && !reader->attachments->is_gone)
+        status = tnd_reader_listen(reader);
+    if (status == TUNDISH_OK && may_ask)
+        status = await_epoch(reader);
+    if (status == TUNDISH_OK && may_ask && reader->attachments->is_queue)
+        status = ask_queue(reader);
+    if (status != TUNDISH_OK)
+        return status;
+    if (reader->has_queue) {
+        place.low = reader->queue_low;
+        place.bit_count = reader->queue_bits;
+        place.bits = reader->queue_bytes;
+    }
+    header = find_header(reader);
+    place.header_epoch = header == NULL ? place.epoch : header->epoch;
+    if (header != NULL) {
+        place.header = header->bytes;
+        place.header_bytes = header->total;
+    }
+    bytes = malloc(tnd_place_bytes(&place));
+    if (bytes == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
+    tnd_place_write(&place, bytes);
+    *ret_bytes = bytes;
+    *ret_count = tnd_place_bytes(&place);
+    return TUNDISH_OK;
+}
+
+/* Before the first batch a reader that was not opened at a place stands where the first batch in its
+ * lane is. */
+static tundish_status
+find_start(tundish_reader *reader)
+{
+    struct attachment  *attachment = reader->attachments;
+    struct tnd_ring_wait wait = {
+        .batches = attachment->view.batches,
+        .returns = attachment->returns,
+        .counter = &attachment->view.batches->published,
+        .position = attachment->taken,
+        .notice = atomic_load(&attachment->view.batches->notice),
+    };
+    uint32_t             index;
+    struct tnd_slot_view slot;
+    tundish_status       status;
+
+    if (reader->has_started || attachment->is_queue)
+        return TUNDISH_OK;
+    if (!tnd_ring_ready(&wait))
+        return tnd_fail(TUNDISH_E_TIMEOUT, "the first batch is not there yet, so there is no place "
+                                           "to save: call tundish_next first");
+    status = tnd_view_entry(&attachment->view, 0, attachment->taken, &index);
+    if (status == TUNDISH_OK)
+        status = tnd_slot_view_open(&attachment->view, &slot);
+    if (status != TUNDISH_OK)
+        return status;
+    status = tnd_slot_view_read(&attachment->view, index, &slot);
+    if (status == TUNDISH_OK) {
+        reader->epoch = reader->place_epoch = slot.slot.epoch;
+        reader->step = slot.slot.step;
+        reader->place_bytes = slot.slot.place_bytes;
+    }
+    tnd_slot_view_close(&slot);
+    return status;
+}
+
+static tundish_status
+make_place(tundish_reader *reader, uint8_t **ret_bytes, uint64_t *ret_count)
+{
+    tundish_status status = tnd_reader_check(reader);
+
+    if (status == TUNDISH_OK)
+        status = find_start(reader);
+    if (status == TUNDISH_OK)
+        status = tnd_reader_place(reader, true, ret_bytes, ret_count);
+    return status;
+}
+
+static tundish_status
+too_small(uint64_t needed, size_t capacity)
+{
+    return tnd_fail(TUNDISH_E_ARGUMENT, "the place takes %llu bytes, there is room for %zu",
+                    (unsigned long long)needed, capacity);
+}
+
+tundish_status
+tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity, size_t *ret_bytes)
+{
+    uint8_t       *place = NULL;
+    uint64_t       count = 0;
+    tundish_status status = make_place(reader, &place, &count);
+
+    if (status != TUNDISH_OK)
+        return status;
+    *ret_bytes = count;
+    if (count > capacity)
+        status = too_small(count, capacity);
+    else
+        memcpy(bytes, place, count);
+    free(place);
+    return status;
+}
+
+tundish_status
+tundish_place_token(tundish_reader *reader, char *token, size_t capacity, size_t *ret_bytes)
+{
+    uint8_t       *place = NULL;
+    uint64_t       count = 0, needed;
+    tundish_status status = make_place(reader, &place, &count);
+
+    if (status != TUNDISH_OK)
+        return status;
+    needed = tnd_place_token_bytes(count);
+    *ret_bytes = needed;
+    if (needed > capacity)
+        status = too_small(needed, capacity);
+    else
+        tnd_place_token_write(place, count, token);
+    free(place);
+    return status;
+}
