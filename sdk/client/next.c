@@ -387,7 +387,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
            const tundish_batch **ret_batch)
 {
     for (;;) {
-        struct held   *held;
+        struct held   *held = NULL;
         tundish_status status = await_entry(reader, deadline_ns);
 
         if (status == TUNDISH_OK)

@@ -136,7 +136,7 @@ take_options(tundish_reader *reader, const tundish_options *options)
 tundish_status
 tundish_open(const tundish_options *options, tundish_reader **ret_reader)
 {
-    tundish_options known;
+    tundish_options known = TUNDISH_OPTIONS_INIT;
     tundish_reader *reader;
     tundish_status  status = read_options(options, &known);
 
