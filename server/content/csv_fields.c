@@ -245,8 +245,8 @@ struct reading {
     const struct csv_records *records;
     struct frame *frame;
     void *const *values;
-    uint32_t *ends;           /* BLOCK rows of end_count */
-    int64_t end_count;        /* fields that a record may have */
+    uint32_t *ends;           /* BLOCK rows of `stride` */
+    int64_t stride;
     struct byte_view *fields; /* of a record that is not plain */
 };
 
@@ -309,29 +309,23 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
 /* --- Values ------------------------------------------------------------------------------------ */
 
 static inline bool
-is_missing(const struct csv_table *table, struct byte_view field)
+is_missing(struct byte_view na_value, struct byte_view field)
 {
-    return field.size == 0 || (field.size == table->na_value.size &&
-                               memcmp(field.data, table->na_value.data, field.size) == 0);
+    return field.size == 0 ||
+           (field.size == na_value.size && memcmp(field.data, na_value.data, field.size) == 0);
 }
 
-/* One body for each dtype, so that a column's loop has no dispatch in it. `convert` stores the
- * field at `to` and says whether it could. */
+/* Store a field at `to`, or what stands in for it. False: it cannot be. One body for each dtype, so
+ * that a column's loop has no dispatch in it. */
 #define DEFINE_STORE(name, type, convert)                                                          \
-    static inline bool store_##name(const struct reading *reading, uint32_t c, int64_t record,     \
-                                    struct byte_view field)                                        \
+    static inline bool store_##name(struct byte_view na_value, const type *fallback,               \
+                                    struct byte_view field, type *to)                              \
     {                                                                                              \
-        type *to = (type *)reading->values[c] + record;                                            \
-                                                                                                   \
-        if (is_missing(reading->table, field)) {                                                   \
-            const type *fallback = reading->table->columns[c].fallback;                            \
-                                                                                                   \
-            if (fallback == NULL)                                                                  \
-                return false;                                                                      \
+        if (!is_missing(na_value, field))                                                          \
+            return convert;                                                                        \
+        if (fallback != NULL)                                                                      \
             *to = *fallback;                                                                       \
-            return true;                                                                           \
-        }                                                                                          \
-        return convert;                                                                            \
+        return fallback != NULL;                                                                   \
     }
 
 DEFINE_STORE(int32, int32_t, number_int32(field.data, field.size, to))
@@ -343,17 +337,22 @@ DEFINE_STORE(string, struct byte_view, (*to = field, true))
 static bool
 store(const struct reading *reading, uint32_t c, int64_t record, struct byte_view field)
 {
-    switch (reading->table->columns[c].dtype) {
+    const struct csv_column *column = &reading->table->columns[c];
+    struct byte_view na_value = reading->table->na_value;
+    void *values = reading->values[c];
+
+    switch (column->dtype) {
     case TUNDISH_INT32:
-        return store_int32(reading, c, record, field);
+        return store_int32(na_value, column->fallback, field, (int32_t *)values + record);
     case TUNDISH_INT64:
-        return store_int64(reading, c, record, field);
+        return store_int64(na_value, column->fallback, field, (int64_t *)values + record);
     case TUNDISH_FLOAT32:
-        return store_float32(reading, c, record, field);
+        return store_float32(na_value, column->fallback, field, (float *)values + record);
     case TUNDISH_FLOAT64:
-        return store_float64(reading, c, record, field);
+        return store_float64(na_value, column->fallback, field, (double *)values + record);
     default:
-        return store_string(reading, c, record, field);
+        return store_string(na_value, column->fallback, field,
+                            (struct byte_view *)values + record);
     }
 }
 
@@ -401,33 +400,35 @@ read_record(const struct reading *reading, int64_t record)
 struct block {
     int64_t count;
     int64_t records[BLOCK]; /* their numbers */
-    bool is_bad[BLOCK];     /* some field could not be converted */
+    const uint8_t *data[BLOCK];
+    bool is_bad[BLOCK]; /* some field could not be converted */
 };
 
-static inline struct byte_view
-field_of(const struct reading *reading, const struct block *block, int64_t i, uint32_t number)
-{
-    const uint32_t *ends = &reading->ends[i * reading->end_count];
-    const uint8_t *data = reading->records->records[block->records[i]].data;
-    uint32_t begin = number == 0 ? 0 : ends[number - 1] + 1;
-
-    return (struct byte_view){ data + begin, ends[number] - begin };
-}
-
-#define DEFINE_COLUMN(name)                                                                        \
+/* Field `number` of every record of the block, to column c. A record's first end stands for the
+ * delimiter before the record. */
+#define DEFINE_COLUMN(name, type)                                                                  \
     static void column_##name(const struct reading *reading, struct block *block, uint32_t c,      \
                               uint32_t number)                                                     \
     {                                                                                              \
-        for (int64_t i = 0; i < block->count; i++)                                                 \
-            block->is_bad[i] |= !store_##name(reading, c, block->records[i],                       \
-                                              field_of(reading, block, i, number));                \
+        const struct byte_view na_value = reading->table->na_value;                                \
+        const type *fallback = reading->table->columns[c].fallback;                                \
+        const uint32_t *ends = reading->ends + number;                                             \
+        type *to = reading->values[c];                                                             \
+                                                                                                   \
+        for (int64_t i = 0; i < block->count; i++, ends += reading->stride) {                      \
+            uint32_t begin = ends[0] + 1;                                                          \
+            struct byte_view field = { block->data[i] + begin, ends[1] - begin };                  \
+                                                                                                   \
+            if (!store_##name(na_value, fallback, field, &to[block->records[i]]))                  \
+                block->is_bad[i] = true;                                                           \
+        }                                                                                          \
     }
 
-DEFINE_COLUMN(int32)
-DEFINE_COLUMN(int64)
-DEFINE_COLUMN(float32)
-DEFINE_COLUMN(float64)
-DEFINE_COLUMN(string)
+DEFINE_COLUMN(int32, int32_t)
+DEFINE_COLUMN(int64, int64_t)
+DEFINE_COLUMN(float32, float)
+DEFINE_COLUMN(float64, double)
+DEFINE_COLUMN(string, struct byte_view)
 
 static void
 convert_block(const struct reading *reading, struct block *block)
@@ -469,34 +470,46 @@ has_fields(const struct csv_table *table, int64_t count)
     return count > (int64_t)table->rules.select[table->rules.select_count - 1];
 }
 
+/* Cut the records from `begin` on, read those that are not plain, and return the others. */
+static void
+cut_block(const struct reading *reading, int64_t begin, int64_t end, struct block *block)
+{
+    const struct csv_table *table = reading->table;
+    const struct byte_view *records = reading->records->records;
+
+    block->count = 0;
+    for (int64_t r = begin; r < end; r++) {
+        uint32_t *ends = &reading->ends[block->count * reading->stride];
+
+        ends[0] = UINT32_MAX;
+        if (records[r].size == 0 ||
+            !has_fields(table, table->cut(&table->rules, records[r], ends + 1, reading->stride - 1))) {
+            read_record(reading, r);
+            continue;
+        }
+        block->records[block->count] = r;
+        block->data[block->count] = records[r].data;
+        block->is_bad[block->count++] = false;
+    }
+}
+
 void
 csv_table_read(const struct csv_table *table, const struct csv_records *records,
                struct frame *frame, void *const *values)
 {
-    struct reading reading = { table, records, frame, values, NULL, 0, NULL };
+    struct reading reading = { .table = table, .records = records, .frame = frame, .values = values };
+    struct block block;
+    int64_t fields = table->count;
 
-    reading.end_count =
-        table->rules.select == NULL ? table->count
-        : table->count == 0        ? 0
-                                   : table->rules.select[table->rules.select_count - 1] + 1;
-    reading.end_count += 64; /* a block's delimiters must fit before they are counted */
-    reading.ends =
-        scratch_array(frame->scratch, BLOCK * (size_t)reading.end_count, sizeof *reading.ends);
+    if (table->rules.select != NULL)
+        fields = (int64_t)table->rules.select[table->rules.select_count - 1] + 1;
+    reading.stride = fields + 64 + 1; /* a look's delimiters must fit before they are counted */
+    reading.ends = scratch_array(frame->scratch, BLOCK * (size_t)reading.stride + CSV_CUT_SLACK,
+                                 sizeof *reading.ends);
     reading.fields = scratch_array(frame->scratch, table->count, sizeof *reading.fields);
     for (int64_t begin = 0; begin < records->count; begin += BLOCK) {
-        int64_t end = begin + BLOCK < records->count ? begin + BLOCK : records->count;
-        struct block block = { 0 };
-
-        for (int64_t r = begin; r < end; r++) {
-            int64_t count = table->cut(&table->rules, records->records[r],
-                                       &reading.ends[block.count * reading.end_count],
-                                       reading.end_count);
-
-            if (has_fields(table, count) && records->records[r].size > 0)
-                block.records[block.count++] = r;
-            else
-                read_record(&reading, r);
-        }
+        cut_block(&reading, begin, begin + BLOCK < records->count ? begin + BLOCK : records->count,
+                  &block);
         convert_block(&reading, &block);
     }
 }

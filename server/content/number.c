@@ -1,10 +1,9 @@
-/* number.c - eight digits at a time; floats exactly where a double suffices, else by strtod. */
+/* number.c - longer integers; floats exactly where a double suffices, else by strtod. */
 #include "content/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bytes.h"
 #include "core/memory.h"
 
 /* White space to the C locale and to TensorFlow: blank, \t \n \v \f \r. */
@@ -23,25 +22,6 @@ strip(const uint8_t **text, uint64_t *size)
     }
     while (*size > 0 && is_blank((*text)[*size - 1]))
         (*size)--;
-}
-
-/* The value of 1 to 8 digits. False: not all of them are digits. */
-static inline bool
-short_digits(const uint8_t *text, uint64_t size, uint64_t *ret_value)
-{
-    const uint64_t zeros = UINT64_C(0x3030303030303030);
-    uint64_t digits = load_u64(text) << (64 - 8 * size);
-
-    if (size < 8)
-        digits |= zeros >> 8 * size;
-    if (((digits & UINT64_C(0xf0f0f0f0f0f0f0f0)) |
-         ((digits + UINT64_C(0x0606060606060606)) & UINT64_C(0xf0f0f0f0f0f0f0f0)) >> 4) !=
-        UINT64_C(0x3333333333333333))
-        return false;
-    digits = (digits & UINT64_C(0x0f0f0f0f0f0f0f0f)) * 2561 >> 8;
-    digits = (digits & UINT64_C(0x00ff00ff00ff00ff)) * 6553601 >> 16;
-    *ret_value = (digits & UINT64_C(0x0000ffff0000ffff)) * UINT64_C(42949672960001) >> 32;
-    return true;
 }
 
 /* Any digits whose value fits 64 bits. */
@@ -83,27 +63,16 @@ any_integer(const uint8_t *text, uint64_t size, uint64_t limit, int64_t *ret_num
 }
 
 bool
-number_int64(const uint8_t *text, uint64_t size, int64_t *ret_number)
+number_int64_any(const uint8_t *text, uint64_t size, int64_t *ret_number)
 {
-    uint64_t value;
-
-    if (size - 1 < 8 && short_digits(text, size, &value)) {
-        *ret_number = (int64_t)value;
-        return true;
-    }
     return any_integer(text, size, INT64_MAX, ret_number);
 }
 
 bool
-number_int32(const uint8_t *text, uint64_t size, int32_t *ret_number)
+number_int32_any(const uint8_t *text, uint64_t size, int32_t *ret_number)
 {
-    uint64_t value;
     int64_t wide;
 
-    if (size - 1 < 8 && short_digits(text, size, &value)) {
-        *ret_number = (int32_t)value;
-        return true;
-    }
     if (!any_integer(text, size, INT32_MAX, &wide))
         return false;
     *ret_number = (int32_t)wide;
