@@ -115,7 +115,7 @@ struct order_ops {
 
     /* As order_pass_over, in less time than pulling takes. */
     enum order_result (*pass_over)(struct order_iterator *iterator, uint64_t count,
-                              uint64_t *ret_passed);
+                                   uint64_t *ret_passed);
 
     /* What the runs in this word hold. NULL: the same as in that word of the only input. */
     struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
@@ -160,7 +160,7 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 
 /* Pass over `count` elements. OK: all of them; else *ret_passed of them before END or FAILED. */
 enum order_result order_pass_over(struct order_iterator *iterator, uint64_t count,
-                             uint64_t *ret_passed);
+                                  uint64_t *ret_passed);
 void order_close(struct order_iterator *iterator); /* accepts NULL */
 
 /* Close *iterator and forget it. */

@@ -121,8 +121,8 @@ add_slot(struct interleave *interleave)
 {
     if (interleave->slot_count == interleave->slot_room) {
         interleave->slot_room = interleave->slot_room == 0 ? 16 : 2 * interleave->slot_room;
-        interleave->slots = tnd_realloc(interleave->slots, interleave->slot_room,
-                                        sizeof *interleave->slots);
+        interleave->slots =
+            tnd_realloc(interleave->slots, interleave->slot_room, sizeof *interleave->slots);
     }
     interleave->slots[interleave->slot_count++] = (struct slot){ 0 };
 }

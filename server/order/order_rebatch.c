@@ -16,7 +16,7 @@
 struct rebatch {
     struct order_iterator *input;
     const int64_t *sizes;
-    int64_t own_size;
+    int64_t *own_sizes;
     size_t size_count, size_at;
     bool drop_remainder;
 
@@ -33,20 +33,39 @@ state_of(struct order_iterator *iterator)
     return (struct rebatch *)iterator->state;
 }
 
+/* One size, or a list of them. */
+static tundish_status
+read_sizes(struct order_iterator *iterator)
+{
+    struct rebatch *rebatch = state_of(iterator);
+    const struct spec_value *value = spec_get(iterator->node->stage, "batch_size");
+    const struct spec_value *items = value->kind == SPEC_LIST ? value->items : value;
+
+    rebatch->size_count = value->kind == SPEC_LIST ? value->count : 1;
+    rebatch->own_sizes = tnd_zalloc(rebatch->size_count, sizeof *rebatch->own_sizes);
+    rebatch->sizes = rebatch->own_sizes;
+    if (rebatch->size_count == 0)
+        return order_fail(iterator, TUNDISH_E_PIPELINE, "batch_size must have a size");
+    for (size_t i = 0; i < rebatch->size_count; i++) {
+        int64_t *size = &rebatch->own_sizes[i];
+
+        if (order_value_int(iterator->instance, &items[i], size) != TUNDISH_OK)
+            return order_fail(iterator, TUNDISH_E_PIPELINE, "batch_size: %s", tnd_error_text());
+        if (*size <= 0)
+            return order_fail(iterator, TUNDISH_E_PIPELINE,
+                              "batch_size must be greater than zero, not %" PRId64, *size);
+    }
+    return TUNDISH_OK;
+}
+
 static tundish_status
 rebatch_open(struct order_iterator *iterator)
 {
     struct rebatch *rebatch = state_of(iterator);
-    tundish_status status;
+    tundish_status status = read_sizes(iterator);
 
-    status = order_int(iterator, "batch_size", &rebatch->own_size);
     if (status != TUNDISH_OK)
         return status;
-    if (rebatch->own_size <= 0)
-        return order_fail(iterator, TUNDISH_E_PIPELINE,
-                          "batch_size must be greater than zero, not %" PRId64, rebatch->own_size);
-    rebatch->sizes = &rebatch->own_size;
-    rebatch->size_count = 1;
     rebatch->drop_remainder = spec_bool(iterator->node->stage, "drop_remainder");
     return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
@@ -144,8 +163,8 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
         found += rows;
     }
     rebatch->size_at = (rebatch->size_at + 1) % rebatch->size_count;
-    *word = run_word(run_join(rebatch->pieces, rebatch->piece_count, input->width,
-                              input->run_words));
+    *word =
+        run_word(run_join(rebatch->pieces, rebatch->piece_count, input->width, input->run_words));
     rebatch->piece_count = 0;
     return ORDER_OK;
 }
@@ -179,6 +198,7 @@ rebatch_close(struct order_iterator *iterator)
         release_batch(rebatch, input);
     release_pieces(rebatch, input);
     free(rebatch->pieces);
+    free(rebatch->own_sizes);
     order_close(rebatch->input);
 }
 

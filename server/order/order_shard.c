@@ -61,8 +61,8 @@ shard_open(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return status;
     if (shards <= 0)
-        return order_fail(iterator, TUNDISH_E_PIPELINE, "num_shards must be at least 1, not %" PRId64,
-                          shards);
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "num_shards must be at least 1, not %" PRId64, shards);
     if (index < 0 || index >= shards)
         return order_fail(iterator, TUNDISH_E_PIPELINE,
                           "index must be at least 0 and below num_shards %" PRId64 ", not %" PRId64,
@@ -154,8 +154,8 @@ shard_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         uint64_t rest;
 
         /* Up to the last element wanted, and not one more. */
-        if (!__builtin_mul_overflow(max - *ret_count - 1, shard->shards, &rest) &&
-            rest < room && before + 1 + rest < room)
+        if (!__builtin_mul_overflow(max - *ret_count - 1, shard->shards, &rest) && rest < room &&
+            before + 1 + rest < room)
             room = (size_t)(before + 1 + rest);
         result = order_next(shard->input, buffer, room, &count);
         *ret_count += pick(shard, node, buffer, count, words + *ret_count * node->width);
@@ -189,8 +189,8 @@ shard_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_
 
         for (; some < 256 && done + some < index_count; some++)
             scaled[some] = indices[done + some] * shard->shards + shard->index;
-        status = shard->input->ops->at(shard->input, scaled, some,
-                                       words + done * iterator->node->width);
+        status =
+            shard->input->ops->at(shard->input, scaled, some, words + done * iterator->node->width);
         done += some;
     }
     return status;

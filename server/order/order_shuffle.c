@@ -19,7 +19,7 @@
 #include "core/philox.h"
 
 enum {
-    WHOLE_EPOCH = -2, /* tf.data.UNKNOWN_CARDINALITY as a buffer_size */
+    WHOLE_EPOCH = -2,   /* tf.data.UNKNOWN_CARDINALITY as a buffer_size */
     EPOCHS_AT_MOST = 3, /* with more in the window, tf.data does not refill it */
     ROOM_AT_FIRST = 1024,
     DRAWS = 64,
@@ -128,8 +128,7 @@ grow(struct shuffle *shuffle, uint32_t width)
         must(shuffle->held == shuffle->room);
         window = tnd_realloc(NULL, room, width * sizeof *window);
         memcpy(window, shuffle->window + shuffle->head * width, to_end * width * sizeof *window);
-        memcpy(window + to_end * width, shuffle->window,
-               shuffle->head * width * sizeof *window);
+        memcpy(window + to_end * width, shuffle->window, shuffle->head * width * sizeof *window);
         free(shuffle->window);
     }
     shuffle->window = window;
@@ -147,8 +146,8 @@ append_length(struct shuffle *shuffle)
     }
     if (shuffle->length_count == shuffle->length_room) {
         shuffle->length_room = shuffle->length_room == 0 ? 8 : 2 * shuffle->length_room;
-        shuffle->lengths = tnd_realloc(shuffle->lengths, shuffle->length_room,
-                                       sizeof *shuffle->lengths);
+        shuffle->lengths =
+            tnd_realloc(shuffle->lengths, shuffle->length_room, sizeof *shuffle->lengths);
     }
     shuffle->lengths[shuffle->first_length + shuffle->length_count++] = 0;
 }
@@ -304,8 +303,8 @@ exchange(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
         uint64_t head = shuffle->head;
 
         for (size_t i = 0; i < some; i++) {
-            uint64_t offset = one_epoch ? modulo(by_limit, draw(shuffle))
-                                        : draw(shuffle) % (*front - i);
+            uint64_t offset =
+                one_epoch ? modulo(by_limit, draw(shuffle)) : draw(shuffle) % (*front - i);
 
             drawn[i] = wrap(shuffle, head + offset);
             __builtin_prefetch(shuffle->window + drawn[i] * width, 1);
@@ -314,8 +313,7 @@ exchange(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
         head = shuffle->head;
         for (size_t i = 0; i < some; i++) {
             uint64_t *new = words + (done + i) * width;
-            uint64_t *tail =
-                shuffle->window + (head == 0 ? shuffle->room - 1 : head - 1) * width;
+            uint64_t *tail = shuffle->window + (head == 0 ? shuffle->room - 1 : head - 1) * width;
             uint64_t *chosen = shuffle->window + drawn[i] * width;
 
             copy_element(tail, new, width);
@@ -446,9 +444,8 @@ shuffle_close(struct order_iterator *iterator)
     const struct plan_node *node = iterator->node;
 
     for (uint64_t i = 0; i < shuffle->held && node->run_words != 0; i++)
-        run_words_release(shuffle->window +
-                              wrap(shuffle, shuffle->head + i) * node->width,
-                          1, node->width, node->run_words);
+        run_words_release(shuffle->window + wrap(shuffle, shuffle->head + i) * node->width, 1,
+                          node->width, node->run_words);
     free(shuffle->window);
     free(shuffle->lengths);
     order_close(shuffle->input);

@@ -92,8 +92,8 @@ skip_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_c
 
         for (; some < 256 && done + some < index_count; some++)
             shifted[some] = indices[done + some] + skip->count;
-        status = skip->input->ops->at(skip->input, shifted, some,
-                                      words + done * iterator->node->width);
+        status =
+            skip->input->ops->at(skip->input, shifted, some, words + done * iterator->node->width);
         done += some;
     }
     return status;

@@ -75,8 +75,7 @@ advance_others(struct zip *zip, const struct plan_node *node, uint32_t culprit)
             ended |= i < culprit;
         if (part->at == part->count)
             continue;
-        run_words_release(part->words + part->at * input->width, 1, input->width,
-                          input->run_words);
+        run_words_release(part->words + part->at * input->width, 1, input->width, input->run_words);
         part->at++;
     }
     return ended;

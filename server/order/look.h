@@ -1,0 +1,42 @@
+/* look.h - elements of an input, each with one number that its content gives: for stages that must
+ * look inside to decide the order.
+ *
+ * Content is evaluated for many elements at once, where pulling them ahead cannot be seen.
+ */
+#ifndef ORDER_LOOK_H
+#define ORDER_LOOK_H
+
+#include "order/order.h"
+
+enum order_look_kind {
+    LOOK_BOOL,  /* the value of a bool scalar */
+    LOOK_INT64, /* the value of an int64 scalar */
+    LOOK_LENGTH /* dimension 0 */
+};
+
+struct order_look {
+    const struct plan_node *node; /* whose content is evaluated */
+    enum order_look_kind kind;
+    uint32_t column;
+
+    struct order_iterator *input;
+    bool may_look_ahead;
+    uint64_t *words; /* [at, count) are waiting; of these, numbers and bad say what was seen */
+    int64_t *numbers;
+    bool *bad;
+    size_t at, count, room;
+};
+
+/* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter behind
+ * it. May fail half-way: close is called either way. */
+tundish_status order_look_open(struct order_look *look, const struct plan_node *input,
+                               struct order_instance *instance);
+
+/* The next element: width words that the caller now owns, valid until the next call. `max`: how
+ * many elements the caller is sure to want. */
+enum order_result order_look_next(struct order_look *look, size_t max, const uint64_t **ret_words,
+                                  int64_t *ret_number);
+
+void order_look_close(struct order_look *look);
+
+#endif

@@ -1,0 +1,222 @@
+/* order_bucket_by_sequence_length.c - batches of elements of similar length. A bucket becomes a
+ * batch when it is full; what is left at the end comes in the order of the buckets. */
+#include "order/look.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+
+struct bucket {
+    uint64_t size;
+    uint64_t *words;
+    size_t count, room;
+};
+
+struct buckets {
+    struct order_look look;
+    int64_t *boundaries; /* one less than buckets */
+    struct bucket *list;
+    uint32_t count;
+    bool drop_remainder, pad_to_boundary;
+    bool input_ended;
+    uint32_t flushed; /* buckets emptied since then */
+};
+
+enum { ROOM_AT_FIRST = 16 };
+
+static struct buckets *
+state_of(struct order_iterator *iterator)
+{
+    return (struct buckets *)iterator->state;
+}
+
+static tundish_status
+read_lists(struct order_iterator *iterator)
+{
+    struct buckets *buckets = state_of(iterator);
+    const struct spec_value *boundaries = spec_get(iterator->node->stage, "bucket_boundaries");
+    const struct spec_value *sizes = spec_get(iterator->node->stage, "bucket_batch_sizes");
+    tundish_status status = TUNDISH_OK;
+
+    if (sizes->count != boundaries->count + 1)
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "bucket_batch_sizes must be one more than bucket_boundaries (%u), not %u",
+                          boundaries->count, sizes->count);
+    buckets->count = sizes->count;
+    buckets->boundaries = tnd_zalloc(buckets->count, sizeof *buckets->boundaries);
+    buckets->list = tnd_zalloc(buckets->count, sizeof *buckets->list);
+    for (uint32_t i = 0; i < boundaries->count && status == TUNDISH_OK; i++) {
+        status =
+            order_value_int(iterator->instance, &boundaries->items[i], &buckets->boundaries[i]);
+        if (status == TUNDISH_OK && i > 0 && buckets->boundaries[i] <= buckets->boundaries[i - 1])
+            status = order_fail(iterator, TUNDISH_E_PIPELINE, "bucket_boundaries must rise");
+    }
+    for (uint32_t i = 0; i < sizes->count && status == TUNDISH_OK; i++) {
+        int64_t size;
+
+        status = order_value_int(iterator->instance, &sizes->items[i], &size);
+        if (status == TUNDISH_OK && size < 1)
+            status = order_fail(iterator, TUNDISH_E_PIPELINE,
+                                "bucket_batch_sizes must be at least 1, not %" PRId64, size);
+        if (status == TUNDISH_OK)
+            buckets->list[i].size = (uint64_t)size;
+    }
+    return status;
+}
+
+static tundish_status
+buckets_open(struct order_iterator *iterator)
+{
+    struct buckets *buckets = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    const struct spec_stage *stage = iterator->node->stage;
+    tundish_status status = read_lists(iterator);
+    int32_t column;
+
+    if (status != TUNDISH_OK)
+        return status;
+    column = schema_find(&input->schema, spec_text(stage, "column"));
+    must(column >= 0);
+    buckets->look.node = input;
+    buckets->look.kind = LOOK_LENGTH;
+    buckets->look.column = (uint32_t)column;
+    buckets->drop_remainder = spec_bool(stage, "drop_remainder");
+    buckets->pad_to_boundary =
+        spec_bool(stage, "pad_to_bucket_boundary") && !spec_bool(stage, "no_padding");
+    return order_look_open(&buckets->look, input, iterator->instance);
+}
+
+static struct bucket *
+bucket_of(struct buckets *buckets, int64_t length)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < buckets->count && length >= buckets->boundaries[i])
+        i++;
+    return &buckets->list[i];
+}
+
+static void
+put(struct bucket *bucket, const uint64_t *element, uint32_t width)
+{
+    if (bucket->count == bucket->room) {
+        bucket->room = bucket->room == 0 ? ROOM_AT_FIRST : 2 * bucket->room;
+        bucket->words = tnd_realloc(bucket->words, bucket->room, width * sizeof *bucket->words);
+    }
+    memcpy(bucket->words + bucket->count * width, element, width * sizeof *element);
+    bucket->count++;
+}
+
+/* Make a batch of what is in a bucket. The last one has no boundary to be padded to. */
+static enum order_result
+flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
+{
+    struct buckets *buckets = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    size_t count = bucket->count;
+
+    bucket->count = 0;
+    if (buckets->pad_to_boundary && bucket == &buckets->list[buckets->count - 1]) {
+        run_words_release(bucket->words, count, input->width, input->run_words);
+        order_fail(iterator, TUNDISH_E_DATA,
+                   "pad_to_bucket_boundary needs every length to be below the last of "
+                   "bucket_boundaries, which this element's is not");
+        return ORDER_FAILED;
+    }
+    *word = run_word(run_new(bucket->words, count, input->width, input->run_words));
+    return ORDER_OK;
+}
+
+/* The next bucket that is not empty, after the end of the input. */
+static enum order_result
+next_left(struct order_iterator *iterator, uint64_t *word)
+{
+    struct buckets *buckets = state_of(iterator);
+
+    while (buckets->flushed < buckets->count) {
+        struct bucket *bucket = &buckets->list[buckets->flushed++];
+        enum order_result result;
+
+        if (bucket->count == 0)
+            continue;
+        result = flush(iterator, bucket, word);
+        if (result == ORDER_OK && buckets->drop_remainder)
+            run_words_release(word, 1, 1, 1);
+        else
+            return result;
+    }
+    return ORDER_END;
+}
+
+static enum order_result
+next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
+{
+    struct buckets *buckets = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    while (!buckets->input_ended) {
+        const uint64_t *element;
+        int64_t length;
+        struct bucket *bucket;
+        enum order_result result = order_look_next(&buckets->look, max, &element, &length);
+
+        if (result == ORDER_FAILED)
+            return result;
+        if (result == ORDER_END) {
+            buckets->input_ended = true;
+            break;
+        }
+        bucket = bucket_of(buckets, length);
+        put(bucket, element, input->width);
+        if (bucket->count == bucket->size)
+            return flush(iterator, bucket, word);
+    }
+    return next_left(iterator, word);
+}
+
+static enum order_result
+buckets_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    enum order_result result = ORDER_OK;
+
+    while (*ret_count < max && result == ORDER_OK) {
+        result = next_batch(iterator, max - *ret_count, &words[*ret_count]);
+        *ret_count += result == ORDER_OK;
+    }
+    return result;
+}
+
+static struct order_gathered
+buckets_gathered(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node->inputs[0] };
+}
+
+static void
+buckets_close(struct order_iterator *iterator)
+{
+    struct buckets *buckets = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    for (uint32_t i = 0; buckets->list != NULL && i < buckets->count; i++) {
+        run_words_release(buckets->list[i].words, buckets->list[i].count, input->width,
+                          input->run_words);
+        free(buckets->list[i].words);
+    }
+    free(buckets->list);
+    free(buckets->boundaries);
+    order_look_close(&buckets->look);
+}
+
+const struct order_ops order_bucket_by_sequence_length = {
+    .name = "bucket_by_sequence_length",
+    .state_bytes = sizeof(struct buckets),
+    .open = buckets_open,
+    .next = buckets_next,
+    .close = buckets_close,
+    .gathered = buckets_gathered,
+};

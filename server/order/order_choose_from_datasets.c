@@ -1,0 +1,123 @@
+/* order_choose_from_datasets.c - each element from the input that a dataset of numbers names. The
+ * last of the plan node's inputs is that dataset. All inputs' iterators are made at once. */
+#include "order/look.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+struct choose {
+    struct order_look choices;
+    struct order_iterator **inputs; /* NULL: used up */
+    uint32_t input_count, open_count;
+    bool stop_on_empty;
+};
+
+static struct choose *
+state_of(struct order_iterator *iterator)
+{
+    return (struct choose *)iterator->state;
+}
+
+static tundish_status
+choose_open(struct order_iterator *iterator)
+{
+    struct choose *choose = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    tundish_status status;
+
+    choose->input_count = choose->open_count = node->input_count - 1;
+    choose->inputs = tnd_zalloc(choose->input_count, sizeof(struct order_iterator *));
+    choose->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
+    choose->choices.node = node->inputs[choose->input_count];
+    choose->choices.kind = LOOK_INT64;
+    status = order_look_open(&choose->choices, choose->choices.node, iterator->instance);
+    for (uint32_t i = 0; i < choose->input_count && status == TUNDISH_OK; i++)
+        status = order_open(node->inputs[i], iterator->instance, &choose->inputs[i]);
+    return status;
+}
+
+static enum order_result
+next_choice(struct order_iterator *iterator, size_t max, uint32_t *ret_choice)
+{
+    struct choose *choose = state_of(iterator);
+    const struct plan_node *node = choose->choices.node;
+    const uint64_t *words;
+    int64_t choice;
+    enum order_result result = order_look_next(&choose->choices, max, &words, &choice);
+
+    if (result != ORDER_OK)
+        return result;
+    run_words_release(words, 1, node->width, node->run_words);
+    if (choice < 0 || choice >= choose->input_count) {
+        order_fail(iterator, TUNDISH_E_DATA,
+                   "choice_dataset says %" PRId64 ", but there are only %u datasets, from 0",
+                   choice, choose->input_count);
+        return ORDER_FAILED;
+    }
+    *ret_choice = (uint32_t)choice;
+    return ORDER_OK;
+}
+
+static enum order_result
+choose_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct choose *choose = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    while (*ret_count < max) {
+        uint64_t *element = words + *ret_count * node->width;
+        enum order_result result;
+        uint32_t choice;
+        size_t count;
+
+        result = next_choice(iterator, max - *ret_count, &choice);
+        if (result != ORDER_OK)
+            return result;
+        if (choose->inputs[choice] == NULL)
+            continue;
+        result = order_next(choose->inputs[choice], element, 1, &count);
+        if (result == ORDER_FAILED)
+            return result;
+        if (result == ORDER_OK) {
+            order_spread(element, 1, node->inputs[choice]->width, node->width,
+                         node->inputs[choice]->first_word);
+            element[0] = choice;
+            ++*ret_count;
+            continue;
+        }
+        order_drop(&choose->inputs[choice]);
+        if (--choose->open_count == 0 || choose->stop_on_empty)
+            return ORDER_END;
+    }
+    return ORDER_OK;
+}
+
+static struct order_gathered
+choose_gathered(const struct plan_node *node, uint32_t word)
+{
+    const struct plan_node *input = order_united_input(node, word, &word);
+
+    return order_gathered(input, word);
+}
+
+static void
+choose_close(struct order_iterator *iterator)
+{
+    struct choose *choose = state_of(iterator);
+
+    for (uint32_t i = 0; choose->inputs != NULL && i < choose->input_count; i++)
+        order_close(choose->inputs[i]);
+    free(choose->inputs);
+    order_look_close(&choose->choices);
+}
+
+const struct order_ops order_choose_from_datasets = {
+    .name = "choose_from_datasets",
+    .state_bytes = sizeof(struct choose),
+    .open = choose_open,
+    .next = choose_next,
+    .close = choose_close,
+    .gathered = choose_gathered,
+};

@@ -1,0 +1,58 @@
+/* order_filter.c - the elements for which the predicate holds. Their content is made later, again;
+ * here only what the predicate needs. */
+#include "order/look.h"
+
+#include <string.h>
+
+static struct order_look *
+state_of(struct order_iterator *iterator)
+{
+    return (struct order_look *)iterator->state;
+}
+
+static tundish_status
+filter_open(struct order_iterator *iterator)
+{
+    struct order_look *look = state_of(iterator);
+
+    look->node = iterator->node;
+    look->kind = LOOK_BOOL;
+    return order_look_open(look, iterator->node->inputs[0], iterator->instance);
+}
+
+static enum order_result
+filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct order_look *look = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+
+    while (*ret_count < max) {
+        const uint64_t *element;
+        int64_t holds;
+        enum order_result result = order_look_next(look, max - *ret_count, &element, &holds);
+
+        if (result != ORDER_OK)
+            return result;
+        if (holds) {
+            memcpy(words + *ret_count * node->width, element, node->width * sizeof *words);
+            ++*ret_count;
+        } else {
+            run_words_release(element, 1, node->width, node->run_words);
+        }
+    }
+    return ORDER_OK;
+}
+
+static void
+filter_close(struct order_iterator *iterator)
+{
+    order_look_close(state_of(iterator));
+}
+
+const struct order_ops order_filter = {
+    .name = "filter",
+    .state_bytes = sizeof(struct order_look),
+    .open = filter_open,
+    .next = filter_next,
+    .close = filter_close,
+};

@@ -1,0 +1,272 @@
+/* order_permute.c - all elements of an indexed input in random order, in constant memory: no
+ * window, and any position at once. Every iterator has another order.
+ *
+ * Up to SMALL elements the permutation is a table, shuffled by Fisher and Yates. Beyond, it is a
+ * Feistel network over a rectangle of rows x columns, the smallest near-square one that holds all
+ * numbers: in turn the row is rotated by a hash of the column and the column by a hash of the row.
+ * The few numbers of the rectangle that are too large are sent through again until one is not, so
+ * the numbers below the count are permuted among themselves.
+ */
+#include "order/order.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "core/philox.h"
+
+enum { SMALL = 1 << 16, ROUNDS = 4, CHUNK = 256 };
+
+struct permute {
+    struct order_iterator *input;
+    bool counted;
+    uint64_t count, at;
+    uint32_t *table; /* of a small count */
+    uint64_t rows, columns;
+    uint64_t row_keys[ROUNDS], column_keys[ROUNDS];
+};
+
+static struct permute *
+state_of(struct order_iterator *iterator)
+{
+    return (struct permute *)iterator->state;
+}
+
+static tundish_status
+permute_open(struct order_iterator *iterator)
+{
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    if (!order_is_indexed(input))
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "its input has no index: it must stand behind a source whose elements "
+                          "can be had by number, or use shuffle");
+    return order_open(input, iterator->instance, &state_of(iterator)->input);
+}
+
+/* Uniform below `limit`, without bias. */
+static uint32_t
+draw_below(struct tnd_random *random, uint32_t limit)
+{
+    uint32_t unfair = (uint32_t)(0 - limit) % limit; /* 2^32 mod limit */
+    uint64_t product;
+
+    do
+        product = (uint64_t)tnd_random_next(random) * limit;
+    while ((uint32_t)product < unfair);
+    return (uint32_t)(product >> 32);
+}
+
+static void
+make_table(struct permute *permute, struct tnd_random *random)
+{
+    uint32_t count = (uint32_t)permute->count;
+
+    permute->table = tnd_alloc(count * sizeof *permute->table);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t other = draw_below(random, i + 1);
+
+        permute->table[i] = permute->table[other];
+        permute->table[other] = i;
+    }
+}
+
+static uint64_t
+square_root(uint64_t number)
+{
+    uint64_t root = 0;
+
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        if ((root | bit) * (root | bit) <= number)
+            root |= bit;
+    return root;
+}
+
+/* The input's count may need a scan of its files, so it waits for the first element. The keys are
+ * this iterator's stretch of the node's generator. */
+static tundish_status
+prepare(struct order_iterator *iterator)
+{
+    struct permute *permute = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    struct tnd_philox philox = tnd_philox_of_seeds(node->seed, node->seed2);
+    struct tnd_random random;
+    tundish_status status;
+
+    if (permute->counted)
+        return TUNDISH_OK;
+    status = permute->input->ops->count(permute->input, &permute->count);
+    if (status != TUNDISH_OK)
+        return status;
+    permute->counted = true;
+    tnd_philox_skip(&philox, node->seeds_fixed ? 0 : iterator->iterator_number * (2 * SMALL));
+    random = tnd_random_of(philox);
+    if (permute->count <= SMALL) {
+        make_table(permute, &random);
+        return TUNDISH_OK;
+    }
+    permute->rows = square_root(permute->count - 1) + 1;
+    permute->columns = (permute->count - 1) / permute->rows + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        uint32_t words[4];
+
+        for (int k = 0; k < 4; k++)
+            words[k] = tnd_random_next(&random);
+        permute->row_keys[i] = (uint64_t)words[0] << 32 | words[1];
+        permute->column_keys[i] = (uint64_t)words[2] << 32 | words[3];
+    }
+    return TUNDISH_OK;
+}
+
+/* A number below `limit` (at most 2^32) that hangs on all bits of `value` and `key`. */
+static inline uint64_t
+hash_below(uint64_t value, uint64_t key, uint64_t limit)
+{
+    uint64_t hash = (value ^ key) * UINT64_C(0xD6E8FEB86659FD93);
+
+    hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
+    return (hash >> 32) * limit >> 32;
+}
+
+static inline uint64_t
+rotate(uint64_t value, uint64_t by, uint64_t limit)
+{
+    value += by;
+    return value >= limit ? value - limit : value;
+}
+
+static inline uint64_t
+image_of(const struct permute *permute, uint64_t row, uint64_t column)
+{
+    for (;;) {
+        uint64_t number;
+
+        for (int i = 0; i < ROUNDS; i++) {
+            row =
+                rotate(row, hash_below(column, permute->row_keys[i], permute->rows), permute->rows);
+            column = rotate(column, hash_below(row, permute->column_keys[i], permute->columns),
+                            permute->columns);
+        }
+        number = column * permute->rows + row;
+        if (number < permute->count)
+            return number;
+    }
+}
+
+static tundish_status
+permute_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+           uint64_t *words)
+{
+    struct permute *permute = state_of(iterator);
+    uint64_t images[CHUNK];
+    tundish_status status = prepare(iterator);
+
+    for (size_t done = 0; done < index_count && status == TUNDISH_OK;) {
+        size_t some = index_count - done < CHUNK ? index_count - done : CHUNK;
+
+        for (size_t i = 0; i < some; i++) {
+            uint64_t index = indices[done + i];
+
+            must(index < permute->count);
+            images[i] = permute->table != NULL
+                            ? permute->table[index]
+                            : image_of(permute, index % permute->rows, index / permute->rows);
+        }
+        status = permute->input->ops->at(permute->input, images, some,
+                                         words + done * iterator->node->width);
+        done += some;
+    }
+    return status;
+}
+
+/* As permute_at, for a stretch: row and column are counted, not divided. */
+static tundish_status
+stretch(struct order_iterator *iterator, uint64_t *words, size_t count)
+{
+    struct permute *permute = state_of(iterator);
+    uint64_t row = permute->table == NULL ? permute->at % permute->rows : 0;
+    uint64_t column = permute->table == NULL ? permute->at / permute->rows : 0;
+    uint64_t images[CHUNK];
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t done = 0; done < count && status == TUNDISH_OK;) {
+        size_t some = count - done < CHUNK ? count - done : CHUNK;
+
+        if (permute->table != NULL)
+            for (size_t i = 0; i < some; i++)
+                images[i] = permute->table[permute->at + i];
+        else
+            for (size_t i = 0; i < some; i++) {
+                images[i] = image_of(permute, row, column);
+                column += ++row == permute->rows;
+                row = row == permute->rows ? 0 : row;
+            }
+        status = permute->input->ops->at(permute->input, images, some,
+                                         words + done * iterator->node->width);
+        permute->at += some;
+        done += some;
+    }
+    return status;
+}
+
+static enum order_result
+permute_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct permute *permute = state_of(iterator);
+
+    if (prepare(iterator) != TUNDISH_OK)
+        return ORDER_FAILED;
+    if (permute->at == permute->count)
+        return ORDER_END;
+    if (max > permute->count - permute->at)
+        max = (size_t)(permute->count - permute->at);
+    if (stretch(iterator, words, max) != TUNDISH_OK)
+        return ORDER_FAILED;
+    *ret_count = max;
+    return ORDER_OK;
+}
+
+static enum order_result
+permute_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct permute *permute = state_of(iterator);
+    uint64_t left;
+
+    *ret_passed = 0;
+    if (prepare(iterator) != TUNDISH_OK)
+        return ORDER_FAILED;
+    left = permute->count - permute->at;
+    *ret_passed = count < left ? count : left;
+    permute->at += *ret_passed;
+    return count <= left ? ORDER_OK : ORDER_END;
+}
+
+static tundish_status
+permute_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    tundish_status status = prepare(iterator);
+
+    if (status == TUNDISH_OK)
+        *ret_count = state_of(iterator)->count;
+    return status;
+}
+
+static void
+permute_close(struct order_iterator *iterator)
+{
+    struct permute *permute = state_of(iterator);
+
+    free(permute->table);
+    order_close(permute->input);
+}
+
+const struct order_ops order_permute = {
+    .name = "permute",
+    .state_bytes = sizeof(struct permute),
+    .open = permute_open,
+    .next = permute_next,
+    .close = permute_close,
+    .count = permute_count,
+    .at = permute_at,
+    .pass_over = permute_pass_over,
+};

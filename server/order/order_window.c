@@ -1,0 +1,218 @@
+/* order_window.c - windows over the input, each a batch: tf.data's window(...), every window
+ * batched. A failure takes an element's place, and fails the windows that it is in. */
+#include "order/order.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+struct window {
+    struct order_iterator *input; /* NULL: at its end */
+    uint64_t size, shift, stride;
+    uint64_t span; /* elements from a window's first to its last */
+    bool drop_remainder;
+
+    uint64_t *words;
+    char **errors; /* one for each element held; NULL: it is good */
+    size_t held, room;
+    uint64_t *chosen; /* scratch for one window */
+    size_t chosen_room;
+};
+
+enum { ROOM_AT_FIRST = 64 };
+
+static struct window *
+state_of(struct order_iterator *iterator)
+{
+    return (struct window *)iterator->state;
+}
+
+static tundish_status
+read_number(struct order_iterator *iterator, const char *parameter, uint64_t *ret_number)
+{
+    tundish_status status;
+    int64_t number;
+
+    status = order_int(iterator, parameter, &number);
+    if (status == TUNDISH_OK && number < 1)
+        status = order_fail(iterator, TUNDISH_E_PIPELINE, "%s must be at least 1, not %" PRId64,
+                            parameter, number);
+    if (status == TUNDISH_OK)
+        *ret_number = (uint64_t)number;
+    return status;
+}
+
+static tundish_status
+window_open(struct order_iterator *iterator)
+{
+    struct window *window = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    tundish_status status;
+
+    status = read_number(iterator, "size", &window->size);
+    window->shift = window->size;
+    if (status == TUNDISH_OK && spec_get(node->stage, "shift") != NULL)
+        status = read_number(iterator, "shift", &window->shift);
+    if (status == TUNDISH_OK)
+        status = read_number(iterator, "stride", &window->stride);
+    if (status != TUNDISH_OK)
+        return status;
+    if (__builtin_mul_overflow(window->size - 1, window->stride, &window->span) ||
+        window->span >= SIZE_MAX / 2)
+        return order_fail(iterator, TUNDISH_E_PIPELINE,
+                          "%" PRIu64 " elements, every %" PRIu64 "th, are too many for a window",
+                          window->size, window->stride);
+    window->span++;
+    window->drop_remainder = spec_bool(node->stage, "drop_remainder");
+    return order_open(node->inputs[0], iterator->instance, &window->input);
+}
+
+static void
+make_room(struct window *window, uint32_t width)
+{
+    if (window->held < window->room)
+        return;
+    window->room = window->room == 0 ? ROOM_AT_FIRST : 2 * window->room;
+    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
+    window->errors = tnd_realloc(window->errors, window->room, sizeof *window->errors);
+}
+
+static void
+fill(struct window *window, const struct plan_node *input)
+{
+    while (window->input != NULL && window->held < window->span) {
+        size_t room, count;
+        enum order_result result;
+
+        make_room(window, input->width);
+        room = window->room < window->span ? window->room : (size_t)window->span;
+        result = order_next(window->input, window->words + window->held * input->width,
+                            room - window->held, &count);
+        for (size_t i = 0; i < count; i++)
+            window->errors[window->held++] = NULL;
+        if (result == ORDER_END)
+            order_drop(&window->input);
+        if (result == ORDER_FAILED) {
+            memset(window->words + window->held * input->width, 0,
+                   input->width * sizeof *window->words);
+            window->errors[window->held++] = tnd_strdup(tnd_error_text());
+        }
+    }
+}
+
+/* Elements beyond the window, up to the next one's first: pulled at once, failures or not. */
+static void
+discard(struct window *window, uint64_t count)
+{
+    while (window->input != NULL && count > 0) {
+        uint64_t passed;
+        enum order_result result = order_pass_over(window->input, count, &passed);
+
+        count -= passed;
+        if (result == ORDER_END)
+            order_drop(&window->input);
+        if (result == ORDER_FAILED)
+            count--;
+    }
+}
+
+static void
+give_up(struct window *window, const struct plan_node *input, size_t count)
+{
+    run_words_release(window->words, count, input->width, input->run_words);
+    for (size_t i = 0; i < count; i++)
+        free(window->errors[i]);
+}
+
+static void
+shift(struct window *window, const struct plan_node *input)
+{
+    size_t gone = window->shift < window->held ? (size_t)window->shift : window->held;
+    uint64_t beyond = window->shift - gone;
+
+    give_up(window, input, gone);
+    window->held -= gone;
+    memmove(window->words, window->words + gone * input->width,
+            window->held * input->width * sizeof *window->words);
+    memmove(window->errors, window->errors + gone, window->held * sizeof *window->errors);
+    discard(window, beyond);
+}
+
+static enum order_result
+choose(struct window *window, const struct plan_node *input, uint64_t *word)
+{
+    size_t count = 1 + (window->held - 1) / window->stride;
+
+    if (count > window->chosen_room) {
+        window->chosen_room = count;
+        window->chosen = tnd_realloc(window->chosen, count, input->width * sizeof *window->chosen);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i * window->stride;
+
+        if (window->errors[at] != NULL) {
+            tnd_fail(TUNDISH_E_DATA, "%s", window->errors[at]);
+            return ORDER_FAILED;
+        }
+        memcpy(window->chosen + i * input->width, window->words + at * input->width,
+               input->width * sizeof *window->words);
+    }
+    run_words_retain(window->chosen, count, input->width, input->run_words);
+    *word = run_word(run_new(window->chosen, count, input->width, input->run_words));
+    return ORDER_OK;
+}
+
+static enum order_result
+window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct window *window = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+    enum order_result result = ORDER_OK;
+
+    while (*ret_count < max && result == ORDER_OK) {
+        char *error = NULL;
+
+        fill(window, input);
+        if (window->held == 0 || (window->drop_remainder && window->held < window->span))
+            return ORDER_END;
+        result = choose(window, input, &words[*ret_count]);
+        *ret_count += result == ORDER_OK;
+        if (result == ORDER_FAILED)
+            error = tnd_strdup(tnd_error_text());
+        shift(window, input);
+        if (error != NULL)
+            tnd_fail(TUNDISH_E_DATA, "%s", error);
+        free(error);
+    }
+    return result;
+}
+
+static struct order_gathered
+window_gathered(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node->inputs[0] };
+}
+
+static void
+window_close(struct order_iterator *iterator)
+{
+    struct window *window = state_of(iterator);
+
+    give_up(window, iterator->node->inputs[0], window->held);
+    free(window->words);
+    free(window->errors);
+    free(window->chosen);
+    order_close(window->input);
+}
+
+const struct order_ops order_window = {
+    .name = "window",
+    .state_bytes = sizeof(struct window),
+    .open = window_open,
+    .next = window_next,
+    .close = window_close,
+    .gathered = window_gathered,
+};

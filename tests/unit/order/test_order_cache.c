@@ -1,0 +1,61 @@
+/* test_order_cache.c - the first pass, again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "order_fixture.h"
+
+static void
+it_freezes_a_shuffle_above(void **state)
+{
+    (void)state;
+    assert_order("seed: 1\nstreams: {case: {dataset: [{range: 5}, {shuffle: {buffer_size: 3, seed: "
+                 "2}}, cache, {repeat: 3}]}}",
+                 "1 3 2 0 4 1 3 2 0 4 1 3 2 0 4");
+    assert_order("seed: 1\nstreams: {case: {dataset: [{range: 6}, {shuffle: {buffer_size: 6, seed: "
+                 "2}}, cache]}}",
+                 "4 5 2 0 1 3 | 4 5 2 0 1 3 | 4 5 2 0 1 3");
+    assert_order("seed: 1\nstreams: {case: {dataset: [{range: 6}, cache, {shuffle: {buffer_size: "
+                 "6, seed: 2}}]}}",
+                 "4 5 2 0 1 3 | 1 0 2 3 4 5 | 4 1 3 0 5 2");
+}
+
+static void
+its_input_is_made_once(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 6}, {batch: 2}, cache");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(fixture_epoch(&fixture, 100, 2), "[0 1] [2 3] [4 5]");
+    assert_int_equal(fixture.opened[0], 1);
+    fixture_close(&fixture);
+}
+
+static void
+a_pass_broken_off_is_not_kept(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 6}, {batch: 2}, cache");
+    fixture_epoch(&fixture, 3, 2);
+    assert_string_equal(fixture_epoch(&fixture, 100, 2), "[0 1] [2 3] [4 5]");
+    assert_int_equal(fixture.opened[0], 2);
+    fixture_close(&fixture);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_freezes_a_shuffle_above),
+        cmocka_unit_test(its_input_is_made_once),
+        cmocka_unit_test(a_pass_broken_off_is_not_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* test_order_deal_split.c - the guide's rebatching. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "order_fixture.h"
+
+static void
+each_batch_gives_every_replica_one_slice(void **state)
+{
+    struct fixture fixture;
+    const int64_t numbers[4] = { 3 };
+
+    (void)state;
+    fixture_open(&fixture, "{range: 8}, {batch: 4}");
+    fixture_append(&fixture, "deal_split", numbers, NULL);
+    assert_string_equal(fixture_epoch(&fixture, 100, 1), "[0 1] [2 3] [] [4 5] [6 7] []");
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "[0 1] [2 3] [] [4 5] [6 7] []");
+    fixture_close(&fixture);
+}
+
+static void
+tails_are_cut_too(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 10}, {batch: 4}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2 3] [4 5] [6 7] [8] [9]");
+    fixture_close(&fixture);
+    fixture_open(&fixture, "{range: 9}, {batch: 4}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 4 }, NULL);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5),
+                        "[0] [1] [2] [3] [4] [5] [6] [7] [8] [] [] []");
+    fixture_close(&fixture);
+}
+
+static void
+each_component_is_cut_by_its_own_count(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{zip: [[{range: {stop: 8, name: a}}, {batch: 4}], [{range: {stop: 16, "
+                           "name: b}}, {batch: 8}]]}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    assert_string_equal(
+        fixture_epoch(&fixture, 100, 5),
+        "([0 1] [0 1 2 3]) ([2 3] [4 5 6 7]) ([4 5] [8 9 10 11]) ([6 7] [12 13 14 15])");
+    fixture_close(&fixture);
+}
+
+static void
+joined_batches_are_cut_by_rows(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 7}, {batch: 2}, {rebatch: 5}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 3 }, NULL);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2 3] [4] [5] [6] []");
+    fixture_close(&fixture);
+}
+
+static void
+batches_of_branches_keep_their_branch(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture,
+                 "{concatenate: [[{range: 3}, {batch: 4}], [{range: [10, 13]}, {batch: 4}]]}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2] [10 11] [12]");
+    fixture_close(&fixture);
+}
+
+static void
+slices_know_their_batch(void **state)
+{
+    struct fixture fixture;
+    uint64_t words[2];
+    size_t count;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 4}, {batch: 4}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    fixture_epoch(&fixture, 0, 1);
+    assert_int_equal(order_next(fixture.iterator, words, 2, &count), ORDER_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(run_of_word(words[1])->parent->row_count, 4);
+    assert_int_equal(run_of_word(words[1])->begin, 2);
+    run_words_release(words, 2, 1, 1);
+    fixture_close(&fixture);
+}
+
+static void
+an_early_close_gives_up_the_batch(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 40}, {batch: 4}");
+    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 3 }, NULL);
+    fixture_epoch(&fixture, 2, 1);
+    fixture_close(&fixture);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_batch_gives_every_replica_one_slice),
+        cmocka_unit_test(tails_are_cut_too),
+        cmocka_unit_test(each_component_is_cut_by_its_own_count),
+        cmocka_unit_test(joined_batches_are_cut_by_rows),
+        cmocka_unit_test(batches_of_branches_keep_their_branch),
+        cmocka_unit_test(slices_know_their_batch),
+        cmocka_unit_test(an_early_close_gives_up_the_batch),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

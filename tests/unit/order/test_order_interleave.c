@@ -1,0 +1,133 @@
+/* test_order_interleave.c - functions of outer elements, in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "order_fixture.h"
+
+static void
+the_order_of_tensorflow(void **state)
+{
+    (void)state;
+    assert_order("{range: [1, 4]}, {interleave: {dataset: [{range: [0, $value]}], cycle_length: 1, "
+                 "block_length: 2}}",
+                 "0 0 1 0 1 2");
+    assert_order(
+        "{range: [2, 5]}, {interleave: {dataset: [{range: [0, $value]}], cycle_length: 8}}",
+        "0 0 0 1 1 1 2 2 3");
+    assert_order("{range: [6, 0, -1]}, {interleave: {dataset: [{range: [0, $value]}], "
+                 "cycle_length: 2, block_length: 2}}",
+                 "0 1 0 1 2 3 2 3 4 5 4 0 1 0 1 2 3 2 0 1 0");
+    assert_order("{range: [1, 7]}, {interleave: {dataset: [{range: [0, $value]}], cycle_length: 3, "
+                 "block_length: 2, num_parallel_calls: 2}}",
+                 "0 0 1 0 1 0 1 2 2 3 0 1 0 1 2 3 2 3 4 4 5");
+}
+
+static void
+functions_nest(void **state)
+{
+    (void)state;
+    assert_order(
+        "{range: 3}, {interleave: {dataset: [{range: [10, 13]}, {interleave: {dataset: [{range: "
+        "[0, $value]}, {take: 3}], cycle_length: 2}}], cycle_length: 2, block_length: 3}}",
+        "0 0 1 0 0 1 1 2 2 1 2 2 0 1 2 0 1 2 0 0 1 1 2 2 0 1 2");
+}
+
+static void
+flat_map_takes_one_after_the_other(void **state)
+{
+    (void)state;
+    assert_order("{range: 5}, {flat_map: [{range: [0, $value]}]}", "0 0 1 0 1 2 0 1 2 3");
+    assert_order("{range: [1, 4]}, {flat_map: [{range: 5}, {batch: $value}]}",
+                 "[0] [1] [2] [3] [4] [0 1] [2 3] [4] [0 1 2] [3 4]");
+}
+
+static void
+every_call_shuffles_alike(void **state)
+{
+    (void)state;
+    assert_order("seed: 6\nstreams: {case: {dataset: [{range: 3}, {flat_map: [{range: 5}, "
+                 "{shuffle: {buffer_size: 5, seed: 2}}]}]}}",
+                 "3 1 4 0 2 3 1 4 0 2 3 1 4 0 2");
+    assert_order("seed: 6\nstreams: {case: {dataset: [{range: 2}, {flat_map: [{range: 4}, "
+                 "{shuffle: {buffer_size: 4, seed: 2}}, {repeat: 2}]}]}}",
+                 "0 2 1 3 3 0 1 2 0 2 1 3 3 0 1 2");
+}
+
+static void
+slots_are_opened_when_visited(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(
+        &fixture,
+        "{range: 100}, {interleave: {dataset: [{range: 10}], cycle_length: 4, block_length: 2}}");
+    fixture_epoch(&fixture, 4, 4);
+    assert_int_equal(fixture.pulled[0], 2);
+    assert_int_equal(fixture.opened[1], 2);
+    assert_int_equal(fixture.pulled[1], 4);
+    fixture_close(&fixture);
+}
+
+static void
+captured_elements_go_along(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: [1, 4]}, {batch: 2}, {flat_map: [{range: 2}]}");
+    fixture.graph->root->body->captures = true;
+    fixture.graph->root->width = 3;
+    fixture.graph->root->run_words = 4;
+    for (size_t chunk = 1; chunk < 5; chunk++)
+        assert_string_equal(fixture_epoch(&fixture, 100, chunk), "0@[1 2] 1@[1 2] 0@[3] 1@[3]");
+    fixture_epoch(&fixture, 1, 1);
+    fixture_close(&fixture);
+}
+
+static void
+failures_of_outer_and_inner_are_passed_on(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture,
+                 "{range: [20, 24]}, {interleave: {dataset: [{range: 3}], cycle_length: 2}}");
+    fixture.failing = 1;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "0 0 ! 2 ! 2 0 0 ! 2 ! 2");
+    fixture.failing = 21;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "0 ! 0 1 1 2 2 0 1 2");
+    fixture.failing = -1;
+    fixture.bad = 21;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "0 ! 0 1 1 2 2 0 1 2");
+    assert_string_equal(tnd_error_text(), "21 is bad");
+    fixture_close(&fixture);
+}
+
+static void
+a_long_cycle_costs_nothing_by_itself(void **state)
+{
+    (void)state;
+    assert_order("{range: 3}, {interleave: {dataset: [{range: 2}], cycle_length: 1000000000000}}",
+                 "0 0 0 1 1 1");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_order_of_tensorflow),
+        cmocka_unit_test(functions_nest),
+        cmocka_unit_test(flat_map_takes_one_after_the_other),
+        cmocka_unit_test(every_call_shuffles_alike),
+        cmocka_unit_test(slots_are_opened_when_visited),
+        cmocka_unit_test(captured_elements_go_along),
+        cmocka_unit_test(failures_of_outer_and_inner_are_passed_on),
+        cmocka_unit_test(a_long_cycle_costs_nothing_by_itself),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
