@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "batch/evaluate.h"
 #include "core/bytes.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
@@ -109,8 +110,7 @@ struct pipeline {
     struct order_instance *instance;
     struct order_iterator *iterator;
     const struct plan_node *node;
-    struct scratch *scratch;
-    struct frame_errors bad;
+    struct evaluation evaluation, outer; /* of rows, and of outer elements */
     struct frame frame;
 };
 
@@ -125,8 +125,8 @@ pipeline_close(struct pipeline *pipeline)
     if (pipeline->file != NULL)
         spec_close(pipeline->file);
     spec_errors_close(&pipeline->errors);
-    scratch_close(pipeline->scratch);
-    free(pipeline->frame.columns);
+    scratch_close(pipeline->evaluation.scratch);
+    scratch_close(pipeline->outer.scratch);
     memset(pipeline, 0, sizeof *pipeline);
 }
 
@@ -138,9 +138,9 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
 {
     char *text = tnd_sprintf("streams:\n  case:\n    dataset: %s\n", stages);
     struct plan_options options = { .worker_count = 1 };
-    struct source_files_options files = {
-        .root = folder->path, .cache_folder = folder->cache, .reader_count = reader_count
-    };
+    struct source_files_options files = { .root = folder->path,
+                                          .cache_folder = folder->cache,
+                                          .reader_count = reader_count };
     tundish_status status;
 
     memset(pipeline, 0, sizeof *pipeline);
@@ -148,8 +148,8 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
                             &pipeline->file);
     free(text);
     if (status == TUNDISH_OK)
-        status = plan_open(pipeline->file, &pipeline->file->streams[0], &options,
-                           &pipeline->errors, &pipeline->plan);
+        status = plan_open(pipeline->file, &pipeline->file->streams[0], &options, &pipeline->errors,
+                           &pipeline->plan);
     if (status != TUNDISH_OK) {
         char *sentences = spec_errors_text(&pipeline->errors);
 
@@ -159,63 +159,42 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
     }
     assert_int_equal(source_files_open(&files, &pipeline->files), TUNDISH_OK);
     pipeline->services = (struct order_services){
-        .files = pipeline->files, .worker_count = 1, .replicas_in_sync = 1
+        .files = pipeline->files,
+        .worker_count = 1,
+        .replicas_in_sync = 1,
+        .evaluate = evaluate_for_order,
+        .evaluator = &pipeline->outer,
     };
-    pipeline->instance =
-        order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);
+    pipeline->instance = order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);
     pipeline->node = pipeline->plan->graph->root;
-    pipeline->scratch = scratch_open();
+    pipeline->evaluation =
+        (struct evaluation){ .files = pipeline->files, .scratch = scratch_open() };
+    pipeline->outer = (struct evaluation){ .files = pipeline->files, .scratch = scratch_open() };
     return order_open(pipeline->node, pipeline->instance, &pipeline->iterator);
 }
 
-/* The source whose references the elements are: nothing but order stages of one input behind it. */
-static inline const struct plan_node *
-pipeline_source(const struct pipeline *pipeline)
-{
-    const struct plan_node *node = pipeline->node;
-
-    while (node->source == NULL)
-        node = node->body != NULL ? node->body->root : node->inputs[0];
-    return node;
-}
-
-/* Make content of `count` references. */
+/* Make content of `count` elements into pipeline->frame. */
 static inline tundish_status
 pipeline_content(struct pipeline *pipeline, const uint64_t *words, int64_t count)
 {
-    const struct plan_node *source = pipeline_source(pipeline);
-    struct source_read read = {
-        .node = source,
-        .files = pipeline->files,
-        .words = words,
-        .stride = SOURCE_WIDTH,
-        .count = count,
-        .output = &pipeline->frame,
-    };
+    struct evaluate_request request = { .words = words,
+                                        .stride = pipeline->node->width,
+                                        .count = count };
 
-    scratch_reset(pipeline->scratch);
-    free(pipeline->frame.columns);
-    pipeline->bad = (struct frame_errors){ 0 };
-    pipeline->frame = (struct frame){
-        .count = count,
-        .column_count = source->schema.count,
-        .columns = tnd_zalloc(source->schema.count, sizeof(struct column)),
-        .schema = &source->schema,
-        .scratch = pipeline->scratch,
-        .errors = &pipeline->bad,
-    };
-    return source->source->read(source->state, &read);
+    scratch_reset(pipeline->evaluation.scratch);
+    return evaluate(&pipeline->evaluation, pipeline->node, &request, &pipeline->frame);
 }
 
-/* The next elements, with their content; at most 64. */
+/* The next element, with its content in pipeline->frame. */
 static inline enum order_result
-pipeline_next(struct pipeline *pipeline, size_t max, size_t *ret_count)
+pipeline_next(struct pipeline *pipeline)
 {
-    uint64_t words[64 * SOURCE_WIDTH];
-    enum order_result result = order_next(pipeline->iterator, words, max, ret_count);
+    uint64_t words[PLAN_WIDTH_MAX];
+    size_t count;
+    enum order_result result = order_next(pipeline->iterator, words, 1, &count);
 
     if (result == ORDER_OK)
-        assert_int_equal(pipeline_content(pipeline, words, (int64_t)*ret_count), TUNDISH_OK);
+        assert_int_equal(pipeline_content(pipeline, words, 1), TUNDISH_OK);
     return result;
 }
 
@@ -225,30 +204,42 @@ text_at(const struct pipeline *pipeline, uint32_t column, size_t row)
     return ((const struct byte_view *)pipeline->frame.columns[column].values)[row];
 }
 
-/* All elements' texts, each followed by '|'; "!" and the sentence for each failure. */
+static inline void
+add_text(struct bytes *all, const char *before, const char *text)
+{
+    bytes_add(all, before, strlen(before));
+    bytes_add(all, text, strlen(text));
+    bytes_add(all, "|", 1);
+}
+
+/* All elements' texts, each followed by '|'; "!" and the sentence for each failure of the order,
+ * "?" and the sentence for each of content. */
 static inline char *
 pipeline_texts(struct pipeline *pipeline, size_t max)
 {
+    uint64_t words[64 * PLAN_WIDTH_MAX];
+    uint32_t width = pipeline->node->width;
     struct bytes all = { 0 };
     size_t count;
 
     for (;;) {
-        enum order_result result = pipeline_next(pipeline, max, &count);
+        enum order_result result = order_next(pipeline->iterator, words, max, &count);
+        bool good =
+            result == ORDER_OK && pipeline_content(pipeline, words, (int64_t)count) == TUNDISH_OK;
 
         if (result == ORDER_END)
             break;
-        if (result == ORDER_FAILED) {
-            bytes_add(&all, "!", 1);
-            bytes_add(&all, tnd_error_text(), strlen(tnd_error_text()));
-            bytes_add(&all, "|", 1);
-        }
-        for (size_t i = 0; i < count && result == ORDER_OK; i++) {
-            struct byte_view text = text_at(pipeline, 0, i);
+        if (result == ORDER_FAILED)
+            add_text(&all, "!", tnd_error_text());
+        for (size_t i = 0; i < count; i++) {
+            struct byte_view text;
 
-            if (pipeline->bad.bad != NULL && pipeline->bad.bad[i])
-                bytes_add(&all, "?", 1);
-            else
-                bytes_add(&all, text.data, text.size);
+            if (!good && pipeline_content(pipeline, words + i * width, 1) != TUNDISH_OK) {
+                add_text(&all, "?", tnd_error_text());
+                continue;
+            }
+            text = text_at(pipeline, 0, good ? i : 0);
+            bytes_add(&all, text.data, text.size);
             bytes_add(&all, "|", 1);
         }
     }
