@@ -31,6 +31,6 @@ main(int argc, char **argv)
             }
             return commands[i]->run(argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
         }
-    fprintf(stderr, "tundish: there is no command '%s'; see 'tundish help'\n", name);
+    fprintf(stderr, "tundish: unknown command '%s'; see 'tundish help'\n", name);
     return EXIT_USAGE;
 }

@@ -5,10 +5,7 @@
 #include <stdio.h>
 
 const struct command *const commands[] = {
-    &command_plan,
-    &command_peek,
-    &command_help,
-    NULL,
+    &command_serve, &command_plan, &command_peek, &command_help, NULL,
 };
 
 int

@@ -62,6 +62,9 @@ struct pipeline {
 tundish_status pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipeline);
 void pipeline_close(struct pipeline *pipeline);
 
+/* A root seed, at random. */
+uint64_t pipeline_draw_seed(void);
+
 /* A whole number from the command line. */
 bool parse_count(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *ret_count);
 

@@ -54,8 +54,8 @@ choose_stream(struct pipeline *pipeline, const char *name)
     return TUNDISH_OK;
 }
 
-static uint64_t
-draw_root_seed(void)
+uint64_t
+pipeline_draw_seed(void)
 {
     uint64_t seed = 0;
 
@@ -70,7 +70,7 @@ pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipel
     struct plan_options plan_options = {
         .worker_count = options->worker_count,
         .replicas = options->replicas,
-        .root_seed = options->has_seed ? options->seed : draw_root_seed(),
+        .root_seed = options->has_seed ? options->seed : pipeline_draw_seed(),
         .cache_folder = options->cache,
     };
     struct pipeline *pipeline = ret_pipeline;

@@ -22,7 +22,8 @@ struct dealer {
 };
 
 /* Scalars have no dimension that could be 0: on a single worker the last, incomplete round is left
- * out, as by tf.distribute. (On several it takes part in the common end, and is filled with zeros.) */
+ * out, as by tf.distribute. (On several it takes part in the common end, and is filled with zeros.)
+ */
 static bool
 can_be_empty(const struct plan *plan)
 {
@@ -175,6 +176,16 @@ round_ready(const struct dealer *dealer, struct deal_round *round)
         .slices = tnd_zalloc(dealer->plan->replicas, sizeof *round->slices),
         .words = tnd_zalloc((size_t)dealer->plan->replicas * root->width, sizeof *round->words),
     };
+}
+
+tundish_status
+dealer_next_epoch(struct dealer *dealer)
+{
+    uint64_t passed;
+
+    if (!dealer->ended && order_pass_over(dealer->iterator, UINT64_MAX, &passed) == ORDER_FAILED)
+        return TUNDISH_E_DATA;
+    return dealer_start_epoch(dealer);
 }
 
 static void

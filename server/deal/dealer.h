@@ -40,9 +40,9 @@ void dealer_close(struct dealer *dealer);
 /* Begin the next epoch (0 at first): a new iterator over the stream. */
 tundish_status dealer_start_epoch(struct dealer *dealer);
 
-/* What an epoch hangs on besides the plan: for each random stage how many iterators and ordinals its
- * dataset object had counted when the epoch began. In an array that the dealer owns until the next
- * call. */
+/* What an epoch hangs on besides the plan: for each random stage how many iterators and ordinals
+ * its dataset object had counted when the epoch began. In an array that the dealer owns until the
+ * next call. */
 size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);
 
 /* Stand where epoch `epoch` stood before step `step`: begins the epoch with that state and replays
@@ -50,6 +50,9 @@ size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);
  * fewer steps. */
 tundish_status dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step,
                              const uint64_t *words, size_t word_count);
+
+/* Pass over what is left of this epoch and begin the next. */
+tundish_status dealer_next_epoch(struct dealer *dealer);
 
 /* The next step of the epoch. A failure is the step's: it may be asked on. */
 tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);

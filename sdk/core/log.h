@@ -1,0 +1,21 @@
+/* log.h - one line an event, on standard error. Server and tools only: the SDK never prints. */
+#ifndef TND_CORE_LOG_H
+#define TND_CORE_LOG_H
+
+#include <stdbool.h>
+
+enum tnd_log_level { TND_LOG_ERROR, TND_LOG_WARNING, TND_LOG_NOTICE, TND_LOG_DEBUG };
+
+/* "text" (the default): time, level, event, sentence. "json": an object a line with the same. False
+ * for any other word. Set before threads start. */
+bool tnd_log_set_format(const char *format);
+
+/* Events above this level are dropped. TND_LOG_NOTICE at first. */
+void tnd_log_set_level(enum tnd_log_level level);
+
+/* `event` is a word to search for. The line goes out in one write, so lines of threads do not
+ * mingle. */
+void tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

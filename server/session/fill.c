@@ -1,0 +1,362 @@
+/* fill.c - content into slots. */
+#include "session/fill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+/* What one thread makes at a time: enough to pay for the hand-over, little enough to stay in its
+ * cache on the way. */
+enum { PART_BYTES = 160 << 10, PART_ROWS_MIN = 64, PART_ROWS_MAX = 4096 };
+
+/* --- how ----------------------------------------------------------------------------------------
+ */
+
+static struct tnd_codec
+choose_codec(const struct spec_deliver *deliver, const struct column_spec *spec)
+{
+    struct tnd_codec raw = { .number = TND_CODEC_RAW };
+    size_t bytes = tnd_dtype_bytes(spec->dtype);
+    bool narrows = deliver->compression == COMPRESS_NARROW || deliver->compression == COMPRESS_ZSTD;
+
+    if (narrows && spec->has_range && (bytes == 4 || bytes == 8) &&
+        tnd_dtype_is_integer(spec->dtype))
+        return tnd_codec_for_range((uint8_t)bytes, spec->minimum, spec->maximum);
+    if (deliver->compression == COMPRESS_ZSTD)
+        return (struct tnd_codec){
+            .number = TND_CODEC_ZSTD,
+            .width = 18,
+            .level = (int8_t)deliver->zstd_level,
+        };
+    return raw;
+}
+
+static int64_t
+values_of_row(const struct column_spec *spec)
+{
+    int64_t values = 1;
+
+    if (spec->kind != TUNDISH_DENSE || spec->dtype == TUNDISH_STRING || spec->rank < 1)
+        return -1;
+    for (int k = 1; k < spec->rank; k++)
+        if (spec->shape[k] < 0 || __builtin_mul_overflow(values, spec->shape[k], &values))
+            return -1;
+    return values;
+}
+
+void
+fill_open(const struct plan *plan, struct fill *ret_fill)
+{
+    const struct schema *schema = &plan->element_spec;
+    struct fill fill = {
+        .plan = plan,
+        .columns = tnd_zalloc(schema->count, sizeof *fill.columns),
+        .in_place = plan->rows_apart && !plan->stream->deliver.skip_errors,
+    };
+    int64_t rows;
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *spec = &schema->columns[i];
+        struct fill_column *column = &fill.columns[i];
+
+        column->row_values = values_of_row(spec);
+        column->value_bytes = spec->dtype == TUNDISH_STRING ? 1 : tnd_dtype_bytes(spec->dtype);
+        column->codec = choose_codec(&plan->stream->deliver, spec);
+        if (column->row_values < 0 || column->codec.number != TND_CODEC_RAW)
+            fill.in_place = false;
+        else
+            fill.bytes_of_row += (size_t)column->row_values * column->value_bytes;
+    }
+    rows = fill.bytes_of_row > 0 ? (int64_t)(PART_BYTES / fill.bytes_of_row) : PART_ROWS_MAX;
+    fill.rows_of_part = rows < PART_ROWS_MIN   ? PART_ROWS_MIN
+                        : rows > PART_ROWS_MAX ? PART_ROWS_MAX
+                                               : rows;
+    /* One huge row at a time is enough. */
+    if (fill.bytes_of_row > PART_BYTES / 4)
+        fill.rows_of_part = 4;
+    *ret_fill = fill;
+}
+
+void
+fill_close(struct fill *fill)
+{
+    free(fill->columns);
+    *fill = (struct fill){ 0 };
+}
+
+/* --- in place -----------------------------------------------------------------------------------
+ */
+
+int64_t
+fill_rows(const struct fill *fill, const struct deal_slice *slice)
+{
+    (void)fill;
+    return slice->present ? (int64_t)run_of_word(slice->words[0])->row_count : 0;
+}
+
+void
+fill_describe(const struct fill *fill, int64_t rows, struct slot *slot)
+{
+    const struct schema *schema = &fill->plan->element_spec;
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *spec = &schema->columns[i];
+        struct slot_buffer *values = slot_values(slot, i);
+
+        slot->columns[i].shape[0] = rows;
+        for (int k = 1; k < spec->rank; k++)
+            slot->columns[i].shape[k] = spec->shape[k];
+        values->codec = (struct tnd_codec){ 0 };
+        values->stored_bytes =
+            (uint64_t)(rows * fill->columns[i].row_values) * fill->columns[i].value_bytes;
+        values->decoded_bytes = values->stored_bytes;
+    }
+}
+
+tundish_status
+fill_part(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
+          int64_t begin, int64_t end, struct slot *slot)
+{
+    const struct plan_node *root = fill->plan->graph->root;
+    const struct run *run = run_of_word(slice->words[0]);
+    struct run part = {
+        .width = run->width,
+        .run_words = run->run_words,
+        .element_count = (uint64_t)(end - begin),
+        .words = run->words + (size_t)begin * run->width,
+    };
+    uint64_t word = run_word(&part);
+    uint32_t count = root->schema.count;
+    void **destinations = scratch_array(evaluation->scratch, count, sizeof *destinations);
+    size_t *bytes = scratch_array(evaluation->scratch, count, sizeof *bytes);
+    struct evaluate_request request = {
+        .words = &word,
+        .stride = 1,
+        .count = 1,
+        .destinations = destinations,
+        .destination_bytes = bytes,
+    };
+    struct frame frame;
+    tundish_status status;
+
+    for (uint32_t i = 0; i < count; i++) {
+        size_t row_bytes = (size_t)fill->columns[i].row_values * fill->columns[i].value_bytes;
+
+        destinations[i] = (uint8_t *)slot_values(slot, i)->data + (size_t)begin * row_bytes;
+        bytes[i] = (size_t)(end - begin) * row_bytes;
+    }
+    status = evaluate(evaluation, root, &request, &frame);
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct column *column = &frame.columns[i];
+
+        if ((size_t)column->value_count * fill->columns[i].value_bytes != bytes[i])
+            return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values where %zu were expected",
+                            root->schema.columns[i].name, (long long)column->value_count,
+                            bytes[i] / fill->columns[i].value_bytes);
+        if (column->values != destinations[i] && bytes[i] > 0)
+            memcpy(destinations[i], column->values, bytes[i]);
+    }
+    return TUNDISH_OK;
+}
+
+/* --- as a whole ---------------------------------------------------------------------------------
+ */
+
+static uint64_t
+string_bytes(const struct output_column *column)
+{
+    const struct byte_view *strings = column->values;
+    uint64_t bytes = 0;
+
+    for (int64_t i = 0; i < column->value_count; i++)
+        bytes += strings[i].size;
+    return bytes;
+}
+
+static uint64_t
+values_bytes(const struct output_column *column)
+{
+    if (column->spec->dtype == TUNDISH_STRING)
+        return string_bytes(column);
+    return (uint64_t)column->value_count * tnd_dtype_bytes(column->spec->dtype);
+}
+
+static void
+write_strings(const struct output_column *column, uint8_t *to)
+{
+    const struct byte_view *strings = column->values;
+
+    for (int64_t i = 0; i < column->value_count; i++) {
+        if (strings[i].size > 0)
+            memcpy(to, strings[i].data, strings[i].size);
+        to += strings[i].size;
+    }
+}
+
+/* Encode the values if that makes them smaller, else leave them as they are. */
+static tundish_status
+encode_values(const struct fill *fill, uint32_t index, const struct output_column *column,
+              struct evaluation *evaluation, struct tnd_codec_context *context,
+              struct slot_buffer *buffer, void **ret_stored)
+{
+    const struct tnd_codec *codec = &fill->columns[index].codec;
+    const void *values = column->values;
+    uint64_t bytes = values_bytes(column), bound, stored_bytes;
+    tundish_status status;
+    void *stored;
+
+    *ret_stored = NULL;
+    buffer->codec = (struct tnd_codec){ 0 };
+    buffer->stored_bytes = buffer->decoded_bytes = bytes;
+    if (codec->number == TND_CODEC_RAW || bytes == 0)
+        return TUNDISH_OK;
+    if (column->spec->dtype == TUNDISH_STRING) {
+        uint8_t *joined = scratch_alloc(evaluation->scratch, bytes);
+
+        write_strings(column, joined);
+        values = joined;
+    }
+    if (tnd_codec_bound(codec, bytes, &bound) != TUNDISH_OK)
+        return TUNDISH_OK;
+    stored = scratch_alloc(evaluation->scratch, bound);
+    status = tnd_codec_encode(codec, values, bytes, stored, bound, context, &stored_bytes);
+    if (status == TUNDISH_E_DATA || (status == TUNDISH_OK && stored_bytes >= bytes))
+        return TUNDISH_OK;
+    if (status != TUNDISH_OK)
+        return status;
+    buffer->codec = *codec;
+    buffer->stored_bytes = stored_bytes;
+    *ret_stored = stored;
+    return TUNDISH_OK;
+}
+
+/* Sizes of all buffers of a column, in the order that the slot has them. */
+static void
+describe_column(const struct output_column *column, struct slot_column *slot)
+{
+    struct slot_buffer *buffer = slot->buffers;
+
+    for (int k = 0; k < column->rank; k++)
+        slot->shape[k] = column->shape[k];
+    for (uint32_t k = 0; k < column->splits_count; k++, buffer++)
+        buffer->stored_bytes = (uint64_t)column->splits_lengths[k] * sizeof(int64_t);
+    if (column->spec->kind == TUNDISH_SPARSE) {
+        buffer->stored_bytes = (uint64_t)(column->value_count * column->rank) * sizeof(int64_t);
+        buffer++;
+    }
+    if (column->spec->dtype == TUNDISH_STRING)
+        buffer->stored_bytes = (uint64_t)(column->value_count + 1) * sizeof(int64_t);
+}
+
+static tundish_status
+make_columns(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
+             struct output_column *columns)
+{
+    const struct schema *schema = &fill->plan->element_spec;
+    struct evaluate_request request = {
+        .words = slice->words,
+        .stride = fill->plan->graph->root->width,
+        .count = 1,
+    };
+    struct frame frame = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    if (slice->present)
+        status = evaluate(evaluation, fill->plan->graph->root, &request, &frame);
+    for (uint32_t i = 0; status == TUNDISH_OK && i < schema->count; i++)
+        if (frame.count == 0)
+            output_empty(&schema->columns[i], &columns[i]);
+        else
+            output_column(&frame, schema, i, evaluation->scratch, &columns[i]);
+    return status;
+}
+
+tundish_status
+fill_make(const struct fill *fill, struct evaluation *evaluation, struct tnd_codec_context *context,
+          const struct deal_slice *slice, struct slot *slot, struct filled *ret_filled)
+{
+    uint32_t count = fill->plan->element_spec.count;
+    struct filled filled = {
+        .columns = scratch_array(evaluation->scratch, count, sizeof *filled.columns),
+        .stored = scratch_array(evaluation->scratch, count, sizeof *filled.stored),
+    };
+    tundish_status status = make_columns(fill, evaluation, slice, filled.columns);
+
+    for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++) {
+        describe_column(&filled.columns[i], &slot->columns[i]);
+        status = encode_values(fill, i, &filled.columns[i], evaluation, context,
+                               slot_values(slot, i), &filled.stored[i]);
+    }
+    if (status == TUNDISH_OK)
+        *ret_filled = filled;
+    return status;
+}
+
+tundish_status
+fill_measure(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
+             uint64_t *ret_bytes)
+{
+    enum { BUFFER_EXTRA = 128 }; /* alignment */
+    uint32_t count = fill->plan->element_spec.count;
+    struct output_column *columns = scratch_array(evaluation->scratch, count, sizeof *columns);
+    uint64_t bytes = 0;
+    tundish_status status;
+
+    if (fill->in_place) {
+        *ret_bytes = (uint64_t)fill_rows(fill, slice) * fill->bytes_of_row + count * BUFFER_EXTRA;
+        return TUNDISH_OK;
+    }
+    status = make_columns(fill, evaluation, slice, columns);
+    for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++) {
+        bytes += values_bytes(&columns[i]) + BUFFER_EXTRA;
+        for (uint32_t k = 0; k < columns[i].splits_count; k++)
+            bytes += (uint64_t)columns[i].splits_lengths[k] * sizeof(int64_t) + BUFFER_EXTRA;
+        if (columns[i].spec->kind == TUNDISH_SPARSE)
+            bytes += (uint64_t)(columns[i].value_count * columns[i].rank) * sizeof(int64_t) +
+                     BUFFER_EXTRA;
+        if (columns[i].spec->dtype == TUNDISH_STRING)
+            bytes += (uint64_t)(columns[i].value_count + 1) * sizeof(int64_t) + BUFFER_EXTRA;
+    }
+    if (status == TUNDISH_OK)
+        *ret_bytes = bytes;
+    return status;
+}
+
+static void
+copy_column(const struct output_column *column, const void *stored, struct slot_column *slot)
+{
+    struct slot_buffer *buffer = slot->buffers;
+    struct slot_buffer *values = &slot->buffers[slot->buffer_count - 1];
+
+    for (uint32_t k = 0; k < column->splits_count; k++, buffer++)
+        memcpy(buffer->data, column->splits[k], buffer->stored_bytes);
+    if (column->spec->kind == TUNDISH_SPARSE) {
+        if (buffer->stored_bytes > 0)
+            memcpy(buffer->data, column->indices, buffer->stored_bytes);
+        buffer++;
+    }
+    if (column->spec->dtype == TUNDISH_STRING) {
+        const struct byte_view *strings = column->values;
+        int64_t *offsets = buffer->data;
+
+        offsets[0] = 0;
+        for (int64_t i = 0; i < column->value_count; i++)
+            offsets[i + 1] = offsets[i] + (int64_t)strings[i].size;
+        if (stored == NULL)
+            write_strings(column, values->data);
+    } else if (stored == NULL && values->stored_bytes > 0) {
+        memcpy(values->data, column->values, values->stored_bytes);
+    }
+    if (stored != NULL)
+        memcpy(values->data, stored, values->stored_bytes);
+}
+
+void
+fill_copy(const struct fill *fill, const struct filled *filled, struct slot *slot)
+{
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++)
+        copy_column(&filled->columns[i], filled->stored[i], &slot->columns[i]);
+}

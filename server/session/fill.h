@@ -1,0 +1,63 @@
+/* fill.h - the content of a slice, into its slot.
+ *
+ * Where every column has a fixed size, the slot's place is known before a byte is read, and any
+ * thread may make some rows of it in place. Else, or where a column is stored encoded, one thread
+ * makes the whole slice, learns the sizes, and copies it in.
+ */
+#ifndef SESSION_FILL_H
+#define SESSION_FILL_H
+
+#include "batch/output.h"
+#include "core/codec.h"
+#include "deal/dealer.h"
+#include "deliver/lane.h"
+
+struct fill_column {
+    int64_t row_values;     /* in one row; -1: not known before the data */
+    size_t value_bytes;     /* strings: of a byte */
+    struct tnd_codec codec; /* how values are stored */
+};
+
+/* How this stream's slices are filled. Made once, read by all threads. */
+struct fill {
+    const struct plan *plan;
+    struct fill_column *columns;
+    bool in_place;        /* slices can be filled in parts */
+    int64_t rows_of_part; /* rows that one thread makes at a time */
+    size_t bytes_of_row;  /* in place: all columns */
+};
+
+void fill_open(const struct plan *plan, struct fill *ret_fill);
+void fill_close(struct fill *fill);
+
+/* Rows of a slice that is filled in place. */
+int64_t fill_rows(const struct fill *fill, const struct deal_slice *slice);
+
+/* In place: state the sizes of a slice of `rows` rows in the slot, for lane_reserve. */
+void fill_describe(const struct fill *fill, int64_t rows, struct slot *slot);
+
+/* In place: make rows [begin, end) of the slice in the reserved slot. */
+tundish_status fill_part(const struct fill *fill, struct evaluation *evaluation,
+                         const struct deal_slice *slice, int64_t begin, int64_t end,
+                         struct slot *slot);
+
+/* A whole slice that lies in a thread's scratch. */
+struct filled {
+    struct output_column *columns;
+    void **stored; /* encoded values, or NULL: as they are */
+};
+
+/* Make the slice (an empty batch if it is not present) in evaluation->scratch, which the caller
+ * resets afterwards, and state its sizes in the slot. */
+tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
+                         struct tnd_codec_context *context, const struct deal_slice *slice,
+                         struct slot *slot, struct filled *ret_filled);
+
+/* Bytes that a slice takes in its slot, at most. For sizing lanes. */
+tundish_status fill_measure(const struct fill *fill, struct evaluation *evaluation,
+                            const struct deal_slice *slice, uint64_t *ret_bytes);
+
+/* Copy what fill_make made into the reserved slot. */
+void fill_copy(const struct fill *fill, const struct filled *filled, struct slot *slot);
+
+#endif

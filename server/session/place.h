@@ -1,0 +1,40 @@
+/* place.h - what a place carries besides epoch and step: enough to stand there again.
+ *
+ * The bytes are the server's own; trainers keep them and hand them back, so they are as hostile as
+ * anything from a trainer. Little-endian, versioned.
+ */
+#ifndef SESSION_PLACE_H
+#define SESSION_PLACE_H
+
+#include <stddef.h>
+
+#include "plan/plan.h"
+
+enum { PLACE_STATE_MAX = 256 };
+
+struct place {
+    uint64_t fingerprint; /* place_fingerprint of the plan it was taken in */
+    uint64_t root_seed;
+    uint32_t worker_count; /* 0: global batches do not depend on it */
+    uint32_t state_count;
+    uint64_t state[PLACE_STATE_MAX]; /* dealer_epoch_state */
+};
+
+/* A hash of what decides the batches: stages, their parameters, seeds, the version of the order's
+ * rules. Not of replicas, delivery, folders or times. */
+uint64_t place_fingerprint(const struct plan *plan);
+
+/* The worker count that a place of this plan must name. */
+uint32_t place_worker_count(const struct plan *plan);
+
+/* To bytes; returns how many. `bytes` has room for place_bytes(place). */
+size_t place_bytes(const struct place *place);
+void place_write(const struct place *place, uint8_t *bytes);
+
+/* From bytes. E_PLACE if they are none. */
+tundish_status place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place);
+
+/* May this plan go on at the place? E_PLACE says why not. The root seed is not looked at. */
+tundish_status place_check(const struct place *place, const struct plan *plan);
+
+#endif

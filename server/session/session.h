@@ -1,0 +1,51 @@
+/* session.h - one run over a stream, delivered: order, content and lanes put together.
+ *
+ * One thread deals: it asks the order for the next step and describes who gets which rows. Worker
+ * threads make the content of the steps' slices, in step order, straight into the slots. A step is
+ * published when all its slices are made, so that a row found bad is the error of its step for
+ * every replica. Nothing waits for a trainer but the slots.
+ */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include "deliver/hub.h"
+#include "plan/plan.h"
+
+struct session;
+
+struct session_options {
+    const struct spec_file *file;
+    const struct spec_stream *stream;
+    struct plan_options plan; /* root_seed may be replaced by that of a place */
+    struct bell *bell;
+    uint32_t thread_count; /* that make content; 0: as many as there are processors */
+    uint32_t reader_count; /* that scan files ahead; 0: none */
+    uint64_t server_generation;
+};
+
+/* Plans the stream, opens files and lanes. Nothing runs yet. What is wrong with the pipeline file
+ * goes to `errors`. */
+tundish_status session_open(const struct session_options *options, struct spec_errors *errors,
+                            struct session **ret_session);
+tundish_status session_start(struct session *session);
+
+/* Publish what is made, then STOPPED, and return when nothing runs any more. */
+void session_stop(struct session *session);
+void session_close(struct session *session); /* stops first; accepts NULL */
+
+struct feed *session_feed(struct session *session);
+
+struct session_stats {
+    uint64_t steps_published, rows_made, rows_skipped;
+    uint64_t epoch, step; /* of the last step published */
+    bool failed, ended;
+    char text[1024]; /* of the failure */
+    uint64_t bytes_read;
+    int64_t wait_room_ns; /* workers, for slots */
+    int64_t work_ns;      /* workers, making content */
+    uint32_t thread_count;
+};
+
+void session_stats(struct session *session, struct session_stats *ret_stats);
+
+#endif

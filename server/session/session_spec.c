@@ -1,0 +1,50 @@
+/* session_spec.c - the plan's columns as the SDK states them. */
+#include "session/session_spec.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "core/status.h"
+
+tundish_status
+session_spec_open(const struct schema *schema, tundish_spec *ret_spec)
+{
+    tundish_column_spec *columns = tnd_zalloc(schema->count, sizeof *columns);
+
+    for (uint32_t i = 0; i < schema->count; i++) {
+        const struct column_spec *from = &schema->columns[i];
+        tundish_column_spec *to = &columns[i];
+
+        if (from->rank == RANK_UNKNOWN) {
+            free(columns);
+            return tnd_fail(TUNDISH_E_PIPELINE,
+                            "column '%s' has no known number of dimensions; reshape it",
+                            from->name);
+        }
+        *to = (tundish_column_spec){
+            .name = from->name,
+            .dtype = from->dtype,
+            .kind = from->kind,
+            .rank = (uint32_t)from->rank,
+            .ragged_rank = from->kind == TUNDISH_RAGGED ? (uint32_t)from->ragged_rank : 0,
+            .splits_dtype = from->kind != TUNDISH_RAGGED ? (tundish_dtype)0
+                            : from->splits_int32         ? TUNDISH_INT32
+                                                         : TUNDISH_INT64,
+        };
+        for (int k = 0; k < from->rank; k++)
+            to->shape[k] = from->shape[k];
+    }
+    *ret_spec = (tundish_spec){
+        .column_count = schema->count,
+        .column_bytes = sizeof *columns,
+        .columns = columns,
+    };
+    return TUNDISH_OK;
+}
+
+void
+session_spec_close(tundish_spec *spec)
+{
+    free((void *)(uintptr_t)spec->columns);
+    *spec = (tundish_spec){ 0 };
+}
