@@ -1,0 +1,1 @@
+"""What scripts/bench runs: cells, data, measuring, and the comparison with peers and limits."""

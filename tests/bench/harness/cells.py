@@ -1,0 +1,90 @@
+"""The cells: which data, which pipeline, which peers, and what the machine allows."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Cell:
+    name: str
+    data: str  # a kind of data.ensure
+    pipeline: str  # pipelines/NAME.yaml
+    peers: tuple = ()  # names in peers/
+    limit: str | None = None  # limits/limit_NAME
+    limit_file: str = ""  # in the data folder; else the folder itself
+    consume: tuple = ()  # options of consume: the columns of the digest
+    environment: dict = field(default_factory=dict)  # of the server
+    mode: str = "passes"  # or "start", or "latency"
+
+    @property
+    def area(self):
+        """Sizes of one thing are chosen together: transport for transport-4KiB."""
+        return self.name.split("-")[0] if self.name.startswith("transport") else self.name
+
+
+_CLICKS = ("--dense", "dense", "--label", "label")
+
+
+def _transport(kib):
+    return Cell(
+        name=f"transport-{kib}KiB",
+        data=f"blocks-{kib}",
+        pipeline="transport",
+        peers=("shm_queue", "zmq", "torch", "grain"),
+        limit="transport",
+        limit_file=f"blocks-{kib}.bin",
+        environment={"BLOCK_KIB": str(kib), "BLOCK_BYTES": str(kib * 1024)},
+    )
+
+
+ALL = (
+    Cell(
+        name="criteo",
+        data="clicks",
+        pipeline="criteo",
+        peers=("tfdata", "polars", "pyarrow", "torch", "grain"),
+        limit="criteo",
+        consume=_CLICKS,
+    ),
+    Cell(
+        name="tfrecord",
+        data="clicks",
+        pipeline="tfrecord",
+        peers=("tfdata",),
+        limit="tfrecord",
+        consume=_CLICKS,
+    ),
+    Cell(
+        name="images-raw",
+        data="images",
+        pipeline="images-raw",
+        peers=("tfdata", "grain", "plain"),
+        limit="images_raw",
+    ),
+    Cell(
+        name="text",
+        data="text",
+        pipeline="text",
+        peers=("tfdata_keras", "tfdata_strings", "torch", "polars"),
+        limit="text",
+    ),
+    *(_transport(kib) for kib in (4, 1024, 8192, 32768)),
+    Cell(name="latency", data="none", pipeline="latency", peers=("shm_queue",), mode="latency"),
+    Cell(name="order", data="none", pipeline="order", peers=("tfdata",), limit="order"),
+    Cell(name="vocab", data="terms", pipeline="vocab", peers=("tfdata", "polars"), limit="vocab"),
+    Cell(
+        name="startup",
+        data="clicks",
+        pipeline="criteo",
+        peers=("tfdata", "torch", "grain"),
+        mode="start",
+    ),
+)
+
+
+def choose(names):
+    """The cells with these names or of these areas, all if there are none."""
+    known = {cell.name for cell in ALL} | {cell.area for cell in ALL}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(f"{', '.join(unknown)}: not among {', '.join(sorted(known))}")
+    return [cell for cell in ALL if not names or cell.name in names or cell.area in names]

@@ -1,0 +1,34 @@
+"""The files that cells read, made once for each folder."""
+
+import shutil
+import subprocess
+
+# Ten to 200,000 terms a column, in an order that mixes large and small.
+_CARDINALITIES = [int(10 * 20000 ** (i * 7 % 26 / 25)) for i in range(26)]
+_CLICKLOG = (
+    "--rows", "1000000", "--shards", "4", "--min-count", "1", "--vocab-max", "50000",
+    "--cardinalities", ",".join(map(str, _CARDINALITIES)),
+)  # fmt: skip
+
+
+def ensure(kind, folder, build):
+    """The folder with one kind of data: clicks, images, text, terms or blocks-KIB."""
+    target = folder / kind
+    if target.is_dir():
+        return target
+    print(f"bench: making {kind} in {folder}", flush=True)
+    part = folder / f"{kind}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    subprocess.run([*_command(kind, part, build / "tests" / "data")], check=True)
+    part.rename(target)
+    return target
+
+
+def _command(kind, folder, programs):
+    if kind == "none":
+        return ["true"]
+    if kind == "clicks":
+        return [programs / "make_clicklog", "--out", folder, *_CLICKLOG]
+    name, _, size = kind.partition("-")
+    return [programs / "make_bench_data", name, folder, *([size] if size else [])]

@@ -1,0 +1,124 @@
+"""Process trees: starting them, what they cost, and ending them."""
+
+import os
+import signal
+import subprocess
+import threading
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PSS_EVERY_S = 0.25
+
+
+class Program:
+    """One process tree in a session of its own, so that all of it can be ended."""
+
+    def __init__(self, command, environment=None, **streams):
+        self.command = [str(word) for word in command]
+        self.process = subprocess.Popen(
+            self.command,
+            env=dict(os.environ, **(environment or {})),
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            **streams,
+        )
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def end(self, grace_s=10):
+        """Ask first, so that a server removes its socket; then make sure."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                pass
+            try:
+                self.process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                pass
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+def cpu_s(roots):
+    """User and system time of processes and their descendants, ended children included."""
+    table = _process_table()
+    return sum(table[pid][1] for pid in _descendants(roots, table))
+
+
+def busy_s():
+    """How long the machine's processors have been busy, for whomever."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _, _, *rest = map(int, file.readline().split()[1:9])
+    return (user + nice + system + sum(rest)) / TICKS_PER_S
+
+
+def pss_mb(roots):
+    """Memory of processes and their descendants, shared pages divided among their users."""
+    total_kb = 0
+    for pid in _descendants(roots, _process_table()):
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+                total_kb += sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        except OSError:
+            continue  # it has just ended
+    return total_kb / 1024
+
+
+class PeakMemory(threading.Thread):
+    """The largest pss_mb seen between start and stop."""
+
+    def __init__(self, roots):
+        super().__init__(daemon=True)
+        self.roots, self.peak_mb, self._stopped = roots, 0.0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self._stopped.wait(PSS_EVERY_S):
+            self._look()
+
+    def stop(self):
+        self._stopped.set()
+        self.join()
+        self._look()
+        return self.peak_mb
+
+    def _look(self):
+        self.peak_mb = max(self.peak_mb, pss_mb(self.roots))
+
+
+def _process_table():
+    """Per process its parent and its seconds of CPU."""
+    table = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        table[int(name)] = int(fields[1]), sum(map(int, fields[11:15])) / TICKS_PER_S
+    return table
+
+
+def _descendants(roots, table):
+    children = {}
+    for pid, (parent, _) in table.items():
+        children.setdefault(parent, []).append(pid)
+    waiting, found = [root for root in roots if root in table], set()
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, [])
+    return found

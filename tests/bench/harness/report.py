@@ -1,0 +1,80 @@
+"""Figures of one subject in one cell, as a line of JSON or a line of text."""
+
+import json
+import math
+
+from .measure import spread
+
+DENSE_TOLERANCE = 1e-6
+
+
+def line_of(cell, name, measurement):
+    """Every figure is a median with its minimum and maximum."""
+    line = {"cell": cell.name, "peer": name, "version": measurement.version}
+    passes = measurement.passes
+    if passes:
+        line["rows_per_s"] = spread((p.rows / p.seconds for p in passes), 1)
+        line["bytes_per_s"] = spread((p.bytes / p.seconds for p in passes), 0)
+        line["cpu_s_per_million_rows"] = spread((p.cpu_s / p.rows * 1e6 for p in passes), 3)
+        line["foreign_cpu"] = round(max(p.foreign for p in passes), 3)
+    if measurement.peak_pss_mb:
+        line["peak_pss_mb"] = round(measurement.peak_pss_mb, 1)
+    if measurement.digest:
+        line["digest"] = measurement.digest
+    if measurement.start_s:
+        line["start_s"] = spread(measurement.start_s, 3)
+    return line | measurement.extra
+
+
+def add_ratios(line, peers, limit):
+    """How Tundish stands against the best peer and against what the machine allows."""
+    speed = _speed(line)
+    best = max((_speed(peer) for peer in peers), default=None)
+    if best:
+        line["ratio_to_best_peer"] = round(speed / best, 3)
+    if limit and speed:
+        line["ratio_to_limit"] = round(speed / _speed(limit), 3)
+
+
+def _speed(line):
+    """More is better, whatever the cell measures."""
+    if "rows_per_s" in line:
+        return line["rows_per_s"]["median"]
+    if "start_s" in line:
+        return 1 / line["start_s"]["median"]
+    return 1 / max(1, line["latency_ns"]["p50"])
+
+
+def differences(line, other):
+    """What differs between two digests; rows in another order are no difference in themselves."""
+    one, two = line.get("digest"), other.get("digest")
+    if not one or not two:
+        return []
+    found = [name for name in ("rows", "bag", "label_sum") if one[name] != two[name]]
+    scale = max(1.0, abs(one["dense_sum"]))
+    if not math.isclose(one["dense_sum"], two["dense_sum"], abs_tol=DENSE_TOLERANCE * scale):
+        found.append("dense_sum")
+    return found
+
+
+def print_line(line, as_json):
+    if as_json:
+        print(json.dumps(line), flush=True)
+        return
+    parts = [f"{line['cell']:18} {line['peer']:16}"]
+    if "rows_per_s" in line:
+        rows, cpu = line["rows_per_s"], line["cpu_s_per_million_rows"]
+        parts.append(f"{rows['median']:>14,.0f} rows/s ({rows['min']:,.0f} .. {rows['max']:,.0f})")
+        parts.append(f"{line['bytes_per_s']['median'] / 1e9:6.2f} GB/s")
+        parts.append(f"{cpu['median']:8.2f} CPU s/M rows")
+    if "start_s" in line:
+        parts.append(f"{line['start_s']['median']:.3f} s to the first batch")
+    if "latency_ns" in line:
+        latency = line["latency_ns"]
+        parts.append(f"{latency['p50']:,.0f} ns a batch, p99 {latency['p99']:,.0f}")
+    for name in ("peak_pss_mb", "cold_start_s", "ratio_to_best_peer", "ratio_to_limit"):
+        if name in line:
+            parts.append(f"{name} {line[name]}")
+    if line.get("foreign_cpu", 0) > 0.06:
+        parts.append(f"[others used {line['foreign_cpu']:.0%} of the machine]")
+    print("  ".join(parts), flush=True)

@@ -1,0 +1,94 @@
+"""Read one peer's stream pass by pass: python -m peers CELL PEER --data DIR [--first]"""
+
+import argparse
+import importlib
+import itertools
+import json
+import multiprocessing
+import os
+import time
+
+import numpy as np
+
+from .digest import Digest
+
+PAGE_BYTES = 4096
+_sink = 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cell")
+    parser.add_argument("peer")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--first", action="store_true")
+    options = parser.parse_args()
+    peer = _module_of(options.cell).PEERS[options.peer](options.data, options.cell)
+    if options.cell == "latency":
+        _say(version=peer.version, latency_ns=_latency(peer))
+    elif options.first:
+        touch(next(iter(peer.epoch())))
+        _say(version=peer.version, first_batch=True)
+    else:
+        _read_passes(peer)
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(0)  # some libraries take seconds to tear themselves down
+
+
+def _module_of(cell):
+    name = {"startup": "criteo", "latency": "transport"}.get(cell, cell.partition("-")[0])
+    return importlib.import_module(f"peers.{name}")
+
+
+def _read_passes(peer):
+    for number in itertools.count():
+        digest = Digest() if number == 0 else None
+        rows = batches = touched = 0
+        start = end = time.perf_counter()
+        for batch in peer.epoch():
+            touched += touch(batch)
+            if digest:
+                digest.add(batch)
+            rows += batch.rows
+            batches += 1
+            end = time.perf_counter()  # an iterator's end is not part of the pass
+        more = {"digest": digest.result(), "version": peer.version} if digest else {}
+        _say(**{"pass": number}, rows=rows, batches=batches, bytes=touched, seconds=end - start, **more)
+
+
+def _latency(peer):
+    """Nanoseconds to take and touch a batch that lies ready."""
+    taken = []
+    stream = iter(peer.epoch())
+    for _ in range(2000):
+        time.sleep(0.002)
+        start = time.perf_counter_ns()
+        touch(next(stream))
+        taken.append(time.perf_counter_ns() - start)
+    taken.sort()
+    return {name: taken[len(taken) * int(name[1:]) // 100] for name in ("p50", "p90", "p99")}
+
+
+def touch(batch):
+    """Read one byte of each page of a batch and return its bytes."""
+    return sum(_touch(part) for part in (batch.ids, batch.dense, batch.label) if part is not None)
+
+
+def _touch(part):
+    global _sink
+    if isinstance(part, list):
+        return sum(_touch(np.frombuffer(item, np.uint8)) for item in part)
+    values = np.asarray(part)
+    flat = values.reshape(-1) if values.flags.c_contiguous else values.T.reshape(-1)
+    pages = flat.view(np.uint8)[::PAGE_BYTES]
+    _sink += int(pages.sum(dtype=np.int64))
+    return values.nbytes
+
+
+def _say(**line):
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
