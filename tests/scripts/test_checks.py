@@ -61,6 +61,10 @@ class Layers(Check):
         self.assertIn("one kind never", self.includes(path, '"order/order_repeat.h"'))
         self.assertIn("one kind never", self.includes(path, '"order_repeat.h"'))
 
+    def test_parts_of_one_thing_are_no_kinds(self):
+        self.put("server/vocab/vocab_table.h")
+        self.assertEqual(self.includes("server/vocab/vocab_build.c", '"vocab/vocab_table.h"'), "")
+
     def test_the_sdk_never_includes_the_server(self):
         self.assertIn("server/", self.includes("sdk/client/reader.c", '"order/order.h"'))
 

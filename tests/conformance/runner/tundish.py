@@ -57,7 +57,7 @@ class Tundish:
         out, err, status = self._call(["analyze", *_common(case, analysis)])
         if status == 0:
             return None
-        if re.search(r"unknown command|no such command|not a command", err, re.IGNORECASE):
+        if re.search(r"unknown command|there is no command", err, re.IGNORECASE):
             raise AbsentCommand("this build has no `tundish analyze`")
         return (err + out).strip()
 

@@ -22,7 +22,7 @@ def main():
     if command == "analyze":
         learned = pipeline.with_suffix(".learned")
         if not learned.is_dir():
-            print("tundish: unknown command `analyze`", file=sys.stderr)
+            print("tundish: there is no command 'analyze'; see 'tundish help'", file=sys.stderr)
             return 2
         target = sys.argv[sys.argv.index("--analysis") + 1]
         shutil.copytree(learned, target, dirs_exist_ok=True)
