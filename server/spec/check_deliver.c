@@ -37,9 +37,6 @@ value_of(const struct section *section, const char *parameter, enum spec_kind ki
 {
     const struct spec_value *value = section->arguments[stage_parameter(section->info, parameter)];
 
-    if (value != NULL && value->kind == SPEC_VARIABLE)
-        spec_complain(section->check->errors, value->line, value->column,
-                      "%s of %s cannot be a variable", parameter, section->info->name);
     return value != NULL && value->kind == kind ? value : NULL;
 }
 

@@ -60,9 +60,6 @@ check_file(struct check *check, const struct spec_value *root)
     if (seed != NULL && seed->kind == SPEC_INTEGER) {
         check->file->has_seed = true;
         check->file->seed = seed->integer;
-    } else if (seed != NULL && seed->kind == SPEC_VARIABLE) {
-        spec_complain(check->errors, seed->line, seed->column,
-                      "seed cannot be a variable; ${NAME} takes it from the environment");
     }
     if (streams != NULL && streams->kind == SPEC_MAP)
         check_streams(check, streams);

@@ -150,16 +150,6 @@ is_text(const struct parameter_info *parameter, const struct spec_value *value)
            (parameter->choices == NULL || is_choice(parameter->choices, value->text));
 }
 
-/* A $name may stand wherever a plain value may; what columns, dtypes and words of a list there are
- * must be known before anything runs. */
-static bool
-takes_variable(const struct parameter_info *parameter)
-{
-    return parameter->choices == NULL &&
-           (parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_TEXT | TYPE_BOOL | TYPE_PATHS |
-                                TYPE_ANY | TYPE_INTEGERS | TYPE_NUMBERS | TYPE_TEXTS)) != 0;
-}
-
 /* The alternatives that are one value. */
 static bool
 fits_scalar(const struct parameter_info *parameter, const struct spec_value *value)
@@ -167,7 +157,7 @@ fits_scalar(const struct parameter_info *parameter, const struct spec_value *val
     uint32_t types = parameter->types;
 
     if (value->kind == SPEC_VARIABLE)
-        return takes_variable(parameter);
+        return true; /* refused below where it may not stand */
     return (types & TYPE_NULL && value->kind == SPEC_NULL) ||
            (types & TYPE_BOOL && value->kind == SPEC_BOOL) ||
            (types & TYPE_INTEGER && is_integer(parameter, value)) ||
@@ -187,7 +177,7 @@ fits_item(const struct parameter_info *parameter, const struct spec_value *item)
     if (types & TYPE_LIST || item->kind == SPEC_BROKEN)
         return true;
     if (item->kind == SPEC_VARIABLE)
-        return (types & (TYPE_INTEGERS | TYPE_NUMBERS | TYPE_TEXTS | TYPE_PATHS)) != 0;
+        return true;
     return (types & TYPE_INTEGERS && item->kind == SPEC_INTEGER && is_in_range(parameter, item)) ||
            (types & TYPE_NUMBERS && is_number(parameter, item)) ||
            (types & (TYPE_TEXTS | TYPE_PATHS | TYPE_COLUMNS) && item->kind == SPEC_TEXT) ||
@@ -260,7 +250,8 @@ check_text_map(struct check *check, const struct stage_info *owner,
                const struct parameter_info *parameter, const struct spec_value *value)
 {
     for (uint32_t i = 0; i < value->count; i++)
-        if (value->items[i].kind != SPEC_TEXT && value->items[i].kind != SPEC_BROKEN)
+        if (value->items[i].kind != SPEC_TEXT && value->items[i].kind != SPEC_VARIABLE &&
+            value->items[i].kind != SPEC_BROKEN)
             refuse(check, owner, parameter, &value->items[i]);
     return value;
 }
@@ -299,16 +290,25 @@ check_list(struct check *check, const struct stage_info *owner,
     return value;
 }
 
+static void
+refuse_variables(struct check *check, const struct stage_info *owner,
+                 const struct parameter_info *parameter, const struct spec_value *value)
+{
+    if (value->kind == SPEC_VARIABLE)
+        spec_complain(check->errors, value->line, value->column,
+                      "%s of %s cannot be $%s: it must be known before anything runs",
+                      parameter->name, owner->name, value->text);
+    else if (value->kind == SPEC_LIST || value->kind == SPEC_MAP)
+        for (uint32_t i = 0; i < value->count; i++)
+            refuse_variables(check, owner, parameter, &value->items[i]);
+}
+
 const struct spec_value *
 check_value(struct check *check, const struct stage_info *owner,
             const struct parameter_info *parameter, const struct spec_value *value)
 {
     uint32_t types = parameter->types;
 
-    if (types & TYPE_ANY || value->kind == SPEC_BROKEN)
-        return value;
-    if (types & TYPE_UNSET && value->kind == SPEC_NULL)
-        return NULL;
     if (types & TYPE_EXPRESSION)
         return check_expression(check, owner, parameter, value);
     if (types & TYPE_DATASET && (value->kind == SPEC_LIST || value->kind == SPEC_TEXT))
@@ -317,6 +317,14 @@ check_value(struct check *check, const struct stage_info *owner,
         return check_datasets(check, value);
     if (types & TYPE_EXPRESSIONS && value->kind == SPEC_MAP)
         return check_expressions(check, owner, parameter, value);
+    if (types & TYPE_ENTRIES && value->kind == SPEC_MAP)
+        return value;
+    if ((types & TYPE_VARYING) == 0)
+        refuse_variables(check, owner, parameter, value);
+    if (types & TYPE_ANY || value->kind == SPEC_BROKEN)
+        return value;
+    if (types & TYPE_UNSET && value->kind == SPEC_NULL)
+        return NULL;
     if (types & TYPE_TEXT_MAP && value->kind == SPEC_MAP)
         return check_text_map(check, owner, parameter, value);
     if (types & TYPE_MAP && value->kind == SPEC_MAP)

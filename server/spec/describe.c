@@ -51,7 +51,7 @@ static const struct {
     { TYPE_TEXTS, "a list of texts" },
     { TYPE_SHAPE, "a shape (a list of integers and nulls)" },
     { TYPE_LIST, "a list" },
-    { TYPE_MAP, "a mapping" },
+    { TYPE_MAP | TYPE_ENTRIES, "a mapping" },
     { TYPE_EXPRESSIONS, "a mapping from columns to expressions" },
     { TYPE_TEXT_MAP, "a mapping from texts to texts" },
     { TYPE_DATASET, "the name of a dataset or a list of stages" },

@@ -15,15 +15,16 @@
 SECTION(file, "pipeline file", "What a pipeline file holds.",
         MAY(seed, INTEGER | NOTHING, ANY_VALUE,
             "Makes everything random the same every time, as tf.random.set_seed."),
-        MAY(datasets, MAP | NOTHING, ANY_VALUE, "Name to stages: parts to be mentioned by name."),
-        NEEDED(streams, MAP, ANY_VALUE, "Name to stream."),
+        MAY(datasets, ENTRIES | NOTHING, ANY_VALUE,
+            "Name to stages: parts to be mentioned by name."),
+        NEEDED(streams, ENTRIES, ANY_VALUE, "Name to stream."),
         MAY(learn_from, TEXT | NOTHING, ANY_VALUE,
             "The stream that `tundish analyze` learns from; left out: the only one, else train."))
 
 SECTION(stream, "stream", "What is served, and how.",
         NEEDED(dataset, DATASET, ANY_VALUE, "The stages, first a source."),
-        MAY(distribute, MAP | NOTHING, ANY_VALUE, "How batches are dealt to replicas."),
-        MAY(deliver, MAP | NOTHING, ANY_VALUE, "How batches are handed over."))
+        MAY(distribute, ENTRIES | NOTHING, ANY_VALUE, "How batches are dealt to replicas."),
+        MAY(deliver, ENTRIES | NOTHING, ANY_VALUE, "How batches are handed over."))
 
 SECTION(distribute, "distribute", "How batches are dealt to replicas.",
         DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096), "Replicas on each worker."),
@@ -65,7 +66,7 @@ SECTION(deliver, "deliver", "How batches are handed over.",
         DEFAULT(rejoin, "30s", DURATION, ANY_VALUE,
                 "How long a dead replica's place is kept for a successor."),
         MAY(epochs, INTEGER | NOTHING, AT_LEAST(1), "The stream ends after so many."),
-        MAY(widen, MAP | NOTHING, ANY_VALUE,
+        MAY(widen, ENTRIES | NOTHING, ANY_VALUE,
             "Column to {dtype, scale, offset}: the consumer makes x * scale + offset."))
 
 SECTION(widen, "widen", "What the consumer makes of a column.",
@@ -75,7 +76,8 @@ SECTION(widen, "widen", "What the consumer makes of a column.",
         DEFAULT(offset, "0", NUMBER | NUMBERS, ANY_VALUE,
                 "What is added; a list runs along the last axis."))
 
-SECTION(tensor, "column", "A column's values.", MAY(values, ANYTHING, ANY_VALUE, "Nested lists."),
+SECTION(tensor, "column", "A column's values.",
+        MAY(values, ANYTHING | VARYING, ANY_VALUE, "Nested lists."),
         MAY(npy, TEXT, ANY_VALUE, "A file written by numpy.save."),
         MAY(dtype, DTYPE, ANY_VALUE,
             "Their dtype; left out: int32, int64 if too large, float32, "

@@ -188,37 +188,6 @@ spec_dtype(const struct spec_stage *stage, const char *parameter)
     return dtype;
 }
 
-static tundish_status
-refuse_variables_in(const struct spec_stage *stage, const char *parameter,
-                    const struct spec_value *value, struct spec_errors *errors)
-{
-    tundish_status status = TUNDISH_OK;
-
-    if (value->kind == SPEC_VARIABLE)
-        return spec_complain(errors, value->line, value->column,
-                             "%s of %s cannot be $%s: it must be known before anything runs",
-                             parameter, stage->info->name, value->text);
-    if (value->kind != SPEC_LIST && value->kind != SPEC_MAP)
-        return TUNDISH_OK;
-    for (uint32_t i = 0; i < value->count; i++)
-        if (refuse_variables_in(stage, parameter, &value->items[i], errors) != TUNDISH_OK)
-            status = TUNDISH_E_PIPELINE;
-    return status;
-}
-
-tundish_status
-spec_refuse_variables(const struct spec_stage *stage, struct spec_errors *errors)
-{
-    tundish_status status = TUNDISH_OK;
-
-    for (uint32_t i = 0; i < stage->info->parameter_count; i++)
-        if (stage->arguments[i] != NULL &&
-            refuse_variables_in(stage, stage->info->parameters[i].name, stage->arguments[i],
-                                errors) != TUNDISH_OK)
-            status = TUNDISH_E_PIPELINE;
-    return status;
-}
-
 const struct spec_value *
 spec_map_get(const struct spec_value *map, const char *key)
 {

@@ -148,16 +148,12 @@ const struct spec_value *spec_get(const struct spec_stage *stage, const char *pa
 bool spec_given(const struct spec_stage *stage, const char *parameter);
 
 /* Typed forms for parameters whose type the table has checked and that have a value (else a bug).
- * A parameter that may be a variable must be read with spec_get. */
+ * Where stages.def says VARYING the value may be a variable: read it with spec_get. */
 int64_t spec_int(const struct spec_stage *stage, const char *parameter);
 double spec_number(const struct spec_stage *stage, const char *parameter);
 bool spec_bool(const struct spec_stage *stage, const char *parameter);
 const char *spec_text(const struct spec_stage *stage, const char *parameter);
 tundish_dtype spec_dtype(const struct spec_stage *stage, const char *parameter);
-
-/* For a stage whose parameters must be known before anything runs: complain about each $name in
- * them, in lists and mappings too. */
-tundish_status spec_refuse_variables(const struct spec_stage *stage, struct spec_errors *errors);
 
 /* Look up a key of a MAP; NULL if absent. */
 const struct spec_value *spec_map_get(const struct spec_value *map, const char *key);

@@ -192,6 +192,33 @@ rule_list_of_two(struct check *check, const struct spec_stage *stage)
     }
 }
 
+/* Check the entries of a mapping, or the value itself, as a parameter of these types. */
+static void
+check_entries(struct check *check, const struct spec_stage *stage, const char *parameter,
+              uint32_t types)
+{
+    const struct spec_value *value = spec_get(stage, parameter);
+    struct parameter_info entry = { .name = parameter, .types = types, .minimum = 1 };
+
+    if (value == NULL || value->kind != SPEC_MAP)
+        return;
+    for (uint32_t i = 0; i < value->count; i++)
+        check_value(check, stage->info, &entry, &value->items[i]);
+}
+
+static void
+rule_padding(struct check *check, const struct spec_stage *stage)
+{
+    check_entries(check, stage, "padded_shapes", TYPE_SHAPE | TYPE_UNSET);
+    check_entries(check, stage, "padding_values", TYPE_NUMBER | TYPE_TEXT | TYPE_BOOL | TYPE_UNSET);
+}
+
+static void
+rule_webdataset(struct check *check, const struct spec_stage *stage)
+{
+    check_entries(check, stage, "columns", TYPE_TEXT | TYPE_TEXTS);
+}
+
 static const struct {
     const char *stage; /* NULL: every stage that has `parameter` */
     const char *parameter;
@@ -211,6 +238,8 @@ static const struct {
     { NULL, "features", check_features },
     { NULL, "tensors", check_tensors },
     { "program", NULL, check_program_spec },
+    { "webdataset", NULL, rule_webdataset },
+    { NULL, "padded_shapes", rule_padding },
     { NULL, NULL, rule_list_of_two },
 };
 

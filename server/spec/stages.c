@@ -12,7 +12,7 @@
 #define LAYER_SEED                                                                                 \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE, "Gives the same numbers every time; used alone.")
 #define FILENAMES                                                                                  \
-    DEFAULT(filenames, "$value", PATHS, ANY_VALUE,                                                 \
+    DEFAULT(filenames, "$value", PATHS | VARYING, ANY_VALUE,                                       \
             "A path or a list of paths, no patterns; inside interleave and flat_map, left out: "   \
             "the column `value` outside.")
 #define COMPRESSION                                                                                \
@@ -37,13 +37,13 @@
         DEFAULT(na_value, "\"\"", TEXT, ANY_VALUE, "A field with this text counts as missing."),   \
         MAY(select_cols, INTEGERS | NOTHING, AT_LEAST(0), "The fields to take, from 0, rising.")
 #define FEATURES                                                                                   \
-    NEEDED(features, MAP, ANY_VALUE,                                                               \
+    NEEDED(features, ENTRIES, ANY_VALUE,                                                           \
            "Column to {type: FixedLen, FixedLenSequence, VarLen or Ragged, dtype, shape, "         \
            "default_value, ...}; patterns may stand for columns.")
 #define SERIALIZED                                                                                 \
     MAY(serialized, TEXT | NOTHING, ANY_VALUE,                                                     \
         "The column to parse; left out: `value`, or the only one.")
-#define BATCH_SIZE NEEDED(batch_size, INTEGER, AT_LEAST(1), "Elements of a batch.")
+#define BATCH_SIZE NEEDED(batch_size, INTEGER | VARYING, AT_LEAST(1), "Elements of a batch.")
 #define DROP_REMAINDER                                                                             \
     DEFAULT(drop_remainder, "false", BOOL, ANY_VALUE, "Leave out a last one that is not full.")
 #define PADDING                                                                                    \

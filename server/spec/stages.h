@@ -38,7 +38,9 @@ enum parameter_type {
     TYPE_TEXT_MAP = 1 << 19,    /* a mapping of texts to texts */
     TYPE_DURATION = 1 << 20,    /* 30s, 5m, 100ms */
     TYPE_SIZE = 1 << 21,        /* bytes, or 64MiB */
-    TYPE_UNSET = 1 << 22        /* null, the same as leaving the parameter out */
+    TYPE_UNSET = 1 << 22,       /* null, the same as leaving the parameter out */
+    TYPE_VARYING = 1 << 23,     /* $name may stand for it, or inside it */
+    TYPE_ENTRIES = 1 << 24      /* a mapping whose entries are checked by a table of their own */
 };
 
 struct parameter_info {

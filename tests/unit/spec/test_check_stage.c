@@ -288,6 +288,17 @@ entries_of_other_mappings_are_checked(void **state)
                      "record_defaults needs values");
     assert_error_has(STREAM_OF("program: {command: [x], spec: {a: {dtype: float}}}"),
                      "must be a dtype");
+    assert_errors(
+        STREAM_OF("webdataset: {filenames: a, columns: {x: [jpg, 1], y: png, z: {}}}",
+                  "padded_batch: {batch_size: 2, padded_shapes: {x: [null], y: 5}, "
+                  "padding_values: {x: [1], y: 0}}"),
+        "4:55: columns of webdataset must be a text or a list of texts, not 1; quote it if "
+        "it is a text\n"
+        "4:70: columns of webdataset must be a text or a list of texts, not a mapping\n"
+        "5:69: padded_shapes of padded_batch must be a shape (a list of integers and "
+        "nulls) or null, not 5\n"
+        "5:93: padding_values of padded_batch must be a number or true or false or a text "
+        "or null, not a list\n");
     spec_close(parse(STREAM_OF("csv: {filenames: a, column_names: [a, b], record_defaults: "
                                "[\"int8\", {values: [], dtype: int64}]}")));
 }

@@ -69,8 +69,8 @@ distribute_is_checked(void **state)
                   "did you mean split?\n"
                   "4:73: groups of distribute must be an integer from 1 to 4096, not 0\n"
                   "4:95: evaluation_shards must be an integer of at least 1 or auto, not \"x\"\n"
-                  "4:105: files of distribute must be shared or local, not the variable $x\n"
-                  "4:105: files of distribute cannot be a variable\n");
+                  "4:105: files of distribute cannot be $x: it must be known before anything "
+                  "runs\n");
     assert_error_has(stream_with("distribute: {delivery: queue, replicas: 2}"),
                      "with delivery: queue, replicas must be 1, not 2");
 }
@@ -166,7 +166,32 @@ variables_have_a_meaning_where_they_stand(void **state)
     assert_error_has("datasets: {a: [{range: [0, $value]}]}\n"
                      "streams: {x: {dataset: [{range: 2}, {flat_map: a}]}, y: {dataset: a}}\n",
                      "1:28: $value has no meaning here");
-    assert_error_has(STREAM_OF("range: 5", "cast: $x"), "dtype of cast must be a dtype");
+}
+
+static void
+what_must_be_known_beforehand_cannot_be_a_variable(void **state)
+{
+    static const char *const stages[] = {
+        "cast: $value",
+        "batch: {batch_size: 2, drop_remainder: $value}",
+        "shuffle: {buffer_size: 2, seed: $value}",
+        "string_lookup: {vocabulary: [a, $value]}",
+        "normalization: {mean: [[$value]], variance: 1}",
+        "padded_batch: {batch_size: 2, padding_values: {x: $value}}",
+        "op: {library: a, name: b, parameters: {c: $value}}",
+        "select: [$value]",
+        "rename: {a: $value}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        char outer[256];
+
+        snprintf(outer, sizeof outer, "flat_map: {dataset: [{range: $value}, {%s}]}", stages[i]);
+        assert_error_has(STREAM_OF("range: 5", outer), "cannot be $value: it must be known");
+    }
+    spec_close(parse(STREAM_OF("range: 5", "flat_map: {dataset: [{range: 5}, {filter: $value}, "
+                                           "{map: {x: $value}}, {batch: $value}]}")));
 }
 
 static void
@@ -210,6 +235,7 @@ main(void)
         cmocka_unit_test(deliver_is_checked),
         cmocka_unit_test(several_replicas_need_a_batch),
         cmocka_unit_test(variables_have_a_meaning_where_they_stand),
+        cmocka_unit_test(what_must_be_known_beforehand_cannot_be_a_variable),
         cmocka_unit_test(a_bare_reader_needs_an_element_outside),
         cmocka_unit_test(learn_from_names_a_stream),
     };

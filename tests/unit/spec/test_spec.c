@@ -79,23 +79,6 @@ stages_know_their_file_and_place(void **state)
 }
 
 static void
-variables_can_be_refused_by_a_stage_that_cannot_wait_for_them(void **state)
-{
-    struct spec_file *file = parse(STREAM_OF(
-        "range: 5", "flat_map: [{range: 2}, {string_lookup: {vocabulary: [a, $value]}}]"));
-    const struct spec_dataset *inner = spec_get(stage_of(file, 1), "dataset")->dataset;
-    struct spec_errors errors = { 0 };
-
-    (void)state;
-    assert_int_equal(spec_refuse_variables(&inner->stages[0], &errors), TUNDISH_OK);
-    assert_int_equal(spec_refuse_variables(&inner->stages[1], &errors), TUNDISH_E_PIPELINE);
-    assert_int_equal(errors.count, 1);
-    assert_int_equal(errors.list[0].line, 5);
-    spec_errors_close(&errors);
-    spec_close(file);
-}
-
-static void
 relative_paths_start_at_the_files_folder_or_the_root(void **state)
 {
     char folder[] = "/tmp/tundish-test-XXXXXX";
@@ -222,7 +205,6 @@ main(void)
         cmocka_unit_test(a_file_needs_streams),
         cmocka_unit_test(the_environment_stands_in_before_types_are_looked_at),
         cmocka_unit_test(stages_know_their_file_and_place),
-        cmocka_unit_test(variables_can_be_refused_by_a_stage_that_cannot_wait_for_them),
         cmocka_unit_test(relative_paths_start_at_the_files_folder_or_the_root),
         cmocka_unit_test(a_file_that_cannot_be_read_is_a_system_error),
         cmocka_unit_test(every_recorded_case_is_understood),
