@@ -1,6 +1,7 @@
 /* evaluate.c - references to content, along the plan's tree. */
 #include "batch/evaluate.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -507,6 +508,21 @@ splits_of_kept(struct evaluation *evaluation, const int64_t *splits, int64_t bat
     return left;
 }
 
+/* "[2,3]": the shape of list `index` below level k. */
+static void
+row_shape(const struct column *column, uint32_t k, int64_t index, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "[");
+
+    for (bool first = true; k < column->level_count && used < bytes; k++, first = false) {
+        used += (size_t)snprintf(text + used, bytes - used, "%s%lld", first ? "" : ",",
+                                 (long long)level_length(&column->levels[k], index));
+        index = level_begin(&column->levels[k], index);
+    }
+    if (used < bytes)
+        snprintf(text + used, bytes - used, "]");
+}
+
 /* Dense rows of one batch must be equally large. */
 static void
 check_rows(const struct plan_node *node, uint32_t column_index, struct frame *frame)
@@ -524,13 +540,15 @@ check_rows(const struct plan_node *node, uint32_t column_index, struct frame *fr
 
             for (int64_t i = begin + 1; k > 0 && level->uniform < 0 && i < end; i++)
                 if (level_length(level, i) != level_length(level, begin)) {
+                    char one[128], other[128];
+
+                    row_shape(column, k, begin, one, sizeof one);
+                    row_shape(column, k, i, other, sizeof other);
                     frame_reject(frame, b,
                                  "%s: the rows of a batch must have the same shape, but in column "
-                                 "'%s' dimension %u is %lld in one and %lld in another; pad them "
-                                 "(padded_batch) or use ragged_batch",
-                                 node->name, spec->name, k - 1,
-                                 (long long)level_length(level, begin),
-                                 (long long)level_length(level, i));
+                                 "'%s' one is %s and another %s; pad them (padded_batch) or use "
+                                 "ragged_batch",
+                                 node->name, spec->name, one, other);
                     return;
                 }
             begin = level_begin(level, begin);

@@ -120,12 +120,39 @@ longest(const struct column *column, uint32_t k, int64_t index, int64_t *lengths
             longest(column, k + 1, begin + i, lengths);
 }
 
+/* bucket_by_sequence_length with pad_to_bucket_boundary: what unknown dimensions are padded to,
+ * which is one below the boundary above the rows' length. -1: nothing of the kind. */
+static int64_t
+bucket_length(const struct plan_node *node, const struct frame *frame, int64_t index)
+{
+    const struct spec_value *boundaries;
+    const struct column *column;
+    int64_t length;
+    int32_t by;
+
+    if (strcmp(node->name, "bucket_by_sequence_length") != 0 ||
+        !spec_bool(node->stage, "pad_to_bucket_boundary"))
+        return -1;
+    boundaries = spec_get(node->stage, "bucket_boundaries");
+    by = schema_find(&node->schema, spec_text(node->stage, "column"));
+    column = by < 0 ? NULL : &frame->columns[by];
+    if (column == NULL || column->level_count < 2 || level_length(&column->levels[0], index) == 0)
+        return -1;
+    length = level_length(&column->levels[1], level_begin(&column->levels[0], index));
+    for (uint32_t i = 0; i < boundaries->count; i++)
+        if (length < boundaries->items[i].integer)
+            return boundaries->items[i].integer - 1;
+    return -1;
+}
+
 /* Lengths of batch `index`: the longest, or those asked for. False: something is too long. */
 static bool
 batch_lengths(const struct plan_node *node, const struct column_spec *spec,
               const struct column *column, int64_t index, int64_t *lengths, struct frame *frame)
 {
     const struct spec_value *shape = parameter_for(node, "padded_shapes", spec->name);
+
+    int64_t boundary = bucket_length(node, frame, index);
 
     memset(lengths, 0, RANK_MAX * sizeof *lengths);
     longest(column, 0, index, lengths);
@@ -135,6 +162,8 @@ batch_lengths(const struct plan_node *node, const struct column_spec *spec,
                             ? shape->items[k - 1].integer
                             : spec->shape[k];
 
+        if (fixed < 0)
+            fixed = boundary;
         if (fixed < 0)
             continue;
         if (lengths[k] > fixed) {

@@ -208,7 +208,8 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     struct plan_node *node;
     tundish_status status = TUNDISH_OK;
 
-    if (order_find(name) == NULL && source_find(name) == NULL && content_find(name) == NULL)
+    if ((order_find(name) == NULL && source_find(name) == NULL && content_find(name) == NULL) ||
+        (strcmp(name, "filter") == 0 && content_find(name) == NULL))
         return spec_complain(builder->errors, stage->line, stage->column,
                              "stage %s is not in this build", name);
     if (stage->info->stands_first && stage->info->kind == STAGE_ORDER) {
