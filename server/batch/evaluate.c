@@ -7,6 +7,7 @@
 
 #include "batch/combine.h"
 #include "batch/pad.h"
+#include "content/flush.h"
 #include "core/must.h"
 #include "source/source.h"
 
@@ -161,6 +162,7 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
 {
     struct evaluate_request inner = *request;
     struct frame input;
+    uint64_t mode;
     tundish_status status;
 
     pass_destinations(evaluation, node, node->inputs[0], request, &inner);
@@ -180,7 +182,9 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
         if (from >= 0)
             ret_frame->columns[i] = input.columns[from];
     }
+    mode = flush_begin();
     status = node->content->apply(node->state, &input, ret_frame);
+    flush_end(mode);
     return status != TUNDISH_OK ? status : settle_errors(evaluation, ret_frame);
 }
 

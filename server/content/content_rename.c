@@ -1,0 +1,76 @@
+/* content_rename.c - the same columns by other names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "content/content.h"
+#include "core/memory.h"
+
+
+static tundish_status
+check_old_names(const struct content_config *config, const struct spec_value *names)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < names->count; i++) {
+        const struct spec_value *key = &names->keys[i];
+        const char **known, *nearest;
+
+        if (schema_find(config->input, key->text) >= 0)
+            continue;
+        known = schema_names(config->input);
+        nearest = spec_nearest(key->text, known, config->input->count);
+        status = spec_complain(config->errors, key->line, key->column,
+                               "there is no column '%s' to rename%s%s%s", key->text,
+                               nearest != NULL ? "; did you mean '" : "",
+                               nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+        free(known);
+    }
+    return status;
+}
+
+static tundish_status
+rename_open(void *state, const struct content_config *config, struct schema *ret_schema,
+            bool *ret_batch_wide)
+{
+    const struct spec_value *names = config->stage->arguments[0];
+    tundish_status status = check_old_names(config, names);
+
+    (void)state;
+    *ret_batch_wide = false;
+    for (uint32_t i = 0; i < config->input->count && status == TUNDISH_OK; i++) {
+        const struct spec_value *name = spec_map_get(names, config->input->columns[i].name);
+        const char *text = name != NULL ? name->text : config->input->columns[i].name;
+        struct column_spec *column;
+
+        if (schema_find(ret_schema, text) >= 0)
+            return spec_complain(config->errors, (name != NULL ? name : names)->line,
+                                 (name != NULL ? name : names)->column,
+                                 "two columns would be called '%s'", text);
+        column = schema_pass(ret_schema, config->input, i);
+        free(column->name);
+        column->name = tnd_strdup(text);
+    }
+    return status;
+}
+
+static tundish_status
+rename_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    (void)state;
+    (void)input;
+    (void)output; /* every column is passed on */
+    return TUNDISH_OK;
+}
+
+static void
+rename_close(void *state)
+{
+    (void)state;
+}
+
+const struct content_ops content_rename = {
+    .name = "rename",
+    .open = rename_open,
+    .apply = rename_apply,
+    .close = rename_close,
+};
