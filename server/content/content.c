@@ -33,17 +33,11 @@ output_names(const struct content_config *config, const struct name_list *column
              struct name_list *ret_names, bool *ret_given)
 {
     const struct spec_value *output = spec_get(config->stage, "output");
-    tundish_status status;
 
     *ret_given = output != NULL;
     if (output == NULL)
         return TUNDISH_OK;
-    status = spec_expand_columns(output, NULL, 0, config->errors, ret_names);
-    if (status == TUNDISH_OK && ret_names->count != columns->count)
-        return spec_complain(config->errors, output->line, output->column,
-                             "output names %zu columns, but columns has %zu", ret_names->count,
-                             columns->count);
-    return status;
+    return spec_output_names(output, columns, config->errors, ret_names);
 }
 
 static tundish_status

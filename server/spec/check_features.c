@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "spec/check.h"
+#include "spec/glob.h"
 
 /* Which kind of feature an entry is, or NULL after a complaint. */
 static const struct stage_info *
@@ -116,8 +117,7 @@ check_features(struct check *check, const struct spec_stage *stage)
         const struct spec_value *key = &features->keys[i];
 
         check_feature(check, key, &features->items[i]);
-        if (key->kind == SPEC_TEXT && strpbrk(key->text, "*?[") != NULL &&
-            spec_get(stage, "columns") == NULL)
+        if (key->kind == SPEC_TEXT && glob_is(key->text) && spec_get(stage, "columns") == NULL)
             spec_complain(check->errors, key->line, key->column,
                           "the pattern \"%s\" matches names of `columns`, which %s does not have",
                           key->text, stage->info->name);

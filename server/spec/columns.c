@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "spec/glob.h"
 
 enum { NAMES_MAX = 16384, DIGITS_MAX = 9 };
 
@@ -20,90 +21,10 @@ name_list_close(struct name_list *list)
     *list = (struct name_list){ 0 };
 }
 
-/* Does the class at `pattern` ("[a-z]", "[!a]") hold `c`? Returns what is behind it, or NULL if it
- * never closes: then [ is itself. */
-static const char *
-match_class(const char *pattern, char c, bool *ret_holds)
-{
-    const char *at = pattern + 1;
-    bool negated = *at == '!' || *at == '^';
-    bool holds = false;
-
-    at += negated;
-    do {
-        unsigned char first = (unsigned char)*at, last = first;
-
-        if (*at == '\0')
-            return NULL;
-        if (at[1] == '-' && at[2] != ']' && at[2] != '\0') {
-            last = (unsigned char)at[2];
-            at += 2;
-        }
-        holds = holds || ((unsigned char)c >= first && (unsigned char)c <= last);
-        at++;
-    } while (*at != ']');
-    *ret_holds = holds != negated;
-    return at + 1;
-}
-
-/* One step of the pattern against one character. Returns the pattern behind it, or NULL. */
-static const char *
-match_one(const char *pattern, char c)
-{
-    bool holds;
-
-    if (*pattern == '?')
-        return pattern + 1;
-    if (*pattern == '[') {
-        const char *behind = match_class(pattern, c, &holds);
-
-        if (behind != NULL)
-            return holds ? behind : NULL;
-    }
-    return *pattern == c ? pattern + 1 : NULL;
-}
-
-/* Going back to the last * alone is enough, so a pattern of many * costs no more than its length
- * times the name's. */
-static bool
-matches_glob(const char *pattern, const char *name)
-{
-    const char *star = NULL, *star_name = NULL;
-
-    while (*name != '\0') {
-        const char *behind;
-
-        if (*pattern == '*') {
-            star = ++pattern;
-            star_name = name;
-            continue;
-        }
-        behind = *pattern != '\0' ? match_one(pattern, *name) : NULL;
-        if (behind != NULL) {
-            pattern = behind;
-            name++;
-        } else if (star != NULL) {
-            pattern = star;
-            name = ++star_name;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
-}
-
-static bool
-is_glob(const char *text)
-{
-    return strpbrk(text, "*?[") != NULL;
-}
-
 bool
 spec_name_matches(const char *pattern, const char *name)
 {
-    return strcmp(pattern, name) == 0 || (is_glob(pattern) && matches_glob(pattern, name));
+    return strcmp(pattern, name) == 0 || (glob_is(pattern) && glob_matches(pattern, name));
 }
 
 /* C01..C10: a prefix, the numbers from first to last, with at least `width` digits. */
@@ -337,7 +258,7 @@ expand_item(struct expansion *expansion, const struct spec_value *item)
             item->text);
     if (form == RANGE_OK)
         return expand_range(expansion, item, &range);
-    if (is_glob(item->text))
+    if (glob_is(item->text))
         return expand_glob(expansion, item);
     return expand_name(expansion, item, tnd_strdup(item->text));
 }
@@ -405,5 +326,39 @@ spec_expand_columns(const struct spec_value *value, const char *const *known, si
         return status;
     }
     *ret_list = expansion.list;
+    return TUNDISH_OK;
+}
+
+static bool
+names_each_column(const struct spec_value *output)
+{
+    return output->kind == SPEC_TEXT && strstr(output->text, "{column}") != NULL;
+}
+
+tundish_status
+spec_output_names(const struct spec_value *output, const struct name_list *columns,
+                  struct spec_errors *errors, struct name_list *ret_list)
+{
+    struct name_list list = { 0 };
+    tundish_status status;
+
+    if (names_each_column(output)) {
+        list.names = tnd_zalloc(columns->count + 1, sizeof *list.names);
+        for (; list.count < columns->count; list.count++)
+            list.names[list.count] = spec_for_column(output->text, columns->names[list.count]);
+        *ret_list = list;
+        return TUNDISH_OK;
+    }
+    status = spec_expand_columns(output, NULL, 0, errors, &list);
+    if (status != TUNDISH_OK)
+        return status;
+    if (list.count != columns->count) {
+        status = spec_complain(errors, output->line, output->column,
+                               "output names %zu columns, but columns has %zu", list.count,
+                               columns->count);
+        name_list_close(&list);
+        return status;
+    }
+    *ret_list = list;
     return TUNDISH_OK;
 }

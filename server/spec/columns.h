@@ -25,6 +25,11 @@ tundish_status spec_expand_columns(const struct spec_value *value, const char *c
                                    size_t known_count, struct spec_errors *errors,
                                    struct name_list *ret_list);
 
+/* The names that `output` gives to the results of `columns`: a name or list as long as these, or
+ * one text with {column} in it, which names each after its column. */
+tundish_status spec_output_names(const struct spec_value *output, const struct name_list *columns,
+                                 struct spec_errors *errors, struct name_list *ret_list);
+
 /* Does `pattern` (a name, or a glob with * ? [..]) match `name`? */
 bool spec_name_matches(const char *pattern, const char *name);
 

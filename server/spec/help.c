@@ -114,6 +114,8 @@ print_type(const struct parameter_info *parameter, FILE *out)
         fputs("; needed", out);
     else if (parameter->default_value != NULL)
         fprintf(out, "; default %s", parameter->default_value);
+    if (parameter->types & TYPE_VARYING)
+        fputs("; may be $name", out);
 }
 
 static void

@@ -82,7 +82,7 @@ print_parameter(const struct parameter_info *parameter, FILE *out)
         fputs("; default ", out);
         print_roff(parameter->default_value, out);
     }
-    fputs(")\n", out);
+    fputs(parameter->types & TYPE_VARYING ? "; may be $name)\n" : ")\n", out);
 }
 
 static void

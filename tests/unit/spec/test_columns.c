@@ -185,6 +185,38 @@ the_columns_name_is_put_in(void **state)
     free(text);
 }
 
+static void
+outputs_are_listed_or_named_after_their_columns(void **state)
+{
+    static const char *const outputs[] = { "'{column}_id'", "[C1_id, C2_id]", "C1_id", "[a, a]" };
+    char *names[] = { (char *)"C1", (char *)"C2" };
+    const struct name_list columns = { .count = 2, .names = names };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        struct spec_memory *memory = spec_memory_open();
+        struct spec_errors errors = { 0 };
+        struct name_list list = { 0 };
+        struct spec_value value;
+        tundish_status status;
+
+        yaml_read(outputs[i], strlen(outputs[i]), memory, &errors, &value);
+        status = spec_output_names(&value, &columns, &errors, &list);
+        if (i < 2) {
+            assert_int_equal(status, TUNDISH_OK);
+            assert_int_equal(list.count, 2);
+            assert_string_equal(list.names[0], "C1_id");
+            assert_string_equal(list.names[1], "C2_id");
+        } else {
+            assert_int_equal(status, TUNDISH_E_PIPELINE);
+            assert_int_equal(errors.count, 1);
+        }
+        name_list_close(&list);
+        spec_errors_close(&errors);
+        spec_memory_close(memory);
+    }
+}
+
 int
 main(void)
 {
@@ -198,6 +230,7 @@ main(void)
         cmocka_unit_test(many_stars_cost_little),
         cmocka_unit_test(the_exact_name_wins_over_patterns),
         cmocka_unit_test(the_columns_name_is_put_in),
+        cmocka_unit_test(outputs_are_listed_or_named_after_their_columns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ help_tells_every_parameter(void **state)
     (void)state;
     assert_non_null(strstr(text, "tf.data.Dataset.shuffle"));
     assert_non_null(strstr(text, "in short - shuffle: buffer_size"));
-    assert_non_null(strstr(text, "buffer_size: an integer of at least -2; needed\n"));
+    assert_non_null(strstr(text, "buffer_size: an integer of at least -2; needed; may be $name\n"));
     assert_non_null(
         strstr(text, "reshuffle_each_iteration: true or false or null; default true\n"));
     free(text);
