@@ -12,9 +12,9 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "vocab/vocab_note.h"
-#include "vocab/vocab_table.h"
-#include "vocab/vocab_text.h"
+#include "vocab/note.h"
+#include "vocab/table.h"
+#include "vocab/text.h"
 
 /* A table's name in the cache folder. Texts and lists are told apart since their contents are
  * hashed differently. */

@@ -1,5 +1,5 @@
 /* test_vocab.c - which texts and lists are vocabularies, and when a table is built again. */
-#include "vocab_fixture.h"
+#include "fixture.h"
 
 #include <signal.h>
 #include <sys/resource.h>

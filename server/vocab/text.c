@@ -1,5 +1,5 @@
-/* vocab_text.c - TensorFlow's reading of a text file of terms. */
-#include "vocab/vocab_text.h"
+/* text.c - TensorFlow's reading of a text file of terms. */
+#include "vocab/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

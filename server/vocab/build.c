@@ -1,5 +1,5 @@
-/* vocab_build.c - from terms to the bytes of a table. */
-#include "vocab/vocab_table.h"
+/* build.c - from terms to the bytes of a table. */
+#include "vocab/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* vocab_note.c - notes, one small file for each text. */
-#include "vocab/vocab_note.h"
+/* note.c - notes, one small file for each text. */
+#include "vocab/note.h"
 
 #include <fcntl.h>
 #include <stdio.h>

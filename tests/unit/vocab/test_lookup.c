@@ -1,11 +1,11 @@
-/* test_vocab_lookup.c - all lengths, all paths, ends of pages, and the rules of lookup stages. */
-#include "vocab_fixture.h"
+/* test_lookup.c - all lengths, all paths, ends of pages, and the rules of lookup stages. */
+#include "fixture.h"
 
 #include <sys/mman.h>
 
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
-#include "vocab/vocab_lookup.h"
+#include "vocab/lookup.h"
 
 #define COUNT 5000
 

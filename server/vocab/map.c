@@ -1,10 +1,10 @@
-/* vocab_map.c - terms to the values that a lookup stage gives. */
+/* map.c - terms to the values that a lookup stage gives. */
 #include "vocab/vocab.h"
 
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/must.h"
-#include "vocab/vocab_lookup.h"
+#include "vocab/lookup.h"
 
 static int64_t
 oov_string(const struct vocab_rule *rule, struct byte_view term)
@@ -36,12 +36,11 @@ oov_integer(const struct vocab_rule *rule, int64_t term)
     return rule->oov_first + (int64_t)bin;
 }
 
-/* Known terms and the single out-of-vocabulary index, without a branch. */
-static void
-values_of_lines(const struct vocab_rule *rule, size_t count, int64_t *values)
+/* Without a mask, and with one index for all that is absent, looking up gives the values at once. */
+static bool
+is_plain(const struct vocab_rule *rule)
 {
-    for (size_t i = 0; i < count; i++)
-        values[i] = values[i] >= 0 ? values[i] + rule->offset : rule->oov_first;
+    return !rule->has_mask && rule->oov_count == 1;
 }
 
 static void
@@ -52,11 +51,8 @@ put(const int64_t *values, size_t count, const struct vocab_output *output, size
     if (output->dtype == TUNDISH_INT64) {
         int64_t *to = (int64_t *)output->data + first * stride;
 
-        if (stride == 1)
-            memcpy(to, values, count * sizeof *values);
-        else
-            for (size_t i = 0; i < count; i++)
-                to[i * stride] = values[i];
+        for (size_t i = 0; i < count; i++)
+            to[i * stride] = values[i];
     } else {
         int32_t *to = (int32_t *)output->data + first * stride;
 
@@ -65,16 +61,11 @@ put(const int64_t *values, size_t count, const struct vocab_output *output, size
     }
 }
 
-/* What is done with a block when its lines are there: `values` holds lines and gets values.
- * Returns the position of the first refused term, or `count`. */
+/* Make values of lines. Returns the position of the first refused term, or `count`. */
 static size_t
 apply_to_strings(const struct vocab_rule *rule, const struct byte_view *terms, size_t count,
                  int64_t *values)
 {
-    if (!rule->has_mask && rule->oov_count == 1) {
-        values_of_lines(rule, count, values);
-        return count;
-    }
     for (size_t i = 0; i < count; i++) {
         if (rule->has_mask && bytes_are_equal(terms[i], rule->mask))
             values[i] = rule->mask_value;
@@ -92,10 +83,6 @@ static size_t
 apply_to_integers(const struct vocab_rule *rule, const int64_t *terms, size_t count,
                   int64_t *values)
 {
-    if (!rule->has_mask && rule->oov_count == 1) {
-        values_of_lines(rule, count, values);
-        return count;
-    }
     for (size_t i = 0; i < count; i++) {
         if (rule->has_mask && terms[i] == rule->mask_integer)
             values[i] = rule->mask_value;
@@ -109,6 +96,37 @@ apply_to_integers(const struct vocab_rule *rule, const int64_t *terms, size_t co
     return count;
 }
 
+static size_t
+map_strings(const struct vocab *vocab, const struct vocab_rule *rule,
+            const struct byte_view *terms, size_t count, int64_t *values)
+{
+    if (is_plain(rule)) {
+        vocab_lookup_block(vocab, terms, count, rule->offset, rule->oov_first, values);
+        return count;
+    }
+    vocab_lookup_block(vocab, terms, count, 0, -1, values);
+    return apply_to_strings(rule, terms, count, values);
+}
+
+static size_t
+map_integers(const struct vocab *vocab, const struct vocab_rule *rule, const int64_t *terms,
+             size_t count, int64_t *values)
+{
+    if (is_plain(rule)) {
+        vocab_lookup_integer_block(vocab, terms, count, rule->offset, rule->oov_first, values);
+        return count;
+    }
+    vocab_lookup_integer_block(vocab, terms, count, 0, -1, values);
+    return apply_to_integers(rule, terms, count, values);
+}
+
+/* Values that lie side by side as int64 are made where they belong. */
+static bool
+goes_straight(const struct vocab_output *output)
+{
+    return output->dtype == TUNDISH_INT64 && output->stride == 1;
+}
+
 static void
 check(const struct vocab *vocab, enum vocab_keys keys, const struct vocab_output *output)
 {
@@ -120,16 +138,16 @@ size_t
 vocab_map(const struct vocab *vocab, const struct vocab_rule *rule, const struct byte_view *terms,
           size_t count, const struct vocab_output *output)
 {
-    int64_t values[VOCAB_BLOCK];
+    int64_t aside[VOCAB_BLOCK];
 
     check(vocab, VOCAB_STRINGS, output);
     for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
-        size_t done;
+        size_t   block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
+        int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
+        size_t   done = map_strings(vocab, rule, terms + from, block, values);
 
-        vocab_lookup_block(vocab, terms + from, block, values);
-        done = apply_to_strings(rule, terms + from, block, values);
-        put(values, done, output, from);
+        if (values == aside)
+            put(values, done, output, from);
         if (done < block)
             return from + done;
     }
@@ -140,16 +158,16 @@ size_t
 vocab_map_integers(const struct vocab *vocab, const struct vocab_rule *rule, const int64_t *terms,
                    size_t count, const struct vocab_output *output)
 {
-    int64_t values[VOCAB_BLOCK];
+    int64_t aside[VOCAB_BLOCK];
 
     check(vocab, VOCAB_INTEGERS, output);
     for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
-        size_t done;
+        size_t   block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
+        int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
+        size_t   done = map_integers(vocab, rule, terms + from, block, values);
 
-        vocab_lookup_integer_block(vocab, terms + from, block, values);
-        done = apply_to_integers(rule, terms + from, block, values);
-        put(values, done, output, from);
+        if (values == aside)
+            put(values, done, output, from);
         if (done < block)
             return from + done;
     }

@@ -1,4 +1,4 @@
-/* vocab_table.h - the bytes of a compiled vocabulary.
+/* table.h - the bytes of a compiled vocabulary.
  *
  *   header, one page | buckets | terms, by line
  *
@@ -19,8 +19,8 @@
  * A file is as hostile as any: nothing in it is believed until it is checked, and where checking
  * it all at once would cost time in proportion to its size, each use checks what it uses.
  */
-#ifndef VOCAB_VOCAB_TABLE_H
-#define VOCAB_VOCAB_TABLE_H
+#ifndef VOCAB_TABLE_H
+#define VOCAB_TABLE_H
 
 #include "vocab/vocab.h"
 
@@ -184,12 +184,14 @@ vocab_short_key(struct byte_view term)
     static const uint64_t lengths[9] = { UINT64_C(1) << 56, UINT64_C(2) << 56, UINT64_C(3) << 56,
                                          UINT64_C(4) << 56, UINT64_C(5) << 56, UINT64_C(6) << 56,
                                          UINT64_C(7) << 56, UINT64_C(8) << 56, 0 };
+    static const uint8_t  nothing[8] = { 0 };
+    const uint8_t        *from = term.size > 0 ? term.data : nothing; /* a select, not a branch */
     uint64_t              word = 0;
 
-    if (VOCAB_READS_BEYOND && term.size > 0 && ((uintptr_t)term.data & 4095) <= 4096 - 8)
-        word = load_u64(term.data) & masks[term.size];
-    else if (term.size > 0)
-        memcpy(&word, term.data, term.size);
+    if (VOCAB_READS_BEYOND && __builtin_expect(((uintptr_t)from & 4095) <= 4096 - 8, 1))
+        word = load_u64(from) & masks[term.size];
+    else
+        memcpy(&word, from, term.size);
     return word | lengths[term.size];
 }
 

@@ -1,6 +1,6 @@
-/* vocab_fixture.h - a cache folder and texts for the tests of vocabulary tables. */
-#ifndef TESTS_VOCAB_FIXTURE_H
-#define TESTS_VOCAB_FIXTURE_H
+/* fixture.h - a cache folder and texts for the tests of vocabulary tables. */
+#ifndef VOCAB_FIXTURE_H
+#define VOCAB_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

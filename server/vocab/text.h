@@ -1,8 +1,8 @@
-/* vocab_text.h - the lines of a vocabulary's text. */
-#ifndef VOCAB_VOCAB_TEXT_H
-#define VOCAB_VOCAB_TEXT_H
+/* text.h - the lines of a vocabulary's text. */
+#ifndef VOCAB_TEXT_H
+#define VOCAB_TEXT_H
 
-#include "vocab/vocab_table.h"
+#include "vocab/table.h"
 
 /* A text file that has been read. All zeros is one that has not. */
 struct vocab_text {

@@ -1,5 +1,5 @@
-/* vocab_table.c - vocab_table.h, held to its word; mapping a table and reading its terms. */
-#include "vocab/vocab_table.h"
+/* table.c - table.h, held to its word; mapping a table and reading its terms. */
+#include "vocab/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

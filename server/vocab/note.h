@@ -1,15 +1,15 @@
-/* vocab_note.h - what is known about a text file without reading it.
+/* note.h - what is known about a text file without reading it.
  *
  * A note in the cache folder says that the file with this path, device, inode, size and times had
  * that content. None is made for a file younger than two seconds, whose times could stay the same
  * when it changes once more.
  */
-#ifndef VOCAB_VOCAB_NOTE_H
-#define VOCAB_VOCAB_NOTE_H
+#ifndef VOCAB_NOTE_H
+#define VOCAB_NOTE_H
 
 #include <sys/stat.h>
 
-#include "vocab/vocab_table.h"
+#include "vocab/table.h"
 
 /* False if there is no note, or not about this state of the file. */
 bool vocab_note_find(int folder, const char *path, const struct stat *about,

@@ -1,8 +1,8 @@
-/* test_vocab_table.c - terms back from their lines, and tables that somebody has damaged. */
-#include "vocab_fixture.h"
+/* test_table.c - terms back from their lines, and tables that somebody has damaged. */
+#include "fixture.h"
 
 #include "core/crc32c.h"
-#include "vocab/vocab_table.h"
+#include "vocab/table.h"
 
 static void
 every_line_gives_its_term_back(void **state)
