@@ -25,7 +25,7 @@ make_room(struct order_look *look, size_t room)
         return;
     look->words = tnd_realloc(look->words, room, node->width * sizeof *look->words);
     look->numbers = tnd_realloc(look->numbers, room, sizeof *look->numbers);
-    look->bad = tnd_realloc(look->bad, room, sizeof *look->bad);
+    look->left_out = tnd_realloc(look->left_out, room, sizeof *look->left_out);
     look->room = room;
 }
 
@@ -46,20 +46,34 @@ number_of(const struct order_look *look, const struct column *column, size_t ele
     return 0;
 }
 
+/* See elements [at, at + count). */
 static tundish_status
-evaluate(struct order_look *look, const uint64_t *words, size_t count, const struct frame **frame)
+see(struct order_look *look, size_t at, size_t count)
 {
-    struct order_instance *instance = look->input->instance;
+    struct order_services *services = look->input->instance->services;
+    const uint64_t *words = look->words + at * look->input->node->width;
+    const struct frame *frame;
+    tundish_status status;
 
-    return instance->services->evaluate(instance->services, look->node, instance->scope, words,
-                                        count, frame);
+    status = services->evaluate(services, look->node, look->input->instance->scope, words, count,
+                                &frame);
+    if (status != TUNDISH_OK)
+        return status;
+    must(frame->kept != NULL || (uint64_t)frame->count == count);
+    for (size_t i = 0; i < count; i++)
+        look->left_out[at + i] = frame->kept != NULL;
+    for (int64_t i = 0; i < frame->count; i++) {
+        size_t element = at + (size_t)(frame->kept != NULL ? frame->kept[i] : i);
+
+        look->left_out[element] = false;
+        look->numbers[element] = number_of(look, &frame->columns[look->column], (size_t)i);
+    }
+    return TUNDISH_OK;
 }
 
 static enum order_result
 refill(struct order_look *look, size_t max)
 {
-    const struct plan_node *node = look->input->node;
-    const struct frame *frame;
     enum order_result result;
     size_t wanted = max < AHEAD_AT_MOST ? max : AHEAD_AT_MOST;
 
@@ -70,31 +84,9 @@ refill(struct order_look *look, size_t max)
     make_room(look, wanted);
     look->at = look->count = 0;
     result = order_next(look->input, look->words, wanted, &look->count);
-    if (result != ORDER_OK)
-        return result;
-    if (evaluate(look, look->words, look->count, &frame) != TUNDISH_OK) {
-        run_words_release(look->words, look->count, node->width, node->run_words);
-        look->count = 0;
-        return ORDER_FAILED;
-    }
-    must((uint64_t)frame->count == look->count);
-    for (size_t i = 0; i < look->count; i++) {
-        look->bad[i] =
-            frame->errors != NULL && frame->errors->bad_count > 0 && frame->errors->bad[i] != 0;
-        if (!look->bad[i])
-            look->numbers[i] = number_of(look, &frame->columns[look->column], i);
-    }
-    return ORDER_OK;
-}
-
-/* A frame keeps the text of its first bad element only, so this one is evaluated by itself. */
-static void
-explain_bad(struct order_look *look, const uint64_t *words)
-{
-    const struct frame *frame;
-
-    if (evaluate(look, words, 1, &frame) == TUNDISH_OK && frame->errors != NULL)
-        tnd_fail(frame->errors->status, "%s", frame->errors->text);
+    if (result == ORDER_OK)
+        look->is_seen = see(look, 0, look->count) == TUNDISH_OK;
+    return result;
 }
 
 enum order_result
@@ -102,23 +94,26 @@ order_look_next(struct order_look *look, size_t max, const uint64_t **ret_words,
                 int64_t *ret_number)
 {
     const struct plan_node *node = look->input->node;
-    const uint64_t *words;
 
-    if (look->at == look->count) {
-        enum order_result result = refill(look, max);
+    for (;;) {
+        enum order_result result = look->at == look->count ? refill(look, max) : ORDER_OK;
+        const uint64_t *words = look->words + look->at * node->width;
+        size_t at = look->at;
 
         if (result != ORDER_OK)
             return result;
-    }
-    words = look->words + look->at * node->width;
-    if (look->bad[look->at++]) {
-        explain_bad(look, words);
+        look->at++;
+        if (!look->is_seen && see(look, at, 1) != TUNDISH_OK) {
+            run_words_release(words, 1, node->width, node->run_words);
+            return ORDER_FAILED;
+        }
+        if (!look->left_out[at]) {
+            *ret_words = words;
+            *ret_number = look->numbers[at];
+            return ORDER_OK;
+        }
         run_words_release(words, 1, node->width, node->run_words);
-        return ORDER_FAILED;
     }
-    *ret_words = words;
-    *ret_number = look->numbers[look->at - 1];
-    return ORDER_OK;
 }
 
 void
@@ -130,6 +125,6 @@ order_look_close(struct order_look *look)
                       look->input->node->width, look->input->node->run_words);
     free(look->words);
     free(look->numbers);
-    free(look->bad);
+    free(look->left_out);
     order_close(look->input);
 }

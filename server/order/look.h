@@ -21,9 +21,11 @@ struct order_look {
 
     struct order_iterator *input;
     bool may_look_ahead;
-    uint64_t *words; /* [at, count) are waiting; of these, numbers and bad say what was seen */
+    uint64_t *words; /* [at, count) are waiting */
     int64_t *numbers;
-    bool *bad;
+    bool *left_out; /* bad content, which is to be passed over */
+    bool is_seen;   /* numbers and left_out are there: else the content of one of them is bad, and
+                       each is looked at by itself */
     size_t at, count, room;
 };
 

@@ -189,7 +189,7 @@ const struct plan_node *order_united_input(const struct plan_node *node, uint32_
                                            uint32_t *ret_word);
 
 /* Make a scope for one outer element of `node` (evaluates it), and back. Takes over the words'
- * ownership. */
+ * ownership, also when it fails. NO_VALUE: the element is bad and to be passed over. */
 tundish_status order_scope_open(struct order_instance *instance, const struct plan_node *node,
                                 const uint64_t *words, struct order_scope **ret_scope);
 void order_scope_close(struct order_scope *scope, const struct plan_node *node);

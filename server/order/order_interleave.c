@@ -133,6 +133,7 @@ visit_empty(struct order_iterator *iterator)
 {
     struct interleave *interleave = state_of(iterator);
     uint64_t outer_words[PLAN_WIDTH_MAX];
+    tundish_status status;
     enum order_result result;
     size_t count;
 
@@ -145,9 +146,10 @@ visit_empty(struct order_iterator *iterator)
         order_drop(&interleave->input);
         return ORDER_OK;
     }
-    if (result == ORDER_OK && open_slot(iterator, outer_words) != TUNDISH_OK)
-        return ORDER_FAILED;
-    return result;
+    if (result != ORDER_OK)
+        return result;
+    status = open_slot(iterator, outer_words);
+    return status == TUNDISH_OK || status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
 }
 
 /* Put the outer element's words behind each of the body's. */

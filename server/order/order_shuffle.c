@@ -139,7 +139,8 @@ grow(struct shuffle *shuffle, uint32_t width)
 static void
 append_length(struct shuffle *shuffle)
 {
-    if (shuffle->first_length + shuffle->length_count == shuffle->length_room) {
+    if (shuffle->first_length > 0 &&
+        shuffle->first_length + shuffle->length_count == shuffle->length_room) {
         memmove(shuffle->lengths, shuffle->lengths + shuffle->first_length,
                 shuffle->length_count * sizeof *shuffle->lengths);
         shuffle->first_length = 0;

@@ -134,11 +134,9 @@ content_rows(struct order_iterator *iterator, const uint64_t *element, uint64_t 
 
     status = services->evaluate(services, iterator->node->inputs[0], iterator->instance->scope,
                                 element, 1, &frame);
-    if (status == TUNDISH_OK && frame->errors != NULL && frame->errors->bad_count > 0)
-        status = tnd_fail(frame->errors->status, "%s", frame->errors->text);
     if (status != TUNDISH_OK)
         return status;
-    for (uint32_t i = 0; i < frame->column_count; i++) {
+    for (uint32_t i = 0; i < frame->column_count && frame->count > 0; i++) {
         const struct column *column = &frame->columns[i];
 
         if (column->level_count == 0)

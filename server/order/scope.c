@@ -104,8 +104,8 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
     tundish_status status;
 
     status = services->evaluate(services, node, instance->scope, words, 1, &frame);
-    if (status == TUNDISH_OK && frame->errors != NULL && frame->errors->bad_count > 0)
-        status = tnd_fail(frame->errors->status, "%s", frame->errors->text);
+    if (status == TUNDISH_OK && frame->count == 0)
+        status = TUNDISH_NO_VALUE;
     if (status != TUNDISH_OK) {
         run_words_release(words, 1, node->width, node->run_words);
         return status;

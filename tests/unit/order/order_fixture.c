@@ -364,41 +364,43 @@ evaluate(struct order_services *services, const struct plan_node *node,
     int64_t *splits =
         tnd_realloc((void *)frame->columns->levels[0].splits, count + 1, sizeof *splits);
 
+    int64_t left = 0;
+
+    frame->columns->values = values;
+    frame->columns->levels[0].splits = splits;
     (void)services;
     (void)scope;
     fixture->evaluated += count;
-    fixture->errors.bad = tnd_realloc(fixture->errors.bad, count + 1, 1);
-    fixture->errors.bad_count = 0;
+    fixture->kept = tnd_realloc(fixture->kept, count + 1, sizeof *fixture->kept);
     splits[0] = 0;
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t *element = words + i * input->width;
         int64_t value = (int64_t)*innermost(input, element);
 
-        fixture->errors.bad[i] = value == fixture->bad;
-        fixture->errors.bad_count += value == fixture->bad;
+        if (value == fixture->bad && !fixture->skip_bad)
+            return tnd_fail(TUNDISH_E_DATA, "%" PRId64 " is bad", value);
         if (value == fixture->bad)
-            snprintf(fixture->errors.text, sizeof fixture->errors.text, "%" PRId64 " is bad",
-                     value);
+            continue;
         if (is(node, "filter"))
-            ((bool *)values)[i] = predicate(node, value);
+            ((bool *)values)[left] = predicate(node, value);
         else
-            values[i] = value;
-        splits[i + 1] = splits[i];
+            values[left] = value;
+        splits[left + 1] = splits[left];
         if (input->run_words == 1)
-            splits[i + 1] += (int64_t)run_of_word(element[0])->row_count;
+            splits[left + 1] += (int64_t)run_of_word(element[0])->row_count;
+        fixture->kept[left++] = (int64_t)i;
     }
-    fixture->errors.status = fixture->errors.bad_count > 0 ? TUNDISH_E_DATA : TUNDISH_OK;
     *frame->columns = (struct column){
-        .count = (int64_t)count,
+        .count = left,
         .level_count = input->run_words == 1 && !is(node, "filter"),
         .levels = { { .uniform = -1, .splits = splits } },
-        .value_count = (int64_t)count,
+        .value_count = left,
         .values = values,
     };
-    frame->count = (int64_t)count;
+    frame->count = left;
     frame->column_count = 1;
     frame->schema = &node->schema;
-    frame->errors = fixture->errors.bad_count > 0 ? &fixture->errors : NULL;
+    frame->kept = (uint64_t)left == count ? NULL : fixture->kept;
     *ret_frame = frame;
     return TUNDISH_OK;
 }
@@ -555,7 +557,7 @@ fixture_close(struct fixture *fixture)
     free((void *)fixture->frame.columns->values);
     free((void *)fixture->frame.columns->levels[0].splits);
     free(fixture->frame.columns);
-    free(fixture->errors.bad);
+    free(fixture->kept);
 }
 
 static void

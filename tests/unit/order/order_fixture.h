@@ -28,12 +28,13 @@ struct fixture {
     uint64_t evaluated; /* elements whose content was looked at */
 
     int64_t failing;               /* the number that no source can deliver; -1: none */
+    bool skip_bad;                 /* elements with bad content are passed over */
     int64_t bad;                   /* the number whose content is bad; -1: none */
     uint64_t draws[FIXTURE_DRAWS]; /* seeds of unseeded stages, when the file has a seed */
     uint32_t draw_count;
 
     struct frame frame; /* evaluate's answer */
-    struct frame_errors errors;
+    int64_t *kept;
 };
 
 /* Read `pipeline` (a YAML list of stages, or a whole file that begins with "seed:" or "streams:")

@@ -55,6 +55,8 @@ bad_elements_fail_one_by_one(void **state)
     assert_string_equal(tnd_error_text(), "5 is bad");
     fixture.bad = 7;
     assert_string_equal(fixture_epoch(&fixture, 100, 1), "[1] [4] ! [10]");
+    fixture.skip_bad = true;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "[1] [4] [10]");
     fixture_close(&fixture);
 }
 

@@ -104,6 +104,8 @@ failures_of_outer_and_inner_are_passed_on(void **state)
     fixture.bad = 21;
     assert_string_equal(fixture_epoch(&fixture, 100, 100), "0 ! 0 1 1 2 2 0 1 2");
     assert_string_equal(tnd_error_text(), "21 is bad");
+    fixture.skip_bad = true;
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "0 0 1 1 2 2 0 1 2");
     fixture_close(&fixture);
 }
 
