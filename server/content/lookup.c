@@ -97,8 +97,7 @@ read_rules(struct lookup *lookup, const struct content_config *config)
     const struct spec_value *max_tokens = given(config, "max_tokens");
     tundish_status status, modes;
 
-    if (strcmp(spec_text(config->stage, "output_mode"), "int") != 0)
-        rules->mode = ENCODE_ONE_HOT;
+    encoding_mode_of(spec_text(config->stage, "output_mode"), &rules->mode);
     rules->invert = spec_bool(config->stage, "invert");
     rules->pad_to_max_tokens = spec_bool(config->stage, "pad_to_max_tokens");
     rules->max_tokens = max_tokens != NULL ? max_tokens->integer : 0;
@@ -128,12 +127,18 @@ static tundish_status
 describe(const struct lookup *lookup, const struct lookup_table *table,
          const struct content_config *config, struct column_spec *column, bool *ret_batch_wide)
 {
-    (void)ret_batch_wide;
     const struct lookup_rules *rules = &lookup->rules;
+    const struct encoding encoding = {
+        .mode = rules->mode,
+        .depth = table->depth,
+        .dtype = rules->mode == ENCODE_TF_IDF ? TUNDISH_FLOAT32 : TUNDISH_INT64,
+        .sparse = lookup->sparse,
+        .depth_weights = table->weights,
+    };
+
     column->has_range = false;
     if (rules->mode != ENCODE_INT)
-        return content_complain(config, "output_mode %s is not in this build yet",
-                                spec_text(config->stage, "output_mode"));
+        return encoding_open(&encoding, config, column, ret_batch_wide);
     column->dtype =
         rules->invert && rules->keys == VOCAB_STRINGS ? TUNDISH_STRING : TUNDISH_INT64;
     if (!rules->invert) {
@@ -292,6 +297,27 @@ find_terms(const struct lookup *lookup, uint32_t i, const struct column *column,
     column_set_like(&output->columns[index], column, values);
 }
 
+static void
+encode(const struct lookup *lookup, uint32_t i, const struct column *column, struct frame *output,
+       uint32_t index)
+{
+    const struct lookup_table *table = &lookup->tables[i];
+    const struct encoding encoding = {
+        .mode = lookup->rules.mode,
+        .depth = table->depth,
+        .dtype = lookup->rules.mode == ENCODE_TF_IDF ? TUNDISH_FLOAT32 : TUNDISH_INT64,
+        .sparse = lookup->sparse,
+        .depth_weights = table->weights,
+    };
+    int64_t *indices =
+        scratch_array(output->scratch, (size_t)column->value_count, sizeof *indices);
+    struct column numbered;
+
+    find_indices(lookup, i, column, output, indices);
+    column_set_like(&numbered, column, indices);
+    encoding_apply(&encoding, &lookup->inputs[i], &numbered, NULL, output, index);
+}
+
 tundish_status
 lookup_apply(const void *state, const struct frame *input, struct frame *output)
 {
@@ -301,7 +327,9 @@ lookup_apply(const void *state, const struct frame *input, struct frame *output)
         const struct column *column = &input->columns[lookup->targets.list[i].input];
         uint32_t index = lookup->targets.list[i].output;
 
-        if (lookup->rules.invert) {
+        if (lookup->rules.mode != ENCODE_INT) {
+            encode(lookup, i, column, output, index);
+        } else if (lookup->rules.invert) {
             find_terms(lookup, i, column, output, index);
         } else {
             int64_t *indices = frame_values(output, index,
