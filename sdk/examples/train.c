@@ -24,7 +24,7 @@
 
 enum { TABLE = 1 << 16, INPUTS_MAX = 64, WEIGHTS = TABLE + INPUTS_MAX, REPLICAS_MAX = 64 };
 
-static const float LEARNING_RATE = 0.05f;
+static const float LEARNING_RATE = 0.02f;
 
 /* --- all-reduce ---------------------------------------------------------------------------------
  *
@@ -123,6 +123,8 @@ gradients_of(const struct replicas *replicas, uint32_t replica)
 
 struct model {
     float *weights; /* TABLE for ids, then one an input */
+    float
+        *squares; /* of all gradients so far: AdaGrad's step sizes, since ids differ so in number */
 };
 
 struct columns {
@@ -196,17 +198,22 @@ backward(const struct model *model, const struct columns *columns, float *gradie
     return loss;
 }
 
-/* Every replica applies the same sum, so the weights stay equal. */
+/* Every replica applies the same mean, so the weights stay equal. */
 static void
 step(struct model *model, const struct replicas *replicas, uint64_t rows)
 {
-    float rate = LEARNING_RATE / (float)(rows > 0 ? rows : 1) * 8.0f;
+    float mean = 1.0f / (float)((rows > 0 ? rows : 1) * replicas->count);
 
-    for (uint32_t replica = 0; replica < replicas->count; replica++) {
-        const float *gradients = gradients_of(replicas, replica);
+    for (size_t i = 0; i < WEIGHTS; i++) {
+        float gradient = 0;
 
-        for (size_t i = 0; i < WEIGHTS; i++)
-            model->weights[i] -= rate * gradients[i] / (float)replicas->count;
+        for (uint32_t replica = 0; replica < replicas->count; replica++)
+            gradient += gradients_of(replicas, replica)[i];
+        if (gradient == 0)
+            continue;
+        gradient *= mean;
+        model->squares[i] += gradient * gradient;
+        model->weights[i] -= LEARNING_RATE * gradient / (sqrtf(model->squares[i]) + 1e-8f);
     }
 }
 
@@ -283,7 +290,10 @@ main(int argc, char **argv)
 {
     tundish_options options = TUNDISH_OPTIONS_INIT;
     struct replicas replicas = { 0 };
-    struct model model = { .weights = calloc(WEIGHTS, sizeof(float)) };
+    struct model model = {
+        .weights = calloc(WEIGHTS, sizeof(float)),
+        .squares = calloc(WEIGHTS, sizeof(float)),
+    };
     uint64_t say_every = argc > 1 ? strtoull(argv[1], NULL, 10) : 50;
     tundish_reader *reader;
     tundish_status status;
@@ -292,13 +302,14 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: %s [STEPS BETWEEN LINES]\n", argv[0]);
         return 2;
     }
-    if (model.weights == NULL || join(&replicas) != 0)
+    if (model.weights == NULL || model.squares == NULL || join(&replicas) != 0)
         return 1;
     status = tundish_open(&options, &reader);
     if (status == TUNDISH_OK) {
         status = train(reader, &model, &replicas, say_every);
         tundish_close(reader);
     }
+    free(model.squares);
     free(model.weights);
     if (status == TUNDISH_END_OF_STREAM || status == TUNDISH_STOPPED)
         return 0;

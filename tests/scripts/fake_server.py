@@ -21,7 +21,7 @@ def main():
         time.sleep(1)
     path = sys.argv[sys.argv.index("--socket") + 1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen()
         while True:
