@@ -300,7 +300,6 @@ open_dealers(struct peek *peek)
         .root = peek->pipeline.file->root,
         .cache_folder = peek->pipeline_options.cache,
         .reader_count = 0,
-        .memory_limit = peek->pipeline.stream->deliver.memory_limit,
     };
     tundish_status status = source_files_open(&files_options, &peek->files);
 

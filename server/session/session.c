@@ -963,7 +963,6 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         .root = options->file->root,
         .cache_folder = options->plan.cache_folder,
         .reader_count = options->reader_count,
-        .memory_limit = options->stream->deliver.memory_limit,
     };
     tundish_status status;
 

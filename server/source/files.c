@@ -41,8 +41,6 @@ struct file_lookup {
 struct source_files {
     char *root;
     char *cache_path; /* NULL: the default */
-    uint64_t unpacked_limit;
-    _Atomic uint64_t unpacked_bytes;
 
     pthread_mutex_t entering; /* of files, paths, listings */
     struct numbered table;
@@ -174,7 +172,6 @@ source_files_open(const struct source_files_options *options, struct source_file
     pthread_cond_init(&files->queue_filled, NULL);
     files->cache_folder = -1;
     files->open_limit = descriptor_limit();
-    files->unpacked_limit = options->memory_limit;
     files->cache_path = options->cache_folder == NULL ? NULL : tnd_strdup(options->cache_folder);
     files->root = realpath(root, NULL);
     if (files->root == NULL)
@@ -503,18 +500,4 @@ table_cache_folder(struct source_files *files, int *ret_folder)
         (void)tnd_fail(status, "%s", files->cache_text);
     pthread_mutex_unlock(&files->opening);
     return status;
-}
-
-tundish_status
-table_count_unpacked(struct source_files *files, uint64_t bytes)
-{
-    uint64_t total =
-        atomic_fetch_add_explicit(&files->unpacked_bytes, bytes, memory_order_relaxed) + bytes;
-
-    if (files->unpacked_limit != 0 && total > files->unpacked_limit)
-        return tnd_fail(TUNDISH_E_MEMORY,
-                        "unpacked, the packed files take more than the limit of %llu bytes; raise "
-                        "memory_limit, or unpack them beforehand",
-                        (unsigned long long)files->unpacked_limit);
-    return TUNDISH_OK;
 }

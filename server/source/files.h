@@ -3,11 +3,13 @@
  * A file is known by a number that goes into references. Its records are found by scanning (headers
  * or line ends), by a small pool of threads that runs ahead of the order, or taken from the index
  * in the cache folder. The bytes are read again when content is made. A file that shrinks or
- * changes while it is served is an error that names it.
+ * changes while it is served is an error that names it. What is packed (GZIP, ZLIB) is unpacked
+ * once into a file without a name in the cache folder, not into memory.
  */
 #ifndef SOURCE_FILES_H
 #define SOURCE_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/status.h"
@@ -18,7 +20,6 @@ struct source_files_options {
     const char *root;         /* relative paths start here; messages show them as given */
     const char *cache_folder; /* NULL: the default one */
     uint32_t reader_count;    /* threads that scan ahead; 0: scan in the caller's thread */
-    uint64_t memory_limit;    /* for blocks of sources without random access; 0: none */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,
@@ -30,5 +31,20 @@ struct source_files_stats {
 };
 
 void source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats);
+
+/* What `tundish index` reports of a file. */
+struct source_index {
+    uint64_t record_count;
+    uint64_t file_bytes;
+    uint64_t hash; /* identity of the content, the same on every node */
+    bool is_kept;  /* in the cache folder; else the file is too small or too young to be worth it */
+};
+
+/* Go through a whole file as the stage `kind` does ("tfrecord", "text_line", "csv" with its
+ * defaults), and keep its index. `progress` (may be NULL) is called now and then with the bytes
+ * gone through; the thread that calls is the caller's. */
+tundish_status source_index_build(struct source_files *files, const char *path, const char *kind,
+                                  void (*progress)(void *context, uint64_t bytes_done),
+                                  void *context, struct source_index *ret_index);
 
 #endif

@@ -61,7 +61,8 @@ struct scan {
     struct segment **segments;
     uint32_t segment_count;
     uint64_t record_count, byte_count;
-    uint32_t wanted; /* segments that may be made */
+    _Atomic uint64_t position; /* for whoever watches */
+    uint32_t wanted;           /* segments that may be made */
     uint32_t user_count;
     bool is_busy;   /* a thread is in a step */
     bool is_queued; /* ... or will be */
@@ -283,7 +284,7 @@ write_unpacked(const struct source_file *file, const struct scan_work *work, siz
                                          "names another)");
         done += (size_t)put;
     }
-    return table_count_unpacked(file->files, bytes);
+    return TUNDISH_OK;
 }
 
 /* The bytes before the damage are good: what is wrong is kept until they have been fed. */
@@ -446,6 +447,7 @@ step_unlocked(struct scan *scan)
     publish(scan, &writer);
     scan->work->hash = writer.hash;
     pthread_mutex_unlock(&scan->lock);
+    atomic_store_explicit(&scan->position, scan->work->position, memory_order_relaxed);
     free(writer.bytes);
 
     if (status == TUNDISH_OK && list == NULL && scan->work->is_over) {
@@ -538,6 +540,25 @@ scan_announce(struct source_file *file)
     pthread_mutex_lock(&scan->lock);
     request(scan, 2);
     pthread_mutex_unlock(&scan->lock);
+}
+
+uint64_t
+scan_position(const struct scan *scan)
+{
+    return atomic_load_explicit(&scan->position, memory_order_relaxed);
+}
+
+bool
+scan_wait(struct source_file *file, const _Atomic int *stop)
+{
+    struct scan *scan = file->scan;
+    bool more;
+
+    pthread_mutex_lock(&scan->lock);
+    request(scan, UINT32_MAX);
+    more = !scan->is_done && wait_for_progress(scan, stop) == TUNDISH_OK && !scan->is_done;
+    pthread_mutex_unlock(&scan->lock);
+    return more;
 }
 
 tundish_status

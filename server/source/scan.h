@@ -47,6 +47,12 @@ void scan_announce(struct source_file *file);
 tundish_status scan_complete(struct source_file *file, const _Atomic int *stop,
                              const struct record_list **ret_list);
 
+/* How far the scan has got, in bytes of what it scans. Any thread. */
+uint64_t scan_position(const struct scan *scan);
+
+/* Wait for a step, or take it. False once the scan is through, or failed. */
+bool scan_wait(struct source_file *file, const _Atomic int *stop);
+
 /* One step, by a thread of the pool. True: there is more to do right away. */
 bool scan_step(struct scan *scan);
 

@@ -54,9 +54,6 @@ void table_schedule(struct source_files *files, struct source_file *file);
  * descriptor stays the table's. */
 tundish_status table_cache_folder(struct source_files *files, int *ret_folder);
 
-/* Add to what packed files take up unpacked; fails above the limit. */
-tundish_status table_count_unpacked(struct source_files *files, uint64_t bytes);
-
 struct source_counters {
     _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits;
 };

@@ -1,0 +1,281 @@
+/* test_index.c - indexes in the cache folder: found again, shared, and never believed. */
+#include "source_fixture.h"
+
+#include <sys/wait.h>
+#include <dirent.h>
+
+#include "source/index.h"
+#include "source/scan.h"
+#include "source/table.h"
+
+/* A file of records that is old enough for its index to be kept. */
+static void
+make_file(struct folder *folder)
+{
+    struct bytes file = { 0 };
+    char data[64];
+
+    folder_open(folder);
+    for (int i = 0; i < 40000; i++) {
+        memset(data, i, sizeof data);
+        add_record(&file, data, (uint64_t)(i % 60));
+    }
+    put_file(folder, "a", file.data, file.used);
+    free(file.data);
+    usleep(2100000);
+}
+
+static struct source_files *
+open_files(const struct folder *folder, uint32_t reader_count)
+{
+    struct source_files_options options = { .root = folder->path,
+                                            .cache_folder = folder->cache,
+                                            .reader_count = reader_count };
+    struct source_files *files;
+
+    assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
+    return files;
+}
+
+/* All references of the file, and whether the cache had them. */
+static struct bytes
+all_references(const struct folder *folder, uint32_t reader_count, bool *ret_hit)
+{
+    const struct record_format format = { .scanner = &scanner_tfrecord };
+    struct source_files *files = open_files(folder, reader_count);
+    struct source_file *file = table_enter(files, "a", 1, &format);
+    struct source_files_stats stats;
+    struct scan_cursor cursor;
+    struct bytes all = { 0 };
+    uint64_t words[200];
+    size_t count;
+
+    scan_cursor_open(&cursor, file, NULL);
+    while (scan_cursor_next(&cursor, words, 100, &count) == ORDER_OK)
+        bytes_add(&all, words, count * 16);
+    scan_cursor_close(&cursor);
+    source_files_stats(files, &stats);
+    *ret_hit = stats.index_hits > 0;
+    source_files_close(files);
+    return all;
+}
+
+static void
+index_path(const struct folder *folder, char *path, size_t bytes)
+{
+    DIR *entries = opendir(folder->cache);
+    struct dirent *entry;
+
+    path[0] = '\0';
+    while ((entry = readdir(entries)) != NULL)
+        if (strstr(entry->d_name, ".index") != NULL && strstr(entry->d_name, "building") == NULL)
+            snprintf(path, bytes, "%s/%s", folder->cache, entry->d_name);
+    closedir(entries);
+}
+
+static void
+a_second_start_needs_no_scan(void **state)
+{
+    struct folder folder;
+    struct bytes first, second;
+    bool hit;
+
+    (void)state;
+    make_file(&folder);
+    first = all_references(&folder, 0, &hit);
+    assert_false(hit);
+    assert_int_equal(first.used, 40000 * 16);
+    second = all_references(&folder, 2, &hit);
+    assert_true(hit);
+    assert_int_equal(second.used, first.used);
+    assert_memory_equal(second.data, first.data, first.used);
+    free(first.data);
+    free(second.data);
+    folder_close(&folder);
+}
+
+static void
+a_young_file_is_scanned_again(void **state)
+{
+    struct folder folder;
+    struct bytes first, second;
+    char path[256];
+    bool hit;
+
+    (void)state;
+    make_file(&folder);
+    first = all_references(&folder, 0, &hit);
+    snprintf(path, sizeof path, "%s/a", folder.path);
+    assert_int_equal(chmod(path, 0640), 0); /* changes its time of change */
+    second = all_references(&folder, 0, &hit);
+    assert_false(hit);
+    free(second.data);
+    second = all_references(&folder, 0, &hit);
+    assert_false(hit);
+    free(first.data);
+    free(second.data);
+    folder_close(&folder);
+}
+
+static void
+a_changed_byte_anywhere_makes_the_index_worthless(void **state)
+{
+    struct folder folder;
+    struct bytes first, second;
+    char path[512];
+    struct stat about;
+    bool hit;
+
+    (void)state;
+    make_file(&folder);
+    first = all_references(&folder, 0, &hit);
+    index_path(&folder, path, sizeof path);
+    assert_int_equal(stat(path, &about), 0);
+    for (int64_t place = 0; place < about.st_size; place += place < 400 ? 13 : 40009) {
+        int file = open(path, O_RDWR);
+        uint8_t byte;
+
+        assert_true(file >= 0);
+        assert_int_equal(pread(file, &byte, 1, place), 1);
+        byte ^= 0x10;
+        assert_int_equal(pwrite(file, &byte, 1, place), 1);
+        close(file);
+        second = all_references(&folder, 0, &hit); /* scans, and mends it */
+        assert_false(hit);
+        assert_int_equal(second.used, first.used);
+        assert_memory_equal(second.data, first.data, first.used);
+        free(second.data);
+    }
+    assert_int_equal(truncate(path, about.st_size - 1), 0);
+    second = all_references(&folder, 0, &hit);
+    assert_false(hit);
+    free(second.data);
+    free(first.data);
+    folder_close(&folder);
+}
+
+/* What is checked when an index is read, with checksums that somebody has made right again. */
+static void
+a_forged_index_gives_no_record_outside_of_the_file(void **state)
+{
+    struct folder folder;
+    struct bytes first;
+    char path[512];
+    struct stat about;
+    uint8_t *data;
+    struct record_list list;
+    struct index_key key = { 0 };
+    struct record_reader reader;
+    uint64_t words[128];
+    size_t count;
+    bool hit;
+    int file;
+
+    (void)state;
+    make_file(&folder);
+    first = all_references(&folder, 0, &hit);
+    index_path(&folder, path, sizeof path);
+    assert_int_equal(stat(path, &about), 0);
+    data = tnd_alloc((size_t)about.st_size);
+    file = open(path, O_RDONLY);
+    assert_int_equal(read(file, data, (size_t)about.st_size), about.st_size);
+    close(file);
+    memcpy(&key.identity, data + 24, sizeof key.identity);
+    key.path = (const char *)data + 152;
+    key.format.scanner = &scanner_tfrecord;
+    assert_int_equal(index_read(data, (size_t)about.st_size, &key, &list), TUNDISH_OK);
+    assert_int_equal(list.count, 40000);
+
+    memset((uint8_t *)(uintptr_t)list.bytes, 0xFF, list.byte_count);
+    assert_true(record_list_seek(&list, 0, &reader));
+    assert_false(record_reader_next(&reader, 0, words, 64, &count));
+    memset((uint8_t *)(uintptr_t)list.bytes, 0x7E, list.byte_count); /* 63 bytes each */
+    ((struct record_group *)(uintptr_t)list.groups)[1].end = list.end_limit - 60;
+    assert_true(record_list_seek(&list, 64, &reader));
+    assert_false(record_reader_next(&reader, 0, words, 64, &count));
+    ((struct record_group *)(uintptr_t)list.groups)[1].end = UINT64_MAX;
+    assert_false(record_list_seek(&list, 64, &reader));
+    ((struct record_group *)(uintptr_t)list.groups)[2].position = list.byte_count + 1;
+    assert_false(record_list_seek(&list, 130, &reader));
+    free(data);
+    free(first.data);
+    folder_close(&folder);
+}
+
+static void
+two_processes_share_the_cache(void **state)
+{
+    struct folder folder;
+    struct bytes here;
+    bool hit;
+
+    (void)state;
+    make_file(&folder);
+    for (int round = 0; round < 3; round++) {
+        pid_t child = fork();
+        int result;
+
+        assert_true(child >= 0);
+        here = all_references(&folder, 1, &hit);
+        if (child == 0)
+            _exit(here.used == 40000 * 16 ? 0 : 1);
+        assert_int_equal(here.used, 40000 * 16);
+        free(here.data);
+        assert_int_equal(waitpid(child, &result, 0), child);
+        assert_int_equal(result, 0);
+    }
+    folder_close(&folder);
+}
+
+static void
+count_calls(void *context, uint64_t bytes_done)
+{
+    uint64_t *last = context;
+
+    assert_true(bytes_done >= *last);
+    *last = bytes_done;
+}
+
+static void
+the_index_command_scans_once_and_says_what_it_found(void **state)
+{
+    struct folder folder;
+    struct source_index first, second;
+    uint64_t last = 0;
+
+    (void)state;
+    make_file(&folder);
+    for (int i = 0; i < 2; i++) {
+        struct source_files *files = open_files(&folder, 1);
+
+        assert_int_equal(source_index_build(files, "a", "tfrecord", count_calls, &last,
+                                            i == 0 ? &first : &second),
+                         TUNDISH_OK);
+        assert_int_equal(source_index_build(files, "a", "jpeg", NULL, NULL, &first),
+                         TUNDISH_E_ARGUMENT);
+        assert_int_equal(source_index_build(files, "a", "text_line", NULL, NULL, &first),
+                         TUNDISH_OK);
+        assert_int_equal(source_index_build(files, "a", "tfrecord", NULL, NULL, &first),
+                         TUNDISH_OK);
+        source_files_close(files);
+    }
+    assert_int_equal(first.record_count, 40000);
+    assert_true(first.is_kept);
+    assert_int_equal(first.hash, second.hash);
+    folder_close(&folder);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_start_needs_no_scan),
+        cmocka_unit_test(a_young_file_is_scanned_again),
+        cmocka_unit_test(a_changed_byte_anywhere_makes_the_index_worthless),
+        cmocka_unit_test(a_forged_index_gives_no_record_outside_of_the_file),
+        cmocka_unit_test(two_processes_share_the_cache),
+        cmocka_unit_test(the_index_command_scans_once_and_says_what_it_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

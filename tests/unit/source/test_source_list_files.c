@@ -1,0 +1,105 @@
+/* test_source_list_files.c - which paths match. */
+#include "source_fixture.h"
+
+static void
+make_files(struct folder *folder)
+{
+    const char *const names[] = { "b.txt",     "a.txt",     ".dot.txt",  "a[1].txt",
+                                  "sub/c.txt", "sub/d.bin", "sub2/c.txt" };
+    char path[128];
+
+    folder_open(folder);
+    snprintf(path, sizeof path, "%s/sub", folder->path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/sub2", folder->path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_text(folder, names[i], "x\n");
+}
+
+#define LIST(patterns) "[list_files: {file_pattern: " patterns ", shuffle: false}]"
+
+static void
+patterns_match_within_components_and_all_matches_are_sorted(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    assert_texts(&folder, LIST("'*.txt'"), ".dot.txt|a.txt|a[1].txt|b.txt|");
+    assert_texts(&folder, LIST("'sub*/?.txt'"), "sub/c.txt|sub2/c.txt|");
+    assert_texts(&folder, LIST("'[!a].txt'"), "b.txt|");
+    assert_texts(&folder, LIST("'[ab].txt'"), "a.txt|b.txt|");
+    assert_texts(&folder, LIST("'sub/*'"), "sub/c.txt|sub/d.bin|");
+    assert_texts(&folder, LIST("'a\\[1].txt'"), "a[1].txt|");
+    assert_texts(&folder, LIST("sub/c.txt"), "sub/c.txt|");
+    folder_close(&folder);
+}
+
+static void
+doubles_stay_and_a_pattern_may_match_nothing_beside_others(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    assert_texts(&folder, LIST("['sub/*.txt', 'none*', 'a.txt', 'sub*/c.txt']"),
+                 "a.txt|sub/c.txt|sub/c.txt|sub2/c.txt|");
+    folder_close(&folder);
+}
+
+static void
+no_match_at_all_fails_naming_the_patterns(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    assert_refused(&folder, LIST("['none*', 'sub/x?', 'nodir/*']"), "none* sub/x? nodir/*");
+    folder_close(&folder);
+}
+
+static void
+an_absolute_pattern_gives_absolute_paths(void **state)
+{
+    struct folder folder;
+    char *stages, *expected;
+
+    (void)state;
+    make_files(&folder);
+    stages =
+        tnd_sprintf("[list_files: {file_pattern: '%s/sub/*.txt', shuffle: false}]", folder.path);
+    expected = tnd_sprintf("%s/sub/c.txt|", folder.path);
+    assert_texts(&folder, stages, expected);
+    free(stages);
+    free(expected);
+    folder_close(&folder);
+}
+
+static void
+listed_files_can_be_read(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    make_files(&folder);
+    assert_texts(&folder,
+                 "[list_files: {file_pattern: 'sub*/c.txt', shuffle: false}, "
+                 "interleave: {dataset: [text_line], cycle_length: 2}]",
+                 "x|x|");
+    folder_close(&folder);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),
+        cmocka_unit_test(doubles_stay_and_a_pattern_may_match_nothing_beside_others),
+        cmocka_unit_test(no_match_at_all_fails_naming_the_patterns),
+        cmocka_unit_test(an_absolute_pattern_gives_absolute_paths),
+        cmocka_unit_test(listed_files_can_be_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
