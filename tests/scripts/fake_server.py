@@ -24,6 +24,7 @@ def main():
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen()
+        os.write(int(sys.argv[sys.argv.index("--ready-fd") + 1]), b"ready\n")
         while True:
             signal.pause()
 
