@@ -18,6 +18,49 @@ print_overview(void)
          "parameters, 'tundish help stages' every stage.");
 }
 
+/* A sentence for roff: a leading dot would be a request, a backslash an escape. */
+static void
+print_roff(const char *text)
+{
+    for (bool line_start = true; *text != '\0'; line_start = *text++ == '\n') {
+        if (line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\' || *text == '-')
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+/* tundish(1), from the same words as --help. */
+static void
+print_man_commands(void)
+{
+    puts(
+        ".TH TUNDISH 1 \"\" \"tundish " TUNDISH_VERSION_TEXT "\" \"Tundish\"\n"
+        ".SH NAME\ntundish \\- feed training jobs from files through shared memory\n"
+        ".SH SYNOPSIS\n.B tundish\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
+        ".SH DESCRIPTION\n"
+        "One server per node reads the files of a pipeline, see tundish\\-pipeline(5), and leaves\n"
+        "finished batches in shared memory, where trainers map them.\n.SH COMMANDS");
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        printf(".SS ");
+        print_roff(commands[i]->name);
+        putchar(' ');
+        print_roff(commands[i]->arguments);
+        putchar('\n');
+        print_roff(commands[i]->help);
+        puts("\n.PP\n.nf");
+        print_roff(commands[i]->details);
+        puts(".fi");
+    }
+    puts(".SH EXIT STATUS\n0 all is well; 1 the pipeline file or the data was refused; 2 wrong "
+         "usage; 3 the\n"
+         "machine refused.\n"
+         ".SH ENVIRONMENT\n.TP\nTUNDISH_SERVER\nthe server's socket\n.TP\nTUNDISH_CACHE\n"
+         "the folder of indexes and vocabulary tables\n"
+         ".SH SEE ALSO\ntundish\\-pipeline(5)");
+}
+
 static int
 command_help_run(int argc, char **argv)
 {
@@ -32,8 +75,16 @@ command_help_run(int argc, char **argv)
         return EXIT_OK;
     }
     if (strcmp(argv[1], "--list") == 0) {
-        for (uint32_t i = 0; i < stage_count; i++)
-            puts(stage_table[i].name);
+        stage_print_names(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--commands") == 0) {
+        for (size_t i = 0; commands[i] != NULL; i++)
+            puts(commands[i]->name);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--man-commands") == 0) {
+        print_man_commands();
         return EXIT_OK;
     }
     if (strcmp(argv[1], "--man") == 0) {
@@ -45,9 +96,8 @@ command_help_run(int argc, char **argv)
             command_print_help(commands[i]);
             return EXIT_OK;
         }
-    stage = stage_find(argv[1]);
-    if (stage == NULL)
-        return command_misused(&command_help, "there is no command or stage '%s'", argv[1]);
+    if (stage_help_for(argv[1], &stage) != TUNDISH_OK)
+        return command_misused(&command_help, "%s", tnd_error_text());
     stage_print_help(stage, stdout);
     return EXIT_OK;
 }
@@ -57,6 +107,8 @@ const struct command command_help = {
     .arguments = "[COMMAND | STAGE | stages]",
     .help = "Explain a command, or a stage of the pipeline file.",
     .details = "  --list              the names of all stages, one a line\n"
-               "  --man               the manual page tundish-pipeline(5), as roff\n",
+               "  --commands          the names of all commands, one a line\n"
+               "  --man               the manual page tundish-pipeline(5), as roff\n"
+               "  --man-commands      the manual page tundish(1), as roff\n",
     .run = command_help_run,
 };
