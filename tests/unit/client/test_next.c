@@ -220,6 +220,30 @@ next_optional_says_no_value_until_a_restart(void **state)
     numbers_close(numbers);
 }
 
+/* Replicas pass over what is left side by side: neither lane runs far ahead of the other. */
+static void
+first_of_next_epoch(tundish_reader *a, tundish_reader *b)
+{
+    tundish_reader      *readers[] = { a, b };
+    const tundish_batch *batch;
+    unsigned             there = 0;
+
+    for (unsigned i = 0; there != 3; i = 1 - i) {
+        tundish_status status = TUNDISH_E_TIMEOUT;
+
+        if ((there >> i & 1) == 0)
+            status = tundish_next(readers[i], SECOND / 100, &batch);
+        if (status == TUNDISH_E_TIMEOUT)
+            continue;
+        assert_int_equal(status, TUNDISH_OK);
+        assert_int_equal(batch->epoch, 1);
+        assert_int_equal(batch->step, 0);
+        assert_true(numbers_check(batch, i, 64, 0));
+        tundish_release(readers[i], batch);
+        there |= 1u << i;
+    }
+}
+
 static void
 restart_ends_the_epoch_early_once_every_replica_asks(void **state)
 {
@@ -238,12 +262,7 @@ restart_ends_the_epoch_early_once_every_replica_asks(void **state)
     assert_int_equal(tundish_next(a, SECOND / 10, &batch), TUNDISH_E_TIMEOUT);
     assert_int_equal(tundish_restart(b), TUNDISH_OK);
     tundish_release(b, batch);
-    assert_int_equal(tundish_next(b, 5 * SECOND, &batch), TUNDISH_OK);
-    assert_int_equal(batch->epoch, 1);
-    assert_int_equal(batch->step, 0);
-    assert_true(numbers_check(batch, 1, 64, 0));
-    assert_int_equal(step(a, 64, 0, 1, 0), TUNDISH_OK);
-    assert_int_equal(tundish_restart(a), TUNDISH_OK);
+    first_of_next_epoch(a, b);
     assert_int_equal(numbers_told(numbers).restarts, 1);
     tundish_close(a);
     tundish_close(b);
