@@ -275,7 +275,7 @@ serve_guest(struct hub *hub, struct guest *guest, uint32_t events)
         guest->is_gone = guest->died = true;
         break;
     }
-    if (guest->visitor.client.broken)
+    if (!guest->is_gone && guest->visitor.client.broken)
         guest->is_gone = guest->died = true;
 }
 
