@@ -148,6 +148,10 @@ drop_guest(struct hub *hub, struct guest *guest)
         link = &(*link)->next;
     *link = guest->next;
     hub->guest_count--;
+    /* Closing would not do: a child that was forked meanwhile may have the descriptors as well. */
+    epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->visitor.client.socket, NULL);
+    if (guest->pidfd >= 0)
+        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->pidfd, NULL);
     if (guest->bell >= 0)
         epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->bell, NULL);
     visitor_leave(&guest->visitor, guest->died);
