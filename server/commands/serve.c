@@ -17,6 +17,7 @@
 #include "shm/channel.h"
 #include "deliver/bell.h"
 #include "session/session.h"
+#include "session/stats_page.h"
 
 struct serve {
     struct pipeline_options pipeline_options;
@@ -30,6 +31,7 @@ struct serve {
     struct session **sessions; /* one a stream that is served */
     struct bell **bells;
     struct hub *hub;
+    struct stats_page *page;
 };
 
 /* --- signals ------------------------------------------------------------------------------------
@@ -133,6 +135,22 @@ open_sessions(struct serve *serve)
     return status;
 }
 
+/* Figures for `tundish top`. */
+static tundish_status
+open_page(struct serve *serve)
+{
+    tundish_status status = stats_page_create(serve->socket, &serve->page);
+
+    if (status != TUNDISH_OK)
+        return status;
+    serve->page->stream_count =
+        serve->session_count < STATS_STREAMS ? serve->session_count : STATS_STREAMS;
+    for (uint32_t i = 0; i < serve->page->stream_count; i++)
+        session_show(serve->sessions[i], &serve->page->streams[i]);
+    atomic_store_explicit(&serve->page->magic, STATS_MAGIC, memory_order_release);
+    return TUNDISH_OK;
+}
+
 static tundish_status
 open_all(struct serve *serve)
 {
@@ -144,6 +162,8 @@ open_all(struct serve *serve)
         status = hub_open(&config, &serve->hub);
     if (status == TUNDISH_OK)
         status = open_sessions(serve);
+    if (status == TUNDISH_OK)
+        status = open_page(serve);
     return status == TUNDISH_OK ? hub_start(serve->hub) : status;
 }
 
@@ -156,6 +176,7 @@ close_all(struct serve *serve)
         hub_remove(serve->hub, session_feed(serve->sessions[i]));
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_close(serve->sessions[i]);
+    stats_page_remove(serve->socket, serve->page);
     hub_close(serve->hub);
     for (uint32_t i = 0; serve->bells != NULL && i < serve->file->stream_count; i++)
         bell_close(serve->bells[i]);

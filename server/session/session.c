@@ -17,6 +17,7 @@
 #include "session/fill.h"
 #include "session/place.h"
 #include "session/session_spec.h"
+#include "session/stats_page.h"
 
 enum { THREADS_MAX = 256, LOOKAHEAD_EXTRA = 2, EPOCH_PLACES = 4 };
 
@@ -57,7 +58,8 @@ struct worker {
     struct tnd_codec_context *context;
     pthread_t thread;
     bool started;
-    int64_t work_ns, wait_ns;
+    int64_t work_ns, wait_ns; /* under the session's lock, as is skipped */
+    uint64_t skipped;         /* of evaluation.skipped, those accounted for */
 };
 
 /* Where to begin. */
@@ -100,6 +102,8 @@ struct session {
     uint64_t next_position;
     bool draining, failed, ended;
     struct epoch_place epoch_places[EPOCH_PLACES]; /* by epoch, the last few */
+    uint64_t skipped;                              /* bad rows left out */
+    struct stats_stream *figures;                  /* for others to read, or NULL */
     uint64_t restart_epoch;                        /* end this epoch early; UINT64_MAX: none */
     struct session_stats stats;
 
@@ -289,6 +293,61 @@ turn_to_error(struct session *session, struct step *step)
     step->state = STEP_WAITS;
     session->failed = true;
     memcpy(session->stats.text, step->text, sizeof session->stats.text);
+    tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
+}
+
+static void
+show_figure(_Atomic uint64_t *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static void
+show_figures(struct session *session)
+{
+    struct stats_stream *figures = session->figures;
+    struct source_files_stats files;
+    uint64_t work_ns = 0, wait_ns = 0;
+
+    if (figures == NULL)
+        return;
+    source_files_stats(session->files, &files);
+    for (uint32_t i = 0; i < session->worker_count; i++) {
+        work_ns += (uint64_t)session->workers[i].work_ns;
+        wait_ns += (uint64_t)session->workers[i].wait_ns;
+    }
+    show_figure(&figures->epoch, session->stats.epoch);
+    show_figure(&figures->step, session->stats.step);
+    show_figure(&figures->steps, session->stats.steps_published);
+    show_figure(&figures->rows_read, files.rows_read);
+    show_figure(&figures->bytes_read, files.bytes_read);
+    show_figure(&figures->rows_skipped, session->skipped);
+    show_figure(&figures->work_ns, work_ns);
+    show_figure(&figures->wait_ns, wait_ns);
+    show_figure(&figures->failed, session->failed);
+    for (uint32_t r = 0; r < figures->lane_count; r++) {
+        struct lane_stats lane;
+
+        lane_stats(feed_lane(session->feed, r), &lane);
+        show_figure(&figures->lanes[r].published, lane.published);
+        show_figure(&figures->lanes[r].released, lane.released);
+        show_figure(&figures->lanes[r].trainer_waits, lane.trainer_waits);
+    }
+}
+
+void
+session_show(struct session *session, struct stats_stream *figures)
+{
+    pthread_mutex_lock(&session->lock);
+    if (figures != NULL) {
+        snprintf(figures->name, sizeof figures->name, "%s", session->plan->stream->name);
+        figures->thread_count = session->worker_count;
+        figures->lane_count =
+            session->plan->replicas < STATS_LANES ? session->plan->replicas : STATS_LANES;
+    }
+    session->figures = figures;
+    show_figures(session);
+    pthread_mutex_unlock(&session->lock);
 }
 
 static void
@@ -309,6 +368,7 @@ finish_step(struct session *session, struct step *step)
         session->ended = true;
     step->state = STEP_DONE;
     drop_finished(session);
+    show_figures(session);
 }
 
 static void
@@ -394,6 +454,25 @@ wait_for_work(struct session *session, struct worker *worker)
     worker->wait_ns += tnd_clock_ns() - began;
 }
 
+/* Bad rows that were left out are counted and named; more than the limit is an error. */
+static tundish_status
+note_skipped(struct session *session, struct worker *worker)
+{
+    uint64_t limit = session->plan->stream->deliver.skip_limit;
+
+    if (worker->evaluation.skipped == worker->skipped)
+        return TUNDISH_OK;
+    session->skipped += worker->evaluation.skipped - worker->skipped;
+    worker->skipped = worker->evaluation.skipped;
+    tnd_log(TND_LOG_WARNING, "skip", "%llu rows skipped so far; the last: %s",
+            (unsigned long long)session->skipped, worker->evaluation.skipped_text);
+    if (session->skipped > limit)
+        return tnd_fail(TUNDISH_E_DATA, "%llu bad rows, more than on_error: skip:%llu allows: %s",
+                        (unsigned long long)session->skipped, (unsigned long long)limit,
+                        worker->evaluation.skipped_text);
+    return TUNDISH_OK;
+}
+
 static void *
 work(void *argument)
 {
@@ -415,8 +494,10 @@ work(void *argument)
         pthread_mutex_unlock(&session->lock);
         began = tnd_clock_ns();
         status = make_part(worker, &part);
-        worker->work_ns += tnd_clock_ns() - began;
         pthread_mutex_lock(&session->lock);
+        worker->work_ns += tnd_clock_ns() - began;
+        if (status == TUNDISH_OK)
+            status = note_skipped(session, worker);
         finish_part(session, part.step, status);
     }
     pthread_cond_broadcast(&session->work);
@@ -471,6 +552,7 @@ push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t 
         fail_step(step, status);
         session->failed = true;
         memcpy(session->stats.text, step->text, sizeof session->stats.text);
+        tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
     }
     step->state = STEP_WAITS;
     session->next_position++;
@@ -1086,12 +1168,12 @@ session_stats(struct session *session, struct session_stats *ret_stats)
     pthread_mutex_lock(&session->lock);
     *ret_stats = session->stats;
     ret_stats->failed = session->failed;
+    ret_stats->rows_skipped = session->skipped;
     ret_stats->ended = session->ended;
     ret_stats->thread_count = session->worker_count;
     for (uint32_t i = 0; i < session->worker_count; i++) {
         ret_stats->work_ns += session->workers[i].work_ns;
         ret_stats->wait_room_ns += session->workers[i].wait_ns;
-        ret_stats->rows_skipped += session->workers[i].evaluation.skipped;
     }
     pthread_mutex_unlock(&session->lock);
     ret_stats->rows_made = files.rows_read;

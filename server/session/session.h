@@ -12,6 +12,7 @@
 #include "plan/plan.h"
 
 struct session;
+struct stats_stream;
 
 struct session_options {
     const struct spec_file *file;
@@ -34,6 +35,9 @@ void session_stop(struct session *session);
 void session_close(struct session *session); /* stops first; accepts NULL */
 
 struct feed *session_feed(struct session *session);
+
+/* Keep these figures up to date from now on. NULL: no more. */
+void session_show(struct session *session, struct stats_stream *figures);
 
 struct session_stats {
     uint64_t steps_published, rows_made, rows_skipped;
