@@ -68,7 +68,8 @@ struct order_instance {
     const struct plan_graph *graph;
     const struct order_scope *scope; /* NULL at the top */
     uint64_t *iterator_counts;       /* by plan_node.number: iterators made so far */
-    uint64_t *element_counts;        /* by plan_node.number: elements numbered by `ordinal` */
+    uint64_t *element_counts;        /* by plan_node.number: elements numbered by `ordinal`, what
+                                        `cache` remembers */
     struct order_kept *kept;         /* by plan_node.number */
     struct order_services *services;
 };
@@ -120,7 +121,7 @@ struct order_ops {
     /* What the runs in this word hold. NULL: the same as in that word of the only input. */
     struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
 
-    /* The dataset object remembers how many elements were pulled from it. */
+    /* The dataset object uses its element_counts: what is pulled from it is remembered. */
     bool counts_elements;
 };
 

@@ -3,9 +3,13 @@
  * What is kept is references, by the dataset object. Whether an iterator reads or writes is decided
  * when it is made, as in tf.data; a pass that is not read to its end leaves nothing. So a shuffle
  * above is frozen, and no iterator of the input is made any more.
+ *
+ * A place does not hold the references. What is counted (element_counts) is 1 more than the number
+ * of the pass that was kept, so that whoever resumes makes that pass again.
  */
 #include "order/order.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,15 +49,33 @@ cached_close(void *state)
     free(cached);
 }
 
+/* Let everything before the cache count from 0 again: only the cache makes iterators of it. */
+static void
+count_anew(struct order_instance *instance, const struct plan_node *node)
+{
+    instance->iterator_counts[node->number] = 0;
+    instance->element_counts[node->number] = 0;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        count_anew(instance, node->inputs[i]);
+}
+
 static tundish_status
 cache_open(struct order_iterator *iterator)
 {
     struct cache *cache = state_of(iterator);
     const struct plan_node *node = iterator->node;
+    uint64_t kept_pass = iterator->instance->element_counts[node->number];
 
     cache->cached = iterator->instance->kept[node->number].state;
     if (cache->cached != NULL)
         return TUNDISH_OK;
+    if (kept_pass > 1)
+        return order_fail(iterator, TUNDISH_E_PLACE,
+                          "the place was taken behind a cache that pass %" PRIu64 " had filled; "
+                          "only the first can be made again",
+                          kept_pass);
+    if (kept_pass == 1)
+        count_anew(iterator->instance, node->inputs[0]);
     cache->cached = tnd_zalloc(1, sizeof *cache->cached);
     cache->cached->width = node->width;
     cache->cached->run_words = node->run_words;
@@ -80,11 +102,15 @@ keep(struct order_iterator *iterator)
 {
     struct cache *cache = state_of(iterator);
     struct order_kept *kept = &iterator->instance->kept[iterator->node->number];
+    uint64_t *kept_pass = &iterator->instance->element_counts[iterator->node->number];
 
-    if (kept->state == NULL)
+    if (kept->state == NULL) {
         *kept = (struct order_kept){ .state = cache->cached, .close = cached_close };
-    else
+        if (*kept_pass == 0)
+            *kept_pass = iterator->iterator_number + 1;
+    } else {
         cached_close(cache->cached);
+    }
     cache->cached = NULL;
     order_drop(&cache->input);
 }
@@ -131,4 +157,5 @@ const struct order_ops order_cache = {
     .open = cache_open,
     .next = cache_next,
     .close = cache_close,
+    .counts_elements = true,
 };

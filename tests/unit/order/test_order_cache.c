@@ -36,6 +36,34 @@ its_input_is_made_once(void **state)
 }
 
 static void
+whoever_resumes_makes_the_first_pass_again(void **state)
+{
+    struct fixture fixture, resumed;
+    char *frozen;
+    uint64_t counts[3][2];
+
+    (void)state;
+    fixture_open(&fixture, "{range: 9}, {shuffle: {buffer_size: 9, seed: 2}}, cache");
+    frozen = strdup(fixture_epoch(&fixture, 100, 2));
+    fixture_epoch(&fixture, 100, 2);
+    for (int i = 0; i < 3; i++) {
+        counts[i][0] = fixture.instance->iterator_counts[i];
+        counts[i][1] = fixture.instance->element_counts[i];
+    }
+    fixture_close(&fixture);
+    fixture_open(&resumed, "{range: 9}, {shuffle: {buffer_size: 9, seed: 2}}, cache");
+    resumed.instance = order_instance_open(resumed.graph, NULL, &resumed.services);
+    for (int i = 0; i < 3; i++) {
+        resumed.instance->iterator_counts[i] = counts[i][0];
+        resumed.instance->element_counts[i] = counts[i][1];
+    }
+    assert_string_equal(fixture_epoch(&resumed, 100, 2), frozen);
+    assert_string_equal(fixture_epoch(&resumed, 100, 2), frozen);
+    fixture_close(&resumed);
+    free(frozen);
+}
+
+static void
 a_pass_broken_off_is_not_kept(void **state)
 {
     struct fixture fixture;
@@ -54,6 +82,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_freezes_a_shuffle_above),
         cmocka_unit_test(its_input_is_made_once),
+        cmocka_unit_test(whoever_resumes_makes_the_first_pass_again),
         cmocka_unit_test(a_pass_broken_off_is_not_kept),
     };
 
