@@ -1,0 +1,90 @@
+/* test_run.c - batches of references, counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "order_fixture.h"
+
+static struct run *
+run_of(uint64_t first, uint64_t count)
+{
+    uint64_t words[64];
+
+    for (uint64_t i = 0; i < count; i++)
+        words[i] = first + i;
+    return run_new(words, count, 1, 0);
+}
+
+static void
+a_view_keeps_its_batch(void **state)
+{
+    struct run *run = run_of(0, 10);
+    struct run *view = run_slice(run, 4, 3);
+    struct run *of_view = run_slice(view, 1, 2);
+    struct run *empty = run_slice(run, 10, 0);
+
+    (void)state;
+    run_release(run);
+    run_release(view);
+    assert_int_equal(of_view->row_count, 2);
+    assert_int_equal(of_view->words[0], 5);
+    assert_int_equal(of_view->begin, 5);
+    assert_ptr_equal(of_view->parent, empty->parent);
+    assert_int_equal(empty->row_count, 0);
+    run_release(of_view);
+    run_release(empty);
+}
+
+static void
+a_joined_run_is_cut_by_rows(void **state)
+{
+    uint64_t pieces[3] = { run_word(run_of(0, 2)), run_word(run_of(10, 3)),
+                           run_word(run_of(20, 1)) };
+    struct run *joined = run_join(pieces, 3, 1, 1);
+    struct run *slice = run_slice(joined, 1, 3);
+    struct run *empty = run_slice(joined, 6, 0);
+    struct run *none = run_join(NULL, 0, 1, 1);
+
+    (void)state;
+    assert_int_equal(joined->row_count, 6);
+    assert_int_equal(slice->row_count, 3);
+    assert_int_equal(slice->element_count, 2);
+    assert_int_equal(run_of_word(slice->words[0])->words[0], 1);
+    assert_int_equal(run_of_word(slice->words[1])->words[0], 10);
+    assert_int_equal(run_of_word(slice->words[1])->row_count, 2);
+    assert_int_equal(empty->element_count, 1);
+    assert_int_equal(empty->row_count, 0);
+    assert_int_equal(none->row_count, 0);
+    run_release(joined);
+    run_release(slice);
+    run_release(empty);
+    run_release(none);
+}
+
+static void
+rows_must_agree(void **state)
+{
+    uint64_t words[3] = { run_word(run_of(0, 2)), 7, run_word(run_of(0, 3)) };
+    uint64_t rows;
+
+    (void)state;
+    assert_false(run_words_rows(words, 3, 5, &rows));
+    assert_true(run_words_rows(words, 3, 1, &rows));
+    assert_int_equal(rows, 2);
+    assert_false(run_words_rows(words, 3, 0, &rows));
+    run_words_release(words, 1, 3, 5);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_view_keeps_its_batch),
+        cmocka_unit_test(a_joined_run_is_cut_by_rows),
+        cmocka_unit_test(rows_must_agree),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
