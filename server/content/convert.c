@@ -147,3 +147,16 @@ convert_values(tundish_dtype to, void *out, tundish_dtype from, const void *in, 
     else
         table[from][to](out, in, count);
 }
+
+const void *
+convert_column(tundish_dtype to, tundish_dtype from, const struct column *column,
+               struct scratch *scratch)
+{
+    void *values;
+
+    if (from == to)
+        return column->values;
+    values = scratch_array(scratch, (size_t)column->value_count, tnd_dtype_bytes(to));
+    convert_values(to, values, from, column->values, (size_t)column->value_count);
+    return values;
+}

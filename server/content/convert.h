@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "content/column.h"
+#include "content/scratch.h"
 #include "core/dtype.h"
 
 /* False if one of the two is a string and the other is not. */
@@ -18,5 +20,9 @@ bool convert_is_possible(tundish_dtype from, tundish_dtype to);
 
 /* `count` values. Equal dtypes copy; otherwise the arrays must not overlap. */
 void convert_values(tundish_dtype to, void *out, tundish_dtype from, const void *in, size_t count);
+
+/* A column's values in another dtype, in scratch; those it has if the dtype is the same. */
+const void *convert_column(tundish_dtype to, tundish_dtype from, const struct column *column,
+                           struct scratch *scratch);
 
 #endif

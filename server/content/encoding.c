@@ -1,9 +1,11 @@
-/* encoding.c - the names of the modes; the encodings themselves are not in this build yet. */
+/* encoding.c - each vector of the result is counted on its own: which indices fall into it is a
+ * matter of the input's rank. */
 #include "content/encoding.h"
 
 #include <string.h>
 
-#include "core/must.h"
+#include "content/convert.h"
+#include "content/dims.h"
 
 bool
 encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
@@ -12,9 +14,9 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
         const char *name;
         enum encoding_mode mode;
     } modes[] = {
-        { "int", ENCODE_INT },        { "one_hot", ENCODE_ONE_HOT },
-        { "count", ENCODE_COUNT },    { "multi_hot", ENCODE_MULTI_HOT },
-        { "tf_idf", ENCODE_TF_IDF },  { "binary", ENCODE_MULTI_HOT },
+        { "int", ENCODE_INT },         { "one_hot", ENCODE_ONE_HOT },
+        { "binary", ENCODE_MULTI_HOT }, { "multi_hot", ENCODE_MULTI_HOT },
+        { "count", ENCODE_COUNT },     { "tf_idf", ENCODE_TF_IDF },
         { "tf-idf", ENCODE_TF_IDF },
     };
 
@@ -26,14 +28,335 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
     return false;
 }
 
+/* --- Types ------------------------------------------------------------------------------------ */
+
+/* one_hot leaves a last dimension out if it is known to be 1. */
+static bool
+drops_last(const struct column_spec *spec)
+{
+    return spec->kind == TUNDISH_DENSE && spec->rank > 1 && spec->shape[spec->rank - 1] == 1;
+}
+
+static void
+one_hot_shape(struct column_spec *column, int64_t depth)
+{
+    if (column->rank == 0)
+        column->shape[column->rank++] = 1;
+    else if (drops_last(column))
+        column->rank--;
+    column->shape[column->rank++] = depth;
+}
+
+/* Dimension 1 goes, or the only one. */
+static void
+counted_shape(struct column_spec *column, int64_t depth)
+{
+    int gone = column->rank > 1 ? 1 : 0;
+
+    for (int k = gone; k + 1 < column->rank; k++)
+        column->shape[k] = column->shape[k + 1];
+    if (column->rank > 0)
+        column->rank--;
+    column->shape[column->rank++] = depth;
+}
+
 tundish_status
 encoding_open(const struct encoding *encoding, const struct content_config *config,
               struct column_spec *column, bool *ret_batch_wide)
 {
-    (void)encoding;
-    (void)ret_batch_wide;
-    return content_complain(config, "output_mode %s of column '%s' is not in this build yet",
-                            spec_text(config->stage, "output_mode"), column->name);
+    const char *layer = config->stage->info->name;
+    bool one_hot = encoding->mode == ENCODE_ONE_HOT;
+
+    if (column->rank == RANK_UNKNOWN || (one_hot && column->rank >= RANK_MAX))
+        return content_complain(config, "%s: the shape of '%s' must be known for %s", layer,
+                                column->name, one_hot ? "one_hot" : "this output_mode");
+    if (column->kind != TUNDISH_DENSE && (one_hot || column->rank > 2)) {
+        if (column->kind == TUNDISH_SPARSE || column->rank > 2)
+            return content_complain(config, "%s: '%s' is %s, which %s cannot encode", layer,
+                                    column->name,
+                                    column->kind == TUNDISH_SPARSE ? "sparse" : "ragged",
+                                    one_hot ? "one_hot" : "this output_mode");
+    }
+    if (!one_hot && column->rank <= 1 && config->depth > 0)
+        *ret_batch_wide = true;
+    if (one_hot)
+        one_hot_shape(column, encoding->depth);
+    else {
+        counted_shape(column, encoding->depth);
+        column->kind = TUNDISH_DENSE;
+        column->ragged_rank = 0;
+    }
+    if (encoding->sparse) {
+        column->kind = TUNDISH_SPARSE;
+        column->ragged_rank = 0;
+    }
+    column->dtype = encoding->dtype;
+    column->has_range = false;
+    return TUNDISH_OK;
+}
+
+/* --- Vectors ---------------------------------------------------------------------------------- */
+
+struct work {
+    const struct encoding *encoding;
+    const int64_t *indices;
+    const float *weights;
+    struct frame *output;
+    int64_t element;
+    bool refuses_negative;
+};
+
+static void
+add_float(const struct work *work, float *vector, int64_t at, int64_t index)
+{
+    switch (work->encoding->mode) {
+    case ENCODE_COUNT:
+        vector[index] += work->weights != NULL ? work->weights[at] : 1.0F;
+        break;
+    case ENCODE_TF_IDF:
+        vector[index] += 1.0F;
+        break;
+    default:
+        vector[index] = 1.0F;
+    }
+}
+
+static void
+add_integer(const struct work *work, int64_t *vector, int64_t index)
+{
+    vector[index] = work->encoding->mode == ENCODE_COUNT ? vector[index] + 1 : 1;
+}
+
+static bool
+is_float_work(const struct encoding *encoding)
+{
+    return encoding->dtype != TUNDISH_INT64;
+}
+
+static size_t
+cell_bytes(const struct encoding *encoding)
+{
+    return is_float_work(encoding) ? sizeof(float) : sizeof(int64_t);
+}
+
+/* Fill one zeroed vector from indices begin, begin + stride ... */
+static void
+fill_vector(const struct work *work, void *vector, int64_t begin, int64_t count, int64_t stride)
+{
+    const struct encoding *encoding = work->encoding;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = begin + i * stride, index = work->indices[at];
+
+        if (index < 0 && work->refuses_negative)
+            frame_reject(work->output, work->element,
+                         "an index to be encoded must be non-negative, and this is %lld",
+                         (long long)index);
+        if (index < 0 || index >= encoding->depth)
+            continue;
+        if (is_float_work(encoding))
+            add_float(work, vector, at, index);
+        else
+            add_integer(work, vector, index);
+    }
+    if (encoding->mode == ENCODE_TF_IDF)
+        for (int64_t i = 0; i < encoding->depth; i++)
+            ((float *)vector)[i] *= encoding->depth_weights[i];
+}
+
+/* All vectors of the column, and how they are arranged. */
+struct vectors {
+    struct column outer; /* the result's levels but the last; its values would be the vectors */
+    int64_t count;
+};
+
+/* Every index is a vector. */
+static void
+one_hot_vectors(const struct column_spec *spec, const struct column *indices,
+                struct vectors *vectors)
+{
+    vectors->outer = *indices;
+    vectors->count = indices->value_count;
+    if (spec->rank == 0) {
+        vectors->outer.level_count = 1;
+        vectors->outer.levels[0] = (struct level){ .uniform = 1 };
+    } else if (drops_last(spec))
+        vectors->outer.level_count--;
+}
+
+static void
+encode_each_index(struct work *work, const struct column *indices, uint8_t *values)
+{
+    size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
+
+    work->refuses_negative = false;
+    for (int64_t i = 0; i < indices->value_count; i++)
+        fill_vector(work, values + (size_t)i * bytes, i, 1, 1);
+}
+
+/* Rank up to 2: a vector for each element, or for each list of level 0. */
+static void
+encode_lists(struct work *work, const struct column *indices, uint8_t *values)
+{
+    size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
+
+    work->refuses_negative = true;
+    for (int64_t i = 0; i < indices->count; i++) {
+        bool whole = indices->level_count < 2;
+        int64_t first = whole ? i : level_begin(&indices->levels[0], i);
+        int64_t last = whole ? i + 1 : level_begin(&indices->levels[0], i + 1);
+
+        work->element = i;
+        for (int64_t list = first; list < last; list++, values += bytes) {
+            int64_t begin, end;
+
+            if (whole)
+                column_value_range(indices, i, i + 1, &begin, &end);
+            else {
+                begin = level_begin(&indices->levels[1], list);
+                end = level_begin(&indices->levels[1], list + 1);
+            }
+            fill_vector(work, values, begin, end - begin, 1);
+        }
+    }
+}
+
+/* Rank 3 and more: dimension 1 is counted over, as in Keras. */
+static void
+encode_dimension_1(struct work *work, const struct column *indices, uint8_t *values)
+{
+    size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
+    uint32_t rank = indices->level_count;
+
+    work->refuses_negative = false;
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t dims[RANK_MAX], begin, end, inner;
+
+        column_dims(indices, i, dims);
+        column_value_range(indices, i, i + 1, &begin, &end);
+        inner = dims_product(dims + 2, rank - 2);
+        work->element = i;
+        for (int64_t outer = 0; outer < dims[0]; outer++)
+            for (int64_t j = 0; j < inner; j++, values += bytes)
+                fill_vector(work, values, begin + outer * dims[1] * inner + j, dims[1], inner);
+    }
+}
+
+/* The structure that is left when dimension 1, or the only one, has been counted over. */
+static void
+counted_vectors(const struct column *indices, struct scratch *scratch, struct vectors *vectors)
+{
+    uint32_t rank = indices->level_count;
+    int64_t *kept;
+
+    if (rank < 3) {
+        vectors->outer = (struct column){ .count = indices->count };
+        vectors->count = indices->count;
+        if (rank == 2) {
+            vectors->outer.level_count = 1;
+            vectors->outer.levels[0] = indices->levels[0];
+            vectors->count = level_begin(&indices->levels[0], indices->count);
+        }
+        return;
+    }
+    kept = scratch_array(scratch, (size_t)indices->count * rank, sizeof *kept);
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t dims[RANK_MAX];
+
+        column_dims(indices, i, dims);
+        kept[i * (rank - 1)] = dims[0];
+        memcpy(&kept[i * (rank - 1) + 1], &dims[2], (rank - 2) * sizeof *kept);
+    }
+    column_set_dims_each(&vectors->outer, indices->count, rank - 1, kept, scratch);
+    vectors->count = vectors->outer.value_count;
+}
+
+/* --- Sparse results --------------------------------------------------------------------------- */
+
+static bool
+is_set(const struct encoding *encoding, const uint8_t *cells, int64_t at)
+{
+    if (is_float_work(encoding))
+        return ((const float *)(const void *)cells)[at] != 0;
+    return ((const int64_t *)(const void *)cells)[at] != 0;
+}
+
+/* The coordinates of vector `vector` of an element of dims[0..rank). */
+static void
+coordinates(int64_t vector, const int64_t *dims, uint32_t rank, int64_t *ret)
+{
+    for (uint32_t k = rank; k-- > 0;) {
+        ret[k] = vector % dims[k];
+        vector /= dims[k];
+    }
+}
+
+static int64_t
+count_set(const struct encoding *encoding, const uint8_t *cells, int64_t count)
+{
+    int64_t set = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        set += is_set(encoding, cells, i);
+    return set;
+}
+
+/* Take the cells that are not 0 out of the dense result. */
+static void
+make_sparse(const struct encoding *encoding, const struct vectors *vectors, const uint8_t *cells,
+            struct scratch *scratch, struct column *column, uint8_t **ret_values)
+{
+    int64_t depth = encoding->depth, vector = 0, at = 0;
+    int64_t total = count_set(encoding, cells, vectors->count * depth);
+    uint32_t outer_rank = vectors->outer.level_count, rank = outer_rank + 1;
+    size_t bytes = cell_bytes(encoding);
+    int64_t *splits = scratch_array(scratch, (size_t)vectors->count + 1, sizeof *splits);
+    int64_t *indices = scratch_array(scratch, (size_t)total * rank, sizeof *indices);
+    int64_t *shape = scratch_array(scratch, (size_t)vectors->outer.count * rank, sizeof *shape);
+    uint8_t *values = scratch_array(scratch, (size_t)total, bytes);
+
+    splits[0] = 0;
+    for (int64_t i = 0; i < vectors->outer.count; i++) {
+        int64_t *dims = &shape[i * rank], begin, end;
+
+        column_dims(&vectors->outer, i, dims);
+        dims[outer_rank] = depth;
+        column_value_range(&vectors->outer, i, i + 1, &begin, &end);
+        for (int64_t j = 0; j < end - begin; j++, vector++) {
+            for (int64_t k = 0; k < depth; k++) {
+                if (!is_set(encoding, cells, vector * depth + k))
+                    continue;
+                coordinates(j, dims, outer_rank, &indices[at * rank]);
+                indices[at * rank + outer_rank] = k;
+                memcpy(values + (size_t)at * bytes,
+                       cells + (size_t)(vector * depth + k) * bytes, bytes);
+                at++;
+            }
+            splits[vector + 1] = at;
+        }
+    }
+    *column = vectors->outer;
+    column->levels[outer_rank] = (struct level){ .uniform = -1, .splits = splits };
+    column->level_count = rank;
+    column->value_count = total;
+    column->indices = indices;
+    column->dense_shape = shape;
+    *ret_values = values;
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+/* The cells in the dtype that is wanted, where that is not the one they were counted in. */
+static const void *
+in_dtype(const struct encoding *encoding, struct frame *output, const uint8_t *cells, int64_t count)
+{
+    void *values;
+
+    if (encoding->dtype == TUNDISH_FLOAT32 || encoding->dtype == TUNDISH_INT64)
+        return cells;
+    values = scratch_array(output->scratch, (size_t)count, tnd_dtype_bytes(encoding->dtype));
+    convert_values(encoding->dtype, values, TUNDISH_FLOAT32, cells, (size_t)count);
+    return values;
 }
 
 void
@@ -41,10 +364,37 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
                const struct column *indices, const float *weights, struct frame *output,
                uint32_t index)
 {
-    (void)encoding;
-    (void)input_spec;
-    (void)indices;
-    (void)weights;
-    (void)output;
-    must(index != index); /* encoding_open refuses every mode */
+    struct work work = { .encoding = encoding,
+                         .indices = indices->values,
+                         .weights = weights,
+                         .output = output };
+    struct column *column = &output->columns[index];
+    struct vectors vectors = { .count = 0 };
+    size_t bytes;
+    uint8_t *cells;
+
+    if (encoding->mode == ENCODE_ONE_HOT)
+        one_hot_vectors(input_spec, indices, &vectors);
+    else
+        counted_vectors(indices, output->scratch, &vectors);
+    vectors.outer.value_count = vectors.count;
+    bytes = (size_t)vectors.count * (size_t)encoding->depth * cell_bytes(encoding);
+    cells = encoding->sparse ? scratch_alloc(output->scratch, bytes)
+                             : frame_values(output, index, bytes);
+    memset(cells, 0, bytes);
+    if (encoding->mode == ENCODE_ONE_HOT)
+        encode_each_index(&work, indices, cells);
+    else if (indices->level_count < 3)
+        encode_lists(&work, indices, cells);
+    else
+        encode_dimension_1(&work, indices, cells);
+    if (encoding->sparse)
+        make_sparse(encoding, &vectors, cells, output->scratch, column, &cells);
+    else {
+        *column = vectors.outer;
+        column->indices = column->dense_shape = NULL;
+        column->levels[column->level_count++] = (struct level){ .uniform = encoding->depth };
+        column->value_count = vectors.count * encoding->depth;
+    }
+    column->values = in_dtype(encoding, output, cells, column->value_count);
 }

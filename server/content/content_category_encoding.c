@@ -1,0 +1,128 @@
+/* content_category_encoding.c - keras.layers.CategoryEncoding. */
+#include <string.h>
+
+#include "content/convert.h"
+#include "content/dims.h"
+#include "content/encoding.h"
+
+struct category_encoding {
+    struct encoding encoding;
+    int32_t weights; /* the column of count_weights, or -1 */
+    struct content_targets targets;
+};
+
+static tundish_status
+find_weights(const struct content_config *config, struct category_encoding *layer)
+{
+    const struct spec_value *weights = spec_get(config->stage, "count_weights");
+
+    layer->weights = -1;
+    if (weights == NULL || weights->kind == SPEC_NULL)
+        return TUNDISH_OK;
+    if (layer->encoding.mode != ENCODE_COUNT)
+        return spec_complain(config->errors, weights->line, weights->column,
+                             "count_weights goes only with output_mode: count, and this is %s",
+                             spec_text(config->stage, "output_mode"));
+    layer->weights = schema_find(config->input, weights->text);
+    if (layer->weights < 0)
+        return spec_complain(config->errors, weights->line, weights->column,
+                             "there is no column '%s' for count_weights", weights->text);
+    if (config->input->columns[layer->weights].dtype == TUNDISH_STRING)
+        return spec_complain(config->errors, weights->line, weights->column,
+                             "count_weights: '%s' is string, and numbers are needed",
+                             weights->text);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+category_encoding_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                       bool *ret_batch_wide)
+{
+    struct category_encoding *layer = state;
+    tundish_status status;
+
+    *ret_batch_wide = false;
+    layer->encoding.depth = spec_int(config->stage, "num_tokens");
+    layer->encoding.dtype = TUNDISH_FLOAT32;
+    layer->encoding.sparse = spec_bool(config->stage, "sparse");
+    encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
+    status = find_weights(config, layer);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &layer->targets);
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
+
+        if (column->dtype == TUNDISH_STRING)
+            return content_complain(config, "category_encoding: '%s' is string; it takes integers "
+                                            "(string_lookup makes them)",
+                                    column->name);
+        status = encoding_open(&layer->encoding, config, column, ret_batch_wide);
+    }
+    return status;
+}
+
+/* Keras casts its input to float32, also in a pipeline of integers, and the indices to int32. */
+static int64_t *
+indices_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)
+{
+    const float *numbers = convert_column(TUNDISH_FLOAT32, dtype, column, scratch);
+    size_t count = (size_t)column->value_count;
+    int32_t *narrow = scratch_array(scratch, count, sizeof *narrow);
+    int64_t *indices = scratch_array(scratch, count, sizeof *indices);
+
+    convert_values(TUNDISH_INT32, narrow, TUNDISH_FLOAT32, numbers, count);
+    convert_values(TUNDISH_INT64, indices, TUNDISH_INT32, narrow, count);
+    return indices;
+}
+
+/* The weights of the indices, one for one. An element whose weights are not as many is bad. */
+static const float *
+weights_of(const struct category_encoding *layer, const struct frame *input,
+           const struct column *indices, struct frame *output)
+{
+    const struct column *column;
+
+    if (layer->weights < 0)
+        return NULL;
+    column = &input->columns[layer->weights];
+    if (!column_same_structure(column, indices)) {
+        for (int64_t i = 0; i < input->count; i++)
+            frame_reject(output, i, "count_weights have another shape than what they weigh");
+        return NULL;
+    }
+    return convert_column(TUNDISH_FLOAT32, input->schema->columns[layer->weights].dtype, column,
+                          output->scratch);
+}
+
+static tundish_status
+category_encoding_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct category_encoding *layer = state;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        struct column indices = input->columns[target->input];
+
+        indices.values = indices_of(spec->dtype, &indices, output->scratch);
+        encoding_apply(&layer->encoding, spec, &indices, weights_of(layer, input, &indices, output),
+                       output, target->output);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+category_encoding_close(void *state)
+{
+    struct category_encoding *layer = state;
+
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_category_encoding = {
+    .name = "category_encoding",
+    .state_bytes = sizeof(struct category_encoding),
+    .open = category_encoding_open,
+    .apply = category_encoding_apply,
+    .close = category_encoding_close,
+};

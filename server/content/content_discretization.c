@@ -1,0 +1,178 @@
+/* content_discretization.c - keras.layers.Discretization: which bin a number falls into. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "content/convert.h"
+#include "content/encoding.h"
+#include "content/literal.h"
+#include "core/memory.h"
+
+struct discretization {
+    struct encoding encoding;
+    int64_t boundary_count;
+    float *boundaries;
+    struct content_targets targets;
+};
+
+static tundish_status
+read_boundaries(const struct content_config *config, struct discretization *layer)
+{
+    const struct spec_value *boundaries = spec_get(config->stage, "bin_boundaries");
+    const struct spec_value *bins = spec_get(config->stage, "num_bins");
+    bool has_boundaries = boundaries != NULL && boundaries->kind != SPEC_NULL;
+    bool has_bins = bins != NULL && bins->kind != SPEC_NULL;
+    tundish_status status;
+
+    if (has_boundaries == has_bins)
+        return content_complain(config, "discretization needs %s num_bins %s bin_boundaries%s",
+                                has_bins ? "only one of" : "either", has_bins ? "and" : "or",
+                                has_bins ? ", and both are given" : "");
+    if (has_bins)
+        return content_complain(config, "discretization: the boundaries of num_bins have not been "
+                                        "learned; run tundish analyze, or give bin_boundaries");
+    layer->boundary_count = literal_count(boundaries);
+    layer->boundaries = tnd_zalloc((size_t)layer->boundary_count + 1, sizeof(float));
+    status = literal_store_all(boundaries, TUNDISH_FLOAT32, "bin_boundaries", config->errors,
+                               layer->boundaries);
+    for (int64_t i = 1; i < layer->boundary_count && status == TUNDISH_OK; i++)
+        if (!(layer->boundaries[i - 1] <= layer->boundaries[i]))
+            return spec_complain(config->errors, boundaries->line, boundaries->column,
+                                 "bin_boundaries must rise, and %.9g comes before %.9g",
+                                 (double)layer->boundaries[i - 1], (double)layer->boundaries[i]);
+    return status;
+}
+
+static tundish_dtype
+result_dtype(const struct content_config *config, enum encoding_mode mode)
+{
+    const struct spec_value *dtype = spec_get(config->stage, "dtype");
+
+    if (dtype != NULL && dtype->kind != SPEC_NULL)
+        return spec_dtype(config->stage, "dtype");
+    return mode == ENCODE_INT ? TUNDISH_INT32 : TUNDISH_FLOAT32;
+}
+
+static tundish_status
+open_column(const struct content_config *config, const struct discretization *layer,
+            struct column_spec *column, bool *batch_wide)
+{
+    if (column->dtype == TUNDISH_STRING)
+        return content_complain(config, "discretization: '%s' is string, and numbers are needed",
+                                column->name);
+    if (layer->encoding.mode != ENCODE_INT)
+        return encoding_open(&layer->encoding, config, column, batch_wide);
+    column->dtype = layer->encoding.dtype;
+    column->has_range = tnd_dtype_is_integer(column->dtype);
+    column->minimum = 0;
+    column->maximum = layer->boundary_count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+discretization_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                    bool *ret_batch_wide)
+{
+    struct discretization *layer = state;
+    tundish_status status;
+
+    *ret_batch_wide = false;
+    encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
+    layer->encoding.sparse = spec_bool(config->stage, "sparse");
+    layer->encoding.dtype = result_dtype(config, layer->encoding.mode);
+    if (layer->encoding.sparse && layer->encoding.mode == ENCODE_INT)
+        return content_complain(config, "discretization: sparse needs another output_mode than int");
+    if (layer->encoding.dtype == TUNDISH_STRING || layer->encoding.dtype == TUNDISH_BOOL)
+        return content_complain(config, "discretization: dtype must be a number's");
+    status = read_boundaries(config, layer);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &layer->targets);
+    layer->encoding.depth = layer->boundary_count + 1;
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
+        status = open_column(config, layer, &ret_schema->columns[layer->targets.list[i].output],
+                             ret_batch_wide);
+    return status;
+}
+
+/* How many boundaries are not above x. NaN is below none of them, so it comes last. */
+static int32_t
+bin_of(const float *boundaries, int64_t count, float x)
+{
+    int64_t low = 0;
+
+    while (count > 0) {
+        int64_t half = count / 2;
+        bool goes_right = !(x < boundaries[low + half]);
+
+        low = goes_right ? low + half + 1 : low;
+        count = goes_right ? count - half - 1 : half;
+    }
+    return (int32_t)low;
+}
+
+static void
+apply_int(const struct discretization *layer, const struct column *from, const float *numbers,
+          struct frame *output, uint32_t index)
+{
+    size_t count = (size_t)from->value_count;
+    tundish_dtype dtype = layer->encoding.dtype;
+    void *values = frame_values(output, index, count * tnd_dtype_bytes(dtype));
+    int32_t *bins =
+        dtype == TUNDISH_INT32 ? values : scratch_array(output->scratch, count, sizeof *bins);
+
+    for (size_t i = 0; i < count; i++)
+        bins[i] = bin_of(layer->boundaries, layer->boundary_count, numbers[i]);
+    if (dtype != TUNDISH_INT32)
+        convert_values(dtype, values, TUNDISH_INT32, bins, count);
+    column_set_like(&output->columns[index], from, values);
+}
+
+static void
+apply_encoded(const struct discretization *layer, const struct column_spec *spec,
+              const struct column *from, const float *numbers, struct frame *output,
+              uint32_t index)
+{
+    struct column indices = *from;
+    int64_t *bins =
+        scratch_array(output->scratch, (size_t)from->value_count, sizeof *bins);
+
+    for (int64_t i = 0; i < from->value_count; i++)
+        bins[i] = bin_of(layer->boundaries, layer->boundary_count, numbers[i]);
+    indices.values = bins;
+    encoding_apply(&layer->encoding, spec, &indices, NULL, output, index);
+}
+
+static tundish_status
+discretization_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct discretization *layer = state;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        const float *numbers = convert_column(TUNDISH_FLOAT32, spec->dtype, from, output->scratch);
+
+        if (layer->encoding.mode == ENCODE_INT)
+            apply_int(layer, from, numbers, output, target->output);
+        else
+            apply_encoded(layer, spec, from, numbers, output, target->output);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+discretization_close(void *state)
+{
+    struct discretization *layer = state;
+
+    free(layer->boundaries);
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_discretization = {
+    .name = "discretization",
+    .state_bytes = sizeof(struct discretization),
+    .open = discretization_open,
+    .apply = discretization_apply,
+    .close = discretization_close,
+};
