@@ -1,0 +1,132 @@
+/* regex.c - reading a pattern once, to see what RE2 would not take. */
+#include "content/regex.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+struct translation {
+    const char *at, *end;
+    char *out; /* four bytes for one are enough, and the longest replacement is 12 for 2 */
+    bool in_class;
+    bool after_repeat; /* what comes before is a repetition: + would make it possessive */
+    const char *fault;
+};
+
+static void
+put(struct translation *t, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    memcpy(t->out, text, bytes);
+    t->out += bytes;
+}
+
+/* \x: letters that mean the same in both go through. */
+static void
+translate_escape(struct translation *t)
+{
+    char letter = t->at + 1 < t->end ? t->at[1] : '\0';
+
+    t->after_repeat = false;
+    if (letter == '\0')
+        t->fault = "it ends in \\";
+    else if (letter == 's')
+        put(t, t->in_class ? "\\t\\n\\f\\r " : "[\\t\\n\\f\\r ]");
+    else if (letter == 'S' && !t->in_class)
+        put(t, "[^\\t\\n\\f\\r ]");
+    else if (letter == 'v')
+        put(t, "\\x0b");
+    else if (letter >= '1' && letter <= '9' &&
+             !(t->at + 2 < t->end && t->at[2] >= '0' && t->at[2] <= '7' && letter <= '7'))
+        t->fault = "it refers back to a group";
+    else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPQEAbBzS", letter) == NULL)
+        t->fault = "it has an escape that is not RE2's";
+    else {
+        *t->out++ = '\\';
+        *t->out++ = letter;
+    }
+    t->at += letter == '\0' ? 1 : 2;
+}
+
+/* (? may begin flags, a group that is not counted, or a name. */
+static void
+check_group(struct translation *t)
+{
+    const char *at = t->at + 2;
+
+    if (t->at + 1 >= t->end || t->at[1] != '?')
+        return;
+    if (at < t->end && *at == 'P' && at + 1 < t->end && at[1] == '<')
+        return;
+    if (at < t->end && *at == '<' && at + 1 < t->end && (isalpha((unsigned char)at[1]) || at[1] == '_'))
+        return;
+    while (at < t->end && strchr("imsU-", *at) != NULL)
+        at++;
+    if (at == t->end || (*at != ':' && *at != ')'))
+        t->fault = "it has a kind of group that is not RE2's";
+}
+
+static void
+translate_plain(struct translation *t)
+{
+    char c = *t->at;
+    bool repeats = c == '*' || c == '+' || c == '?' || c == '}';
+
+    if (c == '[') {
+        t->in_class = true;
+        *t->out++ = *t->at++;
+        if (t->at < t->end && *t->at == '^')
+            *t->out++ = *t->at++;
+        if (t->at < t->end && *t->at == ']') /* first in a class it is itself */
+            *t->out++ = *t->at++;
+        t->after_repeat = false;
+        return;
+    }
+    if (c == '(')
+        check_group(t);
+    if (t->after_repeat && (c == '+' || c == '*'))
+        t->fault = "it repeats a repetition";
+    t->after_repeat = repeats && !t->after_repeat;
+    *t->out++ = *t->at++;
+}
+
+static void
+translate_class(struct translation *t)
+{
+    if (t->at[0] == '[' && t->at + 1 < t->end && t->at[1] == ':') { /* [:alpha:] */
+        const char *close = memmem(t->at, (size_t)(t->end - t->at), ":]", 2);
+
+        if (close != NULL) {
+            memcpy(t->out, t->at, (size_t)(close + 2 - t->at));
+            t->out += close + 2 - t->at;
+            t->at = close + 2;
+            return;
+        }
+    }
+    if (t->at[0] == ']')
+        t->in_class = false;
+    if (t->at[0] == '[') /* a plain letter for RE2 */
+        *t->out++ = '\\';
+    *t->out++ = *t->at++;
+}
+
+char *
+regex_translate(const char *pattern, size_t bytes, const char **ret_fault)
+{
+    char *made = tnd_zalloc(bytes * 8 + 16, 1);
+    struct translation t = { .at = pattern, .end = pattern + bytes, .out = made };
+
+    while (t.at < t.end && t.fault == NULL) {
+        if (*t.at == '\\')
+            translate_escape(&t);
+        else if (t.in_class)
+            translate_class(&t);
+        else
+            translate_plain(&t);
+    }
+    *t.out = '\0';
+    *ret_fault = t.fault;
+    return made;
+}
