@@ -202,6 +202,30 @@ example_parser_close(struct example_parser *parser)
     free(parser);
 }
 
+const struct example_feature *
+example_parser_feature(const struct example_parser *parser, uint32_t index)
+{
+    return &parser->features[index];
+}
+
+uint32_t
+example_parser_count(const struct example_parser *parser)
+{
+    return parser->count;
+}
+
+int32_t
+example_parser_find(const struct example_parser *parser, struct byte_view name)
+{
+    return find_view(parser, name);
+}
+
+int32_t
+example_parser_next(const struct example_parser *parser, int32_t feature)
+{
+    return parser->same[feature];
+}
+
 /* --- Values ------------------------------------------------------------------------------------ */
 
 static size_t

@@ -30,6 +30,14 @@ struct example_parser;
 struct example_parser *example_parser_open(struct example_feature *features, uint32_t count);
 void example_parser_close(struct example_parser *parser); /* accepts NULL */
 
+const struct example_feature *example_parser_feature(const struct example_parser *parser,
+                                                     uint32_t index);
+uint32_t example_parser_count(const struct example_parser *parser);
+
+/* The first feature of a name, and the next one of the same name; -1: there is none. */
+int32_t example_parser_find(const struct example_parser *parser, struct byte_view name);
+int32_t example_parser_next(const struct example_parser *parser, int32_t feature);
+
 /* Where one feature's values go. */
 struct example_values {
     void *values; /* not a list: given by the caller, value_count a record */

@@ -15,24 +15,6 @@ static const char *const type_names[] = { "FixedLen", "FixedLenSequence", "VarLe
 static const char *const partition_names[] = { "RowSplits", "RowLengths",  "RowStarts",
                                                "RowLimits", "ValueRowIds", "UniformRowLength" };
 
-/* Which keys an entry may have, by type. */
-static const char *const fixed_keys[] = { "type", "dtype", "shape", "default_value", "key" };
-static const char *const sequence_keys[] = { "type", "dtype", "shape", "allow_missing",
-                                             "default_value", "key" };
-static const char *const varlen_keys[] = { "type", "dtype", "key" };
-static const char *const ragged_keys[] = { "type",       "dtype",            "value_key",
-                                           "partitions", "row_splits_dtype", "validate" };
-
-static const struct {
-    const char *const *keys;
-    size_t count;
-} allowed_keys[] = {
-    [FEATURE_FIXED] = { fixed_keys, 5 },
-    [FEATURE_SEQUENCE] = { sequence_keys, 6 },
-    [FEATURE_VARLEN] = { varlen_keys, 3 },
-    [FEATURE_RAGGED] = { ragged_keys, 6 },
-};
-
 char *
 shape_text(const int64_t *shape, int rank)
 {
@@ -67,26 +49,6 @@ one_of(const struct spec_value *value, const char *const *words, size_t count)
 }
 
 static tundish_status
-check_keys(const struct entry *entry)
-{
-    const char *const *keys = allowed_keys[entry->feature->type].keys;
-    size_t count = allowed_keys[entry->feature->type].count;
-    tundish_status status = TUNDISH_OK;
-
-    for (uint32_t i = 0; i < entry->map->count; i++) {
-        const struct spec_value *key = &entry->map->keys[i];
-        const char *nearest = spec_nearest(key->text, keys, count);
-
-        if (one_of(key, keys, count) < 0)
-            status = COMPLAIN(entry, key, "feature '%s': %s has no '%s'%s%s%s",
-                              entry->feature->column, type_names[entry->feature->type], key->text,
-                              nearest ? " (did you mean '" : "", nearest ? nearest : "",
-                              nearest ? "'?)" : "");
-    }
-    return status;
-}
-
-static tundish_status
 read_type(const struct entry *entry)
 {
     const struct spec_value *type = spec_map_get(entry->map, "type");
@@ -97,7 +59,7 @@ read_type(const struct entry *entry)
                         "feature '%s': type must be FixedLen, FixedLenSequence, VarLen or Ragged",
                         entry->feature->column);
     entry->feature->type = (enum feature_type)which;
-    return check_keys(entry);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -162,6 +124,14 @@ zero_value(tundish_dtype dtype, void *to)
         ((struct byte_view *)to)->data = literal_text("", 0).data;
 }
 
+/* decode_json may ask for zeros where parse_example wants a default or the feature. */
+static bool
+gives_defaults(const struct content_config *config)
+{
+    return strcmp(config->stage->info->name, "decode_json") == 0 &&
+           strcmp(spec_text(config->stage, "missing"), "default") == 0;
+}
+
 static tundish_status
 read_default(const struct entry *entry)
 {
@@ -176,16 +146,16 @@ read_default(const struct entry *entry)
         return TUNDISH_OK;
     if (value != NULL && value->kind == SPEC_NULL)
         value = NULL;
-    if (value == NULL && feature->type == FEATURE_FIXED)
+    if (value == NULL && feature->type == FEATURE_FIXED && !gives_defaults(entry->config))
         return TUNDISH_OK;
     if (value != NULL && literal_count(value) != wanted)
         return COMPLAIN(entry, value, "feature '%s': default_value must have %lld value%s",
                         feature->column, (long long)wanted, wanted == 1 ? "" : "s");
     values = tnd_zalloc((size_t)wanted, literal_bytes(feature->dtype));
     snprintf(what, sizeof what, "feature '%.200s': default_value", feature->column);
-    if (value == NULL)
-        zero_value(feature->dtype, values);
-    else
+    for (int64_t i = 0; value == NULL && i < wanted; i++)
+        zero_value(feature->dtype, (uint8_t *)values + (size_t)i * literal_bytes(feature->dtype));
+    if (value != NULL)
         status = literal_store_all(value, feature->dtype, what, entry->config->errors, values);
     if (status == TUNDISH_OK)
         feature->fallback = values;
