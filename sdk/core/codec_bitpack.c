@@ -16,6 +16,7 @@
 #define MAX_WIDTH   32
 #define GROUP       8
 #define GROUP_BYTES (GROUP * 8) /* of the widest values */
+#define PACK_WRITES 16          /* bytes beyond a group that packing it may write */
 
 static bool
 bitpack_is_sound(const struct tnd_codec *codec)
@@ -47,31 +48,54 @@ store_value(uint8_t *to, unsigned value_bytes, uint64_t value)
 
 /* ---- packing ---- */
 
-/* One group. Values are put behind each other in a word that is stored each time, over what was
- * not yet full of it, so up to 8 bytes beyond the group's own are written. Returns all bits that
- * any difference has. */
+__extension__ typedef unsigned __int128 half_group;
+
+CODEC_INLINE uint64_t
+difference(const uint8_t *in, unsigned value_bytes, unsigned i, uint64_t base)
+{
+    uint64_t value = load_value(in + i * value_bytes, value_bytes) - base;
+
+    return value_bytes == 8 ? value : (uint32_t)value;
+}
+
+/* Four values, 4 * width bits. */
+CODEC_INLINE half_group
+pack_half(const uint64_t *differences, unsigned width)
+{
+    const uint64_t mask = (UINT64_C(1) << width) - 1;
+    const uint64_t lower = (differences[0] & mask) | (differences[1] & mask) << width;
+    const uint64_t upper = (differences[2] & mask) | (differences[3] & mask) << width;
+
+    return lower | (half_group)upper << (2 * width);
+}
+
+CODEC_INLINE void
+store_half(uint8_t *to, half_group half)
+{
+    *(codec_u64 *)(void *)to = (uint64_t)half;
+    *(codec_u64 *)(void *)(to + 8) = (uint64_t)(half >> 64);
+}
+
+/* One group, as two halves: the upper one begins at byte width / 2, or in the middle of it, where
+ * the lower one's last bits are. Up to 16 bytes beyond the group's own are written. Returns all
+ * bits that any difference has. */
 CODEC_INLINE uint64_t
 pack_group(const uint8_t *in, unsigned value_bytes, uint64_t base, unsigned width, uint8_t *out)
 {
-    const uint64_t base_here = value_bytes == 8 ? base : (uint32_t)base;
-    const uint64_t mask = (UINT64_C(1) << width) - 1;
-    uint64_t       bits = 0;
-    uint64_t       word = 0;
-    unsigned       filled = 0;
+    uint64_t   differences[GROUP];
+    uint64_t   bits = 0;
+    half_group lower, upper;
 
     for (unsigned i = 0; i < GROUP; i++) {
-        uint64_t difference = load_value(in + i * value_bytes, value_bytes) - base_here;
-
-        if (value_bytes == 4)
-            difference = (uint32_t)difference;
-        bits |= difference;
-        word |= (difference & mask) << filled;
-        filled += width;
-        *(codec_u64 *)(void *)out = word;
-        out += filled / 8;
-        word >>= filled & ~7U; /* at most 39 bits were filled */
-        filled %= 8;
+        differences[i] = difference(in, value_bytes, i, base);
+        bits |= differences[i];
     }
+    lower = pack_half(differences, width);
+    upper = pack_half(differences + 4, width);
+    if (width % 2 != 0)
+        upper = upper << 4 | lower >> (width / 2 * 8);
+    store_half(out, lower);
+    store_half(out + width / 2, upper);
     return bits;
 }
 
@@ -86,52 +110,13 @@ pack_groups(const uint8_t *in, uint64_t groups, unsigned value_bytes, uint64_t b
     return bits;
 }
 
-/* With the width known to the compiler, all shifts and places are constants. */
-#define CASE(width)                                                                                \
-    case width:                                                                                    \
-        return pack_groups(in, groups, value_bytes, base, width, out)
-#define FOUR_CASES(width)                                                                          \
-    CASE(width);                                                                                   \
-    CASE(width + 1);                                                                               \
-    CASE(width + 2);                                                                               \
-    CASE(width + 3)
-
-CODEC_INLINE uint64_t
-pack_by_width(const uint8_t *in, uint64_t groups, unsigned value_bytes, uint64_t base,
-              unsigned width, uint8_t *out)
-{
-    switch (width) {
-        FOUR_CASES(0);
-        FOUR_CASES(4);
-        FOUR_CASES(8);
-        FOUR_CASES(12);
-        FOUR_CASES(16);
-        FOUR_CASES(20);
-        FOUR_CASES(24);
-        FOUR_CASES(28);
-    default:
-        return pack_groups(in, groups, value_bytes, base, MAX_WIDTH, out);
-    }
-}
-
-static uint64_t
-pack_u64(const uint8_t *in, uint64_t groups, uint64_t base, unsigned width, uint8_t *out)
-{
-    return pack_by_width(in, groups, 8, base, width, out);
-}
-
-static uint64_t
-pack_u32(const uint8_t *in, uint64_t groups, uint64_t base, unsigned width, uint8_t *out)
-{
-    return pack_by_width(in, groups, 4, base, width, out);
-}
-
 static uint64_t
 pack(const struct tnd_codec *codec, const uint8_t *in, uint64_t groups, uint8_t *out)
 {
-    return codec->value_bytes == 8
-               ? pack_u64(in, groups, (uint64_t)codec->base, codec->width, out)
-               : pack_u32(in, groups, (uint64_t)codec->base, codec->width, out);
+    const uint64_t base = (uint64_t)codec->base;
+
+    return codec->value_bytes == 8 ? pack_groups(in, groups, 8, base, codec->width, out)
+                                   : pack_groups(in, groups, 4, base, codec->width, out);
 }
 
 /* Groups from the first one that may not write beyond itself go through a buffer; the last may
@@ -145,7 +130,7 @@ pack_carefully(const struct tnd_codec *codec, const uint8_t *in, uint64_t count,
     while (count > 0) {
         const uint64_t values = count < GROUP ? count : GROUP;
         uint8_t        group[GROUP_BYTES];
-        uint8_t        packed[MAX_WIDTH + 8];
+        uint8_t        packed[MAX_WIDTH + PACK_WRITES];
 
         for (unsigned i = 0; i < GROUP; i++)
             store_value(group + i * value_bytes, value_bytes, (uint64_t)codec->base);
@@ -165,7 +150,7 @@ bitpack_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes,
 {
     const uint64_t count = bytes / codec->value_bytes;
     const uint64_t stored_bytes = bitpack_bound(codec, bytes);
-    const uint64_t fast_bytes = stored_bytes < 8 ? 0 : stored_bytes - 8;
+    const uint64_t fast_bytes = stored_bytes < PACK_WRITES ? 0 : stored_bytes - PACK_WRITES;
     const uint64_t groups = codec->width == 0 ? 0 : fast_bytes / codec->width;
     uint64_t       bits = 0;
 
