@@ -1,0 +1,130 @@
+/* reader.c - a trainer for the system tests: prints what it is given, a line a batch.
+ *
+ *     batch EPOCH STEP VALUE ...     the int64 column "value"
+ *     end EPOCH | end_of_stream | stopped | status NAME TEXT
+ *     place TOKEN                    where it stands, after --batches
+ *
+ * --batches N     stop after N batches, print the place and end
+ * --hold          then wait for ever with the last batch unreleased
+ * --place TOKEN   open there
+ * --delay-ms N    after each batch
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tundish/tundish.h>
+
+struct wishes {
+    unsigned long batches; /* 0: all */
+    unsigned long delay_ms;
+    int           hold;
+    const char   *place;
+};
+
+static void
+print_batch(const tundish_batch *batch)
+{
+    const tundish_tensor *tensor;
+
+    printf("batch %llu %llu", (unsigned long long)batch->epoch, (unsigned long long)batch->step);
+    if (tundish_tensor_named(batch, "value", &tensor) == TUNDISH_OK)
+        for (uint64_t i = 0; i < tensor->element_count; i++)
+            printf(" %lld", (long long)((const int64_t *)tensor->data)[i]);
+    putchar('\n');
+}
+
+static void
+print_place(tundish_reader *reader)
+{
+    char   token[1024];
+    size_t bytes;
+
+    if (tundish_place_token(reader, token, sizeof token, &bytes) == TUNDISH_OK)
+        printf("place %s\n", token);
+    else
+        printf("status %s\n", tundish_last_error());
+}
+
+/* Returns what ended it; OK: as many batches as wished for. */
+static tundish_status
+read_all(tundish_reader *reader, const struct wishes *wishes)
+{
+    unsigned long taken = 0;
+
+    for (;;) {
+        const tundish_batch *batch;
+        tundish_status       status = tundish_next(reader, TUNDISH_FOREVER, &batch);
+
+        if (status == TUNDISH_END) {
+            puts("end");
+            continue;
+        }
+        if (status != TUNDISH_OK)
+            return status;
+        print_batch(batch);
+        fflush(stdout);
+        if (++taken == wishes->batches) {
+            print_place(reader);
+            fflush(stdout);
+            while (wishes->hold)
+                pause();
+            tundish_release(reader, batch);
+            return TUNDISH_OK;
+        }
+        tundish_release(reader, batch);
+        nanosleep(&(struct timespec){ .tv_sec = (time_t)(wishes->delay_ms / 1000),
+                                      .tv_nsec = (long)(wishes->delay_ms % 1000) * 1000000 },
+                  NULL);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    enum { BATCHES = 256, HOLD, PLACE, DELAY };
+    static const struct option options[] = {
+        { "batches", required_argument, NULL, BATCHES },
+        { "hold", no_argument, NULL, HOLD },
+        { "place", required_argument, NULL, PLACE },
+        { "delay-ms", required_argument, NULL, DELAY },
+        { 0 },
+    };
+    tundish_options  wanted = TUNDISH_OPTIONS_INIT;
+    struct wishes    wishes = { 0 };
+    tundish_reader  *reader;
+    tundish_status   status;
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        switch (option) {
+        case BATCHES:
+            wishes.batches = strtoul(optarg, NULL, 10);
+            break;
+        case HOLD:
+            wishes.hold = 1;
+            break;
+        case PLACE:
+            wanted.place_token = optarg;
+            break;
+        case DELAY:
+            wishes.delay_ms = strtoul(optarg, NULL, 10);
+            break;
+        default:
+            return 2;
+        }
+    status = tundish_open(&wanted, &reader);
+    if (status == TUNDISH_OK) {
+        status = read_all(reader, &wishes);
+        tundish_close(reader);
+    }
+    if (status == TUNDISH_END_OF_STREAM)
+        puts("end_of_stream");
+    else if (status == TUNDISH_STOPPED)
+        puts("stopped");
+    else if (status != TUNDISH_OK)
+        printf("status %s %s\n", tundish_status_name(status), tundish_last_error());
+    return status < 0 ? 1 : 0;
+}

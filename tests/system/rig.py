@@ -1,0 +1,144 @@
+"""A server and its trainers as real processes, and what they leave behind."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+TUNDISH = os.environ["TUNDISH_PROGRAM"]
+READER = os.environ["TUNDISH_READER"]
+DEADLINE_S = 60
+
+
+class Rig(unittest.TestCase):
+    """Each test has a folder of its own; processes, sockets and segments are gone afterwards."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="tundish-system-")
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+        self.socket = str(self.path / "server")
+        self.environment = dict(
+            os.environ,
+            TUNDISH_SERVER=self.socket,
+            TUNDISH_STREAM="train",
+            TUNDISH_CACHE=str(self.path / "cache"),
+        )
+        self.processes = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def pipeline(self, stages, distribute="{replicas: 1}", deliver="{epochs: 1}", seed="seed: 1"):
+        file = self.path / "pipeline.yaml"
+        lines = "".join(f"      - {stage}\n" for stage in stages)
+        file.write_text(
+            f"{seed}\nstreams:\n  train:\n    dataset:\n{lines}"
+            f"    distribute: {distribute}\n    deliver: {deliver}\n"
+        )
+        return str(file)
+
+    def start(self, command, **environment):
+        process = subprocess.Popen(
+            command,
+            env=dict(self.environment, **environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def serve(self, file, *options):
+        """Start a server and wait for its own word that trainers may come."""
+        read_end, write_end = os.pipe()
+        command = [TUNDISH, "serve", file, "--ready-fd", str(write_end), *options]
+        with open(self.path / "log", "a") as log:
+            process = subprocess.Popen(
+                command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                pass_fds=[write_end],
+                text=True,
+            )
+        self.processes.append(process)
+        os.close(write_end)
+        ready, _, _ = select.select([read_end], [], [], DEADLINE_S)
+        word = os.read(read_end, 16) if ready else b""
+        os.close(read_end)
+        self.assertEqual(word, b"ready\n", (self.path / "log").read_text())
+        return process
+
+    def read(self, *options, replica=0):
+        return self.start([READER, *options], TUNDISH_REPLICA=str(replica))
+
+    def lines(self, process):
+        """All that a trainer prints, to its end."""
+        out, _ = process.communicate(timeout=DEADLINE_S)
+        return out.splitlines()
+
+    def wait_for_line(self, process, start):
+        """The next line that begins so."""
+        for line in process.stdout:
+            if line.startswith(start):
+                return line.strip()
+        self.fail(f"the trainer ended without a line '{start}...'")
+
+    def peek(self, file, *options):
+        """What the same stream gives in process: {replica: [(epoch, step, values)]}."""
+        command = [TUNDISH, "peek", file, "--json", *options]
+        out = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr + out.stdout)
+        slices = {}
+        for line in map(json.loads, out.stdout.splitlines()):
+            if "columns" in line:
+                values = line["columns"]["value"]["values"]
+                slices.setdefault(line["replica"], []).append((line["epoch"], line["step"], values))
+        return slices
+
+
+def batches(lines):
+    """[(epoch, step, values)] of what a trainer printed."""
+    found = []
+    for line in lines:
+        if line.startswith("batch "):
+            epoch, step, *values = map(int, line.split()[1:])
+            found.append((epoch, step, values))
+    return found
+
+
+def place(lines):
+    return next(line.split()[1] for line in lines if line.startswith("place "))
+
+
+def cpu_seconds(process):
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def own_segments(process):
+    """Names in /dev/shm that a process of ours may have made."""
+    return [name for name in os.listdir("/dev/shm") if re.search(r"tundish", name)]
+
+
+def stop(process, number=signal.SIGTERM):
+    process.send_signal(number)
+    return process.wait(timeout=DEADLINE_S)
+
+
+def sleep(seconds):
+    time.sleep(seconds)

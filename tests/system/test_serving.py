@@ -1,0 +1,177 @@
+"""Real servers and real trainers, simplest first."""
+
+import os
+import signal
+import unittest
+
+from rig import TUNDISH, Rig, batches, cpu_seconds, own_segments, place, sleep, stop
+
+SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
+
+
+class OneTrainer(Rig):
+    def test_gets_what_peek_prints(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 2}")
+        expected = self.peek(file, "--epochs", "2")
+        self.serve(file)
+        lines = self.lines(self.read())
+        self.assertEqual(batches(lines), expected[0])
+        self.assertEqual(lines.count("end"), 2)
+        self.assertEqual(lines[-1], "end_of_stream")
+
+    def test_resumes_at_its_place_on_another_server(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 3}", seed="")
+        server = self.serve(file)
+        first = self.lines(self.read("--batches", "75"))
+        stop(server)
+        self.serve(file)
+        rest = self.lines(self.read("--place", place(first)))
+        rows = batches(first) + batches(rest)
+        self.assertEqual([(e, s) for e, s, _ in rows], [(e, s) for e in range(3) for s in range(63)])
+        for epoch in range(3):
+            values = sorted(v for e, _, vs in rows if e == epoch for v in vs)
+            self.assertEqual(values, list(range(1000)), f"epoch {epoch}")
+
+    def test_resumes_as_an_undisturbed_run_went_on(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 2}")
+        expected = self.peek(file, "--epochs", "2")[0]
+        for taken in (1, 62, 63, 64, 100):
+            with self.subTest(taken=taken):
+                server = self.serve(file)
+                token = place(self.lines(self.read("--batches", str(taken))))
+                stop(server)
+                server = self.serve(file)
+                rest = batches(self.lines(self.read("--place", token)))
+                self.assertEqual(rest, expected[taken:])
+                stop(server)
+
+    def test_is_told_that_a_place_is_of_another_pipeline(self):
+        server = self.serve(self.pipeline(SHUFFLED))
+        token = place(self.lines(self.read("--batches", "3")))
+        stop(server)
+        self.serve(self.pipeline(["range: 1000", "shuffle: {buffer_size: 50}", "batch: 16"]))
+        lines = self.lines(self.read("--place", token))
+        self.assertIn("E_PLACE", lines[-1])
+        self.assertIn("another pipeline", lines[-1])
+
+    def test_is_told_of_a_stream_that_is_not_there(self):
+        self.serve(self.pipeline(SHUFFLED))
+        lines = self.lines(self.start([os.environ["TUNDISH_READER"]], TUNDISH_STREAM="test"))
+        self.assertIn("train", lines[-1])
+
+    def test_is_told_of_a_replica_that_is_not_there(self):
+        self.serve(self.pipeline(SHUFFLED))
+        lines = self.lines(self.read(replica=1))
+        self.assertIn("E_ARGUMENT", lines[-1])
+
+
+class TwoTrainers(Rig):
+    def test_get_what_peek_prints(self):
+        file = self.pipeline(SHUFFLED, distribute="{replicas: 2}")
+        expected = self.peek(file)
+        self.serve(file)
+        readers = [self.read(replica=replica) for replica in range(2)]
+        for replica, reader in enumerate(readers):
+            self.assertEqual(batches(self.lines(reader)), expected[replica])
+
+
+class BadInput(Rig):
+    def test_ends_the_stream_at_its_step(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        self.serve(self.pipeline(stages))
+        lines = self.lines(self.read())
+        self.assertEqual(len(batches(lines)), 5)
+        self.assertIn("E_DATA", lines[-1])
+        self.assertIn("rows.csv", lines[-1])
+        self.assertIn("step 5", lines[-1])
+
+    def test_is_left_out_and_named_where_asked(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        self.serve(self.pipeline(stages, deliver="{epochs: 1, on_error: skip}"))
+        lines = self.lines(self.read())
+        self.assertEqual([v for _, _, vs in batches(lines) for v in vs], list(range(40)))
+        self.assertIn("rows.csv", (self.path / "log").read_text())
+
+
+class Deaths(Rig):
+    def test_of_a_trainer_that_holds_a_batch_loses_no_row(self):
+        file = self.pipeline(SHUFFLED)
+        expected = self.peek(file)[0]
+        self.serve(file)
+        victim = self.read("--batches", "20", "--hold")
+        token = self.wait_for_line(victim, "place ").split()[1]
+        victim.kill()
+        victim.wait()
+        rest = batches(self.lines(self.read("--place", token)))
+        self.assertEqual(rest, expected[20:])
+
+    def test_of_a_trainer_leaves_its_unreleased_batch_to_a_successor(self):
+        file = self.pipeline(SHUFFLED)
+        expected = self.peek(file)[0]
+        self.serve(file)
+        victim = self.read("--batches", "20", "--hold")
+        self.wait_for_line(victim, "place ")
+        victim.kill()
+        victim.wait()
+        rest = batches(self.lines(self.read()))
+        self.assertEqual(rest, expected[19:])
+
+    def test_of_the_server_are_outlived_by_a_trainer(self):
+        file = self.pipeline(SHUFFLED, seed="")
+        server = self.serve(file)
+        reader = self.read("--delay-ms", "10")
+        self.wait_for_line(reader, "batch 0 9 ")
+        server.kill()
+        server.wait()
+        lines = self.lines(reader)
+        self.assertIn("E_SERVER_GONE", lines[-1])
+
+    def test_of_both_leave_nothing_in_shared_memory(self):
+        server = self.serve(self.pipeline(SHUFFLED))
+        reader = self.read("--batches", "5", "--hold")
+        self.wait_for_line(reader, "place ")
+        server.kill()
+        reader.kill()
+        server.wait()
+        reader.wait()
+        self.assertEqual(own_segments(server), [])
+
+
+class Servers(Rig):
+    def test_of_one_socket_are_one(self):
+        file = self.pipeline(SHUFFLED)
+        self.serve(file)
+        second = self.start([TUNDISH, "serve", file])
+        self.assertEqual(second.wait(timeout=60), 3)
+
+    def test_take_over_what_a_dead_one_left(self):
+        file = self.pipeline(SHUFFLED)
+        stop(self.serve(file), signal.SIGKILL)
+        self.serve(file)
+        self.assertEqual(len(batches(self.lines(self.read()))), 63)
+
+    def test_drain_on_sigterm(self):
+        server = self.serve(self.pipeline(SHUFFLED))
+        reader = self.read("--delay-ms", "5")
+        self.wait_for_line(reader, "batch 0 4 ")
+        self.assertEqual(stop(server), 0)
+        self.assertEqual(self.lines(reader)[-1], "stopped")
+
+    def test_sleep_when_there_is_nothing_to_do(self):
+        server = self.serve(self.pipeline(SHUFFLED))
+        sleep(0.5)
+        before = cpu_seconds(server)
+        sleep(3)
+        self.assertLessEqual(cpu_seconds(server) - before, 0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
