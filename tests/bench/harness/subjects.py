@@ -22,11 +22,13 @@ class Tundish:
         self.trainer = build / "tests" / "bench" / "consume"
 
     def measure(self, cell, data, passes):
+        how = self._measure_starts if cell.mode == "start" else self._measure_served
         with tempfile.TemporaryDirectory(prefix="tundish-bench-") as scratch:
-            if cell.mode == "start":
-                measurement = self._measure_starts(cell, data, Path(scratch), passes)
-            else:
-                measurement = self._measure_served(cell, data, Path(scratch), passes)
+            try:
+                measurement = how(cell, data, Path(scratch), passes)
+            except Failure as failure:
+                log = Path(scratch, "server.log").read_text(encoding="utf-8", errors="replace")
+                raise Failure(f"{failure}; the server said: {log[-2000:].strip()}") from failure
         measurement.version = self._version()
         return measurement
 
@@ -54,7 +56,8 @@ class Tundish:
         pipeline = BENCH / "pipelines" / f"{cell.pipeline}.yaml"
         command = [self.server, "serve", pipeline, "--root", data, "--socket", scratch / "socket"]
         environment = dict(cell.environment, TUNDISH_CACHE=str(cache))
-        return processes.Program(command, environment, stdout=subprocess.DEVNULL)
+        with open(scratch / "server.log", "a", encoding="utf-8") as log:
+            return processes.Program(command, environment, stdout=log, stderr=log)
 
     def _consume(self, scratch, options):
         environment = {"TUNDISH_SERVER": str(scratch / "socket"), "TUNDISH_STREAM": "bench"}
@@ -108,8 +111,12 @@ def measure_limit(cell, data, build):
     if done.returncode != 0:
         raise Failure(f"{program.name}: {done.stderr.strip()}")
     line = json.loads(done.stdout)
-    passes = [Pass(line["rows"], line["bytes"], s, s * line["threads"], 0.0) for s in line["seconds"]]
-    return Measurement(passes=passes)
+    return Measurement(
+        passes=[
+            Pass(line["rows"], line["bytes"], cost["seconds"], cost["cpu_seconds"], 0.0)
+            for cost in line["costs"]
+        ]
+    )
 
 
 def _await_first_batch(program):

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,9 +138,24 @@ prepare(struct worker *worker, const struct limit *limit, uint32_t thread, uint3
 }
 
 static double
+cpu_s(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+struct cost {
+    double seconds;
+    double cpu_seconds;
+};
+
+static struct cost
 take_pass(struct worker *workers, uint32_t thread_count)
 {
-    double start = now_s();
+    struct cost start = { now_s(), cpu_s() };
 
     for (uint32_t i = 0; i < thread_count; i++) {
         if (pthread_create(&workers[i].thread, NULL, run_share, &workers[i]) != 0)
@@ -147,7 +163,7 @@ take_pass(struct worker *workers, uint32_t thread_count)
     }
     for (uint32_t i = 0; i < thread_count; i++)
         pthread_join(workers[i].thread, NULL);
-    return now_s() - start;
+    return (struct cost){ now_s() - start.seconds, cpu_s() - start.cpu_seconds };
 }
 
 int
@@ -156,7 +172,7 @@ limit_measure(const struct limit *limit, const char *const *paths, size_t path_c
 {
     static struct worker workers[THREADS_MAX];
     uint64_t rows = 0, bytes = 0;
-    double seconds[PASSES];
+    struct cost costs[PASSES];
 
     for (uint32_t i = 0; i < thread_count; i++) {
         prepare(&workers[i], limit, i, thread_count);
@@ -165,16 +181,17 @@ limit_measure(const struct limit *limit, const char *const *paths, size_t path_c
     }
     take_pass(workers, thread_count); /* fills the page cache */
     for (int pass = 0; pass < PASSES; pass++)
-        seconds[pass] = take_pass(workers, thread_count);
+        costs[pass] = take_pass(workers, thread_count);
     for (uint32_t i = 0; i < thread_count; i++) {
         rows += workers[i].share.rows;
         bytes += workers[i].share.bytes;
     }
-    printf("{\"threads\": %" PRIu32 ", \"rows\": %" PRIu64 ", \"bytes\": %" PRIu64
-           ", \"seconds\": [",
+    printf("{\"threads\": %" PRIu32 ", \"rows\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"costs\": [",
            thread_count, rows, bytes);
-    for (int pass = 0; pass < PASSES; pass++)
-        printf("%s%.6f", pass > 0 ? ", " : "", seconds[pass]);
+    for (int pass = 0; pass < PASSES; pass++) {
+        printf("%s{\"seconds\": %.6f, \"cpu_seconds\": %.6f}", pass > 0 ? ", " : "",
+               costs[pass].seconds, costs[pass].cpu_seconds);
+    }
     printf("]}\n");
     return 0;
 }

@@ -3,7 +3,7 @@
  * A limit program is one loop for one fixed input, with none of the checks a product needs: it
  * shows what this machine allows, so that nobody takes a slow figure for the limit. It reads its
  * files from the page cache with pread and leaves batches in a ring of slots, as the server does,
- * and prints {"rows": ..., "bytes": ..., "seconds": [one for each pass]}.
+ * and prints {"rows": ..., "bytes": ..., "costs": [one for each pass]}.
  *
  * Needs AVX2 and SSE4.2; exits with 77, saying so, where the processor has not got them.
  */

@@ -1,0 +1,89 @@
+"""The benchmark's own arithmetic: passes, medians, ratios and the comparison of outputs."""
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+
+from harness import cells, measure, processes, report  # noqa: E402
+
+DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
+
+
+def passes_at(*rates):
+    return measure.Measurement(
+        passes=[measure.Pass(1000, 8000, 1000 / rate, 0.5, 0.0) for rate in rates]
+    )
+
+
+def program_that_prints(*lines):
+    script = "".join(f"echo '{line}'\n" for line in lines) + "sleep 60"
+    return processes.Program(["sh", "-c", script], stdout=subprocess.PIPE)
+
+
+class Passes(unittest.TestCase):
+    def test_the_first_pass_is_the_check_and_not_timed(self):
+        check = '{"rows": 5, "bytes": 1, "seconds": 1, "digest": {"bag": "x"}, "version": "v 1"}'
+        timed = '{"rows": 5, "bytes": 40, "seconds": 0.5}'
+        with program_that_prints(check, *[timed] * 9) as program:
+            taken = measure.take_passes(program.process.stdout, [program.pid], 3)
+        self.assertEqual((taken.version, taken.digest), ("v 1", {"bag": "x"}))
+        self.assertEqual([p.seconds for p in taken.passes], [0.5] * 3)
+
+    def test_a_program_that_says_something_else_has_failed(self):
+        with program_that_prints("oops") as program:
+            with self.assertRaises(measure.Failure):
+                measure.take_passes(program.process.stdout, [program.pid], 3)
+
+    def test_the_cost_of_a_tree_includes_children(self):
+        command = ["sh", "-c", "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo; sleep 60"]
+        with processes.Program(command, stdout=subprocess.PIPE) as program:
+            program.process.stdout.readline()
+            self.assertGreater(processes.cpu_s([program.pid]), 0.0)
+            self.assertGreater(processes.pss_mb([program.pid]), 0.0)
+
+
+class Reports(unittest.TestCase):
+    def line(self, measurement, name="tundish"):
+        return report.line_of(cells.choose(["criteo"])[0], name, measurement)
+
+    def test_figures_are_medians_with_their_ends(self):
+        line = self.line(passes_at(100, 400, 200))
+        self.assertEqual(line["rows_per_s"], {"median": 200.0, "min": 100.0, "max": 400.0})
+        self.assertEqual(line["cpu_s_per_million_rows"]["median"], 500.0)
+
+    def test_ratios_are_to_the_best_peer_and_to_the_limit(self):
+        line = self.line(passes_at(300))
+        peers = [self.line(passes_at(100), "slow"), self.line(passes_at(150), "fast")]
+        report.add_ratios(line, peers, self.line(passes_at(400), "limit"))
+        self.assertEqual((line["ratio_to_best_peer"], line["ratio_to_limit"]), (2.0, 0.75))
+
+    def test_a_quicker_start_is_a_higher_ratio(self):
+        line, peer = (self.line(measure.Measurement(start_s=[s])) for s in (0.5, 2.0))
+        report.add_ratios(line, [peer], None)
+        self.assertEqual(line["ratio_to_best_peer"], 4.0)
+
+    def test_outputs_are_compared_but_for_their_order_and_rounding(self):
+        same = {"digest": dict(DIGEST, ordered="9", dense_sum=10.000001)}
+        self.assertEqual(report.differences({"digest": DIGEST}, same), [])
+        for name, value in (("bag", "9"), ("rows", 4), ("label_sum", 2.0), ("dense_sum", 10.1)):
+            other = {"digest": dict(DIGEST, **{name: value})}
+            self.assertEqual(report.differences({"digest": DIGEST}, other), [name])
+
+
+class Cells(unittest.TestCase):
+    def test_sizes_of_one_thing_are_chosen_together(self):
+        names = [cell.name for cell in cells.choose(["transport", "text"])]
+        self.assertEqual(names[0], "text")
+        self.assertEqual(len(names), 5)
+        self.assertEqual(len(cells.choose(["transport-4KiB"])), 1)
+
+    def test_an_unknown_cell_is_named(self):
+        with self.assertRaisesRegex(KeyError, "nothing"):
+            cells.choose(["nothing"])
+
+
+if __name__ == "__main__":
+    unittest.main()
