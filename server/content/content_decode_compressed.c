@@ -85,8 +85,8 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
 }
 
 static tundish_status
-decode_compressed_open(void *memory, const struct content_config *config,
-                       struct schema *ret_schema, bool *ret_batch_wide)
+decode_compressed_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+                       bool *ret_batch_wide)
 {
     struct decode_compressed *state = memory;
     const char *type = spec_text(config->stage, "compression_type");

@@ -53,9 +53,9 @@ decode_csv_apply(const void *memory, const struct frame *input, struct frame *ou
     for (uint32_t c = 0; c < state->table.count; c++) {
         uint32_t index = state->first_output + c;
 
-        values[c] = frame_values(output, index,
-                                 (size_t)lines->value_count *
-                                     literal_bytes(state->table.columns[c].dtype));
+        values[c] =
+            frame_values(output, index,
+                         (size_t)lines->value_count * literal_bytes(state->table.columns[c].dtype));
         column_set_like(&output->columns[index], lines, values[c]);
     }
     csv_table_read(&state->table, &records, output, values);

@@ -28,8 +28,8 @@ read_parameters(struct decode_raw *state, const struct content_config *config)
     state->is_swapped = !spec_bool(config->stage, "little_endian") && state->value_bytes > 1;
     state->fixed_bytes = -1;
     if (!is_raw_dtype(state->dtype))
-        return spec_complain(config->errors, type->line, type->column,
-                             "decode_raw cannot give %s", tnd_dtype_name(state->dtype));
+        return spec_complain(config->errors, type->line, type->column, "decode_raw cannot give %s",
+                             tnd_dtype_name(state->dtype));
     if (length == NULL || length->kind == SPEC_NULL)
         return TUNDISH_OK;
     state->fixed_bytes = length->integer;
@@ -161,9 +161,9 @@ decode_whole(const struct decode_raw *state, const struct column *texts, struct 
     if (state->is_swapped)
         swap_bytes(values, (size_t)total, state->value_bytes);
     column_set_like(column, texts, values);
-    column->levels[column->level_count++] =
-        is_even && texts->value_count > 0 ? (struct level){ .uniform = splits[1] }
-                                          : (struct level){ .uniform = -1, .splits = splits };
+    column->levels[column->level_count++] = is_even && texts->value_count > 0
+                                                ? (struct level){ .uniform = splits[1] }
+                                                : (struct level){ .uniform = -1, .splits = splits };
     column->value_count = total;
 }
 

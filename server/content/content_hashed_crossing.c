@@ -40,9 +40,9 @@ check_crossed(const struct content_config *config, const struct column_spec *fir
               const struct column_spec *column)
 {
     if (column->dtype != TUNDISH_STRING && !tnd_dtype_is_integer(column->dtype))
-        return content_complain(config,
-                                "hashed_crossing works on integer or string columns, but '%s' is %s",
-                                column->name, tnd_dtype_name(column->dtype));
+        return content_complain(
+            config, "hashed_crossing works on integer or string columns, but '%s' is %s",
+            column->name, tnd_dtype_name(column->dtype));
     if (column->kind != TUNDISH_DENSE || column->rank < 0 || column->rank > 2 ||
         (column->rank == 2 && column->shape[1] != 1))
         return content_complain(config,
@@ -134,8 +134,7 @@ fold(const struct crossed *crossed, const struct column *column, struct scratch 
 
     if (crossed->dtype == TUNDISH_STRING) {
         for (int64_t i = 0; i < column->value_count; i++)
-            crosses[i] =
-                tnd_hash_farm_cat(crosses[i], tnd_hash_farm(texts[i].data, texts[i].size));
+            crosses[i] = tnd_hash_farm_cat(crosses[i], tnd_hash_farm(texts[i].data, texts[i].size));
         return;
     }
     integers = integers_of(crossed->dtype, column, scratch);
@@ -194,8 +193,8 @@ hashed_crossing_apply(const void *memory, const struct frame *input, struct fram
     const struct column *first = &input->columns[state->crossed[0].column];
     size_t bytes = (size_t)first->value_count * sizeof(uint64_t);
     bool is_int = state->encoding.mode == ENCODE_INT;
-    uint64_t *crosses = is_int ? frame_values(output, state->output, bytes)
-                               : scratch_alloc(output->scratch, bytes);
+    uint64_t *crosses =
+        is_int ? frame_values(output, state->output, bytes) : scratch_alloc(output->scratch, bytes);
     struct column numbered;
 
     for (int64_t i = 0; i < first->value_count; i++)
@@ -204,8 +203,8 @@ hashed_crossing_apply(const void *memory, const struct frame *input, struct fram
         struct column column = input->columns[state->crossed[c].column];
 
         if (!check_lengths(first, &column, output))
-            column = aligned(first, &column, literal_bytes(state->crossed[c].dtype),
-                             output->scratch);
+            column =
+                aligned(first, &column, literal_bytes(state->crossed[c].dtype), output->scratch);
         fold(&state->crossed[c], &column, output->scratch, crosses);
     }
     for (int64_t i = 0; i < first->value_count; i++)

@@ -24,7 +24,8 @@ struct hashing {
     struct encoding encoding;
 };
 
-/* --- Open -------------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------------------
+ */
 
 static tundish_status
 read_dtype(struct hashing *state, const struct content_config *config)
@@ -111,7 +112,8 @@ hashing_open(void *memory, const struct content_config *config, struct schema *r
     return status;
 }
 
-/* --- Apply ------------------------------------------------------------------------------------- */
+/* --- Apply -------------------------------------------------------------------------------------
+ */
 
 static inline int64_t
 bin_of_hash(const struct hashing *state, uint64_t hash)
@@ -241,8 +243,8 @@ hashing_apply(const void *memory, const struct frame *input, struct frame *outpu
         uint32_t index = state->targets.list[i].output;
         size_t bytes = (size_t)column->value_count * sizeof(int64_t);
         bool is_wide = state->encoding.mode == ENCODE_INT && state->encoding.dtype == TUNDISH_INT64;
-        int64_t *bins = is_wide ? frame_values(output, index, bytes)
-                                : scratch_alloc(output->scratch, bytes);
+        int64_t *bins =
+            is_wide ? frame_values(output, index, bytes) : scratch_alloc(output->scratch, bytes);
         struct column numbered;
 
         find_bins(state, i, column, output->scratch, bins);

@@ -29,7 +29,8 @@ struct text_vectorization {
     struct lookup_rules lookup;
 };
 
-/* --- Parameters -------------------------------------------------------------------------------- */
+/* --- Parameters --------------------------------------------------------------------------------
+ */
 
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
@@ -48,7 +49,7 @@ read_text_rules(struct text_vectorization *state, const struct content_config *c
 
     state->rules.lower = strncmp(how, "lower", strlen("lower")) == 0;
     state->rules.strip = strstr(how, "strip_punctuation") != NULL;
-    state->rules.split = split == NULL                              ? SPLIT_NONE
+    state->rules.split = split == NULL                            ? SPLIT_NONE
                          : strcmp(split->text, "whitespace") == 0 ? SPLIT_WHITESPACE
                                                                   : SPLIT_CHARACTER;
     state->rules.most = -1;
@@ -78,8 +79,8 @@ check_modes(const struct text_vectorization *state, const struct content_config 
     tundish_status status = TUNDISH_OK;
 
     if (!is_int && state->length >= 0)
-        status = content_complain(config,
-                                  "output_sequence_length needs output_mode int, not %s", mode);
+        status =
+            content_complain(config, "output_sequence_length needs output_mode int, not %s", mode);
     if (!is_int && state->ragged)
         status = content_complain(config, "ragged needs output_mode int, not %s", mode);
     if (is_int && state->sparse)
@@ -117,7 +118,8 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
     return check_modes(state, config);
 }
 
-/* --- Shapes ------------------------------------------------------------------------------------ */
+/* --- Shapes ------------------------------------------------------------------------------------
+ */
 
 /* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
  * they are, their last dimension being the tokens. */
@@ -132,8 +134,8 @@ check_shape(const struct text_vectorization *state, const struct content_config 
     if (input->dtype != TUNDISH_STRING || input->rank < 0)
         return content_complain(config, "column '%s' is %s, but text_vectorization needs strings",
                                 input->name, tnd_dtype_name(input->dtype));
-    if (is_split && (input->kind != TUNDISH_DENSE ||
-                     (is_squeezed && input->shape[input->rank - 1] != 1)))
+    if (is_split &&
+        (input->kind != TUNDISH_DENSE || (is_squeezed && input->shape[input->rank - 1] != 1)))
         return content_complain(config,
                                 "text_vectorization splits columns of rank 1, or with a last "
                                 "dimension of 1, and '%s' has another shape",
@@ -241,7 +243,8 @@ text_vectorization_open(void *memory, const struct content_config *config,
     return status;
 }
 
-/* --- Ids --------------------------------------------------------------------------------------- */
+/* --- Ids ---------------------------------------------------------------------------------------
+ */
 
 /* Ids of all texts, one list for each. */
 struct id_lists {
@@ -367,7 +370,8 @@ find_ids(const struct text_vectorization *state, const struct vectorized *one,
     return lists;
 }
 
-/* --- Results ------------------------------------------------------------------------------------ */
+/* --- Results ------------------------------------------------------------------------------------
+ */
 
 /* The levels above the tokens' lists. */
 static void
@@ -380,8 +384,8 @@ set_levels(struct column *column, const struct column *input, uint32_t levels)
 static void
 add_lists(struct column *column, const struct id_lists *lists, int64_t list_count)
 {
-    column->levels[column->level_count++] = (struct level){ .uniform = -1,
-                                                            .splits = lists->splits };
+    column->levels[column->level_count++] =
+        (struct level){ .uniform = -1, .splits = lists->splits };
     column->value_count = lists->splits[list_count];
     column->values = lists->ids;
 }
@@ -435,8 +439,7 @@ pad(const struct text_vectorization *state, const struct vectorized *one,
     const struct id_lists *lists, int64_t list_count, struct frame *output, uint32_t index)
 {
     struct column *column = &output->columns[index];
-    int64_t *splits =
-        scratch_array(output->scratch, (size_t)list_count + 1, sizeof *splits);
+    int64_t *splits = scratch_array(output->scratch, (size_t)list_count + 1, sizeof *splits);
     bool keeps_empty = one->is_vector && has_empty_list(lists, list_count);
     int64_t *to;
 
@@ -450,9 +453,8 @@ pad(const struct text_vectorization *state, const struct vectorized *one,
         }
         length = padded_length(state, lists, begin, end);
         for (int64_t l = begin; l < end; l++)
-            splits[l + 1] = splits[l] + (keeps_empty && lists->splits[l + 1] == lists->splits[l]
-                                             ? 0
-                                             : length);
+            splits[l + 1] =
+                splits[l] + (keeps_empty && lists->splits[l + 1] == lists->splits[l] ? 0 : length);
     }
     to = frame_values(output, index, (size_t)splits[list_count] * sizeof *to);
     for (int64_t l = 0; l < list_count; l++) {
@@ -492,8 +494,7 @@ vectorize(const struct text_vectorization *state, uint32_t i, const struct colum
     const struct vectorized *one = &state->vectorized[i];
     uint32_t index = state->targets.list[i].output;
     bool is_list = makes_lists(state);
-    int64_t list_count =
-        is_list ? column_list_count(input, one->text_levels) : input->value_count;
+    int64_t list_count = is_list ? column_list_count(input, one->text_levels) : input->value_count;
     struct id_lists lists = find_ids(state, one, input, list_count, output->scratch);
     bool is_int = state->lookup.mode == ENCODE_INT;
     bool is_padded = is_int && is_list && !state->ragged &&

@@ -13,7 +13,7 @@ struct masks {
 };
 
 /* Bytes that no plain record has. Without quotes the quote's place is taken by a line end. */
-#define LINE_FEED       '\n'
+#define LINE_FEED '\n'
 #define CARRIAGE_RETURN '\r'
 #define QUOTE_OF(rules) ((rules)->quotes ? '"' : LINE_FEED)
 
@@ -87,10 +87,10 @@ look_portable(const struct csv_rules *rules, const uint8_t *bytes)
         uint64_t word = load_u64(bytes + i);
 
         masks.delimiters |= zero_bytes(word ^ ones * rules->delimiter) << i;
-        masks.others |= (zero_bytes(word ^ ones * LINE_FEED) |
-                         zero_bytes(word ^ ones * CARRIAGE_RETURN) |
-                         zero_bytes(word ^ ones * (uint8_t)QUOTE_OF(rules)))
-                        << i;
+        masks.others |=
+            (zero_bytes(word ^ ones * LINE_FEED) | zero_bytes(word ^ ones * CARRIAGE_RETURN) |
+             zero_bytes(word ^ ones * (uint8_t)QUOTE_OF(rules)))
+            << i;
     }
     return masks;
 }
@@ -110,7 +110,7 @@ write_down_bits(uint64_t mask, int64_t count, uint32_t at, uint32_t *ends)
 DEFINE_CUT(csv_cut_portable, , look_portable, write_down_bits)
 
 #if defined(__x86_64__)
-#define AVX2   __attribute__((target("avx2,bmi,popcnt")))
+#define AVX2 __attribute__((target("avx2,bmi,popcnt")))
 #define AVX512 __attribute__((target("avx512bw,avx512f,avx512vbmi2,bmi,popcnt")))
 
 AVX2 static inline uint64_t
@@ -139,12 +139,10 @@ look_avx512(const struct csv_rules *rules, const uint8_t *bytes)
 {
     __m512i block = _mm512_loadu_si512((const void *)bytes);
 
-    return (struct masks){
-        _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8((char)rules->delimiter)),
-        _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(LINE_FEED)) |
-            _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(CARRIAGE_RETURN)) |
-            _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(QUOTE_OF(rules)))
-    };
+    return (struct masks){ _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8((char)rules->delimiter)),
+                           _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(LINE_FEED)) |
+                               _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(CARRIAGE_RETURN)) |
+                               _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(QUOTE_OF(rules))) };
 }
 
 AVX512 static inline void
@@ -190,7 +188,8 @@ csv_cut_best(void)
 }
 #endif
 
-/* --- Any record -------------------------------------------------------------------------------- */
+/* --- Any record --------------------------------------------------------------------------------
+ */
 
 /* The record on its way, as TensorFlow's loop sees it. */
 struct walk {

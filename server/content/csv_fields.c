@@ -13,7 +13,8 @@
 /* Records cut before any is converted: their ends stay in the nearest cache. */
 enum { BLOCK = 32 };
 
-/* --- Open -------------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------------------
+ */
 
 static bool
 is_csv_dtype(tundish_dtype dtype)
@@ -238,14 +239,15 @@ csv_table_close(struct csv_table *table)
     *table = (struct csv_table){ 0 };
 }
 
-/* --- Errors ------------------------------------------------------------------------------------ */
+/* --- Errors ------------------------------------------------------------------------------------
+ */
 
 struct reading {
     const struct csv_table *table;
     const struct csv_records *records;
     struct frame *frame;
     void *const *values;
-    uint32_t *ends;           /* BLOCK rows of `stride` */
+    uint32_t *ends; /* BLOCK rows of `stride` */
     int64_t stride;
     struct byte_view *fields; /* of a record that is not plain */
 };
@@ -281,9 +283,8 @@ reject_count(const struct reading *reading, int64_t record, int64_t count)
     char place[512];
 
     where(reading, record, place, sizeof place);
-    frame_reject(reading->frame, element_of(reading, record),
-                 "Expect %u fields but have %lld%s", reading->table->count, (long long)count,
-                 place);
+    frame_reject(reading->frame, element_of(reading, record), "Expect %u fields but have %lld%s",
+                 reading->table->count, (long long)count, place);
 }
 
 /* A field that is missing, or whose value is not what the column holds. */
@@ -306,7 +307,8 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
                      (const char *)field.data);
 }
 
-/* --- Values ------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------
+ */
 
 static inline bool
 is_missing(struct byte_view na_value, struct byte_view field)
@@ -351,8 +353,7 @@ store(const struct reading *reading, uint32_t c, int64_t record, struct byte_vie
     case TUNDISH_FLOAT64:
         return store_float64(na_value, column->fallback, field, (double *)values + record);
     default:
-        return store_string(na_value, column->fallback, field,
-                            (struct byte_view *)values + record);
+        return store_string(na_value, column->fallback, field, (struct byte_view *)values + record);
     }
 }
 
@@ -394,7 +395,8 @@ read_record(const struct reading *reading, int64_t record)
         }
 }
 
-/* --- Blocks ------------------------------------------------------------------------------------ */
+/* --- Blocks ------------------------------------------------------------------------------------
+ */
 
 /* The plain records of a block. */
 struct block {
@@ -482,8 +484,8 @@ cut_block(const struct reading *reading, int64_t begin, int64_t end, struct bloc
         uint32_t *ends = &reading->ends[block->count * reading->stride];
 
         ends[0] = UINT32_MAX;
-        if (records[r].size == 0 ||
-            !has_fields(table, table->cut(&table->rules, records[r], ends + 1, reading->stride - 1))) {
+        if (records[r].size == 0 || !has_fields(table, table->cut(&table->rules, records[r],
+                                                                  ends + 1, reading->stride - 1))) {
             read_record(reading, r);
             continue;
         }
@@ -497,7 +499,9 @@ void
 csv_table_read(const struct csv_table *table, const struct csv_records *records,
                struct frame *frame, void *const *values)
 {
-    struct reading reading = { .table = table, .records = records, .frame = frame, .values = values };
+    struct reading reading = {
+        .table = table, .records = records, .frame = frame, .values = values
+    };
     struct block block;
     int64_t fields = table->count;
 

@@ -28,8 +28,7 @@ decode_text_apply(const struct content_targets *targets, const struct frame *inp
         const struct column *texts = &input->columns[targets->list[t].input];
         const struct byte_view *views = texts->values;
         uint32_t index = targets->list[t].output;
-        struct byte_view *to =
-            frame_values(output, index, (size_t)texts->value_count * sizeof *to);
+        struct byte_view *to = frame_values(output, index, (size_t)texts->value_count * sizeof *to);
 
         for (int64_t i = 0; i < texts->value_count; i++) {
             const char *problem = decode(context, views[i], output->scratch, &to[i]);

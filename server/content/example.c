@@ -1,72 +1,29 @@
-/* example.c - the guessing parser and the plain one behind it. */
+/* example.c - names, places for values, and the guessing parser. */
 #include "content/example.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/example_wire.h"
+#include "content/example_parsing.h"
 #include "core/memory.h"
 
-enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, NOBODY = -1 };
+enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512 };
 
-/* The first sixteen bytes of a name, zeros behind it: most names are equal when these are. */
-struct name_words {
-    uint64_t low, high;
-};
-
-struct example_parser {
-    uint32_t count;
-    struct example_feature *features;
-    struct name_words *words;
-    int32_t *first; /* the first feature of this one's name */
-    int32_t *same;  /* the next feature of the same name, or NOBODY */
-    uint32_t list_count;
-    uint32_t *lists;     /* the features that are lists */
-    uint32_t slot_mask;  /* of `slots` */
-    int32_t *slots;      /* open addressing by name: the first feature of that name, or NOBODY */
-    uint32_t seen_words; /* words of a bit set over the features */
-    uint64_t *required;  /* the features that every record must have or get from the fallback */
-};
-
-/* A name met in the records, wanted or not, and what came next after it. */
-struct known_name {
-    struct name_words words;
-    const uint8_t *bytes;
-    uint32_t size;
-    int32_t feature; /* NOBODY: not wanted */
-    uint32_t next;   /* index of a known name */
-};
-
-struct parsing {
-    const struct example_parser *parser;
-    const struct example_input *input;
-    struct frame *frame;
-    struct example_values *values;
-    uint64_t *seen;
-    int64_t row;
-    struct known_name *known; /* the features', then those learned */
-    uint32_t known_count;
-    uint32_t *learned; /* by hash: index of a learned name, 0 if none */
-
-    struct example_entry *entries; /* of the record that is read plainly */
-    uint64_t entry_count, entry_capacity;
-};
-
-/* --- Names ------------------------------------------------------------------------------------- */
+/* --- Names -------------------------------------------------------------------------------------
+ */
 
 /* The first words of `size` bytes that have 16 readable bytes behind their begin. */
 static inline struct name_words
 name_words(const uint8_t *bytes, uint64_t size)
 {
-    static const uint64_t masks[9] = {
-        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, ~0ul
-    };
+    static const uint64_t masks[9] = { 0,          0xff,         0xffff,         0xffffff,
+                                       0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+                                       ~0ul };
 
-    return (struct name_words){ .low = load_u64(bytes) & masks[size < 8 ? size : 8],
-                                .high = size <= 8 ? 0
-                                                  : load_u64(bytes + 8) &
-                                                        masks[size < 16 ? size - 8 : 8] };
+    return (struct name_words){
+        .low = load_u64(bytes) & masks[size < 8 ? size : 8],
+        .high = size <= 8 ? 0 : load_u64(bytes + 8) & masks[size < 16 ? size - 8 : 8]
+    };
 }
 
 static inline uint64_t
@@ -106,8 +63,8 @@ find_feature(const struct example_parser *parser, struct name_words words, uint6
     }
 }
 
-static int32_t
-find_view(const struct example_parser *parser, struct byte_view name)
+int32_t
+example_parser_find(const struct example_parser *parser, struct byte_view name)
 {
     uint8_t padded[32] = { 0 };
     struct name_words words;
@@ -134,7 +91,7 @@ index_names(struct example_parser *parser)
     for (uint32_t f = 0; f < parser->count; f++) {
         struct example_feature *feature = &parser->features[f];
         struct byte_view name = { (const uint8_t *)feature->name, feature->name_bytes };
-        int32_t first = find_view(parser, name);
+        int32_t first = example_parser_find(parser, name);
         uint8_t padded[16] = { 0 };
         uint64_t slot;
 
@@ -215,40 +172,34 @@ example_parser_count(const struct example_parser *parser)
 }
 
 int32_t
-example_parser_find(const struct example_parser *parser, struct byte_view name)
-{
-    return find_view(parser, name);
-}
-
-int32_t
 example_parser_next(const struct example_parser *parser, int32_t feature)
 {
     return parser->same[feature];
 }
 
-/* --- Values ------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------
+ */
 
-static size_t
-value_bytes(tundish_dtype dtype)
+size_t
+example_value_bytes(tundish_dtype dtype)
 {
-    return dtype == TUNDISH_STRING   ? sizeof(struct byte_view)
+    return dtype == TUNDISH_STRING  ? sizeof(struct byte_view)
            : dtype == TUNDISH_INT64 ? sizeof(int64_t)
                                     : sizeof(float);
 }
 
-/* The feature's place for this record's values (not a list). */
-static void *
-place(const struct parsing *parsing, uint32_t f)
+void *
+example_place(const struct parsing *parsing, uint32_t f)
 {
     const struct example_feature *feature = &parsing->parser->features[f];
 
     return (uint8_t *)parsing->values[f].values +
-           (size_t)(parsing->row * feature->value_count) * value_bytes(feature->dtype);
+           (size_t)(parsing->row * feature->value_count) * example_value_bytes(feature->dtype);
 }
 
-static bool
-read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *values,
-          int64_t capacity, int64_t *ret_count)
+bool
+example_read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *values,
+                  int64_t capacity, int64_t *ret_count)
 {
     switch (dtype) {
     case TUNDISH_INT64:
@@ -260,20 +211,12 @@ read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *valu
     }
 }
 
-static uint8_t
-kind_tag(tundish_dtype dtype)
-{
-    return dtype == TUNDISH_STRING   ? TAG_BYTES_LIST
-           : dtype == TUNDISH_INT64 ? TAG_INT64_LIST
-                                    : TAG_FLOAT_LIST;
-}
-
 /* Make room for `more` values of a list. */
 static void
 reserve(struct parsing *parsing, uint32_t f, int64_t used, int64_t more)
 {
     struct example_values *list = &parsing->values[f];
-    size_t bytes = value_bytes(parsing->parser->features[f].dtype);
+    size_t bytes = example_value_bytes(parsing->parser->features[f].dtype);
     void *old = list->values;
 
     if (list->capacity - used >= more)
@@ -291,9 +234,8 @@ list_bound(tundish_dtype dtype, int64_t bytes)
     return dtype == TUNDISH_INT64 ? bytes : dtype == TUNDISH_FLOAT32 ? bytes / 4 : bytes / 2;
 }
 
-/* Append this record's values to a list, whose end splits[row + 1] moves. */
-static bool
-take_list(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8_t *end)
+bool
+example_take_list(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8_t *end)
 {
     const struct example_feature *feature = &parsing->parser->features[f];
     struct example_values *list = &parsing->values[f];
@@ -302,22 +244,22 @@ take_list(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8_t 
     uint8_t *free_values;
 
     reserve(parsing, f, used, list_bound(feature->dtype, end - at));
-    free_values = (uint8_t *)list->values + (size_t)used * value_bytes(feature->dtype);
-    if (!read_list(feature->dtype, at, end, free_values, list->capacity - used, &count))
+    free_values = (uint8_t *)list->values + (size_t)used * example_value_bytes(feature->dtype);
+    if (!example_read_list(feature->dtype, at, end, free_values, list->capacity - used, &count))
         return false;
     list->splits[parsing->row + 1] = used + count;
     return feature->value_count == 1 || count % feature->value_count == 0;
 }
 
-/* Give a record that lacks the feature its fallback. */
-static inline void
-take_fallback(struct parsing *parsing, uint32_t f)
+void
+example_take_fallback(struct parsing *parsing, uint32_t f)
 {
     const struct example_feature *feature = &parsing->parser->features[f];
-    void *to = place(parsing, f);
+    void *to = example_place(parsing, f);
 
     if (feature->value_count != 1)
-        memcpy(to, feature->fallback, (size_t)feature->value_count * value_bytes(feature->dtype));
+        memcpy(to, feature->fallback,
+               (size_t)feature->value_count * example_value_bytes(feature->dtype));
     else if (feature->dtype == TUNDISH_STRING)
         *(struct byte_view *)to = *(const struct byte_view *)feature->fallback;
     else if (feature->dtype == TUNDISH_INT64)
@@ -326,207 +268,16 @@ take_fallback(struct parsing *parsing, uint32_t f)
         *(float *)to = *(const float *)feature->fallback;
 }
 
-/* --- The plain parser --------------------------------------------------------------------------- */
+/* --- The guessing parser ------------------------------------------------------------------------
+ */
 
-static const char *
-kind_name(tundish_dtype dtype)
+static uint8_t
+kind_tag(tundish_dtype dtype)
 {
-    return dtype == TUNDISH_FLOAT32 ? "float" : tnd_dtype_name(dtype);
+    return dtype == TUNDISH_STRING  ? TAG_BYTES_LIST
+           : dtype == TUNDISH_INT64 ? TAG_INT64_LIST
+                                    : TAG_FLOAT_LIST;
 }
-
-static int64_t
-element_of(const struct parsing *parsing)
-{
-    const struct column *column = parsing->input->column;
-
-    return column == NULL ? parsing->row : column_element_of(column, parsing->row);
-}
-
-/* "" for a row, " in row 3 of the batch" in a batch. */
-static const char *
-position(const struct parsing *parsing, char text[48])
-{
-    int64_t begin, end;
-
-    text[0] = '\0';
-    if (parsing->input->is_batch && parsing->input->column != NULL) {
-        column_value_range(parsing->input->column, element_of(parsing), element_of(parsing) + 1,
-                           &begin, &end);
-        snprintf(text, 48, " in row %lld of the batch", (long long)(parsing->row - begin));
-    }
-    return text;
-}
-
-#define REJECT(parsing, format, ...)                                                               \
-    do {                                                                                           \
-        char where_[48];                                                                           \
-        frame_reject((parsing)->frame, element_of(parsing), format "%s", __VA_ARGS__,              \
-                     position((parsing), where_));                                                 \
-    } while (0)
-
-static void
-collect(void *context, struct example_entry entry)
-{
-    struct parsing *parsing = context;
-
-    if (parsing->entry_count == parsing->entry_capacity) {
-        uint64_t capacity = 2 * parsing->entry_capacity + 64;
-        struct example_entry *entries =
-            scratch_array(parsing->frame->scratch, capacity, sizeof *entries);
-
-        if (parsing->entry_count > 0)
-            memcpy(entries, parsing->entries, parsing->entry_count * sizeof *entries);
-        parsing->entries = entries;
-        parsing->entry_capacity = capacity;
-    }
-    parsing->entries[parsing->entry_count++] = entry;
-}
-
-static tundish_dtype
-dtype_of_tag(uint8_t tag)
-{
-    return tag == TAG_BYTES_LIST   ? TUNDISH_STRING
-           : tag == TAG_FLOAT_LIST ? TUNDISH_FLOAT32
-           : tag == TAG_INT64_LIST ? TUNDISH_INT64
-                                   : (tundish_dtype)0;
-}
-
-/* Store the values of a feature that has the right kind. */
-static bool
-plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
-{
-    const struct example_feature *feature = &parsing->parser->features[f];
-    const uint8_t *at = bytes.data + 1;
-    const uint8_t *end = bytes.data + bytes.size;
-    int64_t count;
-
-    if (!read_list(feature->dtype, at, end, NULL, 0, &count)) {
-        REJECT(parsing, "could not parse the %s list of feature '%s'", kind_name(feature->dtype),
-               feature->name);
-        return false;
-    }
-    if (!feature->is_list && count != feature->value_count) {
-        REJECT(parsing,
-               "feature '%s' has %lld %s values, but its shape %s holds %lld", feature->name,
-               (long long)count, kind_name(feature->dtype), feature->shape_text,
-               (long long)feature->value_count);
-        return false;
-    }
-    if (feature->is_list && count % feature->value_count != 0) {
-        REJECT(parsing,
-               "feature '%s' has %lld %s values, which is not a multiple of the %lld of its shape "
-               "%s",
-               feature->name, (long long)count, kind_name(feature->dtype),
-               (long long)feature->value_count, feature->shape_text);
-        return false;
-    }
-    return feature->is_list ? take_list(parsing, f, at, end)
-                            : read_list(feature->dtype, at, end, place(parsing, f), count, &count);
-}
-
-/* One feature, entries from the last to the first: the last one counts. Whether one without a
- * kind counts as well differs between TensorFlow's two parsers. */
-static bool
-plain_feature(struct parsing *parsing, uint32_t f, struct byte_view bytes)
-{
-    const struct example_feature *feature = &parsing->parser->features[f];
-    uint64_t *seen = &parsing->seen[f / 64];
-    uint64_t bit = UINT64_C(1) << f % 64;
-    tundish_dtype dtype;
-
-    if (bytes.size == 0) {
-        if (parsing->input->is_batch && feature->is_list && !feature->is_padded)
-            *seen |= bit;
-        return true;
-    }
-    dtype = dtype_of_tag(bytes.data[0]);
-    if (dtype == 0) {
-        REJECT(parsing, "could not parse feature '%s': it has no kind that is known",
-               feature->name);
-        return false;
-    }
-    if (*seen & bit)
-        return true;
-    *seen |= bit;
-    if (dtype != feature->dtype) {
-        REJECT(parsing, "feature '%s' is of data type %s, but %s is expected", feature->name,
-               kind_name(dtype), kind_name(feature->dtype));
-        return false;
-    }
-    return plain_values(parsing, f, bytes);
-}
-
-static bool
-plain_missing(struct parsing *parsing)
-{
-    const struct example_parser *parser = parsing->parser;
-
-    for (uint32_t f = 0; f < parser->count; f++) {
-        const struct example_feature *feature = &parser->features[f];
-
-        if (feature->is_list || (parsing->seen[f / 64] >> f % 64 & 1))
-            continue;
-        if (feature->fallback == NULL) {
-            REJECT(parsing, "feature '%s' (data type %s) is required but could not be found",
-                   feature->name, kind_name(feature->dtype));
-            return false;
-        }
-        take_fallback(parsing, f);
-    }
-    return true;
-}
-
-static bool
-plain_record(struct parsing *parsing, struct byte_view record)
-{
-    memset(parsing->seen, 0, parsing->parser->seen_words * sizeof *parsing->seen);
-    for (uint32_t i = 0; i < parsing->parser->list_count; i++) {
-        int64_t *splits = parsing->values[parsing->parser->lists[i]].splits;
-
-        splits[parsing->row + 1] = splits[parsing->row];
-    }
-    parsing->entry_count = 0;
-    if (!wire_entries(record, collect, parsing)) {
-        REJECT(parsing, "could not parse the record of %llu bytes as a tf.train.Example",
-               (unsigned long long)record.size);
-        return false;
-    }
-    for (uint64_t i = parsing->entry_count; i-- > 0;) {
-        const struct example_entry *entry = &parsing->entries[i];
-
-        for (int32_t f = find_view(parsing->parser, entry->key); f != NOBODY;
-             f = parsing->parser->same[f])
-            if (!plain_feature(parsing, (uint32_t)f, entry->feature))
-                return false;
-    }
-    return plain_missing(parsing);
-}
-
-/* Leave something harmless for a record that is never delivered. */
-static void
-blank(struct parsing *parsing)
-{
-    const struct example_parser *parser = parsing->parser;
-
-    for (uint32_t f = 0; f < parser->count; f++) {
-        const struct example_feature *feature = &parser->features[f];
-
-        if (feature->is_list)
-            parsing->values[f].splits[parsing->row + 1] = parsing->values[f].splits[parsing->row];
-        else
-            memset(place(parsing, f), 0,
-                   (size_t)feature->value_count * value_bytes(feature->dtype));
-    }
-}
-
-static void
-read_plainly(struct parsing *parsing, struct byte_view record)
-{
-    if (!plain_record(parsing, record))
-        blank(parsing);
-}
-
-/* --- The guessing parser ------------------------------------------------------------------------ */
 
 /* A name that was not guessed: find it, learn it if it is not wanted, and expect it next time. */
 static uint32_t __attribute__((noinline))
@@ -612,8 +363,7 @@ guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8
     int64_t count;
 
     if (!feature->is_list && feature->value_count == 1) {
-        if (feature->dtype == TUNDISH_INT64 &&
-            one_int64(at, end, (int64_t *)values + parsing->row))
+        if (feature->dtype == TUNDISH_INT64 && one_int64(at, end, (int64_t *)values + parsing->row))
             return true;
         if (feature->dtype == TUNDISH_STRING &&
             one_string(at, end, (struct byte_view *)values + parsing->row))
@@ -624,9 +374,9 @@ guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8
     if (*at != kind_tag(feature->dtype))
         return false;
     if (feature->is_list)
-        return take_list(parsing, f, at + 1, end);
-    return read_list(feature->dtype, at + 1, end, place(parsing, f), feature->value_count,
-                     &count) &&
+        return example_take_list(parsing, f, at + 1, end);
+    return example_read_list(feature->dtype, at + 1, end, example_place(parsing, f),
+                             feature->value_count, &count) &&
            count == feature->value_count;
 }
 
@@ -706,7 +456,7 @@ guess_missing(struct parsing *parsing)
 
             if (parser->features[f].fallback == NULL)
                 return false;
-            take_fallback(parsing, f);
+            example_take_fallback(parsing, f);
         }
     return true;
 }
@@ -744,7 +494,8 @@ guess_record(struct parsing *parsing, struct byte_view record)
     return guess_missing(parsing);
 }
 
-/* --- All records ------------------------------------------------------------------------------- */
+/* --- All records -------------------------------------------------------------------------------
+ */
 
 /* Features are known in the order they were asked for; behind them stands the place before the
  * first one, whose name matches nothing. */
@@ -754,7 +505,8 @@ know_features(struct parsing *parsing)
     const struct example_parser *parser = parsing->parser;
     struct scratch *scratch = parsing->frame->scratch;
 
-    parsing->known = scratch_array(scratch, parser->count + 1 + LEARNED_MAX, sizeof *parsing->known);
+    parsing->known =
+        scratch_array(scratch, parser->count + 1 + LEARNED_MAX, sizeof *parsing->known);
     parsing->known_count = parser->count + 1;
     parsing->learned = scratch_array(scratch, LEARNED_SLOTS, sizeof *parsing->learned);
     memset(parsing->learned, 0, LEARNED_SLOTS * sizeof *parsing->learned);
@@ -774,9 +526,7 @@ static struct parsing
 begin(const struct example_parser *parser, const struct example_input *input, struct frame *frame,
       struct example_values *values)
 {
-    struct parsing parsing = {
-        .parser = parser, .input = input, .frame = frame, .values = values
-    };
+    struct parsing parsing = { .parser = parser, .input = input, .frame = frame, .values = values };
 
     parsing.seen = scratch_array(frame->scratch, parser->seen_words, sizeof *parsing.seen);
     for (uint32_t i = 0; i < parser->list_count; i++) {
@@ -801,7 +551,7 @@ example_parse(const struct example_parser *parser, const struct example_input *i
     for (int64_t i = 0; i < input->count; i++) {
         parsing.row = i;
         if (!guess_record(&parsing, input->records[i]))
-            read_plainly(&parsing, input->records[i]);
+            example_read_plainly(&parsing, input->records[i]);
     }
 }
 
@@ -813,6 +563,6 @@ example_parse_plainly(const struct example_parser *parser, const struct example_
 
     for (int64_t i = 0; i < input->count; i++) {
         parsing.row = i;
-        read_plainly(&parsing, input->records[i]);
+        example_read_plainly(&parsing, input->records[i]);
     }
 }

@@ -40,7 +40,7 @@ int32_t example_parser_next(const struct example_parser *parser, int32_t feature
 
 /* Where one feature's values go. */
 struct example_values {
-    void *values; /* not a list: given by the caller, value_count a record */
+    void *values;     /* not a list: given by the caller, value_count a record */
     int64_t *splits;  /* list: records + 1 */
     int64_t capacity; /* list: room at `values` */
 };

@@ -32,8 +32,7 @@ append_row(struct cutting *cutting, int64_t end)
 {
     if (cutting->row_count + 2 > cutting->capacity) {
         int64_t capacity = 2 * cutting->capacity + 64;
-        int64_t *splits =
-            scratch_array(cutting->output->scratch, (size_t)capacity, sizeof *splits);
+        int64_t *splits = scratch_array(cutting->output->scratch, (size_t)capacity, sizeof *splits);
 
         splits[0] = 0;
         if (cutting->splits != NULL)
@@ -63,8 +62,7 @@ cut_uniform(struct cutting *cutting, int64_t begin, int64_t end)
     for (int64_t at = cutting->items[begin]; at + length <= cutting->items[end]; at += length)
         append_row(cutting, at + length);
     for (int64_t r = begin; r < end; r++)
-        cutting->rows[r + 1] =
-            first_row + (cutting->items[r + 1] - cutting->items[begin]) / length;
+        cutting->rows[r + 1] = first_row + (cutting->items[r + 1] - cutting->items[begin]) / length;
 }
 
 /* Lengths, or where rows end (counted from the record's first item). */

@@ -7,7 +7,8 @@
 #include "content/literal.h"
 #include "core/memory.h"
 
-/* --- Open -------------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------------------
+ */
 
 static bool
 is_same_list(const struct example_feature *a, const struct example_feature *b)
@@ -71,9 +72,8 @@ make_parser(struct feature_columns *state)
         state->partitions[i] = tnd_zalloc(feature->partition_count, sizeof **state->partitions);
         for (uint32_t k = 0; k < feature->partition_count; k++)
             if (feature->partitions[k].key != NULL)
-                state->partitions[i][k] =
-                    want(wanted, &state->parser_count,
-                         list_of(feature->partitions[k].key, TUNDISH_INT64));
+                state->partitions[i][k] = want(wanted, &state->parser_count,
+                                               list_of(feature->partitions[k].key, TUNDISH_INT64));
     }
     state->parser = example_parser_open(wanted, state->parser_count);
 }
@@ -107,7 +107,8 @@ describe(const struct feature_columns *state, const struct feature *feature, int
 }
 
 static tundish_status
-make_schema(struct feature_columns *state, const struct content_config *config, struct schema *schema)
+make_schema(struct feature_columns *state, const struct content_config *config,
+            struct schema *schema)
 {
     const struct column_spec *serialized = &config->input->columns[state->serialized];
     tundish_status status = TUNDISH_OK;
@@ -156,11 +157,13 @@ feature_columns_open(struct feature_columns *state, const struct content_config 
     return status;
 }
 
-/* --- Apply ------------------------------------------------------------------------------------- */
+/* --- Apply -------------------------------------------------------------------------------------
+ */
 
 /* The first level of every column of a batch: as the records'. */
 static void
-batch_levels(const struct feature_columns *state, const struct column *records, struct column *column)
+batch_levels(const struct feature_columns *state, const struct column *records,
+             struct column *column)
 {
     *column = (struct column){ .count = records->count };
     if (state->is_batch)
@@ -180,8 +183,7 @@ fixed_column(const struct feature *feature, struct column *column, int64_t recor
 static void
 list_column(struct column *column, const struct example_values *list, int64_t records)
 {
-    column->levels[column->level_count++] =
-        (struct level){ .uniform = -1, .splits = list->splits };
+    column->levels[column->level_count++] = (struct level){ .uniform = -1, .splits = list->splits };
     column->value_count = list->splits[records];
     column->values = list->values;
 }
@@ -208,8 +210,7 @@ padded_column(const struct feature *feature, struct frame *output, uint32_t inde
 {
     const struct level rows = column->levels[0];
     size_t bytes = literal_bytes(feature->dtype);
-    int64_t *lengths =
-        scratch_array(output->scratch, (size_t)records + 1, sizeof *lengths);
+    int64_t *lengths = scratch_array(output->scratch, (size_t)records + 1, sizeof *lengths);
     int64_t *splits = scratch_array(output->scratch, (size_t)records + 1, sizeof *splits);
     int64_t total = 0;
     uint8_t *to;

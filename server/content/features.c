@@ -278,7 +278,8 @@ read_feature(const struct content_config *config, const struct spec_value *map,
     return status;
 }
 
-/* --- Names ------------------------------------------------------------------------------------- */
+/* --- Names -------------------------------------------------------------------------------------
+ */
 
 /* Without `columns`, the keys of `features` are the names. */
 static tundish_status
@@ -314,9 +315,8 @@ check_entries_used(const struct content_config *config, const struct spec_value 
         for (size_t k = 0; k < names->count && !used; k++)
             used = spec_entry_for(features, names->names[k]) == &features->items[i];
         if (!used)
-            status = spec_complain(config->errors, features->keys[i].line,
-                                   features->keys[i].column, "feature '%s' is for none of columns",
-                                   features->keys[i].text);
+            status = spec_complain(config->errors, features->keys[i].line, features->keys[i].column,
+                                   "feature '%s' is for none of columns", features->keys[i].text);
     }
     return status;
 }
@@ -389,8 +389,7 @@ features_serialized(const struct content_config *config, uint32_t *ret_index)
     if (index < 0 && serialized == NULL && config->input->count == 1)
         index = 0;
     if (index < 0)
-        return spec_complain(config->errors,
-                             serialized ? serialized->line : config->stage->line,
+        return spec_complain(config->errors, serialized ? serialized->line : config->stage->line,
                              serialized ? serialized->column : config->stage->column,
                              "there is no column '%s' to parse; name one with serialized", name);
     if (config->input->columns[index].dtype != TUNDISH_STRING ||

@@ -46,8 +46,8 @@ fail_feature(struct json *json, int32_t feature, const char *what)
 static void
 skip_blanks(struct json *json)
 {
-    while (json->at < json->end && (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' ||
-                                    *json->at == '\r'))
+    while (json->at < json->end &&
+           (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' || *json->at == '\r'))
         json->at++;
 }
 
@@ -61,7 +61,8 @@ take(struct json *json, char byte)
     return true;
 }
 
-/* --- Strings ----------------------------------------------------------------------------------- */
+/* --- Strings -----------------------------------------------------------------------------------
+ */
 
 /* Four hexadecimal digits, or -1. */
 static int32_t
@@ -186,7 +187,8 @@ string(struct json *json, struct byte_view *ret_string)
     return true;
 }
 
-/* --- Values ------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------
+ */
 
 /* The place of a feature's next value in this record, or NULL: there are as many as its shape
  * holds, and one more only counts. */
@@ -341,8 +343,8 @@ member(struct json *json, unsigned depth)
             json->path[json->path_bytes++] = '.';
         memcpy(json->path + json->path_bytes, name.data, name.size);
         json->path_bytes += name.size;
-        feature = example_parser_find(json->parser,
-                                      (struct byte_view){ json->path, json->path_bytes });
+        feature =
+            example_parser_find(json->parser, (struct byte_view){ json->path, json->path_bytes });
         meet(json, feature);
     } else {
         json->path_bytes = PATH_MAX_BYTES; /* no feature's name is as long */
@@ -391,10 +393,12 @@ value(struct json *json, int32_t feature, unsigned depth)
         return string(json, &text) && (feature == NOBODY || store_string(json, feature, text));
     case 't':
         return word(json, "true") &&
-               (feature == NOBODY || store_number(json, feature, (const uint8_t *)"1\0\0\0\0\0\0", 1));
+               (feature == NOBODY ||
+                store_number(json, feature, (const uint8_t *)"1\0\0\0\0\0\0", 1));
     case 'f':
         return word(json, "false") &&
-               (feature == NOBODY || store_number(json, feature, (const uint8_t *)"0\0\0\0\0\0\0", 1));
+               (feature == NOBODY ||
+                store_number(json, feature, (const uint8_t *)"0\0\0\0\0\0\0", 1));
     case 'n':
         if (feature != NOBODY && json->counts[feature] >= 0)
             return fail_feature(json, feature, "null stands in a list");
@@ -404,7 +408,8 @@ value(struct json *json, int32_t feature, unsigned depth)
     }
 }
 
-/* --- Records ------------------------------------------------------------------------------------ */
+/* --- Records ------------------------------------------------------------------------------------
+ */
 
 static bool
 read_object(struct json *json, struct byte_view record)
@@ -483,8 +488,8 @@ json_parse(const struct example_parser *parser, const struct example_input *inpu
     json.counts = scratch_array(frame->scratch, count, sizeof *json.counts);
     for (uint32_t f = 0; f < count; f++)
         if (example_parser_feature(parser, f)->is_list) {
-            values[f].splits = scratch_array(frame->scratch, (size_t)input->count + 1,
-                                             sizeof *values[f].splits);
+            values[f].splits =
+                scratch_array(frame->scratch, (size_t)input->count + 1, sizeof *values[f].splits);
             values[f].splits[0] = 0;
         }
     for (json.row = 0; json.row < input->count; json.row++) {
@@ -492,8 +497,8 @@ json_parse(const struct example_parser *parser, const struct example_input *inpu
             json.counts[f] = -1;
         if (read_object(&json, input->records[json.row]) && finish(&json))
             continue;
-        frame_reject(frame, input->column == NULL ? json.row
-                                                  : column_element_of(input->column, json.row),
+        frame_reject(frame,
+                     input->column == NULL ? json.row : column_element_of(input->column, json.row),
                      "%s", json.problem);
         blank(&json);
     }

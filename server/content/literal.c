@@ -18,10 +18,10 @@ wrong_kind(const struct spec_value *value, tundish_dtype dtype, const char *what
 {
     return spec_complain(errors, value->line, value->column, "%s must be %s, for the dtype is %s",
                          what,
-                         dtype == TUNDISH_STRING         ? "text (quote it)"
+                         dtype == TUNDISH_STRING       ? "text (quote it)"
                          : tnd_dtype_is_integer(dtype) ? "an integer"
-                         : dtype == TUNDISH_BOOL        ? "true or false"
-                                                         : "a number",
+                         : dtype == TUNDISH_BOOL       ? "true or false"
+                                                       : "a number",
                          tnd_dtype_name(dtype));
 }
 
@@ -94,8 +94,8 @@ literal_store(const struct spec_value *value, tundish_dtype dtype, const char *w
         else
             *(float *)to = (float)value->number;
     } else {
-        return spec_complain(errors, value->line, value->column, "%s: dtype %s is not possible here",
-                             what, tnd_dtype_name(dtype));
+        return spec_complain(errors, value->line, value->column,
+                             "%s: dtype %s is not possible here", what, tnd_dtype_name(dtype));
     }
     return TUNDISH_OK;
 }

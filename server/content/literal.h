@@ -6,8 +6,8 @@
 #include "spec/spec.h"
 
 /* Store a scalar at `to` (strings: a struct byte_view whose bytes are copied, never NULL, with a
- * zeros behind them as bytes.h asks; the caller frees them). `what` names it in a complaint: numbers for numbers,
- * within the dtype's range, and text for strings. */
+ * zeros behind them as bytes.h asks; the caller frees them). `what` names it in a complaint:
+ * numbers for numbers, within the dtype's range, and text for strings. */
 tundish_status literal_store(const struct spec_value *value, tundish_dtype dtype, const char *what,
                              struct spec_errors *errors, void *to);
 

@@ -7,7 +7,8 @@
 #include "content/literal.h"
 #include "core/memory.h"
 
-/* --- Open -------------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------------------
+ */
 
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
@@ -139,8 +140,7 @@ describe(const struct lookup *lookup, const struct lookup_table *table,
     column->has_range = false;
     if (rules->mode != ENCODE_INT)
         return encoding_open(&encoding, config, column, ret_batch_wide);
-    column->dtype =
-        rules->invert && rules->keys == VOCAB_STRINGS ? TUNDISH_STRING : TUNDISH_INT64;
+    column->dtype = rules->invert && rules->keys == VOCAB_STRINGS ? TUNDISH_STRING : TUNDISH_INT64;
     if (!rules->invert) {
         column->has_range = true;
         column->minimum = 0;
@@ -180,7 +180,8 @@ lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct content_co
     return status;
 }
 
-/* --- Apply ------------------------------------------------------------------------------------- */
+/* --- Apply -------------------------------------------------------------------------------------
+ */
 
 const int64_t *
 integers_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)
@@ -309,8 +310,7 @@ encode(const struct lookup *lookup, uint32_t i, const struct column *column, str
         .sparse = lookup->sparse,
         .depth_weights = table->weights,
     };
-    int64_t *indices =
-        scratch_array(output->scratch, (size_t)column->value_count, sizeof *indices);
+    int64_t *indices = scratch_array(output->scratch, (size_t)column->value_count, sizeof *indices);
     struct column numbered;
 
     find_indices(lookup, i, column, output, indices);
@@ -332,8 +332,8 @@ lookup_apply(const void *state, const struct frame *input, struct frame *output)
         } else if (lookup->rules.invert) {
             find_terms(lookup, i, column, output, index);
         } else {
-            int64_t *indices = frame_values(output, index,
-                                            (size_t)column->value_count * sizeof *indices);
+            int64_t *indices =
+                frame_values(output, index, (size_t)column->value_count * sizeof *indices);
 
             find_indices(lookup, i, column, output, indices);
             column_set_like(&output->columns[index], column, indices);

@@ -19,7 +19,8 @@ struct terms {
 #define COMPLAIN(config, value, ...)                                                               \
     spec_complain((config)->errors, (value)->line, (value)->column, __VA_ARGS__)
 
-/* --- A list ------------------------------------------------------------------------------------ */
+/* --- A list ------------------------------------------------------------------------------------
+ */
 
 static bool
 is_term(const struct lookup_rules *rules, const struct spec_value *item, struct byte_view text,
@@ -73,8 +74,8 @@ check_repeated(const struct content_config *config, const struct spec_value *lis
         if (!bytes_are_equal(sorted[i - 1], sorted[i]) ||
             (i > 1 && bytes_are_equal(sorted[i - 2], sorted[i])))
             continue;
-        longer = tnd_sprintf("%s%s'%.*s'", text ? text : "", text ? ", " : "",
-                             (int)sorted[i].size, (const char *)sorted[i].data);
+        longer = tnd_sprintf("%s%s'%.*s'", text ? text : "", text ? ", " : "", (int)sorted[i].size,
+                             (const char *)sorted[i].data);
         free(text);
         text = longer;
         if (strlen(text) > 400)
@@ -172,7 +173,8 @@ open_list(const struct content_config *config, const struct lookup_rules *rules,
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
 }
 
-/* --- A file ------------------------------------------------------------------------------------ */
+/* --- A file ------------------------------------------------------------------------------------
+ */
 
 static tundish_status
 open_file(const struct content_config *config, const struct lookup_rules *rules,
@@ -200,7 +202,8 @@ open_file(const struct content_config *config, const struct lookup_rules *rules,
     return status;
 }
 
-/* --- Weights ------------------------------------------------------------------------------------ */
+/* --- Weights ------------------------------------------------------------------------------------
+ */
 
 /* Weights for indices: those given, with their mean for special tokens that were left out, and
  * zeros behind. */
@@ -230,7 +233,8 @@ make_weights(const struct content_config *config, const struct lookup_rules *rul
     return TUNDISH_OK;
 }
 
-/* --- All of it --------------------------------------------------------------------------------- */
+/* --- All of it ---------------------------------------------------------------------------------
+ */
 
 static void
 set_rule(const struct lookup_rules *rules, struct lookup_table *table)

@@ -79,7 +79,8 @@ number_int32_any(const uint8_t *text, uint64_t size, int32_t *ret_number)
     return true;
 }
 
-/* --- Floats ------------------------------------------------------------------------------------ */
+/* --- Floats ------------------------------------------------------------------------------------
+ */
 
 /* Powers of ten that a double holds exactly. */
 static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -126,8 +127,8 @@ easy_decimal(const uint8_t *text, uint64_t size, double *ret_number)
     }
     if (digits >> 53 != 0 || exponent < -22 || exponent > 22)
         return false;
-    *ret_number = exponent < 0 ? (double)digits / powers[-exponent]
-                               : (double)digits * powers[exponent];
+    *ret_number =
+        exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
     if (is_negative)
         *ret_number = -*ret_number;
     return true;

@@ -44,7 +44,8 @@ text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
     }
 }
 
-/* --- Standardizing and splitting at white space ------------------------------------------------- */
+/* --- Standardizing and splitting at white space -------------------------------------------------
+ */
 
 /* Where the text being standardized stands. */
 struct writing {
@@ -116,7 +117,8 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
         tokenize(rules, text, tokens, white_##name);                                               \
     }
 
-/* --- Characters --------------------------------------------------------------------------------- */
+/* --- Characters ---------------------------------------------------------------------------------
+ */
 
 /* The bytes of the well-formed character at `at`, or 0; then *ret_bad is how many bytes are
  * ill-formed together. */
@@ -125,7 +127,7 @@ character_bytes(const uint8_t *at, const uint8_t *end, uint64_t *ret_bad)
 {
     uint8_t lead = *at;
     uint8_t low = 0x80, high = 0xbf;
-    uint64_t bytes = lead < 0x80                   ? 1
+    uint64_t bytes = lead < 0x80                    ? 1
                      : lead >= 0xc2 && lead <= 0xdf ? 2
                      : lead >= 0xe0 && lead <= 0xef ? 3
                      : lead >= 0xf0 && lead <= 0xf4 ? 4
@@ -162,15 +164,15 @@ split_characters(struct writing *writing, const uint8_t *at, const uint8_t *end)
         uint64_t bad;
         uint64_t bytes = character_bytes(at, end, &bad);
 
-        tokens->views[tokens->count++] = bytes > 0
-                                             ? (struct byte_view){ at, bytes }
-                                             : (struct byte_view){ replacement, 3 };
+        tokens->views[tokens->count++] =
+            bytes > 0 ? (struct byte_view){ at, bytes } : (struct byte_view){ replacement, 3 };
         at += bytes > 0 ? bytes : bad;
         writing->left--;
     }
 }
 
-/* --- All of it --------------------------------------------------------------------------------- */
+/* --- All of it ---------------------------------------------------------------------------------
+ */
 
 static void
 tokenize(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens,
@@ -191,7 +193,8 @@ tokenize(const struct text_rules *rules, struct byte_view text, struct text_toke
             (struct byte_view){ begin, (uint64_t)(writing.to - begin) };
 }
 
-/* --- Instruction sets -------------------------------------------------------------------------- */
+/* --- Instruction sets --------------------------------------------------------------------------
+ */
 
 static inline struct text_masks
 look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
@@ -211,7 +214,7 @@ look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *bloc
 DEFINE_TOKENIZE(text_tokenize_portable, , look_portable)
 
 #if defined(__x86_64__)
-#define AVX2   __attribute__((target("avx2,bmi")))
+#define AVX2 __attribute__((target("avx2,bmi")))
 #define AVX512 __attribute__((target("avx512bw,avx512f,bmi")))
 
 /* Bytes in [low, high], as unsigned numbers. */
@@ -264,11 +267,11 @@ AVX512 static inline struct text_masks
 look_avx512(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
 {
     __m512i bytes = _mm512_loadu_si512((const void *)from);
-    struct text_masks masks = {
-        _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(' ')) | between_avx512(bytes, '\t', '\r'),
-        between_avx512(bytes, '!', '/') | between_avx512(bytes, ':', '@') |
-            between_avx512(bytes, '[', '`') | between_avx512(bytes, '{', '~')
-    };
+    struct text_masks masks = { _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(' ')) |
+                                    between_avx512(bytes, '\t', '\r'),
+                                between_avx512(bytes, '!', '/') | between_avx512(bytes, ':', '@') |
+                                    between_avx512(bytes, '[', '`') |
+                                    between_avx512(bytes, '{', '~') };
 
     if (rules->lower)
         bytes = _mm512_mask_add_epi8(bytes, between_avx512(bytes, 'A', 'Z'), bytes,

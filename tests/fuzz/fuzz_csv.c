@@ -69,8 +69,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     {
         struct byte_view fields[2];
         const char *problem = NULL;
-        int64_t count = csv_fields(&rules, (struct byte_view){ copy, bytes - 1 }, scratch, fields,
-                                   2, &problem);
+        int64_t count =
+            csv_fields(&rules, (struct byte_view){ copy, bytes - 1 }, scratch, fields, 2, &problem);
 
         must(count <= 2 && (count >= 0 || problem != NULL));
     }

@@ -52,9 +52,9 @@ make_parser(void)
 static size_t
 size_of(int f)
 {
-    static const size_t sizes[FEATURES] = {
-        8, 4, sizeof(struct byte_view), 8, 8, sizeof(struct byte_view), 4, 8
-    };
+    static const size_t sizes[FEATURES] = { 8, 4, sizeof(struct byte_view),
+                                            8, 8, sizeof(struct byte_view),
+                                            4, 8 };
 
     return sizes[f];
 }

@@ -88,9 +88,10 @@ keep_text(struct stage_run *run, tundish_status status, const char *text)
 static const struct spec_stage *
 read_stage(struct stage_run *run, const char *stage)
 {
-    char *text = tnd_sprintf("streams:\n  case:\n    dataset:\n      - range: 1\n      - %s\n", stage);
-    tundish_status status = spec_open_text(text, strlen(text), "test.yaml", ".", &run->complaints,
-                                           &run->file);
+    char *text =
+        tnd_sprintf("streams:\n  case:\n    dataset:\n      - range: 1\n      - %s\n", stage);
+    tundish_status status =
+        spec_open_text(text, strlen(text), "test.yaml", ".", &run->complaints, &run->file);
 
     free(text);
     if (status != TUNDISH_OK)
@@ -211,7 +212,7 @@ bytes_view(const void *bytes, size_t size)
     static struct kept {
         struct kept *next;
         uint8_t bytes[];
-    } *kept;
+    } * kept;
     struct kept *one = tnd_zalloc(1, sizeof *one + size + 64);
 
     memcpy(one->bytes, bytes, size);

@@ -34,8 +34,8 @@ struct stage_run *stage_run_open(int64_t count, uint32_t depth);
 void stage_run_close(struct stage_run *run);
 
 /* A dense column; dims end with -1 and may be NULL for scalars. Values are not copied. */
-void stage_run_add(struct stage_run *run, const char *name, tundish_dtype dtype,
-                   const void *values, const int64_t *dims);
+void stage_run_add(struct stage_run *run, const char *name, tundish_dtype dtype, const void *values,
+                   const int64_t *dims);
 
 /* A column of vectors cut by splits (count + 1 of them). */
 void stage_run_add_lists(struct stage_run *run, const char *name, tundish_dtype dtype,

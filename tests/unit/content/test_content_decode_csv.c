@@ -46,18 +46,22 @@ a_bad_field_names_itself_and_its_value(void **state)
     static const struct {
         const char *line, *words;
     } wrong[] = {
-        { "x,1", "Field 0 ('a')" },        { "2147483648,1", "valid int32: 2147483648" },
-        { ",1", "required but missing" },  { "1", "Expect 2 fields but have 1" },
-        { "1,2,3", "Expect 2 fields but have 3" }, { "", "Expect 2 fields but have 0" },
-        { "1,\"2", "quote" },              { "1,2\r", "CRLF" },
+        { "x,1", "Field 0 ('a')" },
+        { "2147483648,1", "valid int32: 2147483648" },
+        { ",1", "required but missing" },
+        { "1", "Expect 2 fields but have 1" },
+        { "1,2,3", "Expect 2 fields but have 3" },
+        { "", "Expect 2 fields but have 0" },
+        { "1,\"2", "quote" },
+        { "1,2\r", "CRLF" },
         { "1,2x", "Field 1 ('b')" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct stage_run *run = DECODE(
-            "decode_csv: {record_defaults: [int32, float32], column_names: [a, b]}", "1,2",
-            wrong[i].line, "3,4");
+        struct stage_run *run =
+            DECODE("decode_csv: {record_defaults: [int32, float32], column_names: [a, b]}", "1,2",
+                   wrong[i].line, "3,4");
 
         assert_int_equal(run->errors.first_bad, 1);
         assert_int_equal(run->errors.bad_count, 1);
@@ -108,8 +112,9 @@ many_wide_records_keep_their_rows(void **state)
         size_t used = 0;
 
         for (int c = 0; c < 70; c++)
-            used += (size_t)snprintf(line + used, sizeof line - used, r % 7 == 3 && c == 5
-                                     ? "%s\"%d\"" : "%s%d", c ? "," : "", r * 10 + c);
+            used += (size_t)snprintf(line + used, sizeof line - used,
+                                     r % 7 == 3 && c == 5 ? "%s\"%d\"" : "%s%d", c ? "," : "",
+                                     r * 10 + c);
         views[r] = text_view(line);
         snprintf(expected + strlen(expected), 16, "%s%d", r ? " " : "", r * 10 + 69);
     }

@@ -31,7 +31,7 @@ parse(void (*const *build)(struct record *), int64_t count, bool is_batch, const
 
 #define PARSE(is_batch, stage, ...)                                                                \
     parse((void (*const[])(struct record *)){ __VA_ARGS__ },                                       \
-          (int64_t)(sizeof((void (*const[])(struct record *)){ __VA_ARGS__ }) / sizeof(void *)),    \
+          (int64_t)(sizeof((void (*const[])(struct record *)){ __VA_ARGS__ }) / sizeof(void *)),   \
           is_batch, stage)
 
 static void
@@ -100,7 +100,7 @@ a_and_then_no_kind(struct record *to)
     "x: {type: FixedLen, dtype: float32, shape: [], default_value: 0.5}, "                         \
     "s: {type: FixedLen, dtype: string, shape: [], default_value: none}}}"
 #define REQUIRED "parse_example: {features: {a: {type: FixedLen, dtype: int64, shape: []}}}"
-#define SPARSE   "parse_example: {features: {a: {type: VarLen, dtype: int64}}}"
+#define SPARSE "parse_example: {features: {a: {type: VarLen, dtype: int64}}}"
 
 static void
 scalars_come_in_any_order_and_missing_ones_have_defaults(void **state)
@@ -113,8 +113,7 @@ scalars_come_in_any_order_and_missing_ones_have_defaults(void **state)
     assert_string_equal(stage_run_spec(run, "a"), "int64[]");
     assert_string_equal(stage_run_column(run, "a"), "-3 -9223372036854775808 9 -3 9");
     assert_string_equal(stage_run_column(run, "x"), "2.5 -1 0.5 2.5 0.5");
-    assert_string_equal(stage_run_column(run, "s"),
-                        "\"term\" \"\" \"none\" \"term\" \"none\"");
+    assert_string_equal(stage_run_column(run, "s"), "\"term\" \"\" \"none\" \"term\" \"none\"");
     stage_run_close(run);
 }
 
@@ -274,7 +273,8 @@ partitions_that_do_not_fit_are_refused(void **state)
     stage_run_close(run);
 }
 
-/* --- Noise -------------------------------------------------------------------------------------- */
+/* --- Noise --------------------------------------------------------------------------------------
+ */
 
 static uint64_t
 draw(void)
@@ -362,14 +362,12 @@ guessing_finds_what_plain_reading_finds(void **state)
             records[i] = (struct byte_view){ bytes[i], record.size };
         }
         for (int p = 0; p < 2; p++) {
-            frames[p] = (struct frame){ .count = RECORDS,
-                                        .scratch = scratch_open(),
-                                        .errors = &errors[p] };
+            frames[p] =
+                (struct frame){ .count = RECORDS, .scratch = scratch_open(), .errors = &errors[p] };
             for (int f = 0; f < 4; f++)
                 values[p][f].values =
                     scratch_array(frames[p].scratch, RECORDS, sizeof(struct byte_view));
-            (p == 0 ? example_parse : example_parse_plainly)(parser, &input, &frames[p],
-                                                             values[p]);
+            (p == 0 ? example_parse : example_parse_plainly)(parser, &input, &frames[p], values[p]);
         }
         assert_int_equal(errors[0].bad_count, errors[1].bad_count);
         assert_string_equal(errors[0].text, errors[1].text);

@@ -35,7 +35,8 @@ terms_follow_the_special_tokens(void **state)
         { "string_lookup: {vocabulary: [a, b, c, d]}", "1 3 4 0 0", 4 },
         { "string_lookup: {vocabulary: [a, b, c, d], mask_token: \"\"}", "2 4 5 1 0", 5 },
         { "string_lookup: {vocabulary: [\"[UNK]\", a, b, c, d]}", "1 3 4 0 0", 4 },
-        { "string_lookup: {vocabulary: [\"[UNK]\", a, b, c, d], mask_token: \"\"}", "3 5 6 1 0", 6 },
+        { "string_lookup: {vocabulary: [\"[UNK]\", a, b, c, d], mask_token: \"\"}", "3 5 6 1 0",
+          6 },
     };
 
     (void)state;

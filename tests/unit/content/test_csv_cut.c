@@ -67,7 +67,9 @@ all_instruction_sets_cut_alike(void **state)
     for (int i = 0; i < 200000; i++) {
         size_t kinds = draw() % 4 == 0 ? sizeof letters - 1 : 8;
         size_t size = draw() % 300;
-        struct csv_rules rules = { .delimiter = ',', .quotes = draw() % 2, .is_dataset = draw() % 2 };
+        struct csv_rules rules = { .delimiter = ',',
+                                   .quotes = draw() % 2,
+                                   .is_dataset = draw() % 2 };
 
         for (size_t k = 0; k < sizeof buffer; k++)
             buffer[k] = (uint8_t)letters[draw() % kinds];
@@ -136,7 +138,9 @@ static void
 what_is_behind_the_last_selected_field_is_not_looked_at(void **state)
 {
     uint32_t select[] = { 1 };
-    struct csv_rules rules = { .delimiter = ',', .quotes = true, .select_count = 1, .select = select };
+    struct csv_rules rules = {
+        .delimiter = ',', .quotes = true, .select_count = 1, .select = select
+    };
 
     (void)state;
     assert_string_equal(fields_of("\"a,\"\"b\",5,x\"y", rules), "5");

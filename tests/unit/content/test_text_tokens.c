@@ -65,8 +65,13 @@ words_are_lowered_stripped_and_split(void **state)
     assert_string_equal(split(" !? ", true, true, SPLIT_WHITESPACE, -1), "");
     assert_string_equal(split("\xc3\x89T\xc3\x89", true, true, SPLIT_WHITESPACE, -1),
                         "\xc3\x89t\xc3\x89");
-    assert_string_equal(split("a\xc2\xa0" "b\x1c" "c", true, true, SPLIT_WHITESPACE, -1),
-                        "a\xc2\xa0" "b\x1c" "c");
+    assert_string_equal(split("a\xc2\xa0"
+                              "b\x1c"
+                              "c",
+                              true, true, SPLIT_WHITESPACE, -1),
+                        "a\xc2\xa0"
+                        "b\x1c"
+                        "c");
 }
 
 static void
@@ -82,7 +87,9 @@ ill_formed_parts_become_one_replacement_each(void **state)
 {
     (void)state;
     assert_string_equal(split("aB", true, true, SPLIT_CHARACTER, -1), "a|b");
-    assert_string_equal(split("\xe6\x97\xa5" "x", true, true, SPLIT_CHARACTER, -1),
+    assert_string_equal(split("\xe6\x97\xa5"
+                              "x",
+                              true, true, SPLIT_CHARACTER, -1),
                         "\xe6\x97\xa5|x");
     assert_string_equal(split("\xe6\x97", true, true, SPLIT_CHARACTER, -1), "\xef\xbf\xbd");
     assert_string_equal(split("\xff\xfe", true, true, SPLIT_CHARACTER, -1),
