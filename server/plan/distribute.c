@@ -253,6 +253,15 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
         set_policy(plan, SHARD_OFF, "from_function: the pipeline deals its own rows");
         return TUNDISH_OK;
     }
+    for (uint32_t i = 0; plan->graph->node_count > 1 && i < plan->graph->node_count; i++)
+        if (node_is(plan->graph->nodes[i], "values"))
+            return build_complain(builder, plan->graph->nodes[i],
+                                  "a values stream has no other stage: its values go to the "
+                                  "replicas as they are");
+    if (node_is(plan->user_root, "values")) {
+        set_policy(plan, SHARD_OFF, "values: one for each replica, by its number");
+        return TUNDISH_OK;
+    }
     if (asked->auto_shard != SHARD_AUTO && asked->auto_shard != SHARD_FILE) {
         set_policy(plan, asked->auto_shard, "asked for");
         return TUNDISH_OK;
@@ -392,7 +401,8 @@ build_distribution(struct plan_builder *builder)
 
     if (status != TUNDISH_OK)
         goto done;
-    if (!plan->stream->distribute.from_function && (worker_count > 1 || plan->replicas > 1))
+    if (!plan->stream->distribute.from_function && !node_is(plan->user_root, "values") &&
+        (worker_count > 1 || plan->replicas > 1))
         status = rebatch(builder);
     if (status != TUNDISH_OK)
         goto done;

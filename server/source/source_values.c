@@ -1,0 +1,156 @@
+/* source_values.c - distribute_values_from_function: one element for each replica, made of its
+ * number.
+ *
+ * A reference is the number of replicas in sync and the replica's own among them.
+ */
+#include "source/source.h"
+
+#include <stdlib.h>
+
+#include "content/expression.h"
+#include "core/memory.h"
+
+enum { INPUTS = 2 };
+static const char *const input_names[INPUTS] = { "num_replicas_in_sync",
+                                                 "replica_id_in_sync_group" };
+
+struct values {
+    struct schema inputs;
+    uint32_t count;
+    struct expression **expressions;
+};
+
+struct values_iterator {
+    uint32_t next;
+};
+
+/* --- order --------------------------------------------------------------------------------------
+ */
+
+static tundish_status
+values_order_open(struct order_iterator *iterator)
+{
+    (void)iterator;
+    return TUNDISH_OK;
+}
+
+static enum order_result
+values_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct values_iterator *state = (struct values_iterator *)iterator->state;
+    const struct order_services *services = iterator->instance->services;
+    uint32_t local = services->replicas_in_sync / services->worker_count;
+
+    for (; *ret_count < max; ++*ret_count) {
+        if (state->next == local)
+            return ORDER_END;
+        words[*ret_count * SOURCE_WIDTH] = services->replicas_in_sync;
+        words[*ret_count * SOURCE_WIDTH + 1] = services->worker * local + state->next++;
+    }
+    return ORDER_OK;
+}
+
+static void
+values_order_close(struct order_iterator *iterator)
+{
+    (void)iterator;
+}
+
+/* --- content ------------------------------------------------------------------------------------
+ */
+
+static tundish_status
+open_expression(struct values *values, const struct content_config *config, const char *name,
+                const struct spec_value *text, struct schema *ret_schema)
+{
+    struct expression_config wanted = {
+        .text = text->text,
+        .line = text->line,
+        .column = text->column,
+        .input = &values->inputs,
+        .errors = config->errors,
+    };
+    struct column_spec *column;
+    tundish_status status = expression_open(&wanted, &values->expressions[values->count]);
+
+    if (status != TUNDISH_OK)
+        return status;
+    column = schema_add(ret_schema, name, TUNDISH_INT32);
+    name = column->name;
+    *column = *expression_spec(values->expressions[values->count++]);
+    column->name = (char *)(uintptr_t)name;
+    column->passed_from = -1;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+values_open(void *state, const struct content_config *config, struct schema *ret_schema)
+{
+    struct values *values = state;
+    const struct spec_value *map = spec_get(config->stage, "expressions");
+
+    for (int i = 0; i < INPUTS; i++)
+        schema_add(&values->inputs, input_names[i], TUNDISH_INT32);
+    values->expressions = tnd_zalloc(map->count, sizeof(struct expression *));
+    for (uint32_t i = 0; i < map->count; i++) {
+        tundish_status status =
+            open_expression(values, config, map->keys[i].text, &map->items[i], ret_schema);
+
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+values_read(const void *state, const struct source_read *read)
+{
+    const struct values *values = state;
+    struct frame *output = read->output;
+    struct column columns[INPUTS];
+    struct frame input = {
+        .count = read->count,
+        .column_count = INPUTS,
+        .columns = columns,
+        .schema = &values->inputs,
+        .scratch = output->scratch,
+        .errors = output->errors,
+    };
+
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        int32_t *numbers = scratch_array(output->scratch, (size_t)read->count, sizeof *numbers);
+
+        for (int64_t row = 0; row < read->count; row++)
+            numbers[row] = (int32_t)read->words[(size_t)row * read->stride + i];
+        column_set_scalars(&columns[i], read->count, numbers);
+    }
+    for (uint32_t i = 0; i < values->count; i++)
+        expression_apply(values->expressions[i], &input, output, i);
+    return TUNDISH_OK;
+}
+
+static void
+values_close(void *state)
+{
+    struct values *values = state;
+
+    for (uint32_t i = 0; i < values->count; i++)
+        expression_close(values->expressions[i]);
+    free(values->expressions);
+    schema_close(&values->inputs);
+}
+
+const struct source_ops source_values = {
+    .name = "values",
+    .order = {
+        .name = "values",
+        .state_bytes = sizeof(struct values_iterator),
+        .open = values_order_open,
+        .next = values_next,
+        .close = values_order_close,
+    },
+    .state_bytes = sizeof(struct values),
+    .open = values_open,
+    .read = values_read,
+    .close = values_close,
+};
