@@ -1,4 +1,5 @@
-/* fetch.c - rows that lie near each other in a file are read together.
+/* fetch.c - rows that lie near each other in a file are read together; small ones that do not, by
+ * way of the block cache.
  *
  * Rows that come as they lie in the file, as a rule those of streams without a shuffle, are grouped
  * as they come. Others are sorted by place first: a shuffled window of a file still has neighbours.
@@ -9,12 +10,14 @@
 #include <string.h>
 
 #include "core/must.h"
+#include "source/block_cache.h"
 #include "source/scan.h"
 #include "source/table.h"
 
 enum {
     READ_BYTES_MAX = 1 << 20, /* unless a single row is longer */
-    GAP_BYTES = 2 << 10       /* copying so much costs what another read does */
+    AHEAD = 8,                /* rows between asking memory for one and copying it */
+    GAP_BYTES = 512           /* copying so much costs what going on to another row does */
 };
 
 /* A row to be read: where it lies, and which it is. */
@@ -60,6 +63,19 @@ joins(const struct wanted *first, uint64_t end, const struct wanted *next)
             next->offset + next->bytes - first->offset <= READ_BYTES_MAX);
 }
 
+/* Small pieces come from the cache, if the file is large enough for that to pay. */
+static tundish_status
+read_bytes(const struct source_read *read, struct source_file *file, void *to, size_t bytes,
+           uint64_t offset)
+{
+    struct block_cache *cache = table_block_cache(read->files);
+
+    if (bytes == 0 || (bytes <= BLOCK_ROW_BYTES && file->identity.size >= BLOCK_FILE_BYTES &&
+                       block_cache_read(cache, file, to, bytes, offset)))
+        return TUNDISH_OK;
+    return file_read(file, to, bytes, offset);
+}
+
 static tundish_status
 read_group(const struct source_read *read, const struct wanted *group, size_t count, uint64_t end,
            struct byte_view *ret_views)
@@ -70,7 +86,7 @@ read_group(const struct source_read *read, const struct wanted *group, size_t co
     tundish_status status;
 
     must(file != NULL);
-    status = end == begin ? TUNDISH_OK : file_read(file, bytes, (size_t)(end - begin), begin);
+    status = read_bytes(read, file, bytes, (size_t)(end - begin), begin);
     if (status != TUNDISH_OK)
         return status;
     count_up(&table_counters(read->files)->bytes_read, end - begin);
@@ -78,6 +94,15 @@ read_group(const struct source_read *read, const struct wanted *group, size_t co
         ret_views[group[i].row] =
             (struct byte_view){ bytes + (group[i].offset - begin), group[i].bytes };
     return TUNDISH_OK;
+}
+
+static inline void
+look_ahead(const struct source_read *read, const struct wanted *row)
+{
+    const struct source_file *file = table_file(read->files, row->file);
+
+    if (row->bytes <= BLOCK_ROW_BYTES && file != NULL)
+        block_cache_prefetch(table_block_cache(read->files), file, row->bytes, row->offset);
 }
 
 tundish_status
@@ -94,6 +119,8 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
     }
     if (!is_sorted)
         qsort(rows, count, sizeof *rows, compare);
+    for (size_t i = 0; i < count && i < AHEAD && !is_sorted; i++)
+        look_ahead(read, &rows[i]);
     for (size_t i = 0; i < count && status == TUNDISH_OK;) {
         uint64_t end = rows[i].offset + rows[i].bytes;
         size_t next = i + 1;
@@ -101,6 +128,8 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         for (; next < count && joins(&rows[i], end, &rows[next]); next++)
             if (rows[next].offset + rows[next].bytes > end)
                 end = rows[next].offset + rows[next].bytes;
+        for (size_t k = i + AHEAD; k < next + AHEAD && k < count && !is_sorted; k++)
+            look_ahead(read, &rows[k]);
         status = read_group(read, &rows[i], next - i, end, ret_views);
         i = next;
     }

@@ -229,28 +229,45 @@ look_again(struct source_file *file, int descriptor)
     return file_compare(file, descriptor);
 }
 
+/* Less than was asked for is good only if that is where the file has always ended. */
+static tundish_status
+read_and_check(struct source_file *file, int descriptor, bool is_unpacked, void *to, size_t bytes,
+               uint64_t offset, size_t *ret_bytes)
+{
+    tundish_status status = file_read_some(descriptor, to, bytes, offset, ret_bytes);
+
+    if (status != TUNDISH_OK)
+        return tnd_fail_while(status, "%s", file->name);
+    if (is_unpacked)
+        return TUNDISH_OK;
+    return *ret_bytes < bytes ? file_compare(file, descriptor) : look_again(file, descriptor);
+}
+
 tundish_status
-file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
+file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+                size_t *ret_bytes)
 {
     int unpacked = atomic_load_explicit(&file->unpacked, memory_order_acquire);
     int descriptor = unpacked - 1;
-    size_t got = 0;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status = unpacked == 0 ? enter(file, &descriptor) : TUNDISH_OK;
 
-    if (unpacked == 0)
-        status = enter(file, &descriptor);
     if (status != TUNDISH_OK)
         return status;
-    status = file_read_some(descriptor, to, bytes, offset, &got);
-    if (status != TUNDISH_OK)
-        status = tnd_fail_while(status, "%s", file->name);
-    else if (unpacked == 0)
-        status = got < bytes ? file_compare(file, descriptor) : look_again(file, descriptor);
-    if (status == TUNDISH_OK && got < bytes)
-        status = tnd_fail(TUNDISH_E_DATA, "%s: it ends before byte %llu, where a record should end",
-                          file->name, (unsigned long long)(offset + bytes));
+    status = read_and_check(file, descriptor, unpacked != 0, to, bytes, offset, ret_bytes);
     if (unpacked == 0)
         leave(file);
+    return status;
+}
+
+tundish_status
+file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
+{
+    size_t got = 0;
+    tundish_status status = file_read_up_to(file, to, bytes, offset, &got);
+
+    if (status == TUNDISH_OK && got < bytes)
+        return tnd_fail(TUNDISH_E_DATA, "%s: it ends before byte %llu, where a record should end",
+                        file->name, (unsigned long long)(offset + bytes));
     return status;
 }
 

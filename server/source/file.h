@@ -49,6 +49,10 @@ tundish_status file_compare(const struct source_file *file, int descriptor);
 /* Read bytes of the file, or of what is packed in it, all of them. Any thread. */
 tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset);
 
+/* The same for as many of the bytes as there are. */
+tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+                               size_t *ret_bytes);
+
 /* Fail with what the kernel said of it. */
 tundish_status file_fail(const struct source_file *file, const char *what, int error);
 

@@ -14,6 +14,7 @@
 #include "core/cache_folder.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "source/block_cache.h"
 #include "source/numbered.h"
 #include "source/scan.h"
 #include "source/table.h"
@@ -47,6 +48,7 @@ struct source_files {
     struct numbered paths;
     struct file_lookup lookup;
     struct listing *listings;
+    struct block_cache *blocks;
 
     pthread_mutex_t opening; /* of files, and of the cache folder */
     uint32_t open_count, open_limit;
@@ -172,6 +174,8 @@ source_files_open(const struct source_files_options *options, struct source_file
     pthread_cond_init(&files->queue_filled, NULL);
     files->cache_folder = -1;
     files->open_limit = descriptor_limit();
+    files->blocks =
+        block_cache_open(options->block_bytes == 0 ? SOURCE_BLOCK_BYTES : options->block_bytes);
     files->cache_path = options->cache_folder == NULL ? NULL : tnd_strdup(options->cache_folder);
     files->root = realpath(root, NULL);
     if (files->root == NULL)
@@ -208,6 +212,7 @@ source_files_close(struct source_files *files)
         free(listing->list.numbers);
         free(listing);
     }
+    block_cache_close(files->blocks);
     numbered_close(&files->table);
     numbered_close(&files->paths);
     free(files->lookup.slots);
@@ -241,6 +246,12 @@ struct source_counters *
 table_counters(struct source_files *files)
 {
     return &files->counters;
+}
+
+struct block_cache *
+table_block_cache(const struct source_files *files)
+{
+    return files->blocks;
 }
 
 uint32_t

@@ -16,10 +16,14 @@
 
 struct source_files;
 
+#define SOURCE_BLOCK_BYTES (UINT64_C(256) << 20)
+
 struct source_files_options {
     const char *root;         /* relative paths start here; messages show them as given */
     const char *cache_folder; /* NULL: the default one */
     uint32_t reader_count;    /* threads that scan ahead; 0: scan in the caller's thread */
+    uint64_t block_bytes;     /* memory for pieces of files that shuffled rows are read from, at
+                                 most; 0: SOURCE_BLOCK_BYTES */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,

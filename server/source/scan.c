@@ -49,8 +49,8 @@ struct scan_work {
     bool is_over;
     tundish_status damage; /* what unpacking met behind the bytes that it gave */
     char damage_text[256];
+    uint8_t *buffer; /* of READ_BYTES, during a step only: many files may stand half scanned */
     alignas(max_align_t) uint8_t state[SCANNER_STATE_BYTES];
-    uint8_t buffer[READ_BYTES];
 };
 
 struct scan {
@@ -194,10 +194,9 @@ work_open(struct scan *scan, struct record_list **ret_list)
 {
     struct source_file *file = scan->file;
     const struct scanner_ops *scanner = file->format.scanner;
-    struct scan_work *work = scan->work = tnd_alloc(sizeof *work);
+    struct scan_work *work = scan->work = tnd_zalloc(1, sizeof *work);
     tundish_status status;
 
-    memset(work, 0, offsetof(struct scan_work, buffer));
     work->descriptor = -1;
     work->hash = TND_HASH_CROSS_KEY;
     status = file_open(file, &work->descriptor);
@@ -334,12 +333,15 @@ work_step(const struct source_file *file, struct scan_work *work, struct record_
     tundish_status status = TUNDISH_OK;
     uint64_t begin = work->position;
 
+    work->buffer = tnd_alloc(READ_BYTES);
     for (int reads = 0; reads < STEP_READS && !work->is_over && status == TUNDISH_OK; reads++) {
         status = read_and_feed(file, work, writer);
         if (work->position - begin >= READ_BYTES && writer->count > 0 &&
             work->read_bytes > JUMP_READ)
             break;
     }
+    free(work->buffer);
+    work->buffer = NULL;
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "%s", file->name);
     return work->is_over ? file_compare(file, work->descriptor) : TUNDISH_OK;

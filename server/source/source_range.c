@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "core/float16.h"
+#include "core/half.h"
 #include "core/must.h"
 #include "source/source.h"
 #include "source/variable.h"
@@ -247,8 +247,8 @@ fill(const struct source_read *read, tundish_dtype dtype, void *values)
         FILL(TUNDISH_UINT32, uint32_t, (uint32_t)number);
         FILL(TUNDISH_INT64, int64_t, number);
         FILL(TUNDISH_UINT64, uint64_t, (uint64_t)number);
-        FILL(TUNDISH_FLOAT16, uint16_t, tnd_float16_of_float((float)number));
-        FILL(TUNDISH_BFLOAT16, uint16_t, tnd_bfloat16_of_float((float)number));
+        FILL(TUNDISH_FLOAT16, uint16_t, tnd_half_from_float((float)number));
+        FILL(TUNDISH_BFLOAT16, uint16_t, tnd_bfloat_from_float((float)number));
         FILL(TUNDISH_FLOAT32, float, (float)number);
         FILL(TUNDISH_FLOAT64, double, (double)number);
     case TUNDISH_BOOL:

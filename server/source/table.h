@@ -29,6 +29,9 @@ tundish_status table_list_paths(struct source_files *files, const char *const *p
 /* The path of a number; lives as long as the table. Any thread, no lock. */
 const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
 
+/* What rows read one by one are read through. */
+struct block_cache *table_block_cache(const struct source_files *files);
+
 /* --- For files -------------------------------------------------------------------------------- */
 
 void table_lock_opening(struct source_files *files);

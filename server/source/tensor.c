@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/float16.h"
+#include "core/half.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "source/npy.h"
@@ -215,9 +215,9 @@ put_float(struct walk *walk, const struct spec_value *value)
     if (walk->tensor->dtype == TUNDISH_FLOAT32)
         ((float *)values)[walk->index] = narrow;
     else if (walk->tensor->dtype == TUNDISH_FLOAT16)
-        ((uint16_t *)values)[walk->index] = tnd_float16_of_float(narrow);
+        ((uint16_t *)values)[walk->index] = tnd_half_from_float(narrow);
     else
-        ((uint16_t *)values)[walk->index] = tnd_bfloat16_of_float(narrow);
+        ((uint16_t *)values)[walk->index] = tnd_bfloat_from_float(narrow);
     return TUNDISH_OK;
 }
 

@@ -1,7 +1,7 @@
 /* test_source_from_tensor_slices.c - tensors written in the pipeline file, and .npy files. */
 #include "source_fixture.h"
 
-#include "core/float16.h"
+#include "core/half.h"
 #include "source/npy.h"
 
 static const struct folder nowhere = { .path = ".", .cache = "." };
@@ -217,22 +217,22 @@ static void
 sixteen_bit_floats_round_to_nearest_even(void **state)
 {
     (void)state;
-    assert_int_equal(tnd_float16_of_float(65519.99F), 0x7BFF);
-    assert_int_equal(tnd_float16_of_float(65520), 0x7C00);
-    assert_int_equal(tnd_float16_of_float(-2049), 0xE800);
-    assert_int_equal(tnd_float16_of_float(2051), 0x6802);
-    assert_int_equal(tnd_float16_of_float(0x1p-24F), 1);
-    assert_int_equal(tnd_float16_of_float(0x1p-25F), 0);
-    assert_int_equal(tnd_float16_of_float(0x1.8p-25F), 1);
-    assert_int_equal(tnd_bfloat16_of_float(tnd_float_of_bits(0x3F808000)), 0x3F80);
-    assert_int_equal(tnd_bfloat16_of_float(tnd_float_of_bits(0x3F818000)), 0x3F82);
+    assert_int_equal(tnd_half_from_float(65519.99F), 0x7BFF);
+    assert_int_equal(tnd_half_from_float(65520), 0x7C00);
+    assert_int_equal(tnd_half_from_float(-2049), 0xE800);
+    assert_int_equal(tnd_half_from_float(2051), 0x6802);
+    assert_int_equal(tnd_half_from_float(0x1p-24F), 1);
+    assert_int_equal(tnd_half_from_float(0x1p-25F), 0);
+    assert_int_equal(tnd_half_from_float(0x1.8p-25F), 1);
+    assert_int_equal(tnd_bfloat_from_float(0x1.01p0F), 0x3F80);
+    assert_int_equal(tnd_bfloat_from_float(0x1.03p0F), 0x3F82);
     for (uint32_t i = 0; i < 0x10000; i++) {
         uint16_t bits = (uint16_t)i;
 
         if ((bits & 0x7FFF) <= 0x7C00)
-            assert_int_equal(tnd_float16_of_float(tnd_float_of_float16(bits)), bits);
+            assert_int_equal(tnd_half_from_float(tnd_half_to_float(bits)), bits);
         if ((bits & 0x7FFF) <= 0x7F80)
-            assert_int_equal(tnd_bfloat16_of_float(tnd_float_of_bfloat16(bits)), bits);
+            assert_int_equal(tnd_bfloat_from_float(tnd_bfloat_to_float(bits)), bits);
     }
 }
 

@@ -1,7 +1,7 @@
 /* test_source_range.c - numbers from start to stop. */
 #include "source_fixture.h"
 
-#include "core/float16.h"
+#include "core/half.h"
 
 /* Folders do not matter here. */
 static const struct folder nowhere = { .path = ".", .cache = "." };
@@ -64,7 +64,7 @@ the_output_type_converts(void **state)
                      TUNDISH_OK);
     assert_int_equal(pipeline_next(&pipeline), ORDER_OK);
     assert_int_equal(*(const uint16_t *)pipeline.frame.columns[0].values,
-                     tnd_float16_of_float(2048));
+                     tnd_half_from_float(2048));
     pipeline_close(&pipeline);
     assert_refused(&nowhere, "[range: {stop: 1, output_type: string}]", "string");
 }
