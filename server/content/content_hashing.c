@@ -24,8 +24,7 @@ struct hashing {
     struct encoding encoding;
 };
 
-/* --- Open --------------------------------------------------------------------------------------
- */
+/* --- Open ----------------------------------------------------------------------------------- */
 
 static tundish_status
 read_dtype(struct hashing *state, const struct content_config *config)
@@ -112,8 +111,7 @@ hashing_open(void *memory, const struct content_config *config, struct schema *r
     return status;
 }
 
-/* --- Apply -------------------------------------------------------------------------------------
- */
+/* --- Apply ---------------------------------------------------------------------------------- */
 
 static inline int64_t
 bin_of_hash(const struct hashing *state, uint64_t hash)

@@ -29,8 +29,7 @@ struct text_vectorization {
     struct lookup_rules lookup;
 };
 
-/* --- Parameters --------------------------------------------------------------------------------
- */
+/* --- Parameters ----------------------------------------------------------------------------- */
 
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
@@ -118,8 +117,7 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
     return check_modes(state, config);
 }
 
-/* --- Shapes ------------------------------------------------------------------------------------
- */
+/* --- Shapes --------------------------------------------------------------------------------- */
 
 /* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
  * they are, their last dimension being the tokens. */
@@ -243,8 +241,7 @@ text_vectorization_open(void *memory, const struct content_config *config,
     return status;
 }
 
-/* --- Ids ---------------------------------------------------------------------------------------
- */
+/* --- Ids ------------------------------------------------------------------------------------ */
 
 /* Ids of all texts, one list for each. */
 struct id_lists {
@@ -370,8 +367,7 @@ find_ids(const struct text_vectorization *state, const struct vectorized *one,
     return lists;
 }
 
-/* --- Results ------------------------------------------------------------------------------------
- */
+/* --- Results -------------------------------------------------------------------------------- */
 
 /* The levels above the tokens' lists. */
 static void

@@ -13,8 +13,7 @@
 /* Records cut before any is converted: their ends stay in the nearest cache. */
 enum { BLOCK = 32 };
 
-/* --- Open --------------------------------------------------------------------------------------
- */
+/* --- Open ----------------------------------------------------------------------------------- */
 
 static bool
 is_csv_dtype(tundish_dtype dtype)
@@ -239,8 +238,7 @@ csv_table_close(struct csv_table *table)
     *table = (struct csv_table){ 0 };
 }
 
-/* --- Errors ------------------------------------------------------------------------------------
- */
+/* --- Errors --------------------------------------------------------------------------------- */
 
 struct reading {
     const struct csv_table *table;
@@ -307,8 +305,7 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
                      (const char *)field.data);
 }
 
-/* --- Values ------------------------------------------------------------------------------------
- */
+/* --- Values --------------------------------------------------------------------------------- */
 
 static inline bool
 is_missing(struct byte_view na_value, struct byte_view field)
@@ -395,8 +392,7 @@ read_record(const struct reading *reading, int64_t record)
         }
 }
 
-/* --- Blocks ------------------------------------------------------------------------------------
- */
+/* --- Blocks --------------------------------------------------------------------------------- */
 
 /* The plain records of a block. */
 struct block {

@@ -9,8 +9,7 @@
 
 enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512 };
 
-/* --- Names -------------------------------------------------------------------------------------
- */
+/* --- Names ---------------------------------------------------------------------------------- */
 
 /* The first words of `size` bytes that have 16 readable bytes behind their begin. */
 static inline struct name_words
@@ -177,8 +176,7 @@ example_parser_next(const struct example_parser *parser, int32_t feature)
     return parser->same[feature];
 }
 
-/* --- Values ------------------------------------------------------------------------------------
- */
+/* --- Values --------------------------------------------------------------------------------- */
 
 size_t
 example_value_bytes(tundish_dtype dtype)
@@ -268,8 +266,7 @@ example_take_fallback(struct parsing *parsing, uint32_t f)
         *(float *)to = *(const float *)feature->fallback;
 }
 
-/* --- The guessing parser ------------------------------------------------------------------------
- */
+/* --- The guessing parser -------------------------------------------------------------------- */
 
 static uint8_t
 kind_tag(tundish_dtype dtype)
@@ -494,8 +491,7 @@ guess_record(struct parsing *parsing, struct byte_view record)
     return guess_missing(parsing);
 }
 
-/* --- All records -------------------------------------------------------------------------------
- */
+/* --- All records ---------------------------------------------------------------------------- */
 
 /* Features are known in the order they were asked for; behind them stands the place before the
  * first one, whose name matches nothing. */

@@ -44,8 +44,7 @@ read_bytes(const uint8_t *at, const uint8_t *end, struct byte_view *ret_bytes)
     return at + length;
 }
 
-/* --- Example, Features, entries ----------------------------------------------------------------
- */
+/* --- Example, Features, entries ------------------------------------------------------------- */
 
 static const uint8_t *
 read_entry(const uint8_t *at, const uint8_t *end, struct example_entry *ret_entry)
@@ -139,8 +138,7 @@ wire_entries(struct byte_view record, void (*take)(void *context, struct example
     return at != NULL || record.size == 0;
 }
 
-/* --- Lists -------------------------------------------------------------------------------------
- */
+/* --- Lists ---------------------------------------------------------------------------------- */
 
 /* Step into a list: its first byte and its end. */
 static const uint8_t *

@@ -7,8 +7,7 @@
 #include "content/literal.h"
 #include "core/memory.h"
 
-/* --- Open --------------------------------------------------------------------------------------
- */
+/* --- Open ----------------------------------------------------------------------------------- */
 
 static bool
 is_same_list(const struct example_feature *a, const struct example_feature *b)
@@ -157,8 +156,7 @@ feature_columns_open(struct feature_columns *state, const struct content_config 
     return status;
 }
 
-/* --- Apply -------------------------------------------------------------------------------------
- */
+/* --- Apply ---------------------------------------------------------------------------------- */
 
 /* The first level of every column of a batch: as the records'. */
 static void

@@ -278,8 +278,7 @@ read_feature(const struct content_config *config, const struct spec_value *map,
     return status;
 }
 
-/* --- Names -------------------------------------------------------------------------------------
- */
+/* --- Names ---------------------------------------------------------------------------------- */
 
 /* Without `columns`, the keys of `features` are the names. */
 static tundish_status

@@ -61,8 +61,7 @@ take(struct json *json, char byte)
     return true;
 }
 
-/* --- Strings -----------------------------------------------------------------------------------
- */
+/* --- Strings -------------------------------------------------------------------------------- */
 
 /* Four hexadecimal digits, or -1. */
 static int32_t
@@ -187,8 +186,7 @@ string(struct json *json, struct byte_view *ret_string)
     return true;
 }
 
-/* --- Values ------------------------------------------------------------------------------------
- */
+/* --- Values --------------------------------------------------------------------------------- */
 
 /* The place of a feature's next value in this record, or NULL: there are as many as its shape
  * holds, and one more only counts. */
@@ -408,8 +406,7 @@ value(struct json *json, int32_t feature, unsigned depth)
     }
 }
 
-/* --- Records ------------------------------------------------------------------------------------
- */
+/* --- Records -------------------------------------------------------------------------------- */
 
 static bool
 read_object(struct json *json, struct byte_view record)

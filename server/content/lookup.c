@@ -7,8 +7,7 @@
 #include "content/literal.h"
 #include "core/memory.h"
 
-/* --- Open --------------------------------------------------------------------------------------
- */
+/* --- Open ----------------------------------------------------------------------------------- */
 
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
@@ -180,8 +179,7 @@ lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct content_co
     return status;
 }
 
-/* --- Apply -------------------------------------------------------------------------------------
- */
+/* --- Apply ---------------------------------------------------------------------------------- */
 
 const int64_t *
 integers_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)

@@ -19,8 +19,7 @@ struct terms {
 #define COMPLAIN(config, value, ...)                                                               \
     spec_complain((config)->errors, (value)->line, (value)->column, __VA_ARGS__)
 
-/* --- A list ------------------------------------------------------------------------------------
- */
+/* --- A list --------------------------------------------------------------------------------- */
 
 static bool
 is_term(const struct lookup_rules *rules, const struct spec_value *item, struct byte_view text,
@@ -173,8 +172,7 @@ open_list(const struct content_config *config, const struct lookup_rules *rules,
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
 }
 
-/* --- A file ------------------------------------------------------------------------------------
- */
+/* --- A file --------------------------------------------------------------------------------- */
 
 static tundish_status
 open_file(const struct content_config *config, const struct lookup_rules *rules,
@@ -202,8 +200,7 @@ open_file(const struct content_config *config, const struct lookup_rules *rules,
     return status;
 }
 
-/* --- Weights ------------------------------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------------------------- */
 
 /* Weights for indices: those given, with their mean for special tokens that were left out, and
  * zeros behind. */
@@ -233,8 +230,7 @@ make_weights(const struct content_config *config, const struct lookup_rules *rul
     return TUNDISH_OK;
 }
 
-/* --- All of it ---------------------------------------------------------------------------------
- */
+/* --- All of it ------------------------------------------------------------------------------ */
 
 static void
 set_rule(const struct lookup_rules *rules, struct lookup_table *table)

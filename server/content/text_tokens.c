@@ -44,8 +44,7 @@ text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
     }
 }
 
-/* --- Standardizing and splitting at white space -------------------------------------------------
- */
+/* --- Standardizing and splitting at white space --------------------------------------------- */
 
 /* Where the text being standardized stands. */
 struct writing {
@@ -117,8 +116,7 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
         tokenize(rules, text, tokens, white_##name);                                               \
     }
 
-/* --- Characters ---------------------------------------------------------------------------------
- */
+/* --- Characters ----------------------------------------------------------------------------- */
 
 /* The bytes of the well-formed character at `at`, or 0; then *ret_bad is how many bytes are
  * ill-formed together. */
@@ -171,8 +169,7 @@ split_characters(struct writing *writing, const uint8_t *at, const uint8_t *end)
     }
 }
 
-/* --- All of it ---------------------------------------------------------------------------------
- */
+/* --- All of it ------------------------------------------------------------------------------ */
 
 static void
 tokenize(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens,
@@ -193,8 +190,7 @@ tokenize(const struct text_rules *rules, struct byte_view text, struct text_toke
             (struct byte_view){ begin, (uint64_t)(writing.to - begin) };
 }
 
-/* --- Instruction sets --------------------------------------------------------------------------
- */
+/* --- Instruction sets ----------------------------------------------------------------------- */
 
 static inline struct text_masks
 look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
