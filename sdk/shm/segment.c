@@ -59,16 +59,55 @@ map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
     return TUNDISH_OK;
 }
 
-static tundish_status
-no_memory(const char *where, uint64_t segment_bytes, int error)
+/* The number behind `key` in a file of the kernel's, or UINT64_MAX. */
+static uint64_t
+read_number(const char *path, const char *key)
 {
-    char reason[128];
+    uint64_t number = UINT64_MAX;
+    char     line[128];
+    FILE    *file = fopen(path, "re");
 
+    if (file == NULL)
+        return UINT64_MAX;
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0) {
+            char              *end;
+            unsigned long long value = strtoull(line + strlen(key), &end, 10);
+
+            if (end != line + strlen(key))
+                number = value;
+            break;
+        }
+    fclose(file);
+    return number;
+}
+
+/* Memory that can be had without hurting anybody. Asking the kernel for more does not fail: it ends
+ * some process, perhaps a trainer. */
+static uint64_t
+memory_room(void)
+{
+    uint64_t kilobytes = read_number("/proc/meminfo", "MemAvailable:");
+    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+    uint64_t used = read_number("/sys/fs/cgroup/memory.current", "");
+    uint64_t cached = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    uint64_t room = kilobytes > UINT64_MAX / 1024 ? UINT64_MAX : kilobytes * 1024;
+
+    if (limit == UINT64_MAX || used == UINT64_MAX)
+        return room;
+    if (cached != UINT64_MAX && cached < used)
+        used -= cached;
+    limit = limit > used ? limit - used : 0;
+    return limit < room ? limit : room;
+}
+
+static tundish_status
+no_memory(uint64_t segment_bytes, uint64_t room_bytes)
+{
     return tnd_fail(TUNDISH_E_MEMORY,
-                    "%s has no room for %llu bytes of batches (%s): lower deliver.slots or "
-                    "deliver.lane_bytes, or give it more memory",
-                    where, (unsigned long long)segment_bytes,
-                    strerror_r(error, reason, sizeof reason));
+                    "there is no room for %llu bytes of batches, only for %llu: lower deliver.slots "
+                    "or deliver.lane_bytes, or give the server more memory",
+                    (unsigned long long)segment_bytes, (unsigned long long)room_bytes);
 }
 
 /* Open a fresh name twice and take the name away: from here on the kernel frees the memory with the
@@ -104,29 +143,40 @@ open_shm(int *ret_write, int *ret_read)
     return tnd_fail(TUNDISH_E_SYSTEM, "found no free name in " SHM_FOLDER);
 }
 
+static void
+note_shm_too_small(struct tnd_segment *segment, const struct statvfs *space)
+{
+    snprintf(segment->note, sizeof segment->note,
+             SHM_FOLDER " has %llu of %llu bytes free, %llu are needed: using memfd",
+             (unsigned long long)space->f_bavail * space->f_bsize,
+             (unsigned long long)space->f_blocks * space->f_bsize,
+             (unsigned long long)segment->segment_bytes);
+}
+
 /* E_TIMEOUT: /dev/shm cannot hold it, segment->note says why; anything else is final. */
 static tundish_status
-create_shm(uint64_t segment_bytes, struct tnd_segment *segment)
+create_shm(struct tnd_segment *segment)
 {
-    int            write_descriptor = -1, error;
-    tundish_status status = open_shm(&write_descriptor, &segment->read_descriptor);
+    struct statvfs space = { 0 };
+    int            write_descriptor = -1;
+    tundish_status status;
 
+    /* A mount without a size has no blocks. */
+    if (statvfs(SHM_FOLDER, &space) == 0 && space.f_blocks != 0 &&
+        segment->segment_bytes > (uint64_t)space.f_bavail * space.f_bsize) {
+        note_shm_too_small(segment, &space);
+        return TUNDISH_E_TIMEOUT;
+    }
+    status = open_shm(&write_descriptor, &segment->read_descriptor);
     if (status != TUNDISH_OK) {
         snprintf(segment->note, sizeof segment->note, "%s", tnd_error_text());
         return TUNDISH_E_TIMEOUT;
     }
-    error = allocate(write_descriptor, segment_bytes);
-    if (error == 0) {
-        status = map_for_writing(write_descriptor, segment_bytes, &segment->bytes);
+    if (allocate(write_descriptor, segment->segment_bytes) == 0) {
+        status = map_for_writing(write_descriptor, segment->segment_bytes, &segment->bytes);
     } else {
-        struct statvfs space = { 0 };
-
         statvfs(SHM_FOLDER, &space);
-        snprintf(segment->note, sizeof segment->note,
-                 SHM_FOLDER " has %llu of %llu bytes free, %llu are needed: using memfd",
-                 (unsigned long long)space.f_bavail * space.f_bsize,
-                 (unsigned long long)space.f_blocks * space.f_bsize,
-                 (unsigned long long)segment_bytes);
+        note_shm_too_small(segment, &space);
         close_descriptor(&segment->read_descriptor);
         status = TUNDISH_E_TIMEOUT;
     }
@@ -149,15 +199,13 @@ static tundish_status
 create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_segment *segment)
 {
     tundish_status status;
-    int            error;
 
     segment->is_memfd = true;
     segment->read_descriptor = open_memfd(name);
     if (segment->read_descriptor < 0)
         return tnd_fail_errno(errno, "memfd_create");
-    error = allocate(segment->read_descriptor, segment_bytes);
-    if (error != 0)
-        return no_memory("the kernel", segment_bytes, error);
+    if (allocate(segment->read_descriptor, segment_bytes) != 0)
+        return no_memory(segment_bytes, memory_room());
     status = map_for_writing(segment->read_descriptor, segment_bytes, &segment->bytes);
     if (status != TUNDISH_OK)
         return status;
@@ -175,8 +223,10 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
     tundish_status     status = TUNDISH_E_TIMEOUT;
 
     segment.segment_bytes = segment_bytes;
+    if (segment_bytes > memory_room())
+        return no_memory(segment_bytes, memory_room());
     if (!memfd)
-        status = create_shm(segment_bytes, &segment);
+        status = create_shm(&segment);
     if (status == TUNDISH_E_TIMEOUT)
         status = create_memfd("tundish-batches", segment_bytes,
                               F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,

@@ -132,7 +132,7 @@ lane_close(struct lane *lane)
         return;
     if (lane->batches != NULL && lane->config.bell != NULL)
         bell_remove(lane->config.bell, lane);
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         lane_reader_close(lane->readers[i]);
     lane_own_close_all(lane);
     tnd_segment_close(&lane->segment);
@@ -488,7 +488,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     stats.payload_bytes = lane->arena.used_bytes + lane->own_bytes;
     stats.own_segment_count = lane->own_total;
     stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 
         if (reader == NULL || reader->cut_off)
@@ -511,7 +511,7 @@ void
 lane_reset(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         must(lane->readers[i] == NULL || lane->readers[i]->client == NULL);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         must(lane->slots[i].state != SLOT_RESERVED);
@@ -521,7 +521,7 @@ lane_reset(struct lane *lane)
     }
     lane->published = lane->released = 0;
     lane->reserved_count = lane->visible_count = 0;
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         if (lane->readers[i] != NULL)
             lane->readers[i]->released = lane->readers[i]->taken = lane->readers[i]->granted = 0;
     memset(lane->places, 0, (lane->config.slots + 2) * sizeof *lane->places);

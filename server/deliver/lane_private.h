@@ -78,6 +78,7 @@ struct lane {
     uint32_t             reserved_count; /* RESERVED or READY */
     uint32_t             visible_count;  /* PUBLISHED or PINNED */
     struct lane_reader  *readers[TND_CONSUMERS_MAX]; /* by line - 1 */
+    uint32_t             reader_limit; /* none from here on has ever been used */
     struct own_segment **own;
     uint32_t             own_count, own_id;
     uint64_t             own_bytes, own_total;

@@ -61,7 +61,7 @@ is_pinned(const struct lane *lane, uint32_t index)
 {
     uint64_t position = lane->slots[index].position;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 
         if (reader != NULL && reader->cut_off && reader->client != NULL &&
@@ -85,7 +85,7 @@ collect_lane(struct lane *lane)
 {
     uint64_t lowest = UINT64_MAX;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
         if (reader == NULL)
@@ -115,7 +115,7 @@ all_lines(const struct lane *lane)
 {
     uint64_t lines = 0;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
             lines |= UINT64_C(1) << i;
     return lines;
@@ -137,7 +137,7 @@ queue_slot_is_done(const struct lane *lane, uint32_t index)
     waited_for = all_lines(lane);
     if (waited_for == 0 || (waited_for & ~slot->seen) != 0)
         return false;
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         if ((waited_for >> i & 1) != 0 &&
             !slot_is_returned(lane->readers[i], index, slot->position))
             return false;
@@ -149,7 +149,7 @@ collect_queue(struct lane *lane)
 {
     uint64_t lowest = lane->published;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++)
+    for (uint32_t i = 0; i < lane->reader_limit; i++)
         if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
             read_page(lane, lane->readers[i]);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
@@ -197,7 +197,7 @@ lane_is_starved(const struct lane *lane)
 {
     bool somebody = false;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
         uint64_t                  had;
 
@@ -270,7 +270,7 @@ grant_all(struct lane *lane)
 {
     bool granted = false;
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
         uint64_t            wanted;
 
@@ -293,7 +293,7 @@ lane_wake(struct lane *lane)
 
     if (lane->config.queue && grant_all(lane))
         atomic_fetch_add(&lane->batches->signal, 1);
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
         if (reader == NULL || reader->client == NULL)
@@ -348,6 +348,8 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
         reader = lane->readers[i] = tnd_zalloc(1, sizeof *reader);
         reader->lane = lane;
         reader->line = i + 1;
+        if (lane->reader_limit < reader->line)
+            lane->reader_limit = reader->line;
         reader->returns = (struct tnd_segment)TND_SEGMENT_NONE;
         reader->event = reader->bell = -1;
         if (!lane->config.queue)

@@ -26,7 +26,7 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
 {
     struct tnd_message_head retired = { .type = TND_RETIRE, .id = own->id };
 
-    for (uint32_t i = 0; i < TND_CONSUMERS_MAX; i++) {
+    for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
         if (reader == NULL || reader->client == NULL)

@@ -1,0 +1,252 @@
+/* test_lane.c - reserve anywhere, publish in order; a trainer that lies gains nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/status.h"
+#include "deliver/lane_private.h"
+
+static const tundish_column_spec columns[] = {
+    { .name = "x", .dtype = TUNDISH_UINT8, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
+};
+static const tundish_spec spec = { .column_count = 1, .column_bytes = sizeof columns[0],
+                                   .columns = columns };
+
+static struct lane *
+open_lane(uint64_t arena_bytes, uint64_t max_batch_bytes)
+{
+    struct lane_config config = { .name = "test/0", .slots = 4, .arena_bytes = arena_bytes,
+                                  .max_batch_bytes = max_batch_bytes, .spec = &spec };
+    struct lane       *lane = NULL;
+
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
+    return lane;
+}
+
+static tundish_status
+reserve(struct lane *lane, struct slot *slot, uint64_t position, uint64_t bytes)
+{
+    slot->position = slot->step = position;
+    slot->columns[0].shape[0] = (int64_t)bytes;
+    slot_values(slot, 0)->stored_bytes = bytes;
+    return lane_reserve(lane, slot);
+}
+
+static uint64_t
+published(struct lane *lane)
+{
+    struct lane_stats stats;
+
+    lane_stats(lane, &stats);
+    return stats.published;
+}
+
+static void
+positions_become_visible_in_order(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct slot  slots[4];
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        slot_init(lane, &slots[i]);
+        assert_int_equal(reserve(lane, &slots[i], 3 - i, 100), TUNDISH_OK);
+        memset(slot_values(&slots[i], 0)->data, 1, 100);
+    }
+    lane_publish(lane, &slots[1]);
+    lane_publish(lane, &slots[2]);
+    assert_int_equal(published(lane), 0);
+    lane_publish(lane, &slots[3]);
+    assert_int_equal(published(lane), 3);
+    lane_publish(lane, &slots[0]);
+    assert_int_equal(published(lane), 4);
+    for (unsigned i = 0; i < 4; i++)
+        slot_fini(&slots[i]);
+    lane_close(lane);
+}
+
+static void
+no_more_positions_than_slots_are_reserved(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct slot  slot;
+
+    (void)state;
+    slot_init(lane, &slot);
+    assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(reserve(lane, &slot, i, 10), TUNDISH_OK);
+        lane_publish(lane, &slot);
+    }
+    assert_int_equal(reserve(lane, &slot, 4, 10), TUNDISH_E_TIMEOUT);
+    assert_int_equal(lane_publish_end(lane, 4, TND_SLOT_END, 0, 4, TUNDISH_OK, NULL),
+                     TUNDISH_E_TIMEOUT);
+    slot_fini(&slot);
+    lane_close(lane);
+}
+
+static void
+a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct slot  a, b;
+
+    (void)state;
+    slot_init(lane, &a);
+    slot_init(lane, &b);
+    assert_int_equal(reserve(lane, &a, 1, 3000), TUNDISH_OK);
+    assert_int_equal(reserve(lane, &b, 0, 3000), TUNDISH_E_TIMEOUT);
+    lane_cancel(lane, &a);
+    assert_int_equal(reserve(lane, &b, 0, 3000), TUNDISH_OK);
+    assert_int_equal(reserve(lane, &a, 1, 3000), TUNDISH_E_TIMEOUT);
+    lane_publish(lane, &b);
+    slot_fini(&a);
+    slot_fini(&b);
+    lane_close(lane);
+}
+
+static void
+a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
+{
+    struct lane      *lane = open_lane(4096, 1 << 20);
+    struct lane_stats stats;
+    struct slot       slot;
+
+    (void)state;
+    slot_init(lane, &slot);
+    assert_int_equal(reserve(lane, &slot, 1, 10000), TUNDISH_E_TIMEOUT);
+    assert_int_equal(reserve(lane, &slot, 0, 10000), TUNDISH_OK);
+    memset(slot_values(&slot, 0)->data, 1, 10000);
+    lane_publish(lane, &slot);
+    lane_stats(lane, &stats);
+    assert_int_equal(stats.own_segment_count, 1);
+    assert_int_equal(reserve(lane, &slot, 1, 2 << 20), TUNDISH_E_MEMORY);
+    assert_non_null(strstr(tnd_error_text(), "step 1"));
+    slot_fini(&slot);
+    lane_close(lane);
+}
+
+static void
+too_few_slots_and_a_bad_spec_are_refused(void **state)
+{
+    tundish_column_spec bad = { .name = "x", .dtype = TUNDISH_INT8, .kind = TUNDISH_RAGGED,
+                                .rank = 1, .ragged_rank = 1 };
+    tundish_spec        bad_spec = { 1, sizeof bad, &bad };
+    struct lane_config  config = { .name = "t", .slots = 2, .arena_bytes = 1, .spec = &spec };
+    struct lane        *lane = NULL;
+
+    (void)state;
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_E_ARGUMENT);
+    config.slots = 3;
+    config.spec = &bad_spec;
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_E_ARGUMENT);
+    assert_null(lane);
+}
+
+/* A trainer of our own making, which writes into its page what it likes. */
+struct liar {
+    struct lane        *lane;
+    struct lane_reader *reader;
+    struct client       client;
+    int                 socket;
+    struct tnd_returns *page;
+};
+
+static void
+open_liar(struct liar *liar)
+{
+    struct tnd_welcome welcome = { 0 };
+    int                pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    liar->socket = pair[1];
+    liar->lane = open_lane(4096, 0);
+    client_open(&liar->client, pair[0], NULL);
+    assert_int_equal(lane_reader_open(liar->lane, 0, &liar->reader), TUNDISH_OK);
+    assert_int_equal(lane_reader_attach(liar->reader, &liar->client, &welcome), TUNDISH_OK);
+    liar->page = (struct tnd_returns *)(void *)liar->reader->returns.bytes;
+}
+
+static void
+close_liar(struct liar *liar)
+{
+    lane_reader_detach(liar->reader);
+    client_close(&liar->client);
+    close(liar->socket);
+    lane_close(liar->lane);
+}
+
+static void
+a_trainer_cannot_release_what_it_was_not_given(void **state)
+{
+    struct lane_stats stats;
+    struct liar       liar;
+    struct slot       slot;
+
+    (void)state;
+    open_liar(&liar);
+    slot_init(liar.lane, &slot);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(reserve(liar.lane, &slot, i, 10), TUNDISH_OK);
+        lane_publish(liar.lane, &slot);
+    }
+    atomic_store(&liar.page->released, UINT64_MAX);
+    atomic_store(&liar.page->taken, 0);
+    lane_stats(liar.lane, &stats);
+    assert_int_equal(stats.released, 2);
+    atomic_store(&liar.page->released, 0);
+    lane_stats(liar.lane, &stats);
+    assert_int_equal(stats.released, 2);
+    atomic_store(&liar.page->waiting_since_ns, UINT64_MAX);
+    lane_stats(liar.lane, &stats);
+    assert_int_equal(stats.published, 2);
+    slot_fini(&slot);
+    close_liar(&liar);
+}
+
+static void
+a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
+{
+    struct lane_stats stats;
+    struct liar       liar;
+    struct slot       next, later;
+
+    (void)state;
+    open_liar(&liar);
+    slot_init(liar.lane, &next);
+    slot_init(liar.lane, &later);
+    assert_int_equal(reserve(liar.lane, &later, 1, 3000), TUNDISH_OK);
+    assert_int_equal(reserve(liar.lane, &next, 0, 3000), TUNDISH_E_TIMEOUT);
+    atomic_store(&liar.page->waiting_since_ns, 1);
+    assert_int_equal(reserve(liar.lane, &next, 0, 3000), TUNDISH_OK);
+    lane_publish(liar.lane, &next);
+    lane_stats(liar.lane, &stats);
+    assert_int_equal(stats.published, 1);
+    assert_int_equal(stats.own_segment_count, 1);
+    lane_cancel(liar.lane, &later);
+    slot_fini(&next);
+    slot_fini(&later);
+    close_liar(&liar);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions_become_visible_in_order),
+        cmocka_unit_test(no_more_positions_than_slots_are_reserved),
+        cmocka_unit_test(a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room),
+        cmocka_unit_test(a_batch_above_the_arena_has_its_own_segment_once_it_is_next),
+        cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
+        cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
+        cmocka_unit_test(a_starved_trainer_gets_the_next_batch_though_the_arena_is_full),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
