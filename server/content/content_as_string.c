@@ -8,7 +8,8 @@
 
 struct as_string {
     bool is_plain; /* integers without width */
-    char integers[32], floats[32]; /* formats for long long, unsigned long long by its 'u', double */
+    char integers[32],
+        floats[32]; /* formats for long long, unsigned long long by its 'u', double */
     struct content_targets targets;
 };
 
@@ -54,8 +55,9 @@ open_column(const struct content_config *config, struct column_spec *column)
     if (column->dtype == TUNDISH_STRING)
         return content_complain(config, "as_string: '%s' is string already", column->name);
     if (floats && !tnd_dtype_is_float(column->dtype))
-        return content_complain(config, "as_string: precision, scientific and shortest are for "
-                                        "floats, and '%s' is %s",
+        return content_complain(config,
+                                "as_string: precision, scientific and shortest are for "
+                                "floats, and '%s' is %s",
                                 column->name, tnd_dtype_name(column->dtype));
     column->dtype = TUNDISH_STRING;
     column->has_range = false;
@@ -80,7 +82,8 @@ as_string_open(void *state, const struct content_config *config, struct schema *
 enum { TEXT_MAX = 1500 }; /* 309 digits, a point, 1000 more, or 1000 wide */
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* made by make_formats, from checked parts */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* made by make_formats, from checked parts   \
+                                                      */
 
 static struct byte_view
 print_double(const struct as_string *stage, struct text_maker *maker, double number)
@@ -120,9 +123,8 @@ print_column(const struct as_string *stage, tundish_dtype dtype, const struct co
             texts[i] = ((const uint8_t *)from->values)[i] ? text_copy(&maker, "true", 4)
                                                           : text_copy(&maker, "false", 5);
     } else {
-        const int64_t *numbers =
-            convert_column(dtype == TUNDISH_UINT64 ? TUNDISH_UINT64 : TUNDISH_INT64, dtype, from,
-                           scratch);
+        const int64_t *numbers = convert_column(
+            dtype == TUNDISH_UINT64 ? TUNDISH_UINT64 : TUNDISH_INT64, dtype, from, scratch);
 
         for (int64_t i = 0; i < from->value_count; i++)
             texts[i] = print_integer(stage, &maker, numbers[i], dtype == TUNDISH_UINT64);
@@ -137,8 +139,8 @@ as_string_apply(const void *state, const struct frame *input, struct frame *outp
     for (uint32_t i = 0; i < stage->targets.count; i++) {
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
-        struct byte_view *texts = frame_values(output, target->output,
-                                               (size_t)from->value_count * sizeof *texts);
+        struct byte_view *texts =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *texts);
 
         print_column(stage, input->schema->columns[target->input].dtype, from, output->scratch,
                      texts);

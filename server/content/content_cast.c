@@ -36,12 +36,10 @@ cast_open(void *state, const struct content_config *config, struct schema *ret_s
         struct column_spec *column = &ret_schema->columns[cast->targets.list[i].output];
 
         if (!convert_is_possible(column->dtype, cast->dtype))
-            status = content_complain(config, "cast: '%s' is %s, which cannot become %s%s",
-                                      column->name, tnd_dtype_name(column->dtype),
-                                      tnd_dtype_name(cast->dtype),
-                                      cast->dtype == TUNDISH_STRING
-                                          ? "; as_string can"
-                                          : "; string_to_number can");
+            status = content_complain(
+                config, "cast: '%s' is %s, which cannot become %s%s", column->name,
+                tnd_dtype_name(column->dtype), tnd_dtype_name(cast->dtype),
+                cast->dtype == TUNDISH_STRING ? "; as_string can" : "; string_to_number can");
         column->has_range &= keeps_range(column, cast->dtype);
         column->dtype = cast->dtype;
     }

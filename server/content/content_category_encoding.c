@@ -53,8 +53,9 @@ category_encoding_open(void *state, const struct content_config *config, struct 
         struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
 
         if (column->dtype == TUNDISH_STRING)
-            return content_complain(config, "category_encoding: '%s' is string; it takes integers "
-                                            "(string_lookup makes them)",
+            return content_complain(config,
+                                    "category_encoding: '%s' is string; it takes integers "
+                                    "(string_lookup makes them)",
                                     column->name);
         status = encoding_open(&layer->encoding, config, column, ret_batch_wide);
     }

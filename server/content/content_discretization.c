@@ -80,7 +80,8 @@ discretization_open(void *state, const struct content_config *config, struct sch
     layer->encoding.sparse = spec_bool(config->stage, "sparse");
     layer->encoding.dtype = result_dtype(config, layer->encoding.mode);
     if (layer->encoding.sparse && layer->encoding.mode == ENCODE_INT)
-        return content_complain(config, "discretization: sparse needs another output_mode than int");
+        return content_complain(config,
+                                "discretization: sparse needs another output_mode than int");
     if (layer->encoding.dtype == TUNDISH_STRING || layer->encoding.dtype == TUNDISH_BOOL)
         return content_complain(config, "discretization: dtype must be a number's");
     status = read_boundaries(config, layer);
@@ -128,12 +129,10 @@ apply_int(const struct discretization *layer, const struct column *from, const f
 
 static void
 apply_encoded(const struct discretization *layer, const struct column_spec *spec,
-              const struct column *from, const float *numbers, struct frame *output,
-              uint32_t index)
+              const struct column *from, const float *numbers, struct frame *output, uint32_t index)
 {
     struct column indices = *from;
-    int64_t *bins =
-        scratch_array(output->scratch, (size_t)from->value_count, sizeof *bins);
+    int64_t *bins = scratch_array(output->scratch, (size_t)from->value_count, sizeof *bins);
 
     for (int64_t i = 0; i < from->value_count; i++)
         bins[i] = bin_of(layer->boundaries, layer->boundary_count, numbers[i]);

@@ -32,9 +32,8 @@ filter_open(void *state, const struct content_config *config, struct schema *ret
     if (spec->dtype != TUNDISH_BOOL || spec->rank != 0 || spec->kind != TUNDISH_DENSE) {
         char *text = column_spec_text(spec);
 
-        status = expression_complain(&expression, 0,
-                                     "filter needs one bool for each element, and this gives %s",
-                                     text);
+        status = expression_complain(
+            &expression, 0, "filter needs one bool for each element, and this gives %s", text);
         free(text);
         return status;
     }

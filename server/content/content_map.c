@@ -12,14 +12,13 @@ struct map {
     struct computed {
         struct expression *expression;
         uint32_t output;
-    } *list;
+    } * list;
 };
 
 /* Compute column `output` of the schema as `value` says. */
 static tundish_status
-add_expression(struct map *map, const struct content_config *config,
-               const struct spec_value *value, uint32_t output, struct schema *schema,
-               bool *batch_wide)
+add_expression(struct map *map, const struct content_config *config, const struct spec_value *value,
+               uint32_t output, struct schema *schema, bool *batch_wide)
 {
     char *name = schema->columns[output].name;
     char *text = value->kind == SPEC_VARIABLE ? tnd_sprintf("$%s", value->text)
@@ -79,9 +78,8 @@ open_new(struct map *map, const struct content_config *config, const struct spec
     bool is_glob = strpbrk(key->text, "*?[") != NULL && schema_find(config->input, key->text) < 0;
     const char **known = schema_names(config->input);
     struct name_list names = { 0 };
-    tundish_status status = spec_expand_columns(key, is_glob ? known : NULL,
-                                                is_glob ? config->input->count : 0,
-                                                config->errors, &names);
+    tundish_status status = spec_expand_columns(
+        key, is_glob ? known : NULL, is_glob ? config->input->count : 0, config->errors, &names);
 
     for (size_t i = 0; i < names.count && status == TUNDISH_OK; i++) {
         const struct spec_value *entry = spec_entry_for(entries, names.names[i]);

@@ -37,8 +37,9 @@ read_statistics(const struct content_config *config, struct normalization *layer
     tundish_status status;
 
     if (has_mean != has_variance)
-        return content_complain(config, "normalization needs both mean and variance, or neither; "
-                                        "%s is missing",
+        return content_complain(config,
+                                "normalization needs both mean and variance, or neither; "
+                                "%s is missing",
                                 has_mean ? "variance" : "mean");
     if (!has_mean)
         return content_complain(config, "normalization: mean and variance have not been learned; "
@@ -46,7 +47,8 @@ read_statistics(const struct content_config *config, struct normalization *layer
     layer->count = literal_count(mean);
     if (layer->count < 1 || literal_count(variance) != layer->count ||
         (mean->kind == SPEC_LIST) != (variance->kind == SPEC_LIST))
-        return content_complain(config, "normalization: mean and variance must have the same shape");
+        return content_complain(config,
+                                "normalization: mean and variance must have the same shape");
     status = read_floats(config, mean, "mean", layer->count, &layer->means);
     if (status == TUNDISH_OK)
         status = read_floats(config, variance, "variance", layer->count, &layer->deviations);
@@ -70,8 +72,9 @@ keep_axis(const struct content_config *config, const struct column_spec *column,
                                 column->name, (long long)axis->integer,
                                 dims_text(column->shape, (uint32_t)column->rank, text));
     if (column->shape[k] < 0)
-        return content_complain(config, "normalization: the size of axis %lld of '%s' is not known "
-                                        "(shape %s); axis: null takes one mean for all",
+        return content_complain(config,
+                                "normalization: the size of axis %lld of '%s' is not known "
+                                "(shape %s); axis: null takes one mean for all",
                                 (long long)axis->integer, column->name,
                                 dims_text(column->shape, (uint32_t)column->rank, text));
     *axes |= 1U << k;
@@ -95,8 +98,9 @@ open_column(const struct content_config *config, const struct normalization *lay
                                     : "sparse; to_dense makes it dense");
     if (axis != NULL && axis->kind != SPEC_NULL) {
         if (column->rank == RANK_UNKNOWN || column->kind == TUNDISH_RAGGED)
-            return content_complain(config, "normalization: the shape of '%s' is not known; axis: "
-                                            "null takes one mean for all",
+            return content_complain(config,
+                                    "normalization: the shape of '%s' is not known; axis: "
+                                    "null takes one mean for all",
                                     column->name);
         if (axis->kind == SPEC_INTEGER)
             status = keep_axis(config, column, axis, &axes, &kept);
@@ -105,8 +109,9 @@ open_column(const struct content_config *config, const struct normalization *lay
                 status = keep_axis(config, column, &axis->items[i], &axes, &kept);
     }
     if (status == TUNDISH_OK && layer->count != 1 && layer->count != kept)
-        return content_complain(config, "normalization: there are %lld means, but '%s' has %lld "
-                                        "along the axis",
+        return content_complain(config,
+                                "normalization: there are %lld means, but '%s' has %lld "
+                                "along the axis",
                                 (long long)layer->count, column->name, (long long)kept);
     *ret_axes = layer->count == 1 ? 0 : axes;
     column->dtype = TUNDISH_FLOAT32;

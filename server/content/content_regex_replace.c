@@ -177,8 +177,7 @@ apply_column(const struct regex_replace *stage, pcre2_match_data *match, const s
 {
     struct text_maker maker = { .scratch = output->scratch };
     const struct byte_view *texts = from->values;
-    struct byte_view *made =
-        frame_values(output, index, (size_t)from->value_count * sizeof *made);
+    struct byte_view *made = frame_values(output, index, (size_t)from->value_count * sizeof *made);
 
     for (int64_t i = 0; i < from->value_count; i++) {
         struct pieces pieces = { .maker = &maker };

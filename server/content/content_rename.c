@@ -5,7 +5,6 @@
 #include "content/content.h"
 #include "core/memory.h"
 
-
 static tundish_status
 check_old_names(const struct content_config *config, const struct spec_value *names)
 {

@@ -44,8 +44,7 @@ open_column(const struct content_config *config, const struct factors *factors, 
                                 column->name);
     if (factors->count == 1)
         return TUNDISH_OK;
-    if (column->kind != TUNDISH_DENSE || column->rank < 1 ||
-        (last >= 0 && last != factors->count))
+    if (column->kind != TUNDISH_DENSE || column->rank < 1 || (last >= 0 && last != factors->count))
         return content_complain(config,
                                 "rescaling: %s has %lld numbers, but the last axis of '%s' has not",
                                 name, (long long)factors->count, column->name);

@@ -38,8 +38,8 @@ string_length_apply(const void *state, const struct frame *input, struct frame *
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
-        int32_t *lengths = frame_values(output, target->output,
-                                        (size_t)from->value_count * sizeof *lengths);
+        int32_t *lengths =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *lengths);
 
         for (int64_t j = 0; j < from->value_count; j++)
             lengths[j] = stage->letters ? count_letters(texts[j]) : (int32_t)texts[j].size;

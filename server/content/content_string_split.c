@@ -24,8 +24,7 @@ string_split_open(void *state, const struct content_config *config, struct schem
         stage->separator = literal_text(separator->text, separator->text_bytes);
     stage->most = spec_int(config->stage, "maxsplit");
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status =
-            texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);
+        status = texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);
     return status;
 }
 

@@ -9,9 +9,9 @@ string_to_hash_bucket_strong_open(void *state, const struct content_config *conf
     const struct spec_value *key = spec_get(config->stage, "key");
 
     if (key->kind != SPEC_LIST || key->count != 2)
-        return spec_complain(config->errors, key->line, key->column,
-                             "key must be two integers, and there %s %u", key->count == 1 ? "is" : "are",
-                             key->kind == SPEC_LIST ? key->count : 1);
+        return spec_complain(
+            config->errors, key->line, key->column, "key must be two integers, and there %s %u",
+            key->count == 1 ? "is" : "are", key->kind == SPEC_LIST ? key->count : 1);
     stage->is_strong = true;
     for (uint32_t i = 0; i < 2; i++)
         stage->key[i] = key->items[i].kind == SPEC_INTEGER ? (uint64_t)key->items[i].integer

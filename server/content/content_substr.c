@@ -78,16 +78,15 @@ substr_apply(const void *state, const struct frame *input, struct frame *output)
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
-        struct byte_view *parts = frame_values(output, target->output,
-                                               (size_t)from->value_count * sizeof *parts);
+        struct byte_view *parts =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *parts);
 
         for (int64_t j = 0; j < from->value_count; j++)
             if (!cut(stage, texts[j], &parts[j]))
-                frame_reject(output, column_element_of(from, j),
-                             "substr: position %lld is outside \"%.*s\"",
-                             (long long)stage->position,
-                             texts[j].size > 200 ? 200 : (int)texts[j].size,
-                             (const char *)texts[j].data);
+                frame_reject(
+                    output, column_element_of(from, j), "substr: position %lld is outside \"%.*s\"",
+                    (long long)stage->position, texts[j].size > 200 ? 200 : (int)texts[j].size,
+                    (const char *)texts[j].data);
         column_set_like(&output->columns[target->output], from, parts);
     }
     return TUNDISH_OK;

@@ -115,8 +115,7 @@ cut(const void *parameters, struct text_maker *maker, struct byte_view text,
         else if (stage->errors == ERRORS_STRICT)
             return false;
         else if (stage->errors == ERRORS_REPLACE)
-            text_parts_add(parts,
-                           text_copy(maker, stage->replacement, stage->replacement_bytes));
+            text_parts_add(parts, text_copy(maker, stage->replacement, stage->replacement_bytes));
         at += bytes < 0 ? -bytes : bytes;
     }
     return true;

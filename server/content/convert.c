@@ -46,7 +46,7 @@ truncate_u64(double value)
     }
 
 #define FROM_INTEGER(name, T)                                                                      \
-    LOOP(name, b8, T, uint8_t, x[i] != 0)                                                        \
+    LOOP(name, b8, T, uint8_t, x[i] != 0)                                                          \
     LOOP(name, u8, T, uint8_t, x[i])                                                               \
     LOOP(name, u16, T, uint16_t, x[i])                                                             \
     LOOP(name, u32, T, uint32_t, x[i])                                                             \
@@ -67,7 +67,7 @@ FROM_INTEGER(u64, uint64_t)
 FROM_INTEGER(i64, int64_t)
 
 #define FROM_FLOAT(name, T, value)                                                                 \
-    LOOP(name, b8, T, uint8_t, (value) != 0)                                                     \
+    LOOP(name, b8, T, uint8_t, (value) != 0)                                                       \
     LOOP(name, u8, T, uint8_t, (uint32_t)truncate_32((double)(value)))                             \
     LOOP(name, u16, T, uint16_t, (uint32_t)truncate_32((double)(value)))                           \
     LOOP(name, i32, T, int32_t, truncate_32((double)(value)))                                      \

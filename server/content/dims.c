@@ -203,8 +203,7 @@ broadcast_scalars(const struct column *from, const struct column *to, size_t byt
 }
 
 void
-column_broadcast(const struct column *from, const struct column *to, size_t bytes,
-                 void *ret_values)
+column_broadcast(const struct column *from, const struct column *to, size_t bytes, void *ret_values)
 {
     uint8_t *values = ret_values;
     uint32_t rank = to->level_count, missing = rank - from->level_count;

@@ -14,9 +14,9 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
         const char *name;
         enum encoding_mode mode;
     } modes[] = {
-        { "int", ENCODE_INT },         { "one_hot", ENCODE_ONE_HOT },
+        { "int", ENCODE_INT },          { "one_hot", ENCODE_ONE_HOT },
         { "binary", ENCODE_MULTI_HOT }, { "multi_hot", ENCODE_MULTI_HOT },
-        { "count", ENCODE_COUNT },     { "tf_idf", ENCODE_TF_IDF },
+        { "count", ENCODE_COUNT },      { "tf_idf", ENCODE_TF_IDF },
         { "tf-idf", ENCODE_TF_IDF },
     };
 
@@ -328,8 +328,8 @@ make_sparse(const struct encoding *encoding, const struct vectors *vectors, cons
                     continue;
                 coordinates(j, dims, outer_rank, &indices[at * rank]);
                 indices[at * rank + outer_rank] = k;
-                memcpy(values + (size_t)at * bytes,
-                       cells + (size_t)(vector * depth + k) * bytes, bytes);
+                memcpy(values + (size_t)at * bytes, cells + (size_t)(vector * depth + k) * bytes,
+                       bytes);
                 at++;
             }
             splits[vector + 1] = at;
@@ -364,10 +364,9 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
                const struct column *indices, const float *weights, struct frame *output,
                uint32_t index)
 {
-    struct work work = { .encoding = encoding,
-                         .indices = indices->values,
-                         .weights = weights,
-                         .output = output };
+    struct work work = {
+        .encoding = encoding, .indices = indices->values, .weights = weights, .output = output
+    };
     struct column *column = &output->columns[index];
     struct vectors vectors = { .count = 0 };
     size_t bytes;

@@ -21,8 +21,8 @@ enum encoding_mode { ENCODE_INT, ENCODE_ONE_HOT, ENCODE_MULTI_HOT, ENCODE_COUNT,
 struct encoding {
     enum encoding_mode mode;
     int64_t depth;
-    tundish_dtype dtype;        /* of the result: float32 (Keras' numeric layers), int64 (lookups) */
-    bool sparse;                /* give a SPARSE column */
+    tundish_dtype dtype; /* of the result: float32 (Keras' numeric layers), int64 (lookups) */
+    bool sparse;         /* give a SPARSE column */
     const float *depth_weights; /* TF_IDF: depth factors, count * weight as float32 */
 };
 

@@ -90,8 +90,8 @@ struct run {
 static void
 reject(struct run *run, int32_t step, int64_t element, const char *what)
 {
-    frame_reject(run->output, element, "%s in \"%s\", at character %u", what,
-                 run->expression->text, run->expression->steps[step].at + 1);
+    frame_reject(run->output, element, "%s in \"%s\", at character %u", what, run->expression->text,
+                 run->expression->steps[step].at + 1);
 }
 
 /* In a shared column the fault is every element's. */
@@ -146,8 +146,7 @@ fault_of(enum vector_op op)
 /* Some values of a block are bad: find them one by one. */
 static void
 reject_values(struct run *run, const struct group_op *op, const struct column *structure,
-              bool shared, int64_t first, const void *const operands[STEP_INPUTS_MAX],
-              size_t count)
+              bool shared, int64_t first, const void *const operands[STEP_INPUTS_MAX], size_t count)
 {
     const struct step *step = &run->expression->steps[op->step];
     size_t bytes = value_bytes(step->type.spec.dtype);

@@ -28,7 +28,7 @@ static struct operand
 refuse(struct checker *checker, const struct tree *tree, struct operand operand, const char *hint)
 {
     return operand_complain(checker, tree->at, "%s is not defined for %s%s", tree->text,
-                          tnd_dtype_name(operand_dtype(checker, operand)), hint);
+                            tnd_dtype_name(operand_dtype(checker, operand)), hint);
 }
 
 /* --- By value --------------------------------------------------------------------------------- */
@@ -93,8 +93,7 @@ check_clip(struct checker *checker, const struct tree *tree, const struct functi
     if (!operand_unify(checker, all, 3))
         return operand_bad();
     x = check_extremum(checker, tree, VECTOR_MINIMUM, all[0], all[2]);
-    return x.kind == OPERAND_BAD ? x
-                                 : check_extremum(checker, tree, VECTOR_MAXIMUM, x, all[1]);
+    return x.kind == OPERAND_BAD ? x : check_extremum(checker, tree, VECTOR_MAXIMUM, x, all[1]);
 }
 
 static struct operand
@@ -149,10 +148,10 @@ check_length(struct checker *checker, const struct tree *tree, const struct func
         return operand_vector(checker, VECTOR_LENGTH, tree->at, &operand, 1);
     if (type->spec.rank == 0)
         return operand_complain(checker, tree->at, "%s of a scalar: it has no dimension 0",
-                              tree->text);
+                                tree->text);
     if (type->spec.kind == TUNDISH_SPARSE)
         return operand_complain(checker, tree->at, "%s is not defined for sparse columns",
-                              tree->text);
+                                tree->text);
     operand_crosses_rows(checker, operand);
     step.inputs[0] = operand.step;
     step.inputs[1] = step.inputs[2] = NO_STEP;
@@ -171,12 +170,14 @@ check_seed(struct checker *checker, const struct tree *tree, uint32_t index)
     if (seed.kind == OPERAND_BAD)
         return seed;
     if (operand_type(checker, seed)->spec.rank != 0)
+        return operand_complain(
+            checker, tree->children[index]->at,
+            "a seed must be a scalar in each element: seed must have shape [2]");
+    if (operand_dtype(checker, seed) != TUNDISH_INT32 &&
+        operand_dtype(checker, seed) != TUNDISH_INT64)
         return operand_complain(checker, tree->children[index]->at,
-                              "a seed must be a scalar in each element: seed must have shape [2]");
-    if (operand_dtype(checker, seed) != TUNDISH_INT32 && operand_dtype(checker, seed) != TUNDISH_INT64)
-        return operand_complain(checker, tree->children[index]->at,
-                              "a seed must be int32 or int64, and this is %s",
-                              tnd_dtype_name(operand_dtype(checker, seed)));
+                                "a seed must be int32 or int64, and this is %s",
+                                tnd_dtype_name(operand_dtype(checker, seed)));
     return operand_convert(checker, seed, TUNDISH_INT64, tree->at);
 }
 
@@ -200,7 +201,7 @@ check_uniform(struct checker *checker, const struct tree *tree, const struct fun
             return count;
         if (count.kind != OPERAND_INTEGER || count.integer < 0 || count.integer > INT32_MAX)
             return operand_complain(checker, count.at,
-                                  "how many values there are must be an integer literal");
+                                    "how many values there are must be an integer literal");
         step.uniform_count = (int64_t)count.integer;
         step.type.spec.rank = 1;
         step.type.spec.shape[0] = step.uniform_count;
@@ -223,10 +224,10 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
         return false;
     if (axis.kind != OPERAND_INTEGER || number < -rank || number >= rank) {
         operand_complain(checker, tree->at,
-                       axis.kind == OPERAND_INTEGER
-                           ? "axis %lld is outside: there are %d dimensions"
-                           : "an axis is an integer literal, or a list of them",
-                       (long long)number, rank);
+                         axis.kind == OPERAND_INTEGER
+                             ? "axis %lld is outside: there are %d dimensions"
+                             : "an axis is an integer literal, or a list of them",
+                         (long long)number, rank);
         return false;
     }
     *axes |= 1U << (number < 0 ? number + rank : number);
@@ -237,7 +238,7 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
 static bool
 find_axes(struct checker *checker, const struct tree *tree, int rank, uint32_t *ret_axes)
 {
-    const struct tree *axis = tree->axis != NULL        ? tree->axis
+    const struct tree *axis = tree->axis != NULL       ? tree->axis
                               : tree->child_count == 2 ? tree->children[1]
                                                        : NULL;
     uint32_t axes = 0;
@@ -290,15 +291,15 @@ reduce(struct checker *checker, const struct tree *tree, const struct function *
         return operand_complain(checker, tree->at, "%s over a ragged or sparse column", tree->text);
     if (type->spec.rank == RANK_UNKNOWN)
         return operand_complain(checker, tree->at,
-                              "the number of dimensions is not known here: reshape first");
+                                "the number of dimensions is not known here: reshape first");
     if (!find_axes(checker, tree, type->spec.rank, &step.axes))
         return operand_bad();
     if (function->reduce == REDUCE_ARGMAX && __builtin_popcount(step.axes) != 1)
         return operand_complain(checker, tree->at, "argmax needs one axis: argmax(x, axis)");
     if (function->reduce == REDUCE_MEAN && tnd_dtype_is_integer(dtype) && !is_one_run(step.axes))
         return operand_complain(checker, tree->at,
-                              "the mean of integers over axes that do not stand side by side: "
-                              "cast(..., float32) first");
+                                "the mean of integers over axes that do not stand side by side: "
+                                "cast(..., float32) first");
     if (step.axes & 1)
         operand_crosses_rows(checker, operand);
     if (half)
@@ -336,7 +337,8 @@ check_min_max(struct checker *checker, const struct tree *tree, const struct fun
     if (tree->child_count == 1)
         return check_reduction(checker, tree, function);
     if (tree->axis != NULL)
-        return operand_complain(checker, tree->axis->at, "%s of two values has no axis", tree->text);
+        return operand_complain(checker, tree->axis->at, "%s of two values has no axis",
+                                tree->text);
     left = argument(checker, tree, 0);
     return check_extremum(checker, tree, function->op, left, argument(checker, tree, 1));
 }
@@ -345,11 +347,23 @@ check_min_max(struct checker *checker, const struct tree *tree, const struct fun
 
 static const struct function functions[] = {
     { .name = "abs", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_ABSOLUTE },
-    { .name = "all", .least = 1, .most = 2, .takes_axis = true, .check = check_reduction,
+    { .name = "all",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_reduction,
       .reduce = REDUCE_ALL },
-    { .name = "any", .least = 1, .most = 2, .takes_axis = true, .check = check_reduction,
+    { .name = "any",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_reduction,
       .reduce = REDUCE_ANY },
-    { .name = "argmax", .least = 1, .most = 2, .takes_axis = true, .check = check_reduction,
+    { .name = "argmax",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_reduction,
       .reduce = REDUCE_ARGMAX },
     { .name = "cast", .least = 2, .most = 2, .check = check_cast },
     { .name = "ceil", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_CEIL },
@@ -358,29 +372,56 @@ static const struct function functions[] = {
     { .name = "exp", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_EXP },
     { .name = "expm1", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_EXPM1 },
     { .name = "floor", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_FLOOR },
-    { .name = "isfinite", .least = 1, .most = 1, .check = check_float_function,
+    { .name = "isfinite",
+      .least = 1,
+      .most = 1,
+      .check = check_float_function,
       .op = VECTOR_IS_FINITE },
     { .name = "isnan", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_IS_NAN },
     { .name = "length", .least = 1, .most = 1, .check = check_length },
     { .name = "log", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_LOG },
     { .name = "log1p", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_LOG1P },
-    { .name = "max", .least = 1, .most = 2, .takes_axis = true, .check = check_min_max,
-      .op = VECTOR_MAXIMUM, .reduce = REDUCE_MAXIMUM },
-    { .name = "mean", .least = 1, .most = 2, .takes_axis = true, .check = check_reduction,
+    { .name = "max",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_min_max,
+      .op = VECTOR_MAXIMUM,
+      .reduce = REDUCE_MAXIMUM },
+    { .name = "mean",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_reduction,
       .reduce = REDUCE_MEAN },
-    { .name = "min", .least = 1, .most = 2, .takes_axis = true, .check = check_min_max,
-      .op = VECTOR_MINIMUM, .reduce = REDUCE_MINIMUM },
+    { .name = "min",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_min_max,
+      .op = VECTOR_MINIMUM,
+      .reduce = REDUCE_MINIMUM },
     { .name = "pow", .least = 2, .most = 2, .check = check_pow },
     { .name = "round", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_ROUND },
-    { .name = "sigmoid", .least = 1, .most = 1, .check = check_float_function,
+    { .name = "sigmoid",
+      .least = 1,
+      .most = 1,
+      .check = check_float_function,
       .op = VECTOR_SIGMOID },
     { .name = "sign", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_SIGN },
     { .name = "sin", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_SIN },
     { .name = "size", .least = 1, .most = 1, .check = check_length },
-    { .name = "sqrt", .least = 1, .most = 1, .check = check_float_function,
+    { .name = "sqrt",
+      .least = 1,
+      .most = 1,
+      .check = check_float_function,
       .op = VECTOR_SQUARE_ROOT },
     { .name = "stateless_uniform", .least = 2, .most = 3, .check = check_uniform },
-    { .name = "sum", .least = 1, .most = 2, .takes_axis = true, .check = check_reduction,
+    { .name = "sum",
+      .least = 1,
+      .most = 2,
+      .takes_axis = true,
+      .check = check_reduction,
       .reduce = REDUCE_SUM },
     { .name = "tanh", .least = 1, .most = 1, .check = check_float_function, .op = VECTOR_TANH },
     { .name = "where", .least = 3, .most = 3, .check = check_where },
@@ -397,8 +438,8 @@ unknown_function(struct checker *checker, const struct tree *tree)
         names[i] = functions[i].name;
     nearest = spec_nearest(tree->text, names, FUNCTIONS);
     return operand_complain(checker, tree->at, "there is no function '%s'%s%s%s", tree->text,
-                          nearest != NULL ? "; did you mean '" : "",
-                          nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+                            nearest != NULL ? "; did you mean '" : "",
+                            nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 }
 
 struct operand
@@ -414,10 +455,10 @@ operand_call(struct checker *checker, const struct tree *tree)
     if (tree->child_count < function->least || tree->child_count > function->most) {
         if (function->least == function->most)
             return operand_complain(checker, tree->at, "%s takes %u argument%s, not %u", tree->text,
-                                  function->least, function->least == 1 ? "" : "s",
-                                  tree->child_count);
-        return operand_complain(checker, tree->at, "%s takes %u to %u arguments, not %u", tree->text,
-                              function->least, function->most, tree->child_count);
+                                    function->least, function->least == 1 ? "" : "s",
+                                    tree->child_count);
+        return operand_complain(checker, tree->at, "%s takes %u to %u arguments, not %u",
+                                tree->text, function->least, function->most, tree->child_count);
     }
     if (tree->axis != NULL && !function->takes_axis)
         return operand_complain(checker, tree->axis->at, "%s has no axis", tree->text);

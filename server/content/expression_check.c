@@ -58,8 +58,8 @@ operand_emit(struct checker *checker, const struct step *step)
     struct expression *expression = checker->expression;
     int32_t index = (int32_t)expression->step_count;
 
-    expression->steps = tnd_realloc(expression->steps, expression->step_count + 1,
-                                    sizeof *expression->steps);
+    expression->steps =
+        tnd_realloc(expression->steps, expression->step_count + 1, sizeof *expression->steps);
     expression->steps[expression->step_count++] = *step;
     return (struct operand){ .kind = OPERAND_STEP, .at = step->at, .step = index };
 }
@@ -126,13 +126,13 @@ store_literal(struct checker *checker, struct operand operand, tundish_dtype dty
 
     if (operand.kind == OPERAND_NUMBER && !tnd_dtype_is_float(dtype)) {
         operand_complain(checker, operand.at, "%.9g is no %s: the column it meets has that dtype",
-                       operand.number, tnd_dtype_name(dtype));
+                         operand.number, tnd_dtype_name(dtype));
         return false;
     }
     if (tnd_dtype_is_float(dtype)) {
         /* Integers round once, to the dtype itself. */
-        float single = operand.kind == OPERAND_INTEGER ? (float)operand.integer
-                                                       : (float)operand.number;
+        float single =
+            operand.kind == OPERAND_INTEGER ? (float)operand.integer : (float)operand.number;
 
         if (dtype == TUNDISH_FLOAT64)
             memcpy(ret_value, &operand.number, sizeof operand.number);
@@ -141,12 +141,11 @@ store_literal(struct checker *checker, struct operand operand, tundish_dtype dty
         return true;
     }
     if (dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING || !fits(operand.integer, dtype)) {
-        operand_complain(checker, operand.at, "%s%llu %s %s", operand.integer < 0 ? "-" : "",
-                       (unsigned long long)(operand.integer < 0 ? -operand.integer
-                                                                : operand.integer),
-                       dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING ? "cannot meet a"
-                                                                        : "does not fit",
-                       tnd_dtype_name(dtype));
+        operand_complain(
+            checker, operand.at, "%s%llu %s %s", operand.integer < 0 ? "-" : "",
+            (unsigned long long)(operand.integer < 0 ? -operand.integer : operand.integer),
+            dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING ? "cannot meet a" : "does not fit",
+            tnd_dtype_name(dtype));
         return false;
     }
     memcpy(ret_value, &bits, tnd_dtype_bytes(dtype)); /* little-endian: the low bytes first */
@@ -204,7 +203,7 @@ stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t coun
             operand_type(checker, items[i])->spec.kind != TUNDISH_DENSE) {
             free(step.more);
             return operand_complain(checker, items[i].at,
-                                  "an item of [...] must be a scalar in each element");
+                                    "an item of [...] must be a scalar in each element");
         }
     }
     return operand_emit(checker, &step);
@@ -277,8 +276,8 @@ common_default(const struct operand *operands, uint32_t count)
     tundish_dtype dtype = TUNDISH_INT32;
 
     for (uint32_t i = 0; i < count; i++) {
-        tundish_dtype own = operands[i].kind == OPERAND_VECTOR ? TUNDISH_INT32
-                                                               : default_dtype(operands[i]);
+        tundish_dtype own =
+            operands[i].kind == OPERAND_VECTOR ? TUNDISH_INT32 : default_dtype(operands[i]);
 
         if (own == TUNDISH_FLOAT32 || (dtype != TUNDISH_FLOAT32 && own != TUNDISH_INT32))
             dtype = own;
@@ -313,8 +312,8 @@ operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
             return false;
         if (operand_dtype(checker, operands[i]) != dtype) {
             operand_complain(checker, operands[i].at,
-                           "%s meets %s here: dtypes are not mixed, use cast(..., dtype)",
-                           tnd_dtype_name(dtype), dtype_name(checker, operands[i]));
+                             "%s meets %s here: dtypes are not mixed, use cast(..., dtype)",
+                             tnd_dtype_name(dtype), dtype_name(checker, operands[i]));
             return false;
         }
     }
@@ -350,13 +349,14 @@ unknown_name(struct checker *checker, const struct tree *tree, const struct sche
     struct operand bad;
 
     if (nearest != NULL)
-        bad = operand_complain(checker, tree->at, "there is no column '%s%s' here; did you mean '%s'?",
-                             sign, tree->text, nearest);
+        bad = operand_complain(checker, tree->at,
+                               "there is no column '%s%s' here; did you mean '%s'?", sign,
+                               tree->text, nearest);
     else if (tree->kind == TREE_OUTER)
         bad = operand_complain(checker, tree->at,
-                             "there is no '$%s' here: $name is a column of the outer element, "
-                             "inside interleave and flat_map",
-                             tree->text);
+                               "there is no '$%s' here: $name is a column of the outer element, "
+                               "inside interleave and flat_map",
+                               tree->text);
     else
         bad = operand_complain(checker, tree->at, "there is no column '%s' here", tree->text);
     free(names);
@@ -420,7 +420,8 @@ broadcast_dense(struct checker *checker, uint32_t at, struct value_type *a,
         if (a->spec.rank == 0)
             *a = *b;
         else if (b->spec.rank != 0) {
-            operand_complain(checker, at, "the number of dimensions is not known here: reshape first");
+            operand_complain(checker, at,
+                             "the number of dimensions is not known here: reshape first");
             return false;
         }
         return true;
@@ -428,8 +429,8 @@ broadcast_dense(struct checker *checker, uint32_t at, struct value_type *a,
     if (!dims_broadcast(a->spec.shape, (uint32_t)a->spec.rank, b->spec.shape,
                         (uint32_t)b->spec.rank, dims, &rank)) {
         operand_complain(checker, at, "shapes %s and %s do not go together",
-                       dims_text(a->spec.shape, (uint32_t)a->spec.rank, a_text),
-                       dims_text(b->spec.shape, (uint32_t)b->spec.rank, b_text));
+                         dims_text(a->spec.shape, (uint32_t)a->spec.rank, a_text),
+                         dims_text(b->spec.shape, (uint32_t)b->spec.rank, b_text));
         return false;
     }
     if (rows_meet(a, b))
@@ -457,10 +458,10 @@ broadcast_types(struct checker *checker, uint32_t at, struct value_type *a,
     }
     if ((a->spec.kind == TUNDISH_DENSE ? a : b)->spec.rank != 0) {
         operand_complain(checker, at,
-                       "a ragged or sparse column goes only with scalars, not with a %s",
-                       (a->spec.kind == TUNDISH_DENSE ? a : b)->is_batched
-                           ? "value for each row of a batch: do this before batch"
-                           : "dense vector");
+                         "a ragged or sparse column goes only with scalars, not with a %s",
+                         (a->spec.kind == TUNDISH_DENSE ? a : b)->is_batched
+                             ? "value for each row of a batch: do this before batch"
+                             : "dense vector");
         return false;
     }
     if (a->spec.kind == TUNDISH_DENSE)
@@ -481,10 +482,10 @@ operand_convert(struct checker *checker, struct operand operand, tundish_dtype d
     step.type = *operand_type(checker, operand);
     if (!convert_is_possible(step.type.spec.dtype, dtype))
         return operand_complain(checker, at, "cannot cast %s to %s%s",
-                              tnd_dtype_name(step.type.spec.dtype), tnd_dtype_name(dtype),
-                              dtype == TUNDISH_STRING ? ": use as_string"
-                              : step.type.spec.dtype == TUNDISH_STRING ? ": use string_to_number"
-                                                                       : "");
+                                tnd_dtype_name(step.type.spec.dtype), tnd_dtype_name(dtype),
+                                dtype == TUNDISH_STRING                  ? ": use as_string"
+                                : step.type.spec.dtype == TUNDISH_STRING ? ": use string_to_number"
+                                                                         : "");
     step.type.spec.dtype = dtype;
     step.inputs[0] = operand.step;
     return operand_emit(checker, &step);
@@ -526,8 +527,7 @@ emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dty
     step.type = *operand_type(checker, operands[0]);
     for (uint32_t i = 0; i < count; i++) {
         step.inputs[i] = operands[i].step;
-        if (i > 0 &&
-            !broadcast_types(checker, at, &step.type, operand_type(checker, operands[i])))
+        if (i > 0 && !broadcast_types(checker, at, &step.type, operand_type(checker, operands[i])))
             return operand_bad();
     }
     step.type.spec.dtype = result_dtype(op, dtype);
@@ -536,7 +536,7 @@ emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dty
 
 struct operand
 operand_vector(struct checker *checker, enum vector_op op, uint32_t at,
-             const struct operand *operands, uint32_t count)
+               const struct operand *operands, uint32_t count)
 {
     tundish_dtype dtype = operand_dtype(checker, operands[0]);
     struct operand wide[STEP_INPUTS_MAX], result;
@@ -579,7 +579,8 @@ fold_power(struct checker *checker, uint32_t at, struct operand left, struct ope
 }
 
 static struct operand
-fold_integers(struct checker *checker, enum tree_kind kind, uint32_t at, tree_integer a, tree_integer b)
+fold_integers(struct checker *checker, enum tree_kind kind, uint32_t at, tree_integer a,
+              tree_integer b)
 {
     bool a_is_long = a >= INTEGER_END / 2 || a < -INTEGER_END / 2;
     bool b_is_long = b >= INTEGER_END / 2 || b < -INTEGER_END / 2;
@@ -797,8 +798,7 @@ check_power(struct checker *checker, uint32_t at, struct operand left, struct op
     dtype = operand_dtype(checker, operands[0]);
     if (!is_number(dtype) || is_unsigned(dtype))
         return refuse_dtype(checker, at, "**", dtype);
-    if (is_scalar_literal(right) &&
-        check_known_power(checker, at, operands, right.number, &known))
+    if (is_scalar_literal(right) && check_known_power(checker, at, operands, right.number, &known))
         return known;
     return operand_vector(checker, VECTOR_POWER, at, operands, 2);
 }
@@ -808,10 +808,8 @@ check_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, stru
                  struct operand right)
 {
     static const enum vector_op ops[] = {
-        [TREE_ADD] = VECTOR_ADD,
-        [TREE_SUBTRACT] = VECTOR_SUBTRACT,
-        [TREE_MULTIPLY] = VECTOR_MULTIPLY,
-        [TREE_FLOOR_DIVIDE] = VECTOR_FLOOR_DIVIDE,
+        [TREE_ADD] = VECTOR_ADD,           [TREE_SUBTRACT] = VECTOR_SUBTRACT,
+        [TREE_MULTIPLY] = VECTOR_MULTIPLY, [TREE_FLOOR_DIVIDE] = VECTOR_FLOOR_DIVIDE,
         [TREE_MODULO] = VECTOR_MODULO,
     };
     struct operand operands[2] = { left, right };
@@ -847,7 +845,7 @@ check_comparison(struct checker *checker, enum tree_kind kind, uint32_t at, stru
     dtype = operand_dtype(checker, operands[0]);
     if (orders && !is_number(dtype))
         return operand_complain(checker, at, "%ss compare with == and != only",
-                              tnd_dtype_name(dtype));
+                                tnd_dtype_name(dtype));
     if (swaps) {
         other = operands[0];
         operands[0] = operands[1];
@@ -877,18 +875,18 @@ check_logic(struct checker *checker, enum tree_kind kind, uint32_t at, struct op
             return operands[i];
         if (operand_dtype(checker, operands[i]) != TUNDISH_BOOL)
             return operand_complain(checker, operands[i].at, "'%s' takes bools, and this is %s",
-                                  sign_of(kind), dtype_name(checker, operands[i]));
+                                    sign_of(kind), dtype_name(checker, operands[i]));
     }
     return operand_vector(checker,
-                        kind == TREE_AND  ? VECTOR_AND
-                        : kind == TREE_OR ? VECTOR_OR
-                                          : VECTOR_NOT,
-                        at, operands, count);
+                          kind == TREE_AND  ? VECTOR_AND
+                          : kind == TREE_OR ? VECTOR_OR
+                                            : VECTOR_NOT,
+                          at, operands, count);
 }
 
 struct operand
 operand_binary(struct checker *checker, enum tree_kind kind, uint32_t at, struct operand left,
-             struct operand right)
+               struct operand right)
 {
     struct operand operands[2] = { left, right };
 
@@ -903,7 +901,7 @@ operand_binary(struct checker *checker, enum tree_kind kind, uint32_t at, struct
 
 struct operand
 operand_select(struct checker *checker, uint32_t at, struct operand condition, struct operand yes,
-             struct operand no)
+               struct operand no)
 {
     struct operand branches[2] = { yes, no }, operands[3];
     struct step step = new_step(STEP_VECTOR, at);
@@ -913,7 +911,7 @@ operand_select(struct checker *checker, uint32_t at, struct operand condition, s
         return operand_bad();
     if (operand_dtype(checker, condition) != TUNDISH_BOOL)
         return operand_complain(checker, condition.at, "a condition must be bool, and this is %s",
-                              dtype_name(checker, condition));
+                                dtype_name(checker, condition));
     operands[0] = condition;
     operands[1] = branches[0];
     operands[2] = branches[1];

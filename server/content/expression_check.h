@@ -21,7 +21,7 @@ struct operand {
 };
 
 /* Complain once, at `at`, and yield a bad operand. */
-#define operand_complain(checker, at, ...)                                                           \
+#define operand_complain(checker, at, ...)                                                         \
     ((checker)->status = (checker)->status != TUNDISH_OK                                           \
                              ? (checker)->status                                                   \
                              : expression_complain((checker)->config, at, __VA_ARGS__),            \
@@ -51,16 +51,16 @@ struct operand operand_emit(struct checker *checker, const struct step *step);
 
 /* Append a kernel over unified operands (16-bit floats go through float32). */
 struct operand operand_vector(struct checker *checker, enum vector_op op, uint32_t at,
-                            const struct operand *operands, uint32_t count);
+                              const struct operand *operands, uint32_t count);
 
 struct operand operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype,
-                             uint32_t at);
+                               uint32_t at);
 
 /* A float operation on operands of one dtype, refused for other dtypes. `word` names it. */
 struct operand operand_binary(struct checker *checker, enum tree_kind kind, uint32_t at,
-                            struct operand left, struct operand right);
+                              struct operand left, struct operand right);
 struct operand operand_select(struct checker *checker, uint32_t at, struct operand condition,
-                            struct operand yes, struct operand no);
+                              struct operand yes, struct operand no);
 
 /* expression_call.c */
 struct operand operand_call(struct checker *checker, const struct tree *tree);

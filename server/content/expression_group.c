@@ -52,8 +52,7 @@ find_roots(struct expression *expression)
         if (step->is_root || !step_is_by_value(step))
             step->group = i;
         for (uint32_t k = 0; k < STEP_INPUTS_MAX + step->more_count; k++) {
-            int32_t input =
-                k < STEP_INPUTS_MAX ? step->inputs[k] : step->more[k - STEP_INPUTS_MAX];
+            int32_t input = k < STEP_INPUTS_MAX ? step->inputs[k] : step->more[k - STEP_INPUTS_MAX];
 
             if (input == NO_STEP)
                 continue;
@@ -160,8 +159,8 @@ add_group(struct expression *expression, int32_t root)
 {
     struct group *group;
 
-    expression->groups = tnd_realloc(expression->groups, expression->group_count + 1,
-                                     sizeof *expression->groups);
+    expression->groups =
+        tnd_realloc(expression->groups, expression->group_count + 1, sizeof *expression->groups);
     group = &expression->groups[expression->group_count++];
     *group = (struct group){ .root = root };
     group->ops = tnd_zalloc((size_t)root + 1, sizeof *group->ops);

@@ -32,8 +32,9 @@ check_bound(struct checker *checker, const struct tree *tree, struct bound *ret)
     }
     if (operand.kind != OPERAND_STEP || operand_type(checker, operand)->spec.rank != 0 ||
         !tnd_dtype_is_integer(operand_dtype(checker, operand))) {
-        operand_complain(checker, tree->at, "an index must be an integer, or an integer column that "
-                                          "is a scalar in each element");
+        operand_complain(checker, tree->at,
+                         "an index must be an integer, or an integer column that "
+                         "is a scalar in each element");
         return false;
     }
     operand = operand_convert(checker, operand, TUNDISH_INT64, tree->at);
@@ -53,7 +54,7 @@ check_slice_item(struct checker *checker, const struct tree *tree, struct slice_
         return false;
     if (step.given && (step.step != NO_STEP || step.literal == 0)) {
         operand_complain(checker, tree->children[2]->at,
-                       "a step is an integer literal that is not 0");
+                         "a step is an integer literal that is not 0");
         return false;
     }
     *item = (struct slice_item){
@@ -82,13 +83,13 @@ resolve_shape(struct checker *checker, uint32_t at, const struct slice_item *ite
 
     if (!item->is_index) {
         type->spec.shape[type->spec.rank++] = is_whole(item) ? size
-                                              : is_known ? slice_resolve(item, size, &first)
-                                                         : -1;
+                                              : is_known     ? slice_resolve(item, size, &first)
+                                                             : -1;
         return true;
     }
     if (is_known && (item->start >= size || item->start < -size)) {
         operand_complain(checker, at, "index %lld is outside: there are %lld",
-                       (long long)item->start, (long long)size);
+                         (long long)item->start, (long long)size);
         return false;
     }
     return true;
@@ -122,8 +123,8 @@ check_item_count(struct checker *checker, const struct tree *tree, int rank)
         operand_complain(checker, tree->at, "more than one ... in an index");
     else if ((int)tree->child_count - 1 - ellipses > rank)
         operand_complain(checker, tree->at, "%d indices, but there %s %d dimension%s",
-                       (int)tree->child_count - 1 - ellipses, rank == 1 ? "is" : "are", rank,
-                       rank == 1 ? "" : "s");
+                         (int)tree->child_count - 1 - ellipses, rank == 1 ? "is" : "are", rank,
+                         rank == 1 ? "" : "s");
     else
         return true;
     return false;
@@ -146,10 +147,9 @@ check_items(struct checker *checker, const struct tree *tree, struct step *step,
         } else {
             if (!check_bound(checker, item, &bounds[0]))
                 return false;
-            step->items[k] = (struct slice_item){ .is_index = true,
-                                                  .has_start = true,
-                                                  .start = bounds[0].literal,
-                                                  .step = 1 };
+            step->items[k] = (struct slice_item){
+                .is_index = true, .has_start = true, .start = bounds[0].literal, .step = 1
+            };
         }
         step->more[2 * k] = bounds[0].step;
         step->more[2 * k + 1] = bounds[1].step;
@@ -176,7 +176,7 @@ operand_index(struct checker *checker, const struct tree *tree)
         return operand_complain(checker, tree->at, "a ragged or sparse column cannot be indexed");
     if (type.spec.rank == RANK_UNKNOWN)
         return operand_complain(checker, tree->at,
-                              "the number of dimensions is not known here: reshape first");
+                                "the number of dimensions is not known here: reshape first");
     if (!check_item_count(checker, tree, type.spec.rank))
         return operand_bad();
     step.inputs[0] = base.step;

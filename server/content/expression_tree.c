@@ -123,8 +123,8 @@ static void
 scan_sign(struct parser *parser, uint32_t at)
 {
     static const char *const signs[] = {
-        "...", "**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%",
-        "<",   ">",  "(",  ")",  "[",  "]",  ",",  ":", "=",
+        "...", "**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/",
+        "%",   "<",  ">",  "(",  ")",  "[",  "]",  ",", ":", "=",
     };
 
     parser->token.kind = TOKEN_SIGN;
@@ -237,8 +237,7 @@ add_child(struct parser *parser, struct tree *node, struct tree *child)
         parser_complain(parser, child->at, "more than %d items", CHILDREN_MAX);
         return;
     }
-    node->children =
-        tnd_realloc(node->children, node->child_count + 1, sizeof(struct tree *));
+    node->children = tnd_realloc(node->children, node->child_count + 1, sizeof(struct tree *));
     node->children[node->child_count++] = child;
 }
 
@@ -369,8 +368,7 @@ parse_arguments(struct parser *parser, struct tree *call)
     while (parser->status == TUNDISH_OK && !is_sign(parser, ")")) {
         struct tree *argument = parse_condition(parser);
 
-        if (parser->status == TUNDISH_OK && argument->kind == TREE_COLUMN &&
-            is_sign(parser, "=")) {
+        if (parser->status == TUNDISH_OK && argument->kind == TREE_COLUMN && is_sign(parser, "=")) {
             if (strcmp(argument->text, "axis") != 0 || call->axis != NULL)
                 parser_complain(parser, argument->at, "%s= is not known: only axis= is, once",
                                 argument->text);
@@ -558,7 +556,7 @@ static struct tree *
 parse_product(struct parser *parser)
 {
     static const struct binary_sign signs[] = {
-        { "*", TREE_MULTIPLY }, { "/", TREE_DIVIDE },  { "//", TREE_FLOOR_DIVIDE },
+        { "*", TREE_MULTIPLY }, { "/", TREE_DIVIDE },   { "//", TREE_FLOOR_DIVIDE },
         { "%", TREE_MODULO },   { NULL, TREE_OMITTED },
     };
 

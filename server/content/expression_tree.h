@@ -11,10 +11,10 @@ enum tree_kind {
     TREE_INTEGER,
     TREE_NUMBER,
     TREE_TEXT,
-    TREE_COLUMN,    /* name */
-    TREE_OUTER,     /* $name */
-    TREE_CALL,      /* name(children), maybe with axis=... */
-    TREE_NEGATE,    /* from here on: operators on children */
+    TREE_COLUMN, /* name */
+    TREE_OUTER,  /* $name */
+    TREE_CALL,   /* name(children), maybe with axis=... */
+    TREE_NEGATE, /* from here on: operators on children */
     TREE_PLUS_SIGN,
     TREE_NOT,
     TREE_ADD,

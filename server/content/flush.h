@@ -78,9 +78,8 @@ flush_double(double value)
 {
     uint64_t bits = double_bits(value);
 
-    return double_of_bits((bits & UINT64_C(0x7FF0000000000000)) == 0
-                              ? bits & UINT64_C(0x8000000000000000)
-                              : bits);
+    return double_of_bits(
+        (bits & UINT64_C(0x7FF0000000000000)) == 0 ? bits & UINT64_C(0x8000000000000000) : bits);
 }
 
 #endif

@@ -82,7 +82,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         const T *x = in;                                                                           \
         T *y = out;                                                                                \
                                                                                                    \
-        for (int64_t o = 0; o < shape.outer; o++, x += shape.count * shape.inner, y += shape.inner) { \
+        for (int64_t o = 0; o < shape.outer;                                                       \
+             o++, x += shape.count * shape.inner, y += shape.inner) {                              \
             if (shape.inner == 1) {                                                                \
                 *y = name##_sum_row(x, 0, shape.count);                                            \
                 continue;                                                                          \
@@ -118,7 +119,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         const T *x = in;                                                                           \
         int64_t *y = out;                                                                          \
                                                                                                    \
-        for (int64_t o = 0; o < shape.outer; o++, x += shape.count * shape.inner, y += shape.inner) \
+        for (int64_t o = 0; o < shape.outer;                                                       \
+             o++, x += shape.count * shape.inner, y += shape.inner)                                \
             for (int64_t j = 0; j < shape.inner; j++) {                                            \
                 y[j] = 0;                                                                          \
                 for (int64_t i = 1; i < shape.count; i++)                                          \
@@ -279,8 +281,7 @@ has_no_result(enum reduce_op op, tundish_dtype dtype, const int64_t *dims, uint3
 
     for (uint32_t k = 0; k < rank; k++)
         is_empty |= (axes >> k & 1) != 0 && dims[k] == 0;
-    return is_empty &&
-           (op == REDUCE_ARGMAX || (op == REDUCE_MEAN && tnd_dtype_is_integer(dtype)));
+    return is_empty && (op == REDUCE_ARGMAX || (op == REDUCE_MEAN && tnd_dtype_is_integer(dtype)));
 }
 
 void
@@ -303,7 +304,8 @@ reduce_column(enum reduce_op op, tundish_dtype dtype, const struct column *colum
         ret_column->values = result;
         return;
     }
-    kept_sizes = scratch_array(scratch, (size_t)(column->count * (int64_t)kept), sizeof *kept_sizes);
+    kept_sizes =
+        scratch_array(scratch, (size_t)(column->count * (int64_t)kept), sizeof *kept_sizes);
     for (int64_t i = 0; i < column->count; i++) {
         uint32_t at = 0;
 

@@ -60,7 +60,8 @@ check_group(struct translation *t)
         return;
     if (at < t->end && *at == 'P' && at + 1 < t->end && at[1] == '<')
         return;
-    if (at < t->end && *at == '<' && at + 1 < t->end && (isalpha((unsigned char)at[1]) || at[1] == '_'))
+    if (at < t->end && *at == '<' && at + 1 < t->end &&
+        (isalpha((unsigned char)at[1]) || at[1] == '_'))
         return;
     while (at < t->end && strchr("imsU-", *at) != NULL)
         at++;

@@ -31,8 +31,8 @@ text_buckets_apply(const void *state, const struct frame *input, struct frame *o
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
-        int64_t *buckets = frame_values(output, target->output,
-                                        (size_t)from->value_count * sizeof *buckets);
+        int64_t *buckets =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *buckets);
 
         for (int64_t j = 0; j < from->value_count; j++) {
             uint64_t hash = stage->is_strong

@@ -90,7 +90,8 @@ change_utf8(const void *state, struct text_maker *maker, struct byte_view text)
     room = text.size + 16;
     bytes = convert(stage, text_room(maker, room), room, text, &error);
     if (error == U_BUFFER_OVERFLOW_ERROR)
-        bytes = convert(stage, text_room(maker, (size_t)bytes + 1), (size_t)bytes + 1, text, &error);
+        bytes =
+            convert(stage, text_room(maker, (size_t)bytes + 1), (size_t)bytes + 1, text, &error);
     must(U_SUCCESS(error));
     return text_take(maker, (size_t)bytes);
 }

@@ -120,8 +120,8 @@ texts_need_lists(const struct content_config *config, const struct column_spec *
 }
 
 void
-texts_change(const struct content_targets *targets, const struct frame *input,
-             struct frame *output, const void *parameters,
+texts_change(const struct content_targets *targets, const struct frame *input, struct frame *output,
+             const void *parameters,
              struct byte_view (*change)(const void *parameters, struct text_maker *maker,
                                         struct byte_view text))
 {
@@ -131,8 +131,8 @@ texts_change(const struct content_targets *targets, const struct frame *input,
         const struct content_target *target = &targets->list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
-        struct byte_view *made = frame_values(output, target->output,
-                                              (size_t)from->value_count * sizeof *made);
+        struct byte_view *made =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *made);
 
         for (int64_t j = 0; j < from->value_count; j++)
             made[j] = change(parameters, &maker, texts[j]);
@@ -147,8 +147,7 @@ text_parts_add(struct text_parts *parts, struct byte_view part)
 {
     if (parts->count == parts->capacity) {
         int64_t capacity = parts->capacity == 0 ? FIRST_PARTS : parts->capacity * 2;
-        struct byte_view *list =
-            scratch_array(parts->scratch, (size_t)capacity, sizeof *list);
+        struct byte_view *list = scratch_array(parts->scratch, (size_t)capacity, sizeof *list);
 
         if (parts->count > 0)
             memcpy(list, parts->list, (size_t)parts->count * sizeof *list);
@@ -187,8 +186,7 @@ texts_cut(const struct column *from, struct frame *output, uint32_t index, const
     struct text_parts parts = { .scratch = output->scratch };
     const struct byte_view *texts = from->values;
     struct column *column = &output->columns[index];
-    int64_t *splits =
-        scratch_array(output->scratch, (size_t)from->value_count + 1, sizeof *splits);
+    int64_t *splits = scratch_array(output->scratch, (size_t)from->value_count + 1, sizeof *splits);
 
     splits[0] = 0;
     for (int64_t i = 0; i < from->value_count; i++) {

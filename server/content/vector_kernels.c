@@ -55,7 +55,8 @@ extern const struct vector_kernel VECTOR_SET[VECTOR_OP_COUNT][TUNDISH_STRING + 1
         return bad;                                                                                \
     }
 
-/* --- Integers: T wraps as the unsigned type U, which C does not promote to int. ---------------- */
+/* --- Integers: T wraps as the unsigned type U, which C does not promote to int. ----------------
+ */
 
 #define INTEGER_FUNCTIONS(name, T, U)                                                              \
     static inline bool name##_floor_divide_one(T x, T y, T *ret)                                   \
@@ -260,12 +261,12 @@ SELECT(16, struct byte_view)
     }
 #define FOR_ALL(suffix)                                                                            \
     {                                                                                              \
-        [TUNDISH_BOOL] = { bool_##suffix },     [TUNDISH_STRING] = { string_##suffix },            \
-        [TUNDISH_UINT8] = { u8_##suffix },      [TUNDISH_INT8] = { i8_##suffix },                  \
-        [TUNDISH_UINT16] = { u16_##suffix },    [TUNDISH_INT16] = { i16_##suffix },                \
-        [TUNDISH_UINT32] = { u32_##suffix },    [TUNDISH_INT32] = { i32_##suffix },                \
-        [TUNDISH_UINT64] = { u64_##suffix },    [TUNDISH_INT64] = { i64_##suffix },                \
-        [TUNDISH_FLOAT32] = { f32_##suffix },   [TUNDISH_FLOAT64] = { f64_##suffix },              \
+        [TUNDISH_BOOL] = { bool_##suffix }, [TUNDISH_STRING] = { string_##suffix },                \
+        [TUNDISH_UINT8] = { u8_##suffix }, [TUNDISH_INT8] = { i8_##suffix },                       \
+        [TUNDISH_UINT16] = { u16_##suffix }, [TUNDISH_INT16] = { i16_##suffix },                   \
+        [TUNDISH_UINT32] = { u32_##suffix }, [TUNDISH_INT32] = { i32_##suffix },                   \
+        [TUNDISH_UINT64] = { u64_##suffix }, [TUNDISH_INT64] = { i64_##suffix },                   \
+        [TUNDISH_FLOAT32] = { f32_##suffix }, [TUNDISH_FLOAT64] = { f64_##suffix },                \
     }
 
 const struct vector_kernel VECTOR_SET[VECTOR_OP_COUNT][TUNDISH_STRING + 1] = {

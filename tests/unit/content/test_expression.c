@@ -60,11 +60,10 @@ float_arithmetic_is_recorded_tensorflow(void **state)
     (void)state;
     table_scalars(table, "a", TUNDISH_FLOAT32, a);
     table_scalars(table, "b", TUNDISH_FLOAT32, b);
-    assert_floats(table, "a + b",
-                  { 9.5F, -5.5F, 3, -3, 2e30F, -4.75F, 2, -2, 0.4F, 2 });
+    assert_floats(table, "a + b", { 9.5F, -5.5F, 3, -3, 2e30F, -4.75F, 2, -2, 0.4F, 2 });
     assert_floats(table, "a * b", { 15, -15, 0, 0, INFINITY, 4.875F, -15, -15, 0.030000001F, 0 });
-    assert_floats(table, "a / b", { 3.75F, -3.75F, 0, 0, 1, 2.1666667F, -1.6666666F, -1.6666666F,
-                                    0.3333333F, 0 });
+    assert_floats(table, "a / b",
+                  { 3.75F, -3.75F, 0, 0, 1, 2.1666667F, -1.6666666F, -1.6666666F, 0.3333333F, 0 });
     assert_floats(table, "a // b", { 3, -4, 0, 0, 1, 2, -2, -2, 0, 0 });
     assert_floats(table, "a % b", { 1.5F, 0.5F, 0, -0.0F, 0, -0.25F, -1, 1, 0.1F, 1e-40F });
     assert_floats(table, "-a", { -7.5F, 7.5F, -0.0F, 0, -1e30F, 3.25F, -5, 5, -0.1F, -1e-40F });
@@ -91,8 +90,7 @@ integers_wrap_and_floor(void **state)
     (void)state;
     table_scalars(table, "a", TUNDISH_INT32, a);
     table_scalars(table, "b", TUNDISH_INT32, b);
-    assert_ints(table, "a + b",
-                { 9, -5, 5, -9, 5, -2147483647, -2147483645, 107, 2147483646, 9 });
+    assert_ints(table, "a + b", { 9, -5, 5, -9, 5, -2147483647, -2147483645, 107, 2147483646, 9 });
     assert_ints(table, "a * b", { 14, -14, -14, 14, 0, -2, INT32_MIN, 700, -2147483647, 18 });
     assert_ints(table, "a // b", { 3, -4, -4, 3, 0, 1073741823, -715827883, 14, -1, 2 });
     assert_ints(table, "a % b", { 1, 1, -1, -1, 0, 1, 1, 2, 2147483646, 0 });
@@ -100,9 +98,9 @@ integers_wrap_and_floor(void **state)
     assert_ints(table, "a // -1", { -7, 7, -7, 7, 0, -INT32_MAX, INT32_MIN, -100, 1, -6 });
     assert_ints(table, "a % -1", { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 });
     assert_ints(table, "abs(a)", { 7, 7, 7, 7, 0, INT32_MAX, INT32_MIN, 100, 1, 6 });
-    assert_gives(table, "a / 4", TUNDISH_FLOAT64,
-                 (const double[]){ 1.75, -1.75, 1.75, -1.75, 0, 536870911.75, -536870912, 25, -0.25,
-                                   1.5 });
+    assert_gives(
+        table, "a / 4", TUNDISH_FLOAT64,
+        (const double[]){ 1.75, -1.75, 1.75, -1.75, 0, 536870911.75, -536870912, 25, -0.25, 1.5 });
     assert_ints(table, "a ** 2 if b < 0 else 1", { 1, 1, 49, 49, 1, 1, 1, 1, 1, 1 });
     table_close(table);
 }
@@ -224,8 +222,8 @@ nan_goes_through_extrema_and_the_first_of_equals_wins(void **state)
 static void
 rounding_is_half_to_even(void **state)
 {
-    static const float x[] = { 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 0.49999997F, 1e10F, -2.7F, 3.3F,
-                               INFINITY, -INFINITY, -1e-40F };
+    static const float x[] = { 0.5F,  1.5F,  2.5F, -0.5F,    -1.5F,     0.49999997F,
+                               1e10F, -2.7F, 3.3F, INFINITY, -INFINITY, -1e-40F };
     struct table *table = table_open(COUNT(x));
 
     (void)state;
@@ -384,9 +382,12 @@ half_precision_is_computed_in_float32_and_rounded_each_time(void **state)
     (void)state;
     table_scalars(table, "h", TUNDISH_FLOAT16, h);
     table_scalars(table, "b", TUNDISH_BFLOAT16, b);
-    assert_gives(table, "h + 1", TUNDISH_FLOAT16, (const uint16_t[]){ 0x4000, 0x7BFF, 0x3C00, 0xFC00 });
-    assert_gives(table, "h * 2", TUNDISH_FLOAT16, (const uint16_t[]){ 0x4000, 0x7C00, 0x0002, 0xFC00 });
-    assert_gives(table, "-b", TUNDISH_BFLOAT16, (const uint16_t[]){ 0xBF80, 0x8001, 0xFF7F, 0x4000 });
+    assert_gives(table, "h + 1", TUNDISH_FLOAT16,
+                 (const uint16_t[]){ 0x4000, 0x7BFF, 0x3C00, 0xFC00 });
+    assert_gives(table, "h * 2", TUNDISH_FLOAT16,
+                 (const uint16_t[]){ 0x4000, 0x7C00, 0x0002, 0xFC00 });
+    assert_gives(table, "-b", TUNDISH_BFLOAT16,
+                 (const uint16_t[]){ 0xBF80, 0x8001, 0xFF7F, 0x4000 });
     assert_bools(table, "h > 0.5", { 1, 1, 0, 0 });
     assert_gives(table, "sum([h, h])", TUNDISH_FLOAT16,
                  (const uint16_t[]){ 0x4000, 0x7C00, 0x0002, 0xFC00 });
