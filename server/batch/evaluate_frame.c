@@ -1,0 +1,144 @@
+/* evaluate_frame.c - frames on their way up the tree: bad elements, destinations. */
+#include "batch/evaluate_parts.h"
+
+#include <string.h>
+
+#include "batch/combine.h"
+
+/* --- frames ------------------------------------------------------------------------------------
+ */
+
+void *
+evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes)
+{
+    return scratch_array(evaluation->scratch, count, bytes);
+}
+
+/* A frame for `count` elements of `schema`, columns zeroed. */
+void
+evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64_t count,
+               const struct frame *outer, struct frame *frame)
+{
+    struct frame_errors *errors = evaluate_take(evaluation, 1, sizeof *errors);
+
+    *errors = (struct frame_errors){ 0 };
+    *frame = (struct frame){
+        .count = count,
+        .column_count = schema->count,
+        .columns = evaluate_take(evaluation, schema->count, sizeof(struct column)),
+        .schema = schema,
+        .scratch = evaluation->scratch,
+        .errors = errors,
+        .outer = outer,
+    };
+    memset(frame->columns, 0, schema->count * sizeof(struct column));
+}
+
+void
+evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
+                int64_t count)
+{
+    for (uint32_t i = 0; i < frame->column_count; i++)
+        column_gather(&frame->columns[i], frame->schema->columns[i].dtype, index, count,
+                      evaluation->scratch, &frame->columns[i]);
+    frame->count = count;
+}
+
+/* Leave out the elements that are bad, and remember which are left. */
+static void
+drop_bad(struct evaluation *evaluation, struct frame *frame)
+{
+    const uint8_t *bad = frame->errors->bad;
+    int64_t left = 0;
+    int64_t *index = evaluate_take(evaluation, (size_t)frame->count, sizeof *index);
+    int64_t *kept = evaluate_take(evaluation, (size_t)frame->count, sizeof *kept);
+
+    for (int64_t i = 0; i < frame->count; i++)
+        if (!bad[i]) {
+            kept[left] = frame->kept != NULL ? frame->kept[i] : i;
+            index[left++] = i;
+        }
+    evaluation->skipped += (uint64_t)frame->errors->bad_count;
+    memcpy(evaluation->skipped_text, frame->errors->text, sizeof evaluation->skipped_text);
+    evaluate_gather(evaluation, frame, index, left);
+    frame->kept = kept;
+    *frame->errors = (struct frame_errors){ 0 };
+}
+
+/* After a stage has run: bad elements are left out, or end it. */
+tundish_status
+evaluate_settle(struct evaluation *evaluation, struct frame *frame)
+{
+    if (frame->errors->bad_count == 0)
+        return TUNDISH_OK;
+    if (!evaluation->skip_bad)
+        return tnd_fail(frame->errors->status, "%s", frame->errors->text);
+    drop_bad(evaluation, frame);
+    return TUNDISH_OK;
+}
+
+/* The outer elements of those that are left. */
+const struct frame *
+evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer, const int64_t *kept,
+                    int64_t count)
+{
+    struct frame *left;
+
+    if (outer == NULL || kept == NULL)
+        return outer;
+    left = evaluate_take(evaluation, 1, sizeof *left);
+    *left = *outer;
+    left->columns = evaluate_take(evaluation, outer->column_count, sizeof *left->columns);
+    memcpy(left->columns, outer->columns, outer->column_count * sizeof *left->columns);
+    evaluate_gather(evaluation, left, kept, count);
+    return left;
+}
+
+/* --- where destinations go ---------------------------------------------------------------------
+ */
+
+/* Destinations of an input's columns, from those of the columns that pass through. */
+void
+evaluate_pass_destinations(struct evaluation *evaluation, const struct plan_node *node,
+                           const struct plan_node *input,
+                           const struct evaluate_request *outer_request,
+                           struct evaluate_request *inner)
+{
+    void **destinations;
+    size_t *bytes;
+
+    inner->destinations = NULL;
+    inner->destination_bytes = NULL;
+    if (outer_request->destinations == NULL)
+        return;
+    destinations = evaluate_take(evaluation, input->schema.count, sizeof *destinations);
+    bytes = evaluate_take(evaluation, input->schema.count, sizeof *bytes);
+    memset(destinations, 0, input->schema.count * sizeof *destinations);
+    memset(bytes, 0, input->schema.count * sizeof *bytes);
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        int32_t from = node->schema.columns[i].passed_from;
+
+        if (from >= 0 && destinations[from] == NULL) {
+            destinations[from] = outer_request->destinations[i];
+            bytes[from] = outer_request->destination_bytes[i];
+        }
+    }
+    inner->destinations = destinations;
+    inner->destination_bytes = bytes;
+}
+
+/* Whatever the ranks of the branches, joined columns need the same levels. Fails for columns of
+ * unknown rank whose branches differ. */
+tundish_status
+evaluate_check_levels(const struct plan_node *node, const struct column *parts, uint32_t part_count,
+                      uint32_t column)
+{
+    for (uint32_t p = 1; p < part_count; p++)
+        if (parts[p].level_count != parts[0].level_count)
+            return tnd_fail(TUNDISH_E_DATA,
+                            "%s: column '%s' has %u dimensions in one element and %u in another, "
+                            "so they do not fit one batch",
+                            node->name, node->schema.columns[column].name, parts[0].level_count,
+                            parts[p].level_count);
+    return TUNDISH_OK;
+}

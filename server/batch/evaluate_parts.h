@@ -1,0 +1,66 @@
+/* evaluate_parts.h - what the files of evaluate.h share, and no one else. */
+#ifndef BATCH_EVALUATE_PARTS_H
+#define BATCH_EVALUATE_PARTS_H
+
+#include "batch/evaluate.h"
+
+void *evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes);
+
+/* A frame for `count` elements of `schema`, columns zeroed. */
+void evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64_t count,
+                    const struct frame *outer, struct frame *frame);
+
+void evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
+                     int64_t count);
+
+/* After a stage has run: bad elements are left out, or end it. */
+tundish_status evaluate_settle(struct evaluation *evaluation, struct frame *frame);
+
+/* The outer elements of those that are left. */
+const struct frame *evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer,
+                                        const int64_t *kept, int64_t count);
+
+/* Destinations of an input's columns, from those of the columns that pass through. */
+void evaluate_pass_destinations(struct evaluation *evaluation, const struct plan_node *node,
+                                const struct plan_node *input,
+                                const struct evaluate_request *outer_request,
+                                struct evaluate_request *inner);
+
+/* Whatever the ranks of the branches, joined columns need the same levels. Fails for columns of
+ * unknown rank whose branches differ. */
+tundish_status evaluate_check_levels(const struct plan_node *node, const struct column *parts,
+                                     uint32_t part_count, uint32_t column);
+
+tundish_status evaluate_zip(struct evaluation *evaluation, const struct plan_node *node,
+                            const struct evaluate_request *request, struct frame *ret_frame);
+
+/* concatenate, choose, sample: word 0 says which branch an element is of. */
+tundish_status evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
+                                 const struct evaluate_request *request, struct frame *ret_frame);
+
+tundish_status evaluate_body(struct evaluation *evaluation, const struct plan_node *node,
+                             const struct evaluate_request *request, struct frame *ret_frame);
+
+tundish_status evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
+                              const struct evaluate_request *request, struct frame *ret_frame);
+
+/* Rows back out of a batch: each is evaluated as a batch of its own, which its stages - that mind
+ * their own rows - cannot tell from the batch it was in. */
+tundish_status evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
+                                const struct evaluate_request *request, struct frame *ret_frame);
+
+/* Rows that only content has: the last word of each says which one of its element it is. Rows of
+ * one element mostly come together, so it is made once for them. */
+tundish_status evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *node,
+                                     const struct evaluate_request *request,
+                                     struct frame *ret_frame);
+
+/* rebatch and deal_carry: batches put together from pieces of others (joined runs). */
+tundish_status evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
+                               const struct evaluate_request *request, struct frame *ret_frame);
+
+/* deal_split where rows are made together: each slice is cut from its whole batch. */
+tundish_status evaluate_cuts(struct evaluation *evaluation, const struct plan_node *node,
+                             const struct evaluate_request *request, struct frame *ret_frame);
+
+#endif
