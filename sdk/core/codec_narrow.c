@@ -99,7 +99,7 @@ widen(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t 
 
 #ifdef __x86_64__
 #define AVX2   __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 AVX2 static uint64_t
 narrow_avx2(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t *out)

@@ -118,20 +118,10 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
     return block->absent;
 }
 
-/* What is left when a term was not simply found or absent in its home bucket. LONG terms are
- * another function's. */
-static int64_t
-probe_short(const struct vocab *vocab, const struct block *block, size_t i)
-{
-    if (block->kinds[i] == LONG_KIND)
-        return block->absent;
-    return probe(vocab, block, i, NULL);
-}
-
 /* Where short terms stand in their home buckets. `match` gives a bit for each key that is equal;
  * the one beside a matching value, if it is of the same kind, is the term. Nothing matching in a
- * bucket that has not overflown means absent; what is left is rare. */
-#define COMPARE_AT_HOME(name, options, match)                                                      \
+ * bucket that has not overflown means absent; what is left is rare. LONG terms are passed over. */
+#define COMPARE_AT_HOME(name, options, match, has_long)                                            \
     options static void name(const struct vocab *vocab, const struct block *block,                 \
                              int64_t *ret_values)                                                  \
     {                                                                                              \
@@ -141,6 +131,8 @@ probe_short(const struct vocab *vocab, const struct block *block, size_t i)
             const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
             const unsigned             matching = match(bucket, block->keys[i], 0);                \
                                                                                                    \
+            if (has_long && block->kinds[i] == LONG_KIND)                                          \
+                continue;                                                                          \
             if (matching != 0) {                                                                   \
                 const uint32_t line =                                                              \
                     bucket->values[__builtin_ctz(matching)] - block->kinds[i];                     \
@@ -150,8 +142,9 @@ probe_short(const struct vocab *vocab, const struct block *block, size_t i)
                     continue;                                                                      \
                 }                                                                                  \
             }                                                                                      \
-            ret_values[i] = (matching | bucket->has_overflown) == 0 ? block->absent                \
-                                                                    : probe_short(vocab, block, i); \
+            ret_values[i] = (matching | bucket->has_overflown) == 0                                \
+                                ? block->absent                                                    \
+                                : probe(vocab, block, i, NULL);                                    \
         }                                                                                          \
     }
 
@@ -196,7 +189,8 @@ match_portably(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
     return matching;
 }
 
-COMPARE_AT_HOME(compare_portably, , match_portably)
+COMPARE_AT_HOME(compare_portably, , match_portably, false)
+COMPARE_AT_HOME(compare_mixed_portably, , match_portably, true)
 FIND_TAGS(find_tags_portably, , match_portably)
 
 #ifdef __x86_64__
@@ -224,8 +218,10 @@ match_avx512(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
                                         _mm512_set1_epi64((long long)key));
 }
 
-COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2)
-COMPARE_AT_HOME(compare_avx512, WITH_AVX512, match_avx512)
+COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2, false)
+COMPARE_AT_HOME(compare_mixed_avx2, WITH_AVX2, match_avx2, true)
+COMPARE_AT_HOME(compare_avx512, WITH_AVX512, match_avx512, false)
+COMPARE_AT_HOME(compare_mixed_avx512, WITH_AVX512, match_avx512, true)
 FIND_TAGS(find_tags_avx2, WITH_AVX2, match_avx2)
 FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 #endif
@@ -233,15 +229,17 @@ FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 /* The functions of one kind of machine. */
 struct functions {
     void (*compare)(const struct vocab *vocab, const struct block *block, int64_t *ret_values);
+    void (*compare_mixed)(const struct vocab *vocab, const struct block *block,
+                          int64_t *ret_values);
     void (*find_tags)(const struct vocab *vocab, const struct block *block,
                       const struct byte_view *terms, uint8_t *ret_slots);
 };
 
 static const struct functions functions_of[] = {
-    [VOCAB_PATH_PORTABLE] = { compare_portably, find_tags_portably },
+    [VOCAB_PATH_PORTABLE] = { compare_portably, compare_mixed_portably, find_tags_portably },
 #ifdef __x86_64__
-    [VOCAB_PATH_AVX2] = { compare_avx2, find_tags_avx2 },
-    [VOCAB_PATH_AVX512] = { compare_avx512, find_tags_avx512 },
+    [VOCAB_PATH_AVX2] = { compare_avx2, compare_mixed_avx2, find_tags_avx2 },
+    [VOCAB_PATH_AVX512] = { compare_avx512, compare_mixed_avx512, find_tags_avx512 },
 #endif
 };
 
@@ -315,10 +313,13 @@ vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, siz
     block.offset = offset;
     block.absent = absent;
     ask_for_strings(vocab, terms, &block);
-    if (block.long_count < count)
+    if (block.long_count == 0) {
         functions()->compare(vocab, &block, ret_values);
-    if (block.long_count > 0)
-        look_up_long(vocab, terms, &block, ret_values);
+        return;
+    }
+    if (block.long_count < count)
+        functions()->compare_mixed(vocab, &block, ret_values);
+    look_up_long(vocab, terms, &block, ret_values);
 }
 
 void

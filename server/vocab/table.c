@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/crc32c.h"
-#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/status.h"
 
@@ -21,12 +20,6 @@ AT(fingerprint, 64);
 AT(content, 72);
 AT(file_bytes, 96);
 AT(header_crc, 108);
-
-uint64_t
-vocab_hash_long(struct byte_view term, uint64_t seed)
-{
-    return vocab_hash_word(tnd_hash_farm(term.data, term.size), seed);
-}
 
 bool
 vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64_t terms_bytes,
@@ -140,29 +133,6 @@ uint64_t
 vocab_fingerprint(const struct vocab *vocab)
 {
     return vocab->fingerprint;
-}
-
-bool
-vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *ret_term,
-              uint64_t *ret_next)
-{
-    uint64_t left, prefix = 1, bytes;
-
-    if (position >= vocab->terms_bytes)
-        return false;
-    left = vocab->terms_bytes - position;
-    bytes = vocab->terms[position];
-    if (bytes == 255) {
-        prefix = 5;
-        if (left < prefix)
-            return false;
-        bytes = load_u32(vocab->terms + position + 1);
-    }
-    if (bytes > left - prefix)
-        return false;
-    *ret_term = (struct byte_view){ vocab->terms + position + prefix, bytes };
-    *ret_next = position + prefix + bytes;
-    return true;
 }
 
 bool

@@ -22,6 +22,7 @@
 #ifndef VOCAB_TABLE_H
 #define VOCAB_TABLE_H
 
+#include "core/hash_farm.h"
 #include "vocab/vocab.h"
 
 #define VOCAB_MAGIC      UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
@@ -111,8 +112,28 @@ tundish_status vocab_table_map(int file, enum vocab_keys keys, const struct voca
 bool vocab_table_is_whole(const struct vocab *vocab);
 
 /* The term at a position among the terms, or false. *ret_next is where the next one begins. */
-bool vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *ret_term,
-                   uint64_t *ret_next);
+static inline bool
+vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *ret_term,
+              uint64_t *ret_next)
+{
+    uint64_t left, prefix = 1, bytes;
+
+    if (position >= vocab->terms_bytes)
+        return false;
+    left = vocab->terms_bytes - position;
+    bytes = vocab->terms[position];
+    if (bytes == 255) {
+        prefix = 5;
+        if (left < prefix)
+            return false;
+        bytes = load_u32(vocab->terms + position + 1);
+    }
+    if (bytes > left - prefix)
+        return false;
+    *ret_term = (struct byte_view){ vocab->terms + position + prefix, bytes };
+    *ret_next = position + prefix + bytes;
+    return true;
+}
 
 /* What a table is to be built from: exactly one of the two arrays. */
 struct vocab_terms {
@@ -141,7 +162,18 @@ vocab_hash_word(uint64_t word, uint64_t seed)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-uint64_t vocab_hash_long(struct byte_view term, uint64_t seed);
+/* Of a term of more than 8 bytes: up to 16 as two words that may overlap, longer ones by a hash
+ * made for that. */
+static inline uint64_t
+vocab_hash_long(struct byte_view term, uint64_t seed)
+{
+    if (term.size <= 16) {
+        uint64_t last = vocab_hash_word(load_u64(term.data + term.size - 8), seed + term.size);
+
+        return vocab_hash_word(load_u64(term.data) ^ last, seed);
+    }
+    return vocab_hash_word(tnd_hash_farm(term.data, term.size), seed);
+}
 
 static inline uint64_t
 vocab_home(uint64_t hash, uint64_t bucket_count)

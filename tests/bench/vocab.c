@@ -1,4 +1,4 @@
-/* vocab.c - what vocabulary tables cost: vocab FOLDER [LARGEST_TABLE]
+/* vocab.c - what vocabulary tables cost: vocab FOLDER [LARGEST_TABLE [SPELLING]]
  *
  * Makes up the vocabularies of a click log, 26 tables of 10 up to LARGEST_TABLE (1,000,000) terms,
  * and prints one JSON object a line: building, opening, looking up from rows of text in blocks as
@@ -391,10 +391,11 @@ main(int argc, char **argv)
     const uint32_t largest = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000000;
 
     if (argc < 2 || largest < 10 || (mkdir(argv[1], 0700) != 0)) {
-        fprintf(stderr, "usage: vocab NEW_FOLDER [LARGEST_TABLE]\n");
+        fprintf(stderr, "usage: vocab NEW_FOLDER [LARGEST_TABLE [SPELLING]]\n");
         return 2;
     }
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        run(argv[1], &spellings[i], largest);
+        if (argc < 4 || strcmp(argv[3], spellings[i].name) == 0)
+            run(argv[1], &spellings[i], largest);
     return 0;
 }
