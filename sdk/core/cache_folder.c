@@ -26,7 +26,7 @@ default_path(char path[PATH_BYTES])
     const char *own = getenv("TUNDISH_CACHE");
     const char *shared = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    int         bytes;
+    int bytes;
 
     if (own != NULL && *own != '\0')
         bytes = snprintf(path, PATH_BYTES, "%s", own);
@@ -38,8 +38,9 @@ default_path(char path[PATH_BYTES])
         return tnd_fail(TUNDISH_E_SYSTEM, "no place for the cache folder: neither HOME nor "
                                           "XDG_CACHE_HOME is set; set TUNDISH_CACHE to a folder");
     if (bytes < 0 || bytes >= PATH_BYTES)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the cache folder's path is longer than %d bytes; set "
-                                          "TUNDISH_CACHE to a shorter one",
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "the cache folder's path is longer than %d bytes; set "
+                        "TUNDISH_CACHE to a shorter one",
                         PATH_BYTES - 1);
     return TUNDISH_OK;
 }
@@ -59,9 +60,9 @@ make_with_parents(char *path)
 tundish_status
 tnd_cache_folder_open(const char *path, int *ret_folder)
 {
-    char        chosen[PATH_BYTES];
+    char chosen[PATH_BYTES];
     struct stat about;
-    int         folder;
+    int folder;
 
     if (path == NULL) {
         tundish_status status = default_path(chosen);
@@ -76,13 +77,15 @@ tnd_cache_folder_open(const char *path, int *ret_folder)
     folder = open(chosen, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return tnd_fail_errno(errno, "cache folder %s (set TUNDISH_CACHE to another)", chosen);
-    if (fstat(folder, &about) != 0 || about.st_uid != geteuid() || (about.st_mode & 07777) != 0700) {
+    if (fstat(folder, &about) != 0 || about.st_uid != geteuid() ||
+        (about.st_mode & 07777) != 0700) {
         close(folder);
-        return tnd_fail(TUNDISH_E_SYSTEM,
-                        "cache folder %s must belong to the user with mode 0700, since tables are "
-                        "trusted to be this user's own (owner %u, mode %04o); chmod 0700 it, or set "
-                        "TUNDISH_CACHE to another",
-                        chosen, (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
+        return tnd_fail(
+            TUNDISH_E_SYSTEM,
+            "cache folder %s must belong to the user with mode 0700, since tables are "
+            "trusted to be this user's own (owner %u, mode %04o); chmod 0700 it, or set "
+            "TUNDISH_CACHE to another",
+            chosen, (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
     }
     *ret_folder = folder;
     return TUNDISH_OK;
@@ -125,15 +128,14 @@ tundish_status
 tnd_cache_build_begin(int folder, const char *name, struct tnd_cache_build *ret_build)
 {
     struct tnd_cache_build build = { .folder = folder, .file = -1 };
-    char                   building[TND_CACHE_NAME_BYTES + 16];
+    char building[TND_CACHE_NAME_BYTES + 16];
 
     if (strlen(name) >= sizeof build.name)
         return tnd_fail(TUNDISH_E_ARGUMENT, "cache file name %s is too long", name);
     strcpy(build.name, name);
     building_name(&build, building);
     for (;;) {
-        build.file =
-            openat(folder, building, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        build.file = openat(folder, building, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (build.file < 0 || lock_waiting(build.file) != 0)
             break;
         if (is_current(folder, building, build.file)) {

@@ -22,8 +22,8 @@ tundish_status tnd_cache_folder_open(const char *path, int *ret_folder);
 
 /* A file being built. All zeros is a build that never began. */
 struct tnd_cache_build {
-    int  folder; /* the caller's, must stay open */
-    int  file;   /* written to by the caller */
+    int folder; /* the caller's, must stay open */
+    int file;   /* written to by the caller */
     char name[TND_CACHE_NAME_BYTES];
 };
 

@@ -44,7 +44,8 @@ tundish_status
 codec_refuse_value(const struct codec_ops *ops, const struct tnd_codec *codec)
 {
     return tnd_fail(TUNDISH_E_DATA,
-                    "a value lies outside of what codec %s with base %" PRId64 " and width %u holds",
+                    "a value lies outside of what codec %s with base %" PRId64
+                    " and width %u holds",
                     ops->name, codec->base, codec->width);
 }
 
@@ -73,7 +74,7 @@ tundish_status
 tnd_codec_bound(const struct tnd_codec *codec, uint64_t bytes, uint64_t *ret_stored_bytes)
 {
     const struct codec_ops *ops = NULL;
-    tundish_status          status = check(codec, bytes, &ops);
+    tundish_status status = check(codec, bytes, &ops);
 
     if (status == TUNDISH_OK)
         *ret_stored_bytes = ops->bound(codec, bytes);
@@ -85,7 +86,7 @@ tnd_codec_encode(const struct tnd_codec *codec, const void *in, uint64_t bytes, 
                  uint64_t out_bytes, struct tnd_codec_context *context, uint64_t *ret_stored_bytes)
 {
     const struct codec_ops *ops = NULL;
-    tundish_status          status = check(codec, bytes, &ops);
+    tundish_status status = check(codec, bytes, &ops);
 
     if (status != TUNDISH_OK)
         return status;
@@ -100,9 +101,9 @@ tundish_status
 tnd_codec_decode(const struct tnd_codec *codec, const void *stored, uint64_t stored_bytes,
                  void *out, uint64_t out_bytes, struct tnd_codec_context *context)
 {
-    const struct tnd_codec  copy = *codec; /* it may lie in shared memory */
+    const struct tnd_codec copy = *codec; /* it may lie in shared memory */
     const struct codec_ops *ops = NULL;
-    tundish_status          status = check(&copy, out_bytes, &ops);
+    tundish_status status = check(&copy, out_bytes, &ops);
 
     if (status == TUNDISH_E_ARGUMENT) /* not the program's doing */
         return TUNDISH_E_CORRUPT;
@@ -117,10 +118,10 @@ struct tnd_codec
 tnd_codec_for_range(uint8_t value_bytes, int64_t first, int64_t last)
 {
     const struct tnd_codec as_is = { .number = TND_CODEC_RAW };
-    const uint64_t         range = (uint64_t)last - (uint64_t)first;
-    const uint8_t          bits = range == 0 ? 0 : (uint8_t)(64 - __builtin_clzll(range));
-    const uint8_t          bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
-    struct tnd_codec       codec = { .value_bytes = value_bytes, .base = first };
+    const uint64_t range = (uint64_t)last - (uint64_t)first;
+    const uint8_t bits = range == 0 ? 0 : (uint8_t)(64 - __builtin_clzll(range));
+    const uint8_t bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
+    struct tnd_codec codec = { .value_bytes = value_bytes, .base = first };
 
     if (first > last || (value_bytes != 4 && value_bytes != 8) || bits > 32)
         return as_is;

@@ -15,30 +15,30 @@
 
 /* Stored in slots, so no number is ever used again for something else. Gaps are for kin. */
 enum tnd_codec_number {
-    TND_CODEC_RAW = 0,        /* as is */
-    TND_CODEC_NARROW = 16,    /* integers minus `base`, in `width` = 1, 2 or 4 bytes each */
-    TND_CODEC_BITPACK = 17,   /* integers minus `base`, in `width` = 0 to 32 bits each */
-    TND_CODEC_ZSTD = 32,      /* zstd in chunks of 2^`width` bytes, 16 to 20 */
-    TND_CODEC_USER = 128,     /* 128 to 255 are set aside for codecs of users */
+    TND_CODEC_RAW = 0,      /* as is */
+    TND_CODEC_NARROW = 16,  /* integers minus `base`, in `width` = 1, 2 or 4 bytes each */
+    TND_CODEC_BITPACK = 17, /* integers minus `base`, in `width` = 0 to 32 bits each */
+    TND_CODEC_ZSTD = 32,    /* zstd in chunks of 2^`width` bytes, 16 to 20 */
+    TND_CODEC_USER = 128,   /* 128 to 255 are set aside for codecs of users */
     TND_CODEC_USER_LAST = 255
 };
 
 /* What decoding needs to know; 16 bytes of a slot's column table. Members that a codec does not
  * use are 0. */
 struct tnd_codec {
-    uint8_t  number;      /* enum tnd_codec_number */
-    uint8_t  value_bytes; /* NARROW, BITPACK: of a decoded integer, 4 or 8 */
-    uint8_t  width;       /* see the numbers */
-    int8_t   level;       /* ZSTD: how hard the encoder tried; decoders do not look */
-    uint32_t reserved;    /* 0 */
-    int64_t  base;        /* NARROW, BITPACK: added to each stored value, modulo 2^64 or 2^32 */
+    uint8_t number;      /* enum tnd_codec_number */
+    uint8_t value_bytes; /* NARROW, BITPACK: of a decoded integer, 4 or 8 */
+    uint8_t width;       /* see the numbers */
+    int8_t level;        /* ZSTD: how hard the encoder tried; decoders do not look */
+    uint32_t reserved;   /* 0 */
+    int64_t base;        /* NARROW, BITPACK: added to each stored value, modulo 2^64 or 2^32 */
 };
 
 /* Working memory of one thread that encodes or decodes; NULL will do where the codec is not ZSTD.
  * `for_encoding` adds what the encoder needs. Close accepts NULL. */
 struct tnd_codec_context;
 tundish_status tnd_codec_context_open(int for_encoding, struct tnd_codec_context **ret_context);
-void           tnd_codec_context_close(struct tnd_codec_context *context);
+void tnd_codec_context_close(struct tnd_codec_context *context);
 
 /* The most bytes that a column of `bytes` bytes takes when stored; for NARROW and BITPACK exactly
  * what it takes. TUNDISH_E_ARGUMENT if the codec is malformed or `bytes` is not whole values. */

@@ -13,8 +13,8 @@
 
 #include "core/bytes.h"
 
-#define MAX_WIDTH   32
-#define GROUP       8
+#define MAX_WIDTH 32
+#define GROUP 8
 #define GROUP_BYTES (GROUP * 8) /* of the widest values */
 #define PACK_WRITES 16          /* bytes beyond a group that packing it may write */
 
@@ -82,8 +82,8 @@ store_half(uint8_t *to, half_group half)
 CODEC_INLINE uint64_t
 pack_group(const uint8_t *in, unsigned value_bytes, uint64_t base, unsigned width, uint8_t *out)
 {
-    uint64_t   differences[GROUP];
-    uint64_t   bits = 0;
+    uint64_t differences[GROUP];
+    uint64_t bits = 0;
     half_group lower, upper;
 
     for (unsigned i = 0; i < GROUP; i++) {
@@ -100,8 +100,8 @@ pack_group(const uint8_t *in, unsigned value_bytes, uint64_t base, unsigned widt
 }
 
 CODEC_INLINE uint64_t
-pack_groups(const uint8_t *in, uint64_t groups, unsigned value_bytes, uint64_t base,
-            unsigned width, uint8_t *out)
+pack_groups(const uint8_t *in, uint64_t groups, unsigned value_bytes, uint64_t base, unsigned width,
+            uint8_t *out)
 {
     uint64_t bits = 0;
 
@@ -125,12 +125,12 @@ static uint64_t
 pack_carefully(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t *out)
 {
     const unsigned value_bytes = codec->value_bytes;
-    uint64_t       bits = 0;
+    uint64_t bits = 0;
 
     while (count > 0) {
         const uint64_t values = count < GROUP ? count : GROUP;
-        uint8_t        group[GROUP_BYTES];
-        uint8_t        packed[MAX_WIDTH + PACK_WRITES];
+        uint8_t group[GROUP_BYTES];
+        uint8_t packed[MAX_WIDTH + PACK_WRITES];
 
         for (unsigned i = 0; i < GROUP; i++)
             store_value(group + i * value_bytes, value_bytes, (uint64_t)codec->base);
@@ -152,7 +152,7 @@ bitpack_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes,
     const uint64_t stored_bytes = bitpack_bound(codec, bytes);
     const uint64_t fast_bytes = stored_bytes < PACK_WRITES ? 0 : stored_bytes - PACK_WRITES;
     const uint64_t groups = codec->width == 0 ? 0 : fast_bytes / codec->width;
-    uint64_t       bits = 0;
+    uint64_t bits = 0;
 
     (void)context;
     bits = pack(codec, in, groups, out);
@@ -172,7 +172,7 @@ unpack_values(const uint8_t *from, uint64_t count, unsigned value_bytes, uint64_
               unsigned width, uint8_t *out)
 {
     const uint64_t mask = (UINT64_C(1) << width) - 1;
-    uint64_t       bit = 0;
+    uint64_t bit = 0;
 
     for (uint64_t i = 0; i < count; i++, bit += width)
         store_value(out + i * value_bytes, value_bytes,
@@ -198,7 +198,7 @@ unpack_groups(const struct tnd_codec *codec, const uint8_t *from, uint64_t group
 #define AVX2 __attribute__((target("avx2")))
 
 #define AVX2_MAX_WIDTH 25 /* a value and the 7 bits before it lie in 4 bytes */
-#define AVX2_READS     28 /* the upper half's load ends so far from the group's start at most */
+#define AVX2_READS 28     /* the upper half's load ends so far from the group's start at most */
 
 /* How to make eight 32-bit lanes, one for each value of a group: the lower four from 16 bytes at
  * the group's start, the upper four from 16 bytes at byte width / 2. */
@@ -209,7 +209,7 @@ struct spread {
 AVX2 static struct spread
 spread_of(unsigned width)
 {
-    uint8_t  bytes[32];
+    uint8_t bytes[32];
     uint32_t shifts[8];
 
     for (unsigned i = 0; i < GROUP; i++) {
@@ -246,7 +246,7 @@ store_256(uint8_t *to, __m256i values)
 AVX2 static void
 unpack_avx2(const struct tnd_codec *codec, const uint8_t *from, uint64_t groups, uint8_t *out)
 {
-    const unsigned      width = codec->width;
+    const unsigned width = codec->width;
     const struct spread spread = spread_of(width);
 
     if (codec->value_bytes == 4) {
@@ -275,7 +275,7 @@ static uint64_t
 groups_within(uint64_t count, uint64_t stored_bytes, unsigned width, unsigned reads)
 {
     const uint64_t whole = count / GROUP;
-    uint64_t       readable;
+    uint64_t readable;
 
     if (stored_bytes < reads)
         return 0;
@@ -288,8 +288,8 @@ unpack_carefully(const struct tnd_codec *codec, const uint8_t *from, uint64_t co
 {
     while (count > 0) {
         const uint64_t values = count < GROUP ? count : GROUP;
-        uint8_t        packed[MAX_WIDTH + 8] = { 0 };
-        uint8_t        group[GROUP_BYTES];
+        uint8_t packed[MAX_WIDTH + 8] = { 0 };
+        uint8_t group[GROUP_BYTES];
 
         memcpy(packed, from, (values * codec->width + 7) / 8);
         unpack_groups(codec, packed, 1, group);
@@ -314,7 +314,7 @@ bitpack_decode(const struct tnd_codec *codec, const uint8_t *stored, uint64_t st
                uint8_t *out, uint64_t out_bytes, struct tnd_codec_context *context)
 {
     const uint64_t count = out_bytes / codec->value_bytes;
-    uint64_t       groups;
+    uint64_t groups;
 
     (void)context;
     if (codec->width == 0 && stored_bytes == 0)

@@ -25,8 +25,8 @@ narrow_bound(const struct tnd_codec *codec, uint64_t bytes)
                                                    uint64_t base, uint8_t *out)                    \
     {                                                                                              \
         const codec_##wide *from = (const codec_##wide *)(const void *)in;                         \
-        codec_##narrow     *to = (codec_##narrow *)(void *)out;                                    \
-        codec_##wide        bits = 0;                                                              \
+        codec_##narrow *to = (codec_##narrow *)(void *)out;                                        \
+        codec_##wide bits = 0;                                                                     \
                                                                                                    \
         for (uint64_t i = 0; i < count; i++) {                                                     \
             codec_##wide difference = from[i] - (codec_##wide)base;                                \
@@ -40,7 +40,7 @@ narrow_bound(const struct tnd_codec *codec, uint64_t bytes)
                                               uint8_t *out)                                        \
     {                                                                                              \
         const codec_##narrow *from = (const codec_##narrow *)(const void *)in;                     \
-        codec_##wide         *to = (codec_##wide *)(void *)out;                                    \
+        codec_##wide *to = (codec_##wide *)(void *)out;                                            \
                                                                                                    \
         for (uint64_t i = 0; i < count; i++)                                                       \
             to[i] = (codec_##wide)from[i] + (codec_##wide)base;                                    \
@@ -98,7 +98,7 @@ widen(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t 
 }
 
 #ifdef __x86_64__
-#define AVX2   __attribute__((target("avx2")))
+#define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 AVX2 static uint64_t

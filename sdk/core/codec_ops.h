@@ -8,7 +8,7 @@
 
 /* Codecs see only sound parameters, whole values, and room for `bound` bytes. */
 struct codec_ops {
-    uint8_t     number;
+    uint8_t number;
     const char *name;
 
     /* Parameters that this codec's encoder may have stored? */
@@ -38,13 +38,13 @@ tundish_status codec_refuse_value(const struct codec_ops *ops, const struct tnd_
 /* Which way the integer codecs take: the best this machine has, or for tests a lesser one. */
 enum codec_path { CODEC_PATH_PORTABLE, CODEC_PATH_AVX2, CODEC_PATH_AVX512 };
 enum codec_path codec_path(void);
-bool            codec_path_use(enum codec_path path); /* false if this machine cannot */
+bool codec_path_use(enum codec_path path); /* false if this machine cannot */
 
 /* Values at any address. */
 typedef uint64_t codec_u64 __attribute__((aligned(1), may_alias));
 typedef uint32_t codec_u32 __attribute__((aligned(1), may_alias));
 typedef uint16_t codec_u16 __attribute__((aligned(1), may_alias));
-typedef uint8_t  codec_u8 __attribute__((may_alias));
+typedef uint8_t codec_u8 __attribute__((may_alias));
 
 #define CODEC_INLINE static inline __attribute__((always_inline))
 

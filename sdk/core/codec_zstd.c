@@ -82,7 +82,7 @@ zstd_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes, ui
             struct tnd_codec_context *context, uint64_t *ret_stored_bytes)
 {
     const uint64_t chunks = chunk_count(codec, bytes);
-    uint8_t       *to = out + chunks * sizeof(uint32_t);
+    uint8_t *to = out + chunks * sizeof(uint32_t);
 
     if (context == NULL || context->encoder == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "codec zstd needs a context opened for encoding");
@@ -90,7 +90,7 @@ zstd_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes, ui
     for (uint64_t i = 0; i < chunks; i++) {
         const size_t whole = chunk_bytes(codec, bytes, i);
         /* One byte less than the chunk, so that zstd gives up where it would gain nothing. */
-        size_t   stored = ZSTD_compress2(context->encoder, to, whole - 1, in, whole);
+        size_t stored = ZSTD_compress2(context->encoder, to, whole - 1, in, whole);
         uint32_t size = (uint32_t)stored;
 
         if (ZSTD_isError(stored)) {
@@ -112,7 +112,7 @@ zstd_decode(const struct tnd_codec *codec, const uint8_t *stored, uint64_t store
             uint8_t *out, uint64_t out_bytes, struct tnd_codec_context *context)
 {
     const uint64_t chunks = chunk_count(codec, out_bytes);
-    uint64_t       at = chunks * sizeof(uint32_t);
+    uint64_t at = chunks * sizeof(uint32_t);
 
     if (context == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "codec zstd needs a context");

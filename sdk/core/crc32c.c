@@ -15,7 +15,7 @@
 #include "core/bytes.h"
 
 #define POLYNOMIAL 0x82F63B78U /* P without x^32, reversed */
-#define ONE        0x80000000U /* x^0 */
+#define ONE 0x80000000U        /* x^0 */
 
 typedef uint32_t update_function(uint32_t state, const uint8_t *data, size_t bytes);
 
@@ -129,10 +129,10 @@ update_by_instruction(uint32_t state, const uint8_t *data, size_t bytes)
     uint64_t a = state;
 
     while (bytes >= 3 * 8 * 4) {
-        size_t         run = bytes / 24 < RUN_WORDS ? bytes / 24 : RUN_WORDS;
+        size_t run = bytes / 24 < RUN_WORDS ? bytes / 24 : RUN_WORDS;
         const uint8_t *end = data + run * 8;
-        uint64_t       b = 0;
-        uint64_t       c = 0;
+        uint64_t b = 0;
+        uint64_t c = 0;
 
         for (const uint8_t *at = data; at != end; at += 8) {
             a = _mm_crc32_u64(a, load_u64(at));

@@ -11,8 +11,8 @@ static const char pairs[] = "00010203040506070809101112131415161718192021222324"
 size_t
 tnd_decimal(int64_t number, char ret_text[TND_DECIMAL_BYTES])
 {
-    char     text[TND_DECIMAL_BYTES];
-    size_t   at = sizeof text;
+    char text[TND_DECIMAL_BYTES];
+    size_t at = sizeof text;
     uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
     while (left >= 10) {

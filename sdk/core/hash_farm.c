@@ -58,10 +58,10 @@ static inline uint64_t
 hash_to_32(const uint8_t *s, size_t bytes)
 {
     const uint64_t mul = K2 + bytes * 2;
-    uint64_t       a = load_u64(s) * K1;
-    uint64_t       b = load_u64(s + 8);
-    uint64_t       c = load_u64(s + bytes - 8) * mul;
-    uint64_t       d = load_u64(s + bytes - 16) * K2;
+    uint64_t a = load_u64(s) * K1;
+    uint64_t b = load_u64(s + 8);
+    uint64_t c = load_u64(s + bytes - 8) * mul;
+    uint64_t d = load_u64(s + bytes - 16) * K2;
 
     return mix_two(rotate_right(a + b, 43) + rotate_right(c, 30) + d,
                    a + rotate_right(b + K2, 18) + c, mul);
@@ -71,16 +71,16 @@ static uint64_t
 hash_to_64(const uint8_t *s, size_t bytes)
 {
     const uint64_t mul = K2 + bytes * 2;
-    uint64_t       a = load_u64(s) * K2;
-    uint64_t       b = load_u64(s + 8);
-    uint64_t       c = load_u64(s + bytes - 8) * mul;
-    uint64_t       d = load_u64(s + bytes - 16) * K2;
-    uint64_t       y = rotate_right(a + b, 43) + rotate_right(c, 30) + d;
-    uint64_t       z = mix_two(y, a + rotate_right(b + K2, 18) + c, mul);
-    uint64_t       e = load_u64(s + 16) * mul;
-    uint64_t       f = load_u64(s + 24);
-    uint64_t       g = (y + load_u64(s + bytes - 32)) * mul;
-    uint64_t       h = (z + load_u64(s + bytes - 24)) * mul;
+    uint64_t a = load_u64(s) * K2;
+    uint64_t b = load_u64(s + 8);
+    uint64_t c = load_u64(s + bytes - 8) * mul;
+    uint64_t d = load_u64(s + bytes - 16) * K2;
+    uint64_t y = rotate_right(a + b, 43) + rotate_right(c, 30) + d;
+    uint64_t z = mix_two(y, a + rotate_right(b + K2, 18) + c, mul);
+    uint64_t e = load_u64(s + 16) * mul;
+    uint64_t f = load_u64(s + 24);
+    uint64_t g = (y + load_u64(s + bytes - 32)) * mul;
+    uint64_t h = (z + load_u64(s + bytes - 24)) * mul;
 
     return mix_two(rotate_right(e + f, 43) + rotate_right(g, 30) + h,
                    e + rotate_right(f + a, 18) + g, mul);
@@ -102,7 +102,7 @@ weak_hash_32(const uint8_t *s, uint64_t a, uint64_t b)
 
 /* The 56 bytes of state that each block of 64 is stirred into. */
 struct long_state {
-    uint64_t    x, y, z;
+    uint64_t x, y, z;
     struct pair v, w;
 };
 
@@ -127,11 +127,11 @@ stir(struct long_state *t, const uint8_t *s, uint64_t mul, uint64_t nines)
 static uint64_t
 hash_long(const uint8_t *s, size_t bytes)
 {
-    const uint64_t    seed = 81;
-    const uint8_t    *end = s + (bytes - 1) / 64 * 64;
-    const uint8_t    *last = s + bytes - 64;
+    const uint64_t seed = 81;
+    const uint8_t *end = s + (bytes - 1) / 64 * 64;
+    const uint8_t *last = s + bytes - 64;
     struct long_state t = { .x = seed * K2 + load_u64(s), .y = seed * K1 + 113 };
-    uint64_t          mul;
+    uint64_t mul;
 
     t.z = shift_mix(t.y * K2 + 113) * K2;
     for (; s != end; s += 64)
@@ -160,7 +160,7 @@ tnd_hash_farm(const void *data, size_t bytes)
 uint64_t
 tnd_hash_farm_decimal(int64_t number)
 {
-    char   text[TND_DECIMAL_BYTES];
+    char text[TND_DECIMAL_BYTES];
     size_t bytes = tnd_decimal(number, text);
 
     return tnd_hash_farm(text, bytes);
@@ -170,7 +170,7 @@ uint64_t
 tnd_hash_farm_cat(uint64_t cross, uint64_t column)
 {
     const uint64_t mul = UINT64_C(0xC6A4A7935BD1E995);
-    uint64_t       result = cross ^ mul;
+    uint64_t result = cross ^ mul;
 
     result ^= shift_mix(column * mul) * mul;
     result *= mul;

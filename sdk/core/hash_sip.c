@@ -42,12 +42,12 @@ tnd_hash_sip(const uint64_t key[2], const void *data, size_t bytes)
 {
     const uint8_t *at = data;
     const uint8_t *words_end = bytes >= 8 ? at + (bytes & ~(size_t)7) : at;
-    uint64_t       last = (uint64_t)bytes << 56;
-    struct sip     s = {
-            .v0 = key[0] ^ UINT64_C(0x736F6D6570736575),
-            .v1 = key[1] ^ UINT64_C(0x646F72616E646F6D),
-            .v2 = key[0] ^ UINT64_C(0x6C7967656E657261),
-            .v3 = key[1] ^ UINT64_C(0x7465646279746573),
+    uint64_t last = (uint64_t)bytes << 56;
+    struct sip s = {
+        .v0 = key[0] ^ UINT64_C(0x736F6D6570736575),
+        .v1 = key[1] ^ UINT64_C(0x646F72616E646F6D),
+        .v2 = key[0] ^ UINT64_C(0x6C7967656E657261),
+        .v3 = key[1] ^ UINT64_C(0x7465646279746573),
     };
 
     for (; at != words_end; at += 8)
@@ -64,7 +64,7 @@ tnd_hash_sip(const uint64_t key[2], const void *data, size_t bytes)
 uint64_t
 tnd_hash_sip_decimal(const uint64_t key[2], int64_t number)
 {
-    char   text[TND_DECIMAL_BYTES];
+    char text[TND_DECIMAL_BYTES];
     size_t bytes = tnd_decimal(number, text);
 
     return tnd_hash_sip(key, text, bytes);

@@ -4,12 +4,11 @@
 struct tnd_philox
 tnd_philox_of_stateless_seed(int64_t seed0, int64_t seed1)
 {
-    const uint64_t    low = (uint64_t)seed0;
-    const uint64_t    high = (uint64_t)seed1;
+    const uint64_t low = (uint64_t)seed0;
+    const uint64_t high = (uint64_t)seed1;
     struct tnd_philox scrambler = {
         .key = { 0x3EC8F720U, 0x02461E29U },
-        .counter = { (uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
-                     (uint32_t)(high >> 32) },
+        .counter = { (uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32) },
     };
     uint32_t mixed[4];
 
@@ -19,12 +18,11 @@ tnd_philox_of_stateless_seed(int64_t seed0, int64_t seed1)
 }
 
 void
-tnd_philox_words(const struct tnd_philox *philox, uint64_t first, size_t count,
-                 uint32_t *ret_words)
+tnd_philox_words(const struct tnd_philox *philox, uint64_t first, size_t count, uint32_t *ret_words)
 {
     struct tnd_philox at = *philox;
-    uint32_t          block[4];
-    size_t            done = 0;
+    uint32_t block[4];
+    size_t done = 0;
 
     tnd_philox_skip(&at, first / 4);
     while (done < count) {

@@ -85,9 +85,9 @@ void tnd_philox_words(const struct tnd_philox *philox, uint64_t first, size_t co
 
 /* Words taken one by one, as shuffle and the other order stages do. */
 struct tnd_random {
-    struct tnd_philox start;    /* word 0 is in this block */
-    uint64_t          taken;    /* words so far */
-    uint32_t          words[4]; /* the block that word taken - 1 or taken lies in */
+    struct tnd_philox start; /* word 0 is in this block */
+    uint64_t taken;          /* words so far */
+    uint32_t words[4];       /* the block that word taken - 1 or taken lies in */
 };
 
 static inline struct tnd_random
@@ -132,7 +132,7 @@ static inline float
 tnd_uniform_float(uint32_t word)
 {
     uint32_t bits = 0x3F800000U | (word & 0x7FFFFFU);
-    float    value;
+    float value;
 
     memcpy(&value, &bits, sizeof value);
     return value - 1.0F;
@@ -141,8 +141,7 @@ tnd_uniform_float(uint32_t word)
 static inline double
 tnd_uniform_double(uint32_t word0, uint32_t word1)
 {
-    uint64_t bits =
-        (UINT64_C(1023) << 52) | ((uint64_t)(word0 & 0xFFFFFU) << 32) | (uint64_t)word1;
+    uint64_t bits = (UINT64_C(1023) << 52) | ((uint64_t)(word0 & 0xFFFFFU) << 32) | (uint64_t)word1;
     double value;
 
     memcpy(&value, &bits, sizeof value);

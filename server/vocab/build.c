@@ -18,15 +18,15 @@
 /* Terms that all hash alike, by bad luck or somebody's intent, would make every probe long. Then
  * another seed is tried, a few times. */
 #define TOLERABLE_PROBE 64
-#define SEED_ATTEMPTS   8
+#define SEED_ATTEMPTS 8
 
 struct builder {
     const struct vocab_terms *terms;
-    struct vocab_header       header;
-    struct vocab_layout       layout;
-    uint8_t                  *table;
-    struct vocab_bucket      *buckets;
-    uint64_t                 *positions; /* of each term among the terms, for LONG keys */
+    struct vocab_header header;
+    struct vocab_layout layout;
+    uint8_t *table;
+    struct vocab_bucket *buckets;
+    uint64_t *positions; /* of each term among the terms, for LONG keys */
 };
 
 /* What stands in a bucket for a term. */
@@ -44,7 +44,7 @@ static struct shown
 show(struct byte_view term)
 {
     struct shown shown;
-    size_t       at = 0;
+    size_t at = 0;
 
     for (uint64_t i = 0; i < term.size && i < 60; i++) {
         if (term.data[i] >= 0x20 && term.data[i] < 0x7F && term.data[i] != '\\')
@@ -62,11 +62,11 @@ refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
     const unsigned long long a = first, b = again;
 
     if (terms->integers != NULL)
-        return tnd_fail(TUNDISH_E_PIPELINE,
-                        "%s: key %lld has value %llu and again value %llu (%ss %llu and %llu): each "
-                        "term may stand there once",
-                        terms->name, (long long)terms->integers[first], a, b, terms->line_word,
-                        a + 1, b + 1);
+        return tnd_fail(
+            TUNDISH_E_PIPELINE,
+            "%s: key %lld has value %llu and again value %llu (%ss %llu and %llu): each "
+            "term may stand there once",
+            terms->name, (long long)terms->integers[first], a, b, terms->line_word, a + 1, b + 1);
     return tnd_fail(TUNDISH_E_PIPELINE,
                     "%s: key \"%s\" has value %llu and again value %llu (%ss %llu and %llu): each "
                     "term may stand there once",
@@ -78,9 +78,9 @@ static struct place
 place_of(const struct builder *builder, uint64_t line)
 {
     const struct vocab_terms *terms = builder->terms;
-    const uint64_t            seed = builder->header.seed;
-    struct place              place;
-    enum vocab_kind           kind = VOCAB_WORD;
+    const uint64_t seed = builder->header.seed;
+    struct place place;
+    enum vocab_kind kind = VOCAB_WORD;
 
     if (terms->integers != NULL) {
         place.key = (uint64_t)terms->integers[line];
@@ -101,7 +101,7 @@ place_of(const struct builder *builder, uint64_t line)
 static bool
 is_same_term(const struct builder *builder, const struct place *a, uint64_t key, uint32_t value)
 {
-    const uint32_t  line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
+    const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
     enum vocab_kind kind = (enum vocab_kind)(value >> VOCAB_KIND_SHIFT);
 
     if (kind != (enum vocab_kind)(a->value >> VOCAB_KIND_SHIFT))
@@ -117,9 +117,9 @@ is_same_term(const struct builder *builder, const struct place *a, uint64_t key,
 static tundish_status
 place_term(struct builder *builder, uint64_t line)
 {
-    const struct place   place = place_of(builder, line);
-    const uint32_t       line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
-    uint64_t             at = vocab_home(place.hash, builder->header.bucket_count);
+    const struct place place = place_of(builder, line);
+    const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
+    uint64_t at = vocab_home(place.hash, builder->header.bucket_count);
 
     for (uint64_t probe = 1;; probe++) {
         struct vocab_bucket *bucket = &builder->buckets[at];
@@ -168,8 +168,8 @@ static tundish_status
 measure(struct builder *builder)
 {
     const struct vocab_terms *terms = builder->terms;
-    uint64_t                  terms_bytes = 0;
-    uint64_t                  bucket_count;
+    uint64_t terms_bytes = 0;
+    uint64_t bucket_count;
 
     if (terms->count > VOCAB_MAX_COUNT)
         return tnd_fail(TUNDISH_E_PIPELINE, "%s has %llu terms; a vocabulary may have %llu",
@@ -203,8 +203,8 @@ static void
 copy_terms(struct builder *builder)
 {
     const struct vocab_terms *terms = builder->terms;
-    uint8_t                  *to = builder->table + builder->layout.terms;
-    uint64_t                 *index = (void *)(builder->table + builder->layout.index);
+    uint8_t *to = builder->table + builder->layout.terms;
+    uint64_t *index = (void *)(builder->table + builder->layout.index);
 
     if (terms->integers != NULL) {
         memcpy(to, terms->integers, terms->count * sizeof *terms->integers);
@@ -212,7 +212,7 @@ copy_terms(struct builder *builder)
     }
     for (uint64_t line = 0; line < terms->count; line++) {
         struct byte_view term = terms->strings[line];
-        uint32_t         bytes = (uint32_t)term.size;
+        uint32_t bytes = (uint32_t)term.size;
 
         if (line % VOCAB_INDEX_STEP == 0)
             index[line / VOCAB_INDEX_STEP] = builder->positions[line];
@@ -241,7 +241,7 @@ static tundish_status
 build(struct builder *builder)
 {
     struct vocab_header *header = &builder->header;
-    tundish_status       status = measure(builder);
+    tundish_status status = measure(builder);
 
     if (status != TUNDISH_OK)
         return status;
@@ -255,8 +255,8 @@ build(struct builder *builder)
         return status;
     copy_terms(builder);
     header->fingerprint = fingerprint_of(builder);
-    header->body_crc = tnd_crc32c(0, builder->table + VOCAB_HEADER_BYTES,
-                                  header->file_bytes - VOCAB_HEADER_BYTES);
+    header->body_crc =
+        tnd_crc32c(0, builder->table + VOCAB_HEADER_BYTES, header->file_bytes - VOCAB_HEADER_BYTES);
     header->header_crc = tnd_crc32c(0, header, offsetof(struct vocab_header, header_crc));
     memset(builder->table, 0, VOCAB_HEADER_BYTES);
     memcpy(builder->table, header, sizeof *header);

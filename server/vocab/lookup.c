@@ -14,16 +14,17 @@
 
 #define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
 
-/* A block on its way. What it gives is line + offset, or `absent`. `kinds` are enum vocab_kind, where a value has them. */
+/* A block on its way. What it gives is line + offset, or `absent`. `kinds` are enum vocab_kind,
+ * where a value has them. */
 struct block {
     uint64_t keys[VOCAB_BLOCK]; /* of LONG terms the hash */
     uint32_t homes[VOCAB_BLOCK];
     uint32_t kinds[VOCAB_BLOCK];
     uint16_t longs[VOCAB_BLOCK]; /* which terms are LONG */
-    size_t   count;
-    size_t   long_count;
-    int64_t  offset;
-    int64_t  absent;
+    size_t count;
+    size_t long_count;
+    int64_t offset;
+    int64_t absent;
 };
 
 static inline void
@@ -39,7 +40,7 @@ ask_for_strings(const struct vocab *vocab, const struct byte_view *terms, struct
     block->long_count = 0;
     for (size_t i = 0; i < block->count; i++) {
         struct byte_view term = terms[i];
-        uint64_t         hash;
+        uint64_t hash;
 
         if (__builtin_expect(term.size <= 8, 1)) {
             block->keys[i] = vocab_short_key(term);
@@ -82,7 +83,7 @@ static inline bool
 term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view term)
 {
     struct byte_view found;
-    uint64_t         next;
+    uint64_t next;
 
     return vocab_term_at(vocab, position, &found, &next) && found.size == term.size &&
            is_equal_long(found.data, term.data, term.size);
@@ -95,7 +96,7 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
 {
     const uint64_t key = block->keys[which];
     const uint32_t kind = block->kinds[which];
-    uint64_t       at = block->homes[which];
+    uint64_t at = block->homes[which];
 
     for (uint64_t left = vocab->longest_probe; left > 0; left--) {
         const struct vocab_bucket *bucket = &vocab->buckets[at];
@@ -129,13 +130,12 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
                                                                                                    \
         for (size_t i = 0; i < block->count; i++) {                                                \
             const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
-            const unsigned             matching = match(bucket, block->keys[i], 0);                \
+            const unsigned matching = match(bucket, block->keys[i], 0);                            \
                                                                                                    \
             if (has_long && block->kinds[i] == LONG_KIND)                                          \
                 continue;                                                                          \
             if (matching != 0) {                                                                   \
-                const uint32_t line =                                                              \
-                    bucket->values[__builtin_ctz(matching)] - block->kinds[i];                     \
+                const uint32_t line = bucket->values[__builtin_ctz(matching)] - block->kinds[i];   \
                                                                                                    \
                 if (__builtin_expect(line < vocab->count, 1)) {                                    \
                     ret_values[i] = line + offset;                                                 \
@@ -155,10 +155,10 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
                              const struct byte_view *terms, uint8_t *ret_slots)                    \
     {                                                                                              \
         for (size_t j = 0; j < block->long_count; j++) {                                           \
-            const size_t               i = block->longs[j];                                        \
+            const size_t i = block->longs[j];                                                      \
             const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
-            const unsigned             slot = (unsigned)__builtin_ctz(                             \
-                match(bucket, vocab_tag(block->keys[i]), VOCAB_TAG_SHIFT) | NO_SLOT);  \
+            const unsigned slot = (unsigned)__builtin_ctz(                                         \
+                match(bucket, vocab_tag(block->keys[i]), VOCAB_TAG_SHIFT) | NO_SLOT);              \
                                                                                                    \
             ret_slots[j] = (uint8_t)slot;                                                          \
             if (slot < VOCAB_BUCKET_TERMS)                                                         \
@@ -194,15 +194,15 @@ COMPARE_AT_HOME(compare_mixed_portably, , match_portably, true)
 FIND_TAGS(find_tags_portably, , match_portably)
 
 #ifdef __x86_64__
-#define WITH_AVX2   __attribute__((target("avx2")))
+#define WITH_AVX2 __attribute__((target("avx2")))
 #define WITH_AVX512 __attribute__((target("avx512f")))
 
 WITH_AVX2 static inline unsigned
 match_avx2(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
 {
     const __m256i four = _mm256_load_si256((const __m256i *)(const void *)bucket->keys);
-    const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(four, (int)shift),
-                                             _mm256_set1_epi64x((long long)key));
+    const __m256i equal =
+        _mm256_cmpeq_epi64(_mm256_srli_epi64(four, (int)shift), _mm256_set1_epi64x((long long)key));
 
     return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) |
            (unsigned)(bucket->keys[4] >> shift == key) << 4;
@@ -285,7 +285,7 @@ look_up_long(const struct vocab *vocab, const struct byte_view *terms, const str
 
     functions()->find_tags(vocab, block, terms, slots);
     for (size_t j = 0; j < block->long_count; j++) {
-        const size_t               i = block->longs[j];
+        const size_t i = block->longs[j];
         const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];
 
         if (slots[j] < VOCAB_BUCKET_TERMS) {

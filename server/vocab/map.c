@@ -19,7 +19,7 @@ static int64_t
 oov_integer(const struct vocab_rule *rule, int64_t term)
 {
     const uint64_t count = rule->oov_count;
-    uint64_t       bin;
+    uint64_t bin;
 
     switch (rule->oov) {
     case VOCAB_OOV_FLOORMOD:
@@ -36,7 +36,8 @@ oov_integer(const struct vocab_rule *rule, int64_t term)
     return rule->oov_first + (int64_t)bin;
 }
 
-/* Without a mask, and with one index for all that is absent, looking up gives the values at once. */
+/* Without a mask, and with one index for all that is absent, looking up gives the values at once.
+ */
 static bool
 is_plain(const struct vocab_rule *rule)
 {
@@ -97,8 +98,8 @@ apply_to_integers(const struct vocab_rule *rule, const int64_t *terms, size_t co
 }
 
 static size_t
-map_strings(const struct vocab *vocab, const struct vocab_rule *rule,
-            const struct byte_view *terms, size_t count, int64_t *values)
+map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const struct byte_view *terms,
+            size_t count, int64_t *values)
 {
     if (is_plain(rule)) {
         vocab_lookup_block(vocab, terms, count, rule->offset, rule->oov_first, values);
@@ -142,9 +143,9 @@ vocab_map(const struct vocab *vocab, const struct vocab_rule *rule, const struct
 
     check(vocab, VOCAB_STRINGS, output);
     for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t   block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
+        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
         int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
-        size_t   done = map_strings(vocab, rule, terms + from, block, values);
+        size_t done = map_strings(vocab, rule, terms + from, block, values);
 
         if (values == aside)
             put(values, done, output, from);
@@ -162,9 +163,9 @@ vocab_map_integers(const struct vocab *vocab, const struct vocab_rule *rule, con
 
     check(vocab, VOCAB_INTEGERS, output);
     for (size_t from = 0; from < count; from += VOCAB_BLOCK) {
-        size_t   block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
+        size_t block = count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK;
         int64_t *values = goes_straight(output) ? (int64_t *)output->data + from : aside;
-        size_t   done = map_integers(vocab, rule, terms + from, block, values);
+        size_t done = map_integers(vocab, rule, terms + from, block, values);
 
         if (values == aside)
             put(values, done, output, from);

@@ -12,16 +12,16 @@
 #include "core/hash_farm.h"
 
 #define NOTE_MAGIC UINT64_C(0x31544F4E44444E54) /* "TNDDNOT1", little-endian */
-#define YOUNG_NS   INT64_C(2000000000)
+#define YOUNG_NS INT64_C(2000000000)
 
 struct note {
-    uint64_t             magic;
-    uint64_t             path_hash, path_bytes;
-    uint64_t             device, inode, size;
-    int64_t              modified_ns, changed_ns;
+    uint64_t magic;
+    uint64_t path_hash, path_bytes;
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
     struct vocab_content content;
-    uint32_t             crc; /* of the members above */
-    uint32_t             reserved;
+    uint32_t crc; /* of the members above */
+    uint32_t reserved;
 };
 
 static int64_t
@@ -69,10 +69,10 @@ vocab_note_find(int folder, const char *path, const struct stat *about,
                 struct vocab_content *ret_content)
 {
     const struct vocab_content unknown = { 0 };
-    struct note                expected, found;
-    char                       name[TND_CACHE_NAME_BYTES];
-    ssize_t                    bytes;
-    int                        file;
+    struct note expected, found;
+    char name[TND_CACHE_NAME_BYTES];
+    ssize_t bytes;
+    int file;
 
     if (!compose(path, about, &unknown, &expected, name))
         return false;
@@ -93,10 +93,10 @@ void
 vocab_note_make(int folder, const char *path, const struct stat *about,
                 const struct vocab_content *content)
 {
-    const int64_t          now_ns = tnd_clock_wall_ns();
+    const int64_t now_ns = tnd_clock_wall_ns();
     struct tnd_cache_build build;
-    struct note            note;
-    char                   name[TND_CACHE_NAME_BYTES];
+    struct note note;
+    char name[TND_CACHE_NAME_BYTES];
 
     if (now_ns - time_ns(about->st_mtim) < YOUNG_NS || now_ns - time_ns(about->st_ctim) < YOUNG_NS)
         return;

@@ -62,9 +62,9 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
 {
     struct vocab_header header;
     struct vocab_layout layout;
-    struct stat         about;
-    struct vocab       *vocab;
-    void               *mapped;
+    struct stat about;
+    struct vocab *vocab;
+    void *mapped;
 
     if (fstat(file, &about) != 0)
         return tnd_fail_errno(errno, "look at a vocabulary table");
@@ -82,8 +82,8 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
     *vocab = (struct vocab){
         .buckets = (const void *)((const uint8_t *)mapped + layout.buckets),
         .bucket_count = header.bucket_count,
-        .longest_probe = header.longest_probe < header.bucket_count ? header.longest_probe
-                                                                    : header.bucket_count,
+        .longest_probe =
+            header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
         .seed = header.seed,
         .count = (uint32_t)header.count,
         .keys = keys,
@@ -139,7 +139,7 @@ bool
 vocab_term(const struct vocab *vocab, int64_t line, struct byte_view *ret_term)
 {
     struct byte_view term;
-    uint64_t         next;
+    uint64_t next;
 
     if (vocab->keys != VOCAB_STRINGS || line < 0 || line >= (int64_t)vocab->count)
         return false;

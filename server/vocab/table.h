@@ -25,23 +25,23 @@
 #include "core/hash_farm.h"
 #include "vocab/vocab.h"
 
-#define VOCAB_MAGIC      UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
-#define VOCAB_VERSION    1
+#define VOCAB_MAGIC UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
+#define VOCAB_VERSION 1
 #define VOCAB_BYTE_ORDER UINT32_C(0x01020304)
-#define VOCAB_HASH_FOLD  1 /* vocab_hash_word, vocab_hash_long */
+#define VOCAB_HASH_FOLD 1 /* vocab_hash_word, vocab_hash_long */
 
 #define VOCAB_HEADER_BYTES 4096 /* so that buckets do not straddle pages */
 #define VOCAB_BUCKET_TERMS 5
-#define VOCAB_INDEX_STEP   16 /* lines from one entry of the term index to the next */
+#define VOCAB_INDEX_STEP 16 /* lines from one entry of the term index to the next */
 
-#define VOCAB_MAX_COUNT      (UINT64_C(1) << 30)
+#define VOCAB_MAX_COUNT (UINT64_C(1) << 30)
 #define VOCAB_MAX_TERM_BYTES (UINT64_C(0xFFFFFFFF))
 #define VOCAB_MAX_TEXT_BYTES (UINT64_C(1) << 40)
 
 enum vocab_kind { VOCAB_EMPTY = 0, VOCAB_WORD = 1, VOCAB_FULL = 2, VOCAB_LONG = 3 };
 
 #define VOCAB_KIND_SHIFT 30
-#define VOCAB_TAG_SHIFT  40
+#define VOCAB_TAG_SHIFT 40
 
 /* What the table was made from; also what a text is compared with. */
 struct vocab_content {
@@ -79,18 +79,18 @@ _Static_assert(sizeof(struct vocab_header) <= VOCAB_HEADER_BYTES, "the header fi
 
 struct vocab {
     const struct vocab_bucket *buckets;
-    uint64_t                   bucket_count;
-    uint64_t                   longest_probe;
-    uint64_t                   seed;
-    uint32_t                   count;
-    enum vocab_keys            keys;
-    const uint64_t            *index; /* strings only */
-    const uint8_t             *terms;
-    uint64_t                   terms_bytes;
-    uint64_t                   fingerprint;
-    uint32_t                   body_crc;
-    const uint8_t             *mapped;
-    uint64_t                   mapped_bytes;
+    uint64_t bucket_count;
+    uint64_t longest_probe;
+    uint64_t seed;
+    uint32_t count;
+    enum vocab_keys keys;
+    const uint64_t *index; /* strings only */
+    const uint8_t *terms;
+    uint64_t terms_bytes;
+    uint64_t fingerprint;
+    uint32_t body_crc;
+    const uint8_t *mapped;
+    uint64_t mapped_bytes;
 };
 
 /* Where the parts of a table lie. */
@@ -99,8 +99,8 @@ struct vocab_layout {
 };
 
 /* False if the numbers are out of their ranges, so that no sum can overflow. */
-bool vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count,
-                  uint64_t terms_bytes, struct vocab_layout *ret_layout);
+bool vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64_t terms_bytes,
+                  struct vocab_layout *ret_layout);
 
 /* Map an open table file. `content`, if not NULL, is what it must have been made from.
  * TUNDISH_E_CORRUPT if it is no table, or of another version or text: build it again. The file
@@ -137,11 +137,11 @@ vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *re
 
 /* What a table is to be built from: exactly one of the two arrays. */
 struct vocab_terms {
-    const char             *name; /* in messages */
+    const char *name; /* in messages */
     const struct byte_view *strings;
-    const int64_t          *integers;
-    uint64_t                count;
-    const char             *line_word; /* "line" or "item", in messages; counted from 1 */
+    const int64_t *integers;
+    uint64_t count;
+    const char *line_word; /* "line" or "item", in messages; counted from 1 */
 };
 
 /* The bytes of a table, in memory that the caller frees. TUNDISH_E_PIPELINE names a repeated
@@ -216,9 +216,9 @@ vocab_short_key(struct byte_view term)
     static const uint64_t lengths[9] = { UINT64_C(1) << 56, UINT64_C(2) << 56, UINT64_C(3) << 56,
                                          UINT64_C(4) << 56, UINT64_C(5) << 56, UINT64_C(6) << 56,
                                          UINT64_C(7) << 56, UINT64_C(8) << 56, 0 };
-    static const uint8_t  nothing[8] = { 0 };
-    const uint8_t        *from = term.size > 0 ? term.data : nothing; /* a select, not a branch */
-    uint64_t              word = 0;
+    static const uint8_t nothing[8] = { 0 };
+    const uint8_t *from = term.size > 0 ? term.data : nothing; /* a select, not a branch */
+    uint64_t word = 0;
 
     if (VOCAB_READS_BEYOND && __builtin_expect(((uintptr_t)from & 4095) <= 4096 - 8, 1))
         word = load_u64(from) & masks[term.size];

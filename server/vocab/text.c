@@ -15,11 +15,12 @@ tundish_status
 vocab_text_read(int file, const char *path, uint64_t size, struct vocab_text *ret_text)
 {
     struct vocab_text text = { .path = path, .size = size };
-    uint64_t          done = 0;
+    uint64_t done = 0;
 
     if (size > VOCAB_MAX_TEXT_BYTES)
-        return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s has %" PRIu64 " bytes, more than %" PRIu64,
-                        path, size, VOCAB_MAX_TEXT_BYTES);
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "vocabulary %s has %" PRIu64 " bytes, more than %" PRIu64, path, size,
+                        VOCAB_MAX_TEXT_BYTES);
     text.bytes = tnd_alloc(size + 1);
     while (done < size) {
         ssize_t taken = pread(file, text.bytes + done, size - done, (off_t)done);
@@ -51,7 +52,7 @@ count_lines(const struct vocab_text *text)
 {
     const uint8_t *at = text->bytes;
     const uint8_t *end = text->bytes + text->size;
-    uint64_t       lines = 0;
+    uint64_t lines = 0;
 
     while (at != end) {
         const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
@@ -74,7 +75,7 @@ parse_integer(struct byte_view term, int64_t *ret_value)
 {
     uint64_t from = 0, to = term.size;
     uint64_t magnitude = 0;
-    bool     is_negative;
+    bool is_negative;
 
     while (from < to && is_blank(term.data[from]))
         from++;
@@ -126,7 +127,7 @@ vocab_text_split(struct vocab_text *text, enum vocab_keys keys)
 {
     const uint8_t *at = text->bytes;
     const uint8_t *end = text->bytes + text->size;
-    uint64_t       lines = count_lines(text);
+    uint64_t lines = count_lines(text);
 
     if (lines == 0)
         return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s is empty; it must hold a term a line",
@@ -137,7 +138,8 @@ vocab_text_split(struct vocab_text *text, enum vocab_keys keys)
     while (at != end) {
         const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
         const uint8_t *line_end = newline == NULL ? end : newline;
-        tundish_status status = take_line(text, (struct byte_view){ at, (uint64_t)(line_end - at) });
+        tundish_status status =
+            take_line(text, (struct byte_view){ at, (uint64_t)(line_end - at) });
 
         if (status != TUNDISH_OK)
             return status;

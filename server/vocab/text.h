@@ -6,13 +6,13 @@
 
 /* A text file that has been read. All zeros is one that has not. */
 struct vocab_text {
-    const char          *path; /* the caller's */
-    uint8_t             *bytes;
-    uint64_t             size;
+    const char *path; /* the caller's */
+    uint8_t *bytes;
+    uint64_t size;
     struct vocab_content content;
-    struct byte_view    *strings;  /* after vocab_text_split; into `bytes` */
-    int64_t             *integers; /* after vocab_text_split, if asked for */
-    uint64_t             count;
+    struct byte_view *strings; /* after vocab_text_split; into `bytes` */
+    int64_t *integers;         /* after vocab_text_split, if asked for */
+    uint64_t count;
 };
 
 /* Read all of an open file of `size` bytes and fingerprint it. */

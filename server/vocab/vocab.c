@@ -38,7 +38,7 @@ map_published(int folder, const struct table_name *name, enum vocab_keys keys,
               const struct vocab_content *content, struct vocab **ret_vocab)
 {
     tundish_status status;
-    int            file = openat(folder, name->text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int file = openat(folder, name->text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (file < 0)
         return tnd_fail_errno(errno, "open %s in the cache folder", name->text);
@@ -52,10 +52,10 @@ write_and_map(struct tnd_cache_build *build, const struct vocab_terms *terms,
               const struct vocab_content *content, struct vocab **ret_vocab)
 {
     enum vocab_keys keys = terms->integers != NULL ? VOCAB_INTEGERS : VOCAB_STRINGS;
-    uint8_t        *table;
-    uint64_t        table_bytes;
-    int             file;
-    tundish_status  status = vocab_build(terms, content, &table, &table_bytes);
+    uint8_t *table;
+    uint64_t table_bytes;
+    int file;
+    tundish_status status = vocab_build(terms, content, &table, &table_bytes);
 
     if (status == TUNDISH_OK) {
         status = tnd_cache_build_write(build, table, table_bytes);
@@ -79,9 +79,9 @@ static tundish_status
 build_and_map(int folder, const struct table_name *name, const struct vocab_terms *terms,
               const struct vocab_content *content, struct vocab **ret_vocab)
 {
-    enum vocab_keys        keys = terms->integers != NULL ? VOCAB_INTEGERS : VOCAB_STRINGS;
+    enum vocab_keys keys = terms->integers != NULL ? VOCAB_INTEGERS : VOCAB_STRINGS;
     struct tnd_cache_build build;
-    tundish_status         status = tnd_cache_build_begin(folder, name->text, &build);
+    tundish_status status = tnd_cache_build_begin(folder, name->text, &build);
 
     if (status == TUNDISH_OK) {
         if (map_published(folder, name, keys, content, ret_vocab) == TUNDISH_OK)
@@ -117,9 +117,8 @@ open_by_reading(int folder, int file, const char *path, const struct stat *befor
 {
     struct vocab_text text;
     struct table_name name;
-    struct stat       after;
-    tundish_status    status =
-        vocab_text_read(file, path, (uint64_t)before->st_size, &text);
+    struct stat after;
+    tundish_status status = vocab_text_read(file, path, (uint64_t)before->st_size, &text);
 
     if (status != TUNDISH_OK)
         return status;
@@ -141,10 +140,10 @@ static tundish_status
 open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret_vocab)
 {
     struct vocab_content content;
-    struct table_name    name;
-    struct stat          about;
-    tundish_status       status = TUNDISH_E_CORRUPT;
-    int                  file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct table_name name;
+    struct stat about;
+    tundish_status status = TUNDISH_E_CORRUPT;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
         return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary file %s does not exist", path);
@@ -168,7 +167,7 @@ tundish_status
 vocab_open_file(const char *cache_folder, const char *path, enum vocab_keys keys,
                 struct vocab **ret_vocab)
 {
-    int            folder;
+    int folder;
     tundish_status status = tnd_cache_folder_open(cache_folder, &folder);
 
     if (status != TUNDISH_OK)
@@ -183,7 +182,7 @@ static struct vocab_content
 content_of_list(const struct vocab_terms *terms)
 {
     struct vocab_content content = { 0 };
-    uint8_t             *bytes, *to;
+    uint8_t *bytes, *to;
 
     if (terms->integers != NULL) {
         content.bytes = terms->count * sizeof *terms->integers;
@@ -212,9 +211,9 @@ open_list(const char *cache_folder, const struct vocab_terms *terms, enum vocab_
           struct vocab **ret_vocab)
 {
     struct vocab_content content;
-    struct table_name    name;
-    int                  folder;
-    tundish_status       status;
+    struct table_name name;
+    int folder;
+    tundish_status status;
 
     if (terms->count == 0)
         return tnd_fail(TUNDISH_E_PIPELINE, "%s is empty; it must hold at least one term",
@@ -242,8 +241,8 @@ vocab_open_terms(const char *cache_folder, const char *name, const struct byte_v
 }
 
 tundish_status
-vocab_open_integers(const char *cache_folder, const char *name, const int64_t *terms,
-                    size_t count, struct vocab **ret_vocab)
+vocab_open_integers(const char *cache_folder, const char *name, const int64_t *terms, size_t count,
+                    struct vocab **ret_vocab)
 {
     return open_list(cache_folder,
                      &(struct vocab_terms){

@@ -37,9 +37,10 @@ tundish_status vocab_open_file(const char *cache_folder, const char *path, enum 
 /* The vocabulary of a list, under the same rules except that a term may hold any byte and be
  * empty. `name` is what messages call it, for instance "pipeline.yaml:12: vocabulary". */
 tundish_status vocab_open_terms(const char *cache_folder, const char *name,
-                                const struct byte_view *terms, size_t count, struct vocab **ret_vocab);
-tundish_status vocab_open_integers(const char *cache_folder, const char *name,
-                                   const int64_t *terms, size_t count, struct vocab **ret_vocab);
+                                const struct byte_view *terms, size_t count,
+                                struct vocab **ret_vocab);
+tundish_status vocab_open_integers(const char *cache_folder, const char *name, const int64_t *terms,
+                                   size_t count, struct vocab **ret_vocab);
 
 /* Accepts NULL. */
 void vocab_close(struct vocab *vocab);
@@ -47,7 +48,7 @@ void vocab_close(struct vocab *vocab);
 /* ---- what it holds ---- */
 
 enum vocab_keys vocab_keys(const struct vocab *vocab);
-uint64_t        vocab_count(const struct vocab *vocab); /* lines; at least 1 */
+uint64_t vocab_count(const struct vocab *vocab); /* lines; at least 1 */
 
 /* The same for the same terms in the same order, on every machine, from file or list. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
@@ -68,9 +69,9 @@ void vocab_lookup_integers(const struct vocab *vocab, const int64_t *terms, size
 
 /* How absent terms are spread over more than one out-of-vocabulary index. */
 enum vocab_oov {
-    VOCAB_OOV_FARM = 0,     /* Fingerprint64 of the term; of its decimal text for an integer */
-    VOCAB_OOV_SIP = 1,      /* SipHash of the same with the rule's salt */
-    VOCAB_OOV_FLOORMOD = 2  /* integers: the value itself, remainder as in Python */
+    VOCAB_OOV_FARM = 0,    /* Fingerprint64 of the term; of its decimal text for an integer */
+    VOCAB_OOV_SIP = 1,     /* SipHash of the same with the rule's salt */
+    VOCAB_OOV_FLOORMOD = 2 /* integers: the value itself, remainder as in Python */
 };
 
 /* From a term to the value a stage gives. A term equal to the mask gives `mask_value`, whether
@@ -83,24 +84,24 @@ enum vocab_oov {
  *     StaticVocabularyTable  offset = 0, oov_first = vocab_count, oov_count = n
  */
 struct vocab_rule {
-    int64_t          offset;
-    int64_t          oov_first;
-    uint64_t         oov_count;
-    enum vocab_oov   oov;
-    uint64_t         salt[2];
-    bool             has_mask;
-    struct byte_view mask;         /* string tables; stays the caller's */
-    int64_t          mask_integer; /* integer tables */
-    int64_t          mask_value;
+    int64_t offset;
+    int64_t oov_first;
+    uint64_t oov_count;
+    enum vocab_oov oov;
+    uint64_t salt[2];
+    bool has_mask;
+    struct byte_view mask; /* string tables; stays the caller's */
+    int64_t mask_integer;  /* integer tables */
+    int64_t mask_value;
 };
 
 /* Where values go: `stride` counts values from one to the next, so a column of a row-major
  * matrix can be filled. INT64 or INT32; values that int32 cannot hold lose their upper bits, so
  * the planner chooses INT32 only where they cannot occur. */
 struct vocab_output {
-    void         *data;
+    void *data;
     tundish_dtype dtype;
-    size_t        stride;
+    size_t stride;
 };
 
 /* Look up and apply the rule, a block at a time, writing each value once. Returns `count`, or

@@ -18,8 +18,8 @@
 #include "draw.h"
 
 #define COLUMN_BYTES (256 << 10)
-#define PASSES       400
-#define SEED         20240607
+#define PASSES 400
+#define SEED 20240607
 
 static const char *const path_names[] = { "portable", "avx2", "avx512" };
 
@@ -50,7 +50,7 @@ gb_per_second(int64_t ns)
 }
 
 struct figures {
-    int64_t  encode_ns, decode_ns, copy_ns;
+    int64_t encode_ns, decode_ns, copy_ns;
     uint64_t stored_bytes;
 };
 
@@ -66,10 +66,10 @@ keep_least(int64_t *least_ns, int64_t start_ns)
 static struct figures
 measure(const struct tnd_codec *codec, const uint8_t *column, int passes)
 {
-    struct figures            figures = { INT64_MAX, INT64_MAX, INT64_MAX, 0 };
+    struct figures figures = { INT64_MAX, INT64_MAX, INT64_MAX, 0 };
     struct tnd_codec_context *context;
-    uint64_t                  bound;
-    uint8_t                  *stored, *back = tnd_alloc(COLUMN_BYTES);
+    uint64_t bound;
+    uint8_t *stored, *back = tnd_alloc(COLUMN_BYTES);
 
     must_be_ok(tnd_codec_context_open(1, &context));
     must_be_ok(tnd_codec_bound(codec, COLUMN_BYTES, &bound));
@@ -81,8 +81,8 @@ measure(const struct tnd_codec *codec, const uint8_t *column, int passes)
                                     &figures.stored_bytes));
         keep_least(&figures.encode_ns, start_ns);
         start_ns = tnd_clock_ns();
-        must_be_ok(tnd_codec_decode(codec, stored, figures.stored_bytes, back, COLUMN_BYTES,
-                                    context));
+        must_be_ok(
+            tnd_codec_decode(codec, stored, figures.stored_bytes, back, COLUMN_BYTES, context));
         keep_least(&figures.decode_ns, start_ns);
         start_ns = tnd_clock_ns();
         memcpy(back, column, COLUMN_BYTES);
@@ -112,7 +112,7 @@ run(const struct tnd_codec *codec, const uint8_t *column, const char *what, cons
 static void
 run_integers(uint8_t *column, unsigned value_bytes, enum codec_path path)
 {
-    const char                  *what = value_bytes == 8 ? "int64" : "int32";
+    const char *what = value_bytes == 8 ? "int64" : "int32";
     static const struct tnd_codec codecs[] = {
         { .number = TND_CODEC_NARROW, .width = 1 },   { .number = TND_CODEC_NARROW, .width = 2 },
         { .number = TND_CODEC_NARROW, .width = 4 },   { .number = TND_CODEC_BITPACK, .width = 5 },
@@ -122,7 +122,7 @@ run_integers(uint8_t *column, unsigned value_bytes, enum codec_path path)
 
     for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
         struct tnd_codec codec = codecs[i];
-        unsigned         bits = codec.number == TND_CODEC_NARROW ? codec.width * 8U : codec.width;
+        unsigned bits = codec.number == TND_CODEC_NARROW ? codec.width * 8U : codec.width;
 
         codec.value_bytes = (uint8_t)value_bytes;
         if (codec.number == TND_CODEC_NARROW && codec.width >= value_bytes)
@@ -139,8 +139,8 @@ run_crc(const uint8_t *column)
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t count = COLUMN_BYTES / sizes[i];
-        int64_t      fast_ns = INT64_MAX, portable_ns = INT64_MAX;
-        uint32_t     crc = 0;
+        int64_t fast_ns = INT64_MAX, portable_ns = INT64_MAX;
+        uint32_t crc = 0;
 
         for (int pass = 0; pass < PASSES / 4; pass++) {
             int64_t start_ns = tnd_clock_ns();

@@ -25,18 +25,18 @@
 #include "vocab/lookup.h"
 #include "vocab/vocab.h"
 
-#define TABLES     26
-#define ROWS       (1 << 16)
+#define TABLES 26
+#define ROWS (1 << 16)
 #define BLOCK_ROWS 256
-#define BLOCKS     (ROWS / BLOCK_ROWS)
-#define PASSES     15
-#define SEED       20240607
+#define BLOCKS (ROWS / BLOCK_ROWS)
+#define PASSES 15
+#define SEED 20240607
 
 /* How terms are spelled. */
 struct spelling {
     const char *name;
     const char *format;
-    uint64_t    term_bytes;
+    uint64_t term_bytes;
 };
 
 static const struct spelling spellings[] = {
@@ -49,13 +49,13 @@ static const struct spelling spellings[] = {
 /* Rows of text with all their terms found, and one vocabulary a column. */
 struct bench {
     const struct spelling *spelling;
-    char                   cache[512];
-    char                   paths[TABLES][512];
-    uint32_t               counts[TABLES];
-    struct vocab          *vocabs[TABLES];
-    uint8_t               *text;
-    struct byte_view      *terms; /* [ROWS / BLOCK_ROWS][TABLES][BLOCK_ROWS] */
-    int64_t               *integers;
+    char cache[512];
+    char paths[TABLES][512];
+    uint32_t counts[TABLES];
+    struct vocab *vocabs[TABLES];
+    uint8_t *text;
+    struct byte_view *terms; /* [ROWS / BLOCK_ROWS][TABLES][BLOCK_ROWS] */
+    int64_t *integers;
 };
 
 static void
@@ -120,11 +120,11 @@ write_rows(struct bench *bench)
     at = bench->text;
     for (size_t row = 0; row < ROWS; row++)
         for (uint32_t t = 0; t < TABLES; t++) {
-            size_t   place = (row / BLOCK_ROWS * TABLES + t) * BLOCK_ROWS + row % BLOCK_ROWS;
-            double   uniform = draw_uniform(SEED, row, t * 2);
+            size_t place = (row / BLOCK_ROWS * TABLES + t) * BLOCK_ROWS + row % BLOCK_ROWS;
+            double uniform = draw_uniform(SEED, row, t * 2);
             uint32_t rank = draw_zipf(uniform, bench->counts[t]);
             uint64_t chance = draw_bits(SEED, row, t * 2 + 1) % 100;
-            int      bytes;
+            int bytes;
 
             if (chance < 2)
                 rank += bench->counts[t];
@@ -145,7 +145,7 @@ seconds_since(int64_t start_ns)
 static void
 open_all(struct bench *bench, const char *what)
 {
-    int64_t  start_ns = tnd_clock_ns();
+    int64_t start_ns = tnd_clock_ns();
     uint64_t count = 0;
 
     for (uint32_t t = 0; t < TABLES; t++) {
@@ -177,7 +177,7 @@ do_lookup(const struct bench *bench, size_t place, uint32_t table, int64_t *ids)
 static void
 do_map(const struct bench *bench, size_t place, uint32_t table, int64_t *ids)
 {
-    const struct vocab_rule   rule = { .offset = 1, .oov_count = 1 };
+    const struct vocab_rule rule = { .offset = 1, .oov_count = 1 };
     const struct vocab_output output = { ids, TUNDISH_INT64, 1 };
 
     vocab_map(bench->vocabs[table], &rule, bench->terms + place, BLOCK_ROWS, &output);
@@ -186,7 +186,9 @@ do_map(const struct bench *bench, size_t place, uint32_t table, int64_t *ids)
 static void
 do_map_mask_4_oov(const struct bench *bench, size_t place, uint32_t table, int64_t *ids)
 {
-    const struct vocab_rule   rule = { .offset = 5, .oov_first = 1, .oov_count = 4, .has_mask = true };
+    const struct vocab_rule rule = {
+        .offset = 5, .oov_first = 1, .oov_count = 4, .has_mask = true
+    };
     const struct vocab_output output = { ids, TUNDISH_INT64, 1 };
 
     vocab_map(bench->vocabs[table], &rule, bench->terms + place, BLOCK_ROWS, &output);
@@ -220,8 +222,8 @@ static int64_t
 touch(const struct bench *bench, size_t block)
 {
     const struct byte_view *terms = bench->terms + block * TABLES * BLOCK_ROWS;
-    const int64_t          *integers = bench->integers + block * TABLES * BLOCK_ROWS;
-    int64_t                 sum = 0;
+    const int64_t *integers = bench->integers + block * TABLES * BLOCK_ROWS;
+    int64_t sum = 0;
 
     for (size_t i = 0; i < TABLES * BLOCK_ROWS; i++)
         sum += (terms[i].size > 0 ? terms[i].data[0] : 0) + integers[i];
@@ -236,8 +238,8 @@ measure(const struct bench *bench, const char *what, work *do_block)
 {
     static int64_t ids[TABLES][BLOCK_ROWS];
     static int64_t best_ns[BLOCKS];
-    int64_t        sum_ns = 0;
-    int64_t        digest = 0;
+    int64_t sum_ns = 0;
+    int64_t digest = 0;
 
     for (int pass = 0; pass < PASSES; pass++)
         for (size_t block = 0; block < BLOCKS; block++) {
@@ -266,9 +268,9 @@ measure(const struct bench *bench, const char *what, work *do_block)
 static uint64_t
 tables_pss_kib(void)
 {
-    FILE    *file = fopen("/proc/self/smaps", "r");
-    char     line[1024];
-    bool     is_table = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    char line[1024];
+    bool is_table = false;
     uint64_t kib = 0;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
@@ -285,7 +287,7 @@ tables_pss_kib(void)
 /* What the processes of measure_memory share. */
 struct meeting {
     pthread_barrier_t all_in_use, all_measured;
-    uint64_t          pss_kib[16];
+    uint64_t pss_kib[16];
 };
 
 /* One of the processes that use all tables: its share of their memory. */
@@ -309,10 +311,10 @@ use_tables(struct bench *bench, struct meeting *meeting, int process)
 static void
 measure_memory(struct bench *bench, int processes)
 {
-    struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE,
-                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct meeting *meeting =
+        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_barrierattr_t shared;
-    uint64_t              pss_kib = 0;
+    uint64_t pss_kib = 0;
 
     pthread_barrierattr_init(&shared);
     pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
@@ -367,8 +369,9 @@ run(const char *folder, const struct spelling *spelling, uint32_t largest)
     measure(&bench, "vocab_map_mask_4_oov", do_map_mask_4_oov);
     for (int path = VOCAB_PATH_PORTABLE; path <= VOCAB_PATH_AVX512; path++)
         if (spelling == spellings && vocab_lookup_use((enum vocab_path)path))
-            measure(&bench, (const char *[]){ "vocab_lookup_portable", "vocab_lookup_avx2",
-                                              "vocab_lookup_avx512" }[path],
+            measure(&bench,
+                    (const char *[]){ "vocab_lookup_portable", "vocab_lookup_avx2",
+                                      "vocab_lookup_avx512" }[path],
                     do_lookup);
     measure(&bench, "hash_farm", do_farm);
     measure(&bench, "hash_sip", do_sip);

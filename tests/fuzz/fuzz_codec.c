@@ -16,7 +16,7 @@
 #include "core/must.h"
 
 #define HEAD_BYTES 16
-#define MAX_BYTES  (1U << 20)
+#define MAX_BYTES (1U << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

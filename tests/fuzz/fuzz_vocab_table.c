@@ -20,16 +20,36 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static const char *const texts[TERMS] = {
-    "",         "a",          "ab",         "abc",      "abcd",          "abcde",
-    "abcdef",   "abcdefg",    "abcdefgh",   "12345678", "abcdefghi",     "0123456789abcdef",
-    "12345679", "a term",     "b term",     "c",        "d",             "a longer term than most",
-    "e",        "f",          "g",          "h",        "another one yet", "i",
+    "",
+    "a",
+    "ab",
+    "abc",
+    "abcd",
+    "abcde",
+    "abcdef",
+    "abcdefg",
+    "abcdefgh",
+    "12345678",
+    "abcdefghi",
+    "0123456789abcdef",
+    "12345679",
+    "a term",
+    "b term",
+    "c",
+    "d",
+    "a longer term than most",
+    "e",
+    "f",
+    "g",
+    "h",
+    "another one yet",
+    "i",
 };
 
 static void
 use(const struct vocab *vocab, const struct byte_view *terms)
 {
-    int64_t          lines[TERMS];
+    int64_t lines[TERMS];
     struct byte_view term;
 
     vocab_lookup(vocab, terms, TERMS, lines);
@@ -45,20 +65,21 @@ use(const struct vocab *vocab, const struct byte_view *terms)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static uint8_t            *good;
-    static uint64_t            good_bytes;
-    struct byte_view           terms[TERMS];
+    static uint8_t *good;
+    static uint64_t good_bytes;
+    struct byte_view terms[TERMS];
     const struct vocab_content content = { 0 };
-    struct vocab_header        header;
-    struct vocab              *vocab;
-    int                        file = memfd_create("table", MFD_CLOEXEC);
+    struct vocab_header header;
+    struct vocab *vocab;
+    int file = memfd_create("table", MFD_CLOEXEC);
 
     for (size_t i = 0; i < TERMS; i++)
         terms[i] = bytes_of_text(texts[i]);
     if (good == NULL)
-        must(vocab_build(&(struct vocab_terms){ .name = "fuzz", .strings = terms, .count = TERMS,
-                                                .line_word = "item" },
-                         &content, &good, &good_bytes) == TUNDISH_OK);
+        must(vocab_build(
+                 &(struct vocab_terms){
+                     .name = "fuzz", .strings = terms, .count = TERMS, .line_word = "item" },
+                 &content, &good, &good_bytes) == TUNDISH_OK);
     must(file >= 0 && pwrite(file, good, good_bytes, 0) == (ssize_t)good_bytes);
     /* The header's page is mostly empty: what is behind the header belongs to the body. */
     if (bytes > sizeof header)

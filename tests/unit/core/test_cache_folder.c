@@ -47,7 +47,7 @@ static int
 open_folder(const char *name)
 {
     char path[256];
-    int  folder;
+    int folder;
 
     snprintf(path, sizeof path, "%s/%s", top, name);
     assert_int_equal(tnd_cache_folder_open(path, &folder), TUNDISH_OK);
@@ -57,7 +57,7 @@ open_folder(const char *name)
 static void
 a_missing_folder_is_made_for_the_user_alone(void **state)
 {
-    int         folder = open_folder("made/with/parents");
+    int folder = open_folder("made/with/parents");
     struct stat about;
 
     (void)state;
@@ -70,7 +70,7 @@ static void
 a_folder_that_others_can_enter_is_refused(void **state)
 {
     char path[256];
-    int  folder = -7;
+    int folder = -7;
 
     (void)state;
     snprintf(path, sizeof path, "%s/open", top);
@@ -107,7 +107,7 @@ static void
 the_environment_names_the_folder(void **state)
 {
     char path[256], expected[300];
-    int  folder;
+    int folder;
 
     (void)state;
     snprintf(path, sizeof path, "%s/env", top);
@@ -132,10 +132,10 @@ the_environment_names_the_folder(void **state)
 static void
 a_file_is_there_only_after_publish(void **state)
 {
-    int                    folder = open_folder("publish");
+    int folder = open_folder("publish");
     struct tnd_cache_build build;
-    char                   text[8] = "";
-    int                    file;
+    char text[8] = "";
+    int file;
 
     (void)state;
     assert_int_equal(tnd_cache_build_begin(folder, "x", &build), TUNDISH_OK);
@@ -154,9 +154,9 @@ a_file_is_there_only_after_publish(void **state)
 static void
 a_cancelled_build_leaves_the_old_file(void **state)
 {
-    int                    folder = open_folder("cancel");
+    int folder = open_folder("cancel");
     struct tnd_cache_build build;
-    struct stat            about;
+    struct stat about;
 
     (void)state;
     assert_int_equal(tnd_cache_build_begin(folder, "x", &build), TUNDISH_OK);
@@ -219,10 +219,10 @@ builders_take_turns(void **state)
 static void
 a_write_that_does_not_fit_is_told_with_a_remedy(void **state)
 {
-    int                    folder = open_folder("full");
-    struct rlimit          before, tight = { 4096, RLIM_INFINITY };
+    int folder = open_folder("full");
+    struct rlimit before, tight = { 4096, RLIM_INFINITY };
     struct tnd_cache_build build;
-    char                   data[8192] = "";
+    char data[8192] = "";
 
     (void)state;
     signal(SIGXFSZ, SIG_IGN);

@@ -30,9 +30,9 @@ the_machines_clock_does_not_go_back(void **state)
 static void
 an_installed_clock_rules_until_it_is_taken_out(void **state)
 {
-    int64_t                hand_ns = 1000;
+    int64_t hand_ns = 1000;
     const struct tnd_clock clock = { .now_ns = read_hand, .context = &hand_ns };
-    int64_t                deadline_ns;
+    int64_t deadline_ns;
 
     (void)state;
     tnd_clock_install(&clock);

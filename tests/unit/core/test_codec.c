@@ -69,9 +69,9 @@ static void
 goes_and_comes_back(const struct tnd_codec *codec, const uint8_t *column, uint64_t bytes)
 {
     const uint64_t bound = bound_of(codec, bytes);
-    uint8_t       *stored = malloc(bound + 16);
-    uint8_t       *back = malloc(bytes + 16);
-    uint64_t       stored_bytes;
+    uint8_t *stored = malloc(bound + 16);
+    uint8_t *back = malloc(bytes + 16);
+    uint64_t stored_bytes;
 
     memset(stored + bound, 0xA5, 16);
     memset(back + bytes, 0xA5, 16);
@@ -87,9 +87,8 @@ goes_and_comes_back(const struct tnd_codec *codec, const uint8_t *column, uint64
     }
     /* The same lengths, off by one, are refused. */
     if (stored_bytes > 0)
-        assert_int_equal(
-            tnd_codec_decode(codec, stored, stored_bytes - 1, back, bytes, context),
-            TUNDISH_E_CORRUPT);
+        assert_int_equal(tnd_codec_decode(codec, stored, stored_bytes - 1, back, bytes, context),
+                         TUNDISH_E_CORRUPT);
     assert_int_equal(tnd_codec_decode(codec, stored, stored_bytes + 1, back, bytes, context),
                      TUNDISH_E_CORRUPT);
     free(stored);
@@ -108,7 +107,7 @@ static void
 check_bitpack(void)
 {
     const uint64_t counts[] = { 0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000, 1003 };
-    const int64_t  bases[] = { 0, 1, -7, INT64_MIN, INT64_MAX, 1 << 20 };
+    const int64_t bases[] = { 0, 1, -7, INT64_MIN, INT64_MAX, 1 << 20 };
 
     for (unsigned value_bytes = 4; value_bytes <= 8; value_bytes += 4)
         for (unsigned width = 0; width <= 32; width++)
@@ -135,7 +134,7 @@ static void
 check_narrow(void)
 {
     const struct tnd_codec codecs[] = {
-        { TND_CODEC_NARROW, 8, 1, 0, 0, -128 },     { TND_CODEC_NARROW, 8, 2, 0, 0, 5 },
+        { TND_CODEC_NARROW, 8, 1, 0, 0, -128 },      { TND_CODEC_NARROW, 8, 2, 0, 0, 5 },
         { TND_CODEC_NARROW, 8, 4, 0, 0, INT64_MIN }, { TND_CODEC_NARROW, 4, 1, 0, 0, -1 },
         { TND_CODEC_NARROW, 4, 2, 0, 0, INT32_MAX },
     };
@@ -166,7 +165,8 @@ zstd_columns_come_back(void **state)
     for (uint8_t width = 16; width <= 20; width++)
         for (int level = -5; level <= 5; level += 5)
             for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-                const struct tnd_codec codec = { .number = TND_CODEC_ZSTD, .width = width,
+                const struct tnd_codec codec = { .number = TND_CODEC_ZSTD,
+                                                 .width = width,
                                                  .level = (int8_t)level };
                 uint8_t *column = make_column(1, sizes[i], 0, level < 0 ? 8 : 3);
 
@@ -189,13 +189,15 @@ raw_columns_come_back(void **state)
 static void
 stored_bytes_are_as_documented(void **state)
 {
-    const int64_t          values[] = { 11, 12, 13, 17, 10 };
-    const struct tnd_codec packed = { .number = TND_CODEC_BITPACK, .value_bytes = 8, .width = 3,
-                                      .base = 10 };
-    const struct tnd_codec narrow = { .number = TND_CODEC_NARROW, .value_bytes = 8, .width = 2,
-                                      .base = 10 };
-    uint8_t                stored[16];
-    uint64_t               bytes;
+    const int64_t values[] = { 11, 12, 13, 17, 10 };
+    const struct tnd_codec packed = {
+        .number = TND_CODEC_BITPACK, .value_bytes = 8, .width = 3, .base = 10
+    };
+    const struct tnd_codec narrow = {
+        .number = TND_CODEC_NARROW, .value_bytes = 8, .width = 2, .base = 10
+    };
+    uint8_t stored[16];
+    uint64_t bytes;
 
     (void)state;
     assert_int_equal(sizeof(struct tnd_codec), 16);
@@ -222,9 +224,9 @@ check_values_outside(void)
                         .base = 100,
                     };
                     uint8_t *column = make_column(value_bytes, 70, 100, 16);
-                    uint8_t  stored[256];
+                    uint8_t stored[256];
                     uint64_t bytes = 77;
-                    int64_t  outside = sign < 0 ? 99 : 100 + 65536;
+                    int64_t outside = sign < 0 ? 99 : 100 + 65536;
 
                     memcpy(column + at * value_bytes, &outside, value_bytes);
                     assert_int_equal(tnd_codec_encode(&codec, column, 70 * value_bytes, stored,
@@ -246,16 +248,16 @@ static void
 malformed_codecs_are_refused(void **state)
 {
     const struct tnd_codec malformed[] = {
-        { TND_CODEC_RAW, 8, 0, 0, 0, 0 },     { TND_CODEC_NARROW, 8, 3, 0, 0, 0 },
-        { TND_CODEC_NARROW, 4, 4, 0, 0, 0 },  { TND_CODEC_NARROW, 0, 1, 0, 0, 0 },
+        { TND_CODEC_RAW, 8, 0, 0, 0, 0 },      { TND_CODEC_NARROW, 8, 3, 0, 0, 0 },
+        { TND_CODEC_NARROW, 4, 4, 0, 0, 0 },   { TND_CODEC_NARROW, 0, 1, 0, 0, 0 },
         { TND_CODEC_BITPACK, 8, 33, 0, 0, 0 }, { TND_CODEC_BITPACK, 3, 3, 0, 0, 0 },
-        { TND_CODEC_ZSTD, 0, 15, 0, 0, 0 },   { TND_CODEC_ZSTD, 0, 21, 0, 0, 0 },
+        { TND_CODEC_ZSTD, 0, 15, 0, 0, 0 },    { TND_CODEC_ZSTD, 0, 21, 0, 0, 0 },
         { TND_CODEC_NARROW, 8, 1, 0, 1, 0 },
     };
     const struct tnd_codec unknown = { .number = TND_CODEC_USER };
     const struct tnd_codec narrow = { TND_CODEC_NARROW, 8, 1, 0, 0, 0 };
-    uint8_t                in[64] = { 0 }, out[64];
-    uint64_t               bytes;
+    uint8_t in[64] = { 0 }, out[64];
+    uint64_t bytes;
 
     (void)state;
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
@@ -274,11 +276,11 @@ static void
 rubbish_for_zstd_is_refused_or_restores_something(void **state)
 {
     const struct tnd_codec codec = { .number = TND_CODEC_ZSTD, .width = 16, .level = 1 };
-    const uint64_t         bytes = 150000;
-    uint8_t               *column = make_column(1, bytes, 0, 2);
-    uint8_t               *stored = malloc(bound_of(&codec, bytes));
-    uint8_t               *back = malloc(bytes);
-    uint64_t               stored_bytes;
+    const uint64_t bytes = 150000;
+    uint8_t *column = make_column(1, bytes, 0, 2);
+    uint8_t *stored = malloc(bound_of(&codec, bytes));
+    uint8_t *back = malloc(bytes);
+    uint64_t stored_bytes;
 
     (void)state;
     srand(3);
@@ -287,7 +289,7 @@ rubbish_for_zstd_is_refused_or_restores_something(void **state)
                      TUNDISH_OK);
     for (int round = 0; round < 2000; round++) {
         uint64_t at = round % 2 == 0 ? (unsigned)rand() % 12 : (unsigned)rand() % stored_bytes;
-        uint8_t  before = stored[at];
+        uint8_t before = stored[at];
 
         stored[at] = (uint8_t)rand();
         (void)tnd_codec_decode(&codec, stored, stored_bytes, back, bytes, context);

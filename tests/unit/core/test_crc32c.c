@@ -49,7 +49,7 @@ every_length_and_alignment_agrees_on_every_path(void **state)
     for (size_t i = 0; i < 8192; i++)
         data[i] = (uint8_t)rand();
     for (size_t bytes = 0; bytes < 8000; bytes += bytes < 520 ? 1 : 37) {
-        size_t   from = bytes % 11;
+        size_t from = bytes % 11;
         uint32_t expected = bit_by_bit(99, data + from, bytes);
 
         assert_int_equal(tnd_crc32c(99, data + from, bytes), expected);

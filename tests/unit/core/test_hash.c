@@ -18,9 +18,9 @@
 static char *
 read_case(const char *name, size_t *ret_bytes)
 {
-    char   path[1024];
-    FILE  *file;
-    char  *text = malloc(1 << 20);
+    char path[1024];
+    FILE *file;
+    char *text = malloc(1 << 20);
     size_t bytes;
 
     snprintf(path, sizeof path, RECORDED_CASES "/%s", name);
@@ -49,11 +49,11 @@ sip_of(struct byte_view term)
 static void
 compare_lengths(const char *recorded, uint64_t (*hash)(struct byte_view))
 {
-    size_t  data_bytes, json_bytes, count = 0;
-    char   *data = read_case("data/content_lengths.tfrecord", &data_bytes);
-    char   *json = read_case(recorded, &json_bytes);
-    char   *at = strstr(json, "\"workers\"");
-    size_t  offset = 0;
+    size_t data_bytes, json_bytes, count = 0;
+    char *data = read_case("data/content_lengths.tfrecord", &data_bytes);
+    char *json = read_case(recorded, &json_bytes);
+    char *at = strstr(json, "\"workers\"");
+    size_t offset = 0;
 
     assert_non_null(at);
     at = strchr(strstr(at, "\"values\""), '[') + 1;
@@ -89,7 +89,7 @@ recorded_fingerprints_come_out(void **state)
 {
     const struct {
         const char *text;
-        uint64_t    fingerprint;
+        uint64_t fingerprint;
     } recorded[] = {
         { "", UINT64_C(11160318154034397263) },
         { "a", UINT64_C(12917804110809363939) },
@@ -118,10 +118,10 @@ recorded_salted_bins_come_out(void **state)
 {
     const uint64_t pair[2] = { 133, 137 };
     const uint64_t single[2] = { 133, 133 };
-    const int      pair_bins[] = { 1, 2, 1, 0, 2 };
-    const int      single_bins[] = { 0, 0, 2, 1, 0 };
-    const int      plain_bins[] = { 1, 0, 1, 1, 2 };
-    const int      decimal_bins[] = { 1, 0, 1, 0, 2 };
+    const int pair_bins[] = { 1, 2, 1, 0, 2 };
+    const int single_bins[] = { 0, 0, 2, 1, 0 };
+    const int plain_bins[] = { 1, 0, 1, 1, 2 };
+    const int decimal_bins[] = { 1, 0, 1, 0, 2 };
 
     (void)state;
     for (int i = 0; i < 5; i++) {
@@ -138,7 +138,7 @@ static void
 sip_gives_its_authors_vector(void **state)
 {
     const uint64_t key[2] = { UINT64_C(0x0706050403020100), UINT64_C(0x0F0E0D0C0B0A0908) };
-    uint8_t        data[15];
+    uint8_t data[15];
 
     (void)state;
     for (size_t i = 0; i < sizeof data; i++)
@@ -157,8 +157,7 @@ recorded_crosses_come_out(void **state)
 
     (void)state;
     for (int i = 0; i < 5; i++) {
-        uint64_t cross =
-            tnd_hash_farm_cat(TND_HASH_CROSS_KEY, farm_of(bytes_of_text(letters[i])));
+        uint64_t cross = tnd_hash_farm_cat(TND_HASH_CROSS_KEY, farm_of(bytes_of_text(letters[i])));
 
         cross = tnd_hash_farm_cat(cross, numbers[i]);
         assert_int_equal(cross % 5, of_5[i]);
@@ -169,13 +168,13 @@ recorded_crosses_come_out(void **state)
 static void
 decimals_are_printfs(void **state)
 {
-    const int64_t numbers[] = { 0, 7, 10, 42, 99, 100, 101, 12345, -1, -10, -100, INT64_MAX,
-                                INT64_MIN };
+    const int64_t numbers[] = { 0,     7,  10,  42,   99,        100,      101,
+                                12345, -1, -10, -100, INT64_MAX, INT64_MIN };
 
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         char expected[32], text[TND_DECIMAL_BYTES];
-        int  bytes = snprintf(expected, sizeof expected, "%lld", (long long)numbers[i]);
+        int bytes = snprintf(expected, sizeof expected, "%lld", (long long)numbers[i]);
 
         assert_int_equal(tnd_decimal(numbers[i], text), bytes);
         assert_memory_equal(text, expected, (size_t)bytes);

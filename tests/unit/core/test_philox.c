@@ -13,7 +13,7 @@ known_answers_come_out(void **state)
 {
     const struct {
         struct tnd_philox at;
-        uint32_t          words[4];
+        uint32_t words[4];
     } known[] = {
         { { { 0, 0 }, { 0, 0, 0, 0 } }, { 0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8 } },
         { { { ~0U, ~0U }, { ~0U, ~0U, ~0U, ~0U } },
@@ -36,7 +36,7 @@ stateless_draws_are_tensorflows(void **state)
 {
     const struct {
         int64_t seed0, seed1;
-        float   draws[5]; /* 0 behind the last */
+        float draws[5]; /* 0 behind the last */
     } recorded[] = {
         { 1, 2, { 0.844060421F, 0.192045331F, 0.996223211F, 0.160387397F, 0.27199018F } },
         { 1, 0, { 0.878488183F, 0.459980249F, 0.600291252F } },
@@ -61,8 +61,8 @@ static void
 seeking_gives_the_words_that_counting_gives(void **state)
 {
     struct tnd_random counted = tnd_random_of_seeds(87654321, UINT64_C(0x1234567890));
-    uint32_t          words[64];
-    uint32_t          some[16];
+    uint32_t words[64];
+    uint32_t some[16];
 
     (void)state;
     for (size_t i = 0; i < 64; i++)

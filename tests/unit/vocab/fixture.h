@@ -69,7 +69,7 @@ static inline struct path
 write_text(const char *name, const void *bytes, size_t count)
 {
     struct path path;
-    FILE       *file;
+    FILE *file;
 
     snprintf(path.text, sizeof path.text, "%s/%s", top, name);
     file = fopen(path.text, "wb");
@@ -83,8 +83,8 @@ write_text(const char *name, const void *bytes, size_t count)
 static inline struct path
 only_table(void)
 {
-    struct path    path = { "" };
-    DIR           *folder = opendir(cache);
+    struct path path = { "" };
+    DIR *folder = opendir(cache);
     struct dirent *entry;
 
     assert_non_null(folder);
@@ -92,7 +92,8 @@ only_table(void)
         if (strncmp(entry->d_name, "vocab-text", 10) == 0 ||
             strncmp(entry->d_name, "vocab-list", 10) == 0) {
             assert_string_equal(path.text, "");
-            assert_true(snprintf(path.text, sizeof path.text, "%s/%.60s", cache, entry->d_name) > 0);
+            assert_true(snprintf(path.text, sizeof path.text, "%s/%.60s", cache, entry->d_name) >
+                        0);
         }
     closedir(folder);
     assert_string_not_equal(path.text, "");
@@ -102,7 +103,7 @@ only_table(void)
 static inline struct vocab *
 open_text(const char *name, const char *text)
 {
-    struct path   path = write_text(name, text, strlen(text));
+    struct path path = write_text(name, text, strlen(text));
     struct vocab *vocab;
 
     if (vocab_open_file(cache, path.text, VOCAB_STRINGS, &vocab) != TUNDISH_OK)
@@ -114,7 +115,7 @@ static inline int64_t
 line_of(const struct vocab *vocab, const char *term)
 {
     struct byte_view view = bytes_of_text(term);
-    int64_t          line;
+    int64_t line;
 
     vocab_lookup(vocab, &view, 1, &line);
     return line;

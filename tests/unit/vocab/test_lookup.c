@@ -21,7 +21,7 @@ make_terms(void)
         size_t size = i % 37 == 0 ? 8 : i % 3 == 0 ? 9 + i % 30 : 3 + i % 7;
 
         for (size_t j = 0; j < size; j++)
-            bytes[i][j] = (uint8_t)(rand() % 5); /* many NULs and shared beginnings */
+            bytes[i][j] = (uint8_t)(rand() % 5);         /* many NULs and shared beginnings */
         memcpy(bytes[i], &(uint32_t){ (uint32_t)i }, 3); /* all different */
         terms[i] = (struct byte_view){ bytes[i], size };
     }
@@ -31,7 +31,7 @@ static void
 every_path_finds_what_is_there_and_nothing_else(void **state)
 {
     static int64_t lines[2 * COUNT];
-    struct vocab  *vocab;
+    struct vocab *vocab;
 
     (void)state;
     make_terms();
@@ -51,7 +51,7 @@ static void
 every_path_finds_integers(void **state)
 {
     static int64_t integers[2 * COUNT], lines[2 * COUNT];
-    struct vocab  *vocab;
+    struct vocab *vocab;
 
     (void)state;
     for (int64_t i = 0; i < 2 * COUNT; i++)
@@ -77,7 +77,7 @@ terms_that_look_like_keys_are_kept_apart(void **state)
         { (const uint8_t *)"ab", 2 },
         { (const uint8_t *)"ab\0", 3 },
     };
-    int64_t       lines[4];
+    int64_t lines[4];
     struct vocab *vocab;
 
     (void)state;
@@ -102,7 +102,7 @@ terms_that_look_like_keys_are_kept_apart(void **state)
 static void
 terms_at_the_end_of_the_last_page_are_read_no_further(void **state)
 {
-    uint8_t      *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct vocab *vocab = open_text("v.txt", "a\nab\nabc\nabcd\nabcde\nabcdef\nabcdefg\nabcdefgh\n"
                                              "abcdefghi\nabcdefghijklmnopq\n");
 
@@ -110,11 +110,14 @@ terms_at_the_end_of_the_last_page_are_read_no_further(void **state)
     assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
     for (size_t size = 0; size <= 17; size++) {
         struct byte_view term = { pages + 4096 - size, size };
-        int64_t          line;
+        int64_t line;
 
         memcpy(pages + 4096 - size, "abcdefghijklmnopq", size);
         vocab_lookup(vocab, &term, 1, &line);
-        assert_int_equal(line, size == 0 ? -1 : size < 10 ? (int64_t)size - 1 : size == 17 ? 9 : -1);
+        assert_int_equal(line, size == 0    ? -1
+                               : size < 10  ? (int64_t)size - 1
+                               : size == 17 ? 9
+                                            : -1);
     }
     vocab_close(vocab);
     munmap(pages, 8192);
@@ -124,7 +127,7 @@ static void
 map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const char *const *texts,
             size_t count, int64_t *ret_values)
 {
-    struct byte_view          views[16];
+    struct byte_view views[16];
     const struct vocab_output output = { ret_values, TUNDISH_INT64, 1 };
 
     for (size_t i = 0; i < count; i++)
@@ -135,13 +138,13 @@ map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const char
 static void
 keras_recorded_lookups_come_out(void **state)
 {
-    struct vocab     *vocab = open_text("v.txt", "a\nb\nc\nd\n");
+    struct vocab *vocab = open_text("v.txt", "a\nb\nc\nd\n");
     const char *const texts[] = { "a", "c", "d", "m", "z", "b" };
     const struct vocab_rule one = { .offset = 1, .oov_first = 0, .oov_count = 1 };
     const struct vocab_rule two = { .offset = 2, .oov_first = 0, .oov_count = 2 };
-    const int64_t     expected_one[] = { 1, 3, 4, 0, 0, 2 };
-    const int64_t     expected_two[] = { 2, 4, 5, 0, 1, 3 };
-    int64_t           values[6];
+    const int64_t expected_one[] = { 1, 3, 4, 0, 0, 2 };
+    const int64_t expected_two[] = { 2, 4, 5, 0, 1, 3 };
+    int64_t values[6];
 
     (void)state;
     map_strings(vocab, &one, texts, 6, values);
@@ -154,15 +157,23 @@ keras_recorded_lookups_come_out(void **state)
 static void
 the_mask_comes_before_the_table(void **state)
 {
-    struct vocab           *vocab = open_text("v.txt", "b\nc\na\n");
-    const char *const       texts[] = { "a", "z", "b", "c", "" };
-    const struct vocab_rule rule = { .offset = 2, .oov_first = 1, .oov_count = 1, .has_mask = true,
-                                     .mask = bytes_of_text("a"), .mask_value = 0 };
-    const struct vocab_rule empty = { .offset = 1, .oov_first = 0, .oov_count = 1, .has_mask = true,
-                                      .mask = { NULL, 0 }, .mask_value = INT64_MAX };
-    const int64_t           expected[] = { 0, 1, 2, 3, 1 };
-    const int64_t           expected_empty[] = { 3, 0, 1, 2, INT64_MAX };
-    int64_t                 values[5];
+    struct vocab *vocab = open_text("v.txt", "b\nc\na\n");
+    const char *const texts[] = { "a", "z", "b", "c", "" };
+    const struct vocab_rule rule = { .offset = 2,
+                                     .oov_first = 1,
+                                     .oov_count = 1,
+                                     .has_mask = true,
+                                     .mask = bytes_of_text("a"),
+                                     .mask_value = 0 };
+    const struct vocab_rule empty = { .offset = 1,
+                                      .oov_first = 0,
+                                      .oov_count = 1,
+                                      .has_mask = true,
+                                      .mask = { NULL, 0 },
+                                      .mask_value = INT64_MAX };
+    const int64_t expected[] = { 0, 1, 2, 3, 1 };
+    const int64_t expected_empty[] = { 3, 0, 1, 2, INT64_MAX };
+    int64_t values[5];
 
     (void)state;
     map_strings(vocab, &rule, texts, 5, values);
@@ -175,12 +186,13 @@ the_mask_comes_before_the_table(void **state)
 static void
 salted_and_table_style_misses_are_hashed(void **state)
 {
-    struct vocab           *vocab = open_text("v.txt", "a\nb\n");
-    const char *const       texts[] = { "x", "a", "yy" };
-    const struct vocab_rule salted = { .offset = 7, .oov_first = 0, .oov_count = 7,
-                                       .oov = VOCAB_OOV_SIP, .salt = { 133, 137 } };
+    struct vocab *vocab = open_text("v.txt", "a\nb\n");
+    const char *const texts[] = { "x", "a", "yy" };
+    const struct vocab_rule salted = {
+        .offset = 7, .oov_first = 0, .oov_count = 7, .oov = VOCAB_OOV_SIP, .salt = { 133, 137 }
+    };
     const struct vocab_rule table = { .offset = 0, .oov_first = 2, .oov_count = 5 };
-    int64_t                 values[3];
+    int64_t values[3];
 
     (void)state;
     map_strings(vocab, &salted, texts, 3, values);
@@ -196,13 +208,13 @@ salted_and_table_style_misses_are_hashed(void **state)
 static void
 integers_miss_by_floor_modulus_farm_or_sip(void **state)
 {
-    const int64_t     vocabulary[] = { 12, 36, 1138, 42 };
-    const int64_t     keys[] = { 37, 1000, 12, -3, INT64_MIN, -1 };
+    const int64_t vocabulary[] = { 12, 36, 1138, 42 };
+    const int64_t keys[] = { 37, 1000, 12, -3, INT64_MIN, -1 };
     struct vocab_rule rule = { .offset = 2, .oov_count = 2, .oov = VOCAB_OOV_FLOORMOD };
-    const int64_t     expected[] = { 1, 0, 2, 1, 0, 1 };
-    int64_t           values[6];
+    const int64_t expected[] = { 1, 0, 2, 1, 0, 1 };
+    int64_t values[6];
     const struct vocab_output output = { values, TUNDISH_INT64, 1 };
-    struct vocab     *vocab;
+    struct vocab *vocab;
 
     (void)state;
     assert_int_equal(vocab_open_integers(cache, "list", vocabulary, 4, &vocab), TUNDISH_OK);
@@ -231,11 +243,12 @@ static void
 a_miss_that_is_not_allowed_is_named_by_position(void **state)
 {
     static struct byte_view views[700];
-    static int64_t          values[700];
-    const struct vocab_rule rule = { .offset = 0, .oov_count = 0, .has_mask = true,
-                                     .mask = bytes_of_text("mask") };
+    static int64_t values[700];
+    const struct vocab_rule rule = {
+        .offset = 0, .oov_count = 0, .has_mask = true, .mask = bytes_of_text("mask")
+    };
     const struct vocab_output output = { values, TUNDISH_INT64, 1 };
-    struct vocab           *vocab = open_text("v.txt", "a\nb\n");
+    struct vocab *vocab = open_text("v.txt", "a\nb\n");
 
     (void)state;
     for (size_t i = 0; i < 700; i++)
@@ -250,10 +263,10 @@ static void
 values_go_where_the_output_says(void **state)
 {
     const struct vocab_rule rule = { .offset = 1, .oov_count = 1 };
-    const struct byte_view  views[] = { bytes_of_text("b"), bytes_of_text("?"), bytes_of_text("a") };
-    int64_t                 wide[9];
-    int32_t                 narrow[9];
-    struct vocab           *vocab = open_text("v.txt", "a\nb\n");
+    const struct byte_view views[] = { bytes_of_text("b"), bytes_of_text("?"), bytes_of_text("a") };
+    int64_t wide[9];
+    int32_t narrow[9];
+    struct vocab *vocab = open_text("v.txt", "a\nb\n");
 
     (void)state;
     memset(wide, -1, sizeof wide);

@@ -8,8 +8,8 @@ static void
 every_line_gives_its_term_back(void **state)
 {
     struct byte_view terms[300];
-    uint8_t         *bytes = malloc(300 * 700);
-    struct vocab    *vocab;
+    uint8_t *bytes = malloc(300 * 700);
+    struct vocab *vocab;
     struct byte_view term;
 
     (void)state;
@@ -36,18 +36,19 @@ every_line_gives_its_term_back(void **state)
 struct victim {
     uint8_t *bytes;
     uint64_t size;
-    int      file;
+    int file;
 };
 
 static struct victim
 make_victim(size_t count)
 {
-    struct byte_view    *terms = calloc(count, sizeof *terms);
-    char                *text = malloc(count * 32);
+    struct byte_view *terms = calloc(count, sizeof *terms);
+    char *text = malloc(count * 32);
     struct vocab_content content = { 7, 8, 9, 0 };
-    struct vocab_terms   list = { .name = "list", .strings = terms, .count = count,
-                                  .line_word = "item" };
-    struct victim        victim;
+    struct vocab_terms list = {
+        .name = "list", .strings = terms, .count = count, .line_word = "item"
+    };
+    struct victim victim;
 
     for (size_t i = 0; i < count; i++) {
         sprintf(text + i * 32, i % 3 == 0 ? "%zu" : i % 3 == 1 ? "%08zu" : "a long term %zu", i);
@@ -108,7 +109,7 @@ a_shorter_or_longer_file_is_refused(void **state)
 {
     struct victim victim = make_victim(10);
     struct vocab *vocab;
-    uint64_t      size = victim.size;
+    uint64_t size = victim.size;
 
     (void)state;
     victim.bytes = realloc(victim.bytes, size + 8);
@@ -122,14 +123,14 @@ a_shorter_or_longer_file_is_refused(void **state)
 static void
 numbers_out_of_range_are_refused_though_sealed(void **state)
 {
-    struct victim        victim = make_victim(10);
+    struct victim victim = make_victim(10);
     struct vocab_header *header = (void *)victim.bytes;
     const struct vocab_header sound = *header;
-    struct vocab        *vocab;
-    uint64_t *const      numbers[] = { &header->count, &header->bucket_count, &header->terms_bytes,
-                                       &header->file_bytes };
-    const uint64_t       values[] = { 0, UINT64_MAX, UINT64_C(1) << 63, UINT64_C(1) << 58,
-                                      UINT64_C(1) << 30 };
+    struct vocab *vocab;
+    uint64_t *const numbers[] = { &header->count, &header->bucket_count, &header->terms_bytes,
+                                  &header->file_bytes };
+    const uint64_t values[] = { 0, UINT64_MAX, UINT64_C(1) << 63, UINT64_C(1) << 58,
+                                UINT64_C(1) << 30 };
 
     (void)state;
     for (size_t i = 0; i < 4; i++)
@@ -147,13 +148,13 @@ numbers_out_of_range_are_refused_though_sealed(void **state)
 static void
 rubbish_in_the_body_gives_lines_or_nothing(void **state)
 {
-    struct victim        victim = make_victim(200);
+    struct victim victim = make_victim(200);
     struct vocab_header *header = (void *)victim.bytes;
-    struct byte_view     terms[256];
-    char                 text[256][32];
-    int64_t              lines[256];
-    struct vocab        *vocab;
-    struct byte_view     term;
+    struct byte_view terms[256];
+    char text[256][32];
+    int64_t lines[256];
+    struct vocab *vocab;
+    struct byte_view term;
 
     (void)state;
     srand(11);
@@ -165,8 +166,8 @@ rubbish_in_the_body_gives_lines_or_nothing(void **state)
         int changes = round % 2 == 0 ? 40 : 4000;
 
         for (int i = 0; i < changes; i++)
-            victim.bytes[VOCAB_HEADER_BYTES +
-                         (unsigned)rand() % (victim.size - VOCAB_HEADER_BYTES)] =
+            victim
+                .bytes[VOCAB_HEADER_BYTES + (unsigned)rand() % (victim.size - VOCAB_HEADER_BYTES)] =
                 (uint8_t)(round % 3 == 0 ? 0xFF : rand());
         header->longest_probe = round % 5 == 0 ? UINT64_MAX : 3;
         seal_header(&victim);
@@ -188,8 +189,8 @@ static void
 a_damaged_table_in_the_cache_is_built_again(void **state)
 {
     struct vocab *vocab = open_text("v.txt", "a\nb\nc\n");
-    struct path   table = only_table();
-    int           file = open(table.text, O_RDWR);
+    struct path table = only_table();
+    int file = open(table.text, O_RDWR);
 
     (void)state;
     vocab_close(vocab);

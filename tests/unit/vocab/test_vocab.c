@@ -8,7 +8,7 @@
 static void
 refuses(const char *bytes, size_t count, enum vocab_keys keys, const char *const *said)
 {
-    struct path   path = write_text("refused.txt", bytes, count);
+    struct path path = write_text("refused.txt", bytes, count);
     struct vocab *vocab = NULL;
 
     assert_int_equal(vocab_open_file(cache, path.text, keys, &vocab), TUNDISH_E_PIPELINE);
@@ -41,13 +41,13 @@ lines_end_at_newlines_and_lose_one_carriage_return(void **state)
 static void
 blanks_quotes_and_any_bytes_belong_to_the_term(void **state)
 {
-    const char       bytes[] = "\xff\xfe\na\0b\n x\ny \n\"q\"\n\0\n[UNK]";
-    struct path      path = write_text("bytes.txt", bytes, sizeof bytes - 1);
-    struct vocab    *vocab;
+    const char bytes[] = "\xff\xfe\na\0b\n x\ny \n\"q\"\n\0\n[UNK]";
+    struct path path = write_text("bytes.txt", bytes, sizeof bytes - 1);
+    struct vocab *vocab;
     struct byte_view terms[] = { { (const uint8_t *)"a\0b", 3 }, { (const uint8_t *)"a", 1 },
                                  { (const uint8_t *)"\0", 1 },   { (const uint8_t *)"\0\0", 2 },
                                  { (const uint8_t *)"", 0 },     { NULL, 0 } };
-    int64_t          lines[6];
+    int64_t lines[6];
 
     (void)state;
     assert_int_equal(vocab_open_file(cache, path.text, VOCAB_STRINGS, &vocab), TUNDISH_OK);
@@ -102,10 +102,10 @@ a_missing_file_or_a_folder_is_refused_by_name(void **state)
 static void
 integers_are_read_with_blanks_and_signs(void **state)
 {
-    const char    text[] = " 12\n+36\n-3\t\n9223372036854775807\n-9223372036854775808\n0\r\n";
-    struct path   path = write_text("integers.txt", text, sizeof text - 1);
+    const char text[] = " 12\n+36\n-3\t\n9223372036854775807\n-9223372036854775808\n0\r\n";
+    struct path path = write_text("integers.txt", text, sizeof text - 1);
     const int64_t terms[] = { 12, 36, -3, INT64_MAX, INT64_MIN, 0, 13, -1 };
-    int64_t       lines[8], term;
+    int64_t lines[8], term;
     struct vocab *vocab;
 
     (void)state;
@@ -128,10 +128,10 @@ a_list_is_a_vocabulary_too_and_may_hold_the_empty_term(void **state)
 {
     const struct byte_view terms[] = { bytes_of_text("x"), { NULL, 0 }, bytes_of_text("y\n") };
     const struct byte_view twice[] = { terms[0], terms[1], terms[1] };
-    const int64_t          integers[] = { 5, -5 };
-    const int64_t          same[] = { 5, 5 };
-    struct vocab          *vocab;
-    int64_t                line;
+    const int64_t integers[] = { 5, -5 };
+    const int64_t same[] = { 5, 5 };
+    struct vocab *vocab;
+    int64_t line;
 
     (void)state;
     assert_int_equal(vocab_open_terms(cache, "here", terms, 3, &vocab), TUNDISH_OK);
@@ -154,11 +154,11 @@ static void
 fingerprints_follow_the_terms_alone(void **state)
 {
     const struct byte_view terms[] = { bytes_of_text("a"), bytes_of_text("b") };
-    struct vocab          *lf = open_text("lf.txt", "a\nb\n");
-    struct vocab          *crlf = open_text("crlf.txt", "a\r\nb");
-    struct vocab          *turned = open_text("turned.txt", "b\na\n");
-    struct vocab          *joined = open_text("joined.txt", "ab\n");
-    struct vocab          *list;
+    struct vocab *lf = open_text("lf.txt", "a\nb\n");
+    struct vocab *crlf = open_text("crlf.txt", "a\r\nb");
+    struct vocab *turned = open_text("turned.txt", "b\na\n");
+    struct vocab *joined = open_text("joined.txt", "ab\n");
+    struct vocab *list;
 
     (void)state;
     assert_int_equal(vocab_open_terms(cache, "list", terms, 2, &list), TUNDISH_OK);
@@ -177,8 +177,8 @@ static void
 a_table_is_built_once_and_again_when_the_text_changes(void **state)
 {
     struct vocab *first = open_text("v.txt", "a\nb\n");
-    struct path   table = only_table();
-    struct stat   before, after;
+    struct path table = only_table();
+    struct stat before, after;
     struct vocab *second;
 
     (void)state;
@@ -214,9 +214,9 @@ standing(void *context)
 static int
 note_count(void)
 {
-    DIR           *folder = opendir(cache);
+    DIR *folder = opendir(cache);
     struct dirent *entry;
-    int            count = 0;
+    int count = 0;
 
     while ((entry = readdir(folder)) != NULL)
         count += strncmp(entry->d_name, "vocab-note", 10) == 0;
@@ -228,8 +228,8 @@ static void
 only_an_old_file_is_known_by_its_times(void **state)
 {
     const struct tnd_clock later = { standing, in_an_hour, NULL };
-    struct path            path = write_text("old.txt", "a\nb\n", 4);
-    struct vocab          *vocab;
+    struct path path = write_text("old.txt", "a\nb\n", 4);
+    struct vocab *vocab;
 
     (void)state;
     assert_int_equal(vocab_open_file(cache, path.text, VOCAB_STRINGS, &vocab), TUNDISH_OK);
@@ -253,9 +253,9 @@ only_an_old_file_is_known_by_its_times(void **state)
 static void
 one_text_may_be_both_strings_and_integers(void **state)
 {
-    struct path   path = write_text("both.txt", "10\n020\n", 7);
+    struct path path = write_text("both.txt", "10\n020\n", 7);
     struct vocab *strings, *integers;
-    int64_t       term = 20, line;
+    int64_t term = 20, line;
 
     (void)state;
     assert_int_equal(vocab_open_file(cache, path.text, VOCAB_STRINGS, &strings), TUNDISH_OK);
@@ -272,8 +272,8 @@ static void
 processes_that_build_at_once_end_with_one_table(void **state)
 {
     enum { processes = 6, terms = 20000 };
-    char       *text = malloc(terms * 9 + 1);
-    char       *at = text;
+    char *text = malloc(terms * 9 + 1);
+    char *at = text;
     struct path path;
 
     (void)state;
@@ -284,7 +284,7 @@ processes_that_build_at_once_end_with_one_table(void **state)
     for (int p = 0; p < processes; p++)
         if (fork() == 0) {
             struct vocab *vocab;
-            char          term[9];
+            char term[9];
 
             if (vocab_open_file(cache, path.text, VOCAB_STRINGS, &vocab) != TUNDISH_OK)
                 _exit(1);
@@ -308,7 +308,7 @@ processes_that_build_at_once_end_with_one_table(void **state)
 static void
 a_cache_without_room_is_a_clean_error(void **state)
 {
-    struct path   path = write_text("room.txt", "a\nb\n", 4);
+    struct path path = write_text("room.txt", "a\nb\n", 4);
     struct vocab *vocab = NULL;
     struct rlimit before, tight;
 
