@@ -8,7 +8,7 @@
 #include "core/status.h"
 
 /* The server shows a sign of life every second; less than a few of them means nothing. */
-#define SILENCE_MIN_NS INT64_C(5000000000)
+#define SILENCE_MIN_NS UINT64_C(5000000000)
 
 static tundish_status
 tell_final(const tundish_reader *reader)
@@ -113,9 +113,10 @@ is_silent(const tundish_reader *reader)
 {
     uint64_t beat_ns = atomic_load_explicit(&reader->attachments->view.batches->heartbeat_ns,
                                             memory_order_relaxed);
-    int64_t  silent_ns = tnd_clock_ns() - (int64_t)beat_ns;
+    uint64_t now_ns = (uint64_t)tnd_clock_ns();
+    uint64_t silent_ns = beat_ns < now_ns ? now_ns - beat_ns : 0;
 
-    return silent_ns > SILENCE_MIN_NS && silent_ns > reader->server_timeout_ns;
+    return silent_ns > SILENCE_MIN_NS && silent_ns > (uint64_t)reader->server_timeout_ns;
 }
 
 /* After a sleep that brought nothing: is the server still there? */

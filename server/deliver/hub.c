@@ -2,6 +2,7 @@
 #include "deliver/hub.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -57,6 +58,7 @@ struct hub {
     struct hub_config config;
     char             *path;
     int               listener, epoll, wake;
+    int               spare; /* given up to turn a visitor away when there are no descriptors left */
     struct watched    listener_watched, wake_watched;
     pthread_t         thread;
     bool              is_running;
@@ -112,7 +114,8 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
     hub->listener = -1;
     hub->epoll = epoll_create1(EPOLL_CLOEXEC);
     hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (hub->epoll < 0 || hub->wake < 0 ||
+    hub->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (hub->epoll < 0 || hub->wake < 0 || hub->spare < 0 ||
         !watch(hub, EPOLL_CTL_ADD, hub->wake, EPOLLIN, &hub->wake_watched))
         status = tnd_fail_errno(errno, "make the server's event loop");
     else
@@ -202,16 +205,30 @@ accept_one(struct hub *hub, int socket)
         drop_guest(hub, guest);
 }
 
+/* With no descriptors left a visitor would knock for ever and keep us awake: let him in by the spare
+ * one, and out again. */
+static void
+turn_away(struct hub *hub)
+{
+    close(hub->spare);
+    close(accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    hub->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void
 accept_all(struct hub *hub)
 {
     for (;;) {
         int socket = accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        if (socket >= 0)
+        if (socket >= 0) {
             accept_one(hub, socket);
-        else if (errno != EINTR && errno != ECONNABORTED)
+        } else if (errno == EMFILE || errno == ENFILE) {
+            turn_away(hub);
             return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
     }
 }
 
@@ -477,6 +494,8 @@ hub_close(struct hub *hub)
         close(hub->epoll);
     if (hub->wake >= 0)
         close(hub->wake);
+    if (hub->spare >= 0)
+        close(hub->spare);
     while (hub->others != NULL) {
         struct other *next = hub->others->next;
 

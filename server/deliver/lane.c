@@ -307,7 +307,7 @@ void
 lane_cancel(struct lane *lane, struct slot *slot)
 {
     pthread_mutex_lock(&lane->lock);
-    must(lane->slots[slot->index].state == SLOT_RESERVED);
+    must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
     lane->index_of[slot->position % lane->config.slots] = NO_SLOT;
     lane->reserved_count--;
     lane_free_slot(lane, slot->index);
@@ -434,7 +434,7 @@ lane_publish(struct lane *lane, struct slot *slot)
     if (lane->config.checksums && slot->kind == TND_SLOT_BATCH)
         add_checksums(slot);
     pthread_mutex_lock(&lane->lock);
-    must(lane->slots[slot->index].state == SLOT_RESERVED);
+    must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
     must(lane->slots[slot->index].position == slot->position);
     write_slot(lane, slot);
     lane->slots[slot->index].state = SLOT_READY;
@@ -490,18 +490,16 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
+        int64_t                   waits_ns;
 
         if (reader == NULL || reader->cut_off)
             continue;
         if (reader->taken < stats.taken)
             stats.taken = reader->taken;
-        if (reader->client != NULL && reader->waiting_since_ns != 0) {
-            int64_t waits_ns = tnd_clock_ns() - (int64_t)reader->waiting_since_ns;
-
-            stats.trainer_waits = true;
-            if (waits_ns > stats.trainer_waits_ns)
-                stats.trainer_waits_ns = waits_ns;
-        }
+        waits_ns = lane_reader_waits_ns(reader);
+        stats.trainer_waits |= waits_ns >= 0;
+        if (waits_ns > stats.trainer_waits_ns)
+            stats.trainer_waits_ns = waits_ns;
     }
     pthread_mutex_unlock(&lane->lock);
     *ret_stats = stats;

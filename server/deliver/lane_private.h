@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "core/clock.h"
 #include "deliver/arena.h"
 #include "deliver/bell_lanes.h"
 #include "deliver/lane.h"
@@ -105,6 +106,17 @@ static inline _Atomic uint32_t *
 lane_line_slots(struct lane *lane, uint32_t line)
 {
     return (_Atomic uint32_t *)(void *)(lane_line(lane, line) + 1);
+}
+
+/* How long its trainer has waited by its own account; -1: it does not wait, or nobody is there. */
+static inline int64_t
+lane_reader_waits_ns(const struct lane_reader *reader)
+{
+    uint64_t now_ns = (uint64_t)tnd_clock_ns();
+
+    if (reader->client == NULL || reader->waiting_since_ns == 0)
+        return -1;
+    return reader->waiting_since_ns < now_ns ? (int64_t)(now_ns - reader->waiting_since_ns) : 0;
 }
 
 /* Look at every page and free what all have released. The lock is held, here and below. */

@@ -573,9 +573,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .attached = reader->client != NULL,
         .released = reader->released,
         .taken = reader->taken,
-        .waits_ns = reader->client != NULL && reader->waiting_since_ns != 0
-                        ? tnd_clock_ns() - (int64_t)reader->waiting_since_ns
-                        : -1,
+        .waits_ns = lane_reader_waits_ns(reader),
     };
     pthread_mutex_unlock(&lane->lock);
 }
