@@ -189,10 +189,11 @@ vocab_tag(uint64_t hash)
 
 /* The key of a term of up to 8 bytes. The fast way reads 8 bytes whatever the term's length,
  * which cannot fault as long as they lie in one page; sanitizers cannot know that. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define VOCAB_READS_BEYOND 0
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
 #define VOCAB_READS_BEYOND 0
 #endif
 #endif
