@@ -44,7 +44,7 @@ check_float_function(struct checker *checker, const struct tree *tree,
         return operand;
     if (!tnd_dtype_is_float(operand_dtype(checker, operand)))
         return refuse(checker, tree, operand, ": cast(..., float32) first");
-    return operand_vector(checker, function->op, tree->at, &operand, 1);
+    return operand_kernel(checker, function->op, tree->at, &operand, 1);
 }
 
 /* abs and sign: signed numbers. round: integers are what they are. */
@@ -63,7 +63,7 @@ check_signed_function(struct checker *checker, const struct tree *tree,
     if (dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING || dtype == TUNDISH_UINT8 ||
         dtype == TUNDISH_UINT16 || dtype == TUNDISH_UINT32 || dtype == TUNDISH_UINT64)
         return refuse(checker, tree, operand, "");
-    return operand_vector(checker, function->op, tree->at, &operand, 1);
+    return operand_kernel(checker, function->op, tree->at, &operand, 1);
 }
 
 static struct operand
@@ -78,7 +78,7 @@ check_extremum(struct checker *checker, const struct tree *tree, enum vector_op 
     dtype = operand_dtype(checker, operands[0]);
     if (!tnd_dtype_is_integer(dtype) && !tnd_dtype_is_float(dtype))
         return refuse(checker, tree, operands[0], "");
-    return operand_vector(checker, op, tree->at, operands, 2);
+    return operand_kernel(checker, op, tree->at, operands, 2);
 }
 
 static struct operand
@@ -145,7 +145,7 @@ check_length(struct checker *checker, const struct tree *tree, const struct func
         return operand;
     type = operand_type(checker, operand);
     if (type->spec.dtype == TUNDISH_STRING && strcmp(function->name, "length") == 0)
-        return operand_vector(checker, VECTOR_LENGTH, tree->at, &operand, 1);
+        return operand_kernel(checker, VECTOR_LENGTH, tree->at, &operand, 1);
     if (type->spec.rank == 0)
         return operand_complain(checker, tree->at, "%s of a scalar: it has no dimension 0",
                                 tree->text);

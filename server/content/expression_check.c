@@ -1,7 +1,6 @@
-/* expression_check.c - literals, names and operators: dtypes and shapes by TensorFlow's rules. */
+/* expression_check.c - names and operators: dtypes and shapes by TensorFlow's rules. */
 #include "content/expression_check.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +10,6 @@
 #include "core/bytes.h"
 #include "core/memory.h"
 #include "core/must.h"
-
-#define INTEGER_END ((tree_integer)1 << 64)
 
 size_t
 value_bytes(tundish_dtype dtype)
@@ -64,260 +61,14 @@ operand_emit(struct checker *checker, const struct step *step)
     return (struct operand){ .kind = OPERAND_STEP, .at = step->at, .step = index };
 }
 
-static struct step
-new_step(enum step_kind kind, uint32_t at)
+struct step
+step_new(enum step_kind kind, uint32_t at)
 {
     return (struct step){ .kind = kind,
                           .at = at,
                           .inputs = { NO_STEP, NO_STEP, NO_STEP },
                           .type = { .structure = -1,
                                     .spec = { .kind = TUNDISH_DENSE, .passed_from = -1 } } };
-}
-
-/* --- Literals --------------------------------------------------------------------------------- */
-
-static struct operand
-integer_literal(struct checker *checker, uint32_t at, tree_integer value)
-{
-    if (value >= INTEGER_END || value <= -INTEGER_END)
-        return operand_complain(checker, at, "an integer beyond 64 bits");
-    return (struct operand){
-        .kind = OPERAND_INTEGER, .at = at, .integer = value, .number = (double)value
-    };
-}
-
-static struct operand
-number_literal(uint32_t at, double value)
-{
-    return (struct operand){ .kind = OPERAND_NUMBER, .at = at, .number = value };
-}
-
-static bool
-fits(tree_integer value, tundish_dtype dtype)
-{
-    unsigned bits = (unsigned)tnd_dtype_bytes(dtype) * 8;
-
-    switch (dtype) {
-    case TUNDISH_UINT8:
-    case TUNDISH_UINT16:
-    case TUNDISH_UINT32:
-    case TUNDISH_UINT64:
-        return value >= 0 && value < (tree_integer)1 << bits;
-    default:
-        return value >= -((tree_integer)1 << (bits - 1)) && value < (tree_integer)1 << (bits - 1);
-    }
-}
-
-static tundish_dtype
-default_dtype(struct operand operand)
-{
-    if (operand.kind == OPERAND_NUMBER)
-        return TUNDISH_FLOAT32;
-    return fits(operand.integer, TUNDISH_INT32)   ? TUNDISH_INT32
-           : fits(operand.integer, TUNDISH_INT64) ? TUNDISH_INT64
-                                                  : TUNDISH_UINT64;
-}
-
-/* Store a literal as one value of `dtype`, or complain that it does not fit. */
-static bool
-store_literal(struct checker *checker, struct operand operand, tundish_dtype dtype, void *ret_value)
-{
-    uint64_t bits = (uint64_t)operand.integer;
-
-    if (operand.kind == OPERAND_NUMBER && !tnd_dtype_is_float(dtype)) {
-        operand_complain(checker, operand.at, "%.9g is no %s: the column it meets has that dtype",
-                         operand.number, tnd_dtype_name(dtype));
-        return false;
-    }
-    if (tnd_dtype_is_float(dtype)) {
-        /* Integers round once, to the dtype itself. */
-        float single =
-            operand.kind == OPERAND_INTEGER ? (float)operand.integer : (float)operand.number;
-
-        if (dtype == TUNDISH_FLOAT64)
-            memcpy(ret_value, &operand.number, sizeof operand.number);
-        else
-            convert_values(dtype, ret_value, TUNDISH_FLOAT32, &single, 1);
-        return true;
-    }
-    if (dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING || !fits(operand.integer, dtype)) {
-        operand_complain(
-            checker, operand.at, "%s%llu %s %s", operand.integer < 0 ? "-" : "",
-            (unsigned long long)(operand.integer < 0 ? -operand.integer : operand.integer),
-            dtype == TUNDISH_BOOL || dtype == TUNDISH_STRING ? "cannot meet a" : "does not fit",
-            tnd_dtype_name(dtype));
-        return false;
-    }
-    memcpy(ret_value, &bits, tnd_dtype_bytes(dtype)); /* little-endian: the low bytes first */
-    return true;
-}
-
-static void *
-block_of(const void *value, size_t bytes)
-{
-    uint8_t *block = tnd_zalloc(BLOCK_VALUES, bytes);
-
-    for (size_t i = 0; i < BLOCK_VALUES; i++)
-        memcpy(block + i * bytes, value, bytes);
-    return block;
-}
-
-static struct operand
-constant_of(struct checker *checker, uint32_t at, tundish_dtype dtype, const void *value)
-{
-    struct step step = new_step(STEP_CONSTANT, at);
-
-    step.type.spec.dtype = dtype;
-    step.constant = block_of(value, value_bytes(dtype));
-    return operand_emit(checker, &step);
-}
-
-static struct operand
-text_constant(struct checker *checker, const struct tree *tree)
-{
-    struct step step = new_step(STEP_CONSTANT, tree->at);
-    struct byte_view view = { .size = tree->text_bytes };
-
-    step.type.spec.dtype = TUNDISH_STRING;
-    step.text = tnd_zalloc(tree->text_bytes + 64, 1); /* readable bytes behind, as everywhere */
-    memcpy(step.text, tree->text, tree->text_bytes);
-    view.data = (const uint8_t *)step.text;
-    step.constant = block_of(&view, sizeof view);
-    return operand_emit(checker, &step);
-}
-
-/* The items of a vector as scalars of one dtype, stacked. */
-static struct operand
-stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t count)
-{
-    struct step step = new_step(STEP_STACK, at);
-
-    step.more = tnd_zalloc(count, sizeof *step.more);
-    step.more_count = count;
-    step.type.spec.dtype = count > 0 ? operand_dtype(checker, items[0]) : TUNDISH_FLOAT32;
-    step.type.spec.rank = 1;
-    step.type.spec.shape[0] = count;
-    for (uint32_t i = 0; i < count; i++) {
-        step.more[i] = items[i].step;
-        if (operand_type(checker, items[i])->spec.rank != 0 ||
-            operand_type(checker, items[i])->spec.kind != TUNDISH_DENSE) {
-            free(step.more);
-            return operand_complain(checker, items[i].at,
-                                    "an item of [...] must be a scalar in each element");
-        }
-    }
-    return operand_emit(checker, &step);
-}
-
-/* dtype 0: what the items themselves say. */
-static struct operand
-vector_of(struct checker *checker, const struct tree *tree, tundish_dtype dtype)
-{
-    struct operand *items = tnd_zalloc(tree->child_count + 1, sizeof *items);
-    struct operand result = operand_bad();
-    bool ok = true;
-
-    for (uint32_t i = 0; i < tree->child_count; i++) {
-        items[i] = operand_tree(checker, tree->children[i]);
-        if (items[i].kind == OPERAND_VECTOR)
-            items[i] = operand_complain(checker, items[i].at, "[...] inside [...] is not known");
-        else if (dtype != 0 && operand_is_literal(items[i]))
-            items[i] = operand_as(checker, items[i], dtype);
-        ok &= items[i].kind != OPERAND_BAD;
-    }
-    if (ok && operand_unify(checker, items, tree->child_count))
-        result = stack(checker, tree->at, items, tree->child_count);
-    free(items);
-    return result;
-}
-
-static struct operand
-check_vector_tree(struct checker *checker, const struct tree *tree)
-{
-    for (uint32_t i = 0; i < tree->child_count; i++) {
-        const struct tree *item = tree->children[i];
-
-        while ((item->kind == TREE_NEGATE || item->kind == TREE_PLUS_SIGN) && item->child_count > 0)
-            item = item->children[0];
-        if (item->kind != TREE_INTEGER && item->kind != TREE_NUMBER)
-            return vector_of(checker, tree, (tundish_dtype)0);
-    }
-    return (struct operand){ .kind = OPERAND_VECTOR, .at = tree->at, .tree = tree };
-}
-
-struct operand
-operand_as(struct checker *checker, struct operand operand, tundish_dtype dtype)
-{
-    uint64_t value[2] = { 0 };
-
-    if (operand.kind == OPERAND_STEP || operand.kind == OPERAND_BAD)
-        return operand;
-    if (operand.kind == OPERAND_VECTOR)
-        return vector_of(checker, operand.tree, dtype);
-    if (!store_literal(checker, operand, dtype, value))
-        return operand_bad();
-    return constant_of(checker, operand.at, dtype, value);
-}
-
-struct operand
-operand_default(struct checker *checker, struct operand operand)
-{
-    if (operand.kind == OPERAND_VECTOR)
-        return vector_of(checker, operand.tree, (tundish_dtype)0);
-    if (!operand_is_literal(operand))
-        return operand;
-    return operand_as(checker, operand, default_dtype(operand));
-}
-
-/* Of several literals: a float if any is, else the widest. */
-static tundish_dtype
-common_default(const struct operand *operands, uint32_t count)
-{
-    tundish_dtype dtype = TUNDISH_INT32;
-
-    for (uint32_t i = 0; i < count; i++) {
-        tundish_dtype own =
-            operands[i].kind == OPERAND_VECTOR ? TUNDISH_INT32 : default_dtype(operands[i]);
-
-        if (own == TUNDISH_FLOAT32 || (dtype != TUNDISH_FLOAT32 && own != TUNDISH_INT32))
-            dtype = own;
-    }
-    return dtype;
-}
-
-bool
-operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
-{
-    const struct operand *typed = NULL;
-    tundish_dtype dtype;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (operands[i].kind == OPERAND_BAD)
-            return false;
-    for (uint32_t i = 0; i < count && typed == NULL; i++)
-        if (operands[i].kind == OPERAND_STEP)
-            typed = &operands[i];
-    /* A vector of literals meeting only literals decides by its own items. */
-    for (uint32_t i = 0; i < count && typed == NULL; i++)
-        if (operands[i].kind == OPERAND_VECTOR) {
-            operands[i] = operand_default(checker, operands[i]);
-            if (operands[i].kind == OPERAND_BAD)
-                return false;
-            typed = &operands[i];
-        }
-    dtype = typed != NULL ? operand_dtype(checker, *typed) : common_default(operands, count);
-    for (uint32_t i = 0; i < count; i++) {
-        operands[i] = operand_as(checker, operands[i], dtype);
-        if (operands[i].kind == OPERAND_BAD)
-            return false;
-        if (operand_dtype(checker, operands[i]) != dtype) {
-            operand_complain(checker, operands[i].at,
-                             "%s meets %s here: dtypes are not mixed, use cast(..., dtype)",
-                             tnd_dtype_name(dtype), dtype_name(checker, operands[i]));
-            return false;
-        }
-    }
-    return true;
 }
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -333,7 +84,7 @@ find_literal(struct checker *checker, const struct tree *tree, struct operand *r
 
         if (strncmp(name, prefix, strlen(prefix)) == 0 &&
             strcmp(name + strlen(prefix), tree->text) == 0) {
-            *ret = integer_literal(checker, tree->at, config->literals[i].value);
+            *ret = operand_integer(checker, tree->at, config->literals[i].value);
             return true;
         }
     }
@@ -368,7 +119,7 @@ check_name(struct checker *checker, const struct tree *tree)
 {
     bool outer = tree->kind == TREE_OUTER;
     const struct schema *schema = outer ? checker->config->outer : checker->config->input;
-    struct step step = new_step(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
+    struct step step = step_new(outer ? STEP_OUTER : STEP_COLUMN, tree->at);
     struct operand literal;
     int32_t index;
 
@@ -475,7 +226,7 @@ broadcast_types(struct checker *checker, uint32_t at, struct value_type *a,
 struct operand
 operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype, uint32_t at)
 {
-    struct step step = new_step(STEP_CONVERT, at);
+    struct step step = step_new(STEP_CONVERT, at);
 
     if (operand.kind == OPERAND_BAD || operand_dtype(checker, operand) == dtype)
         return operand;
@@ -519,7 +270,7 @@ static struct operand
 emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dtype dtype,
             const struct operand *operands, uint32_t count)
 {
-    struct step step = new_step(STEP_VECTOR, at);
+    struct step step = step_new(STEP_VECTOR, at);
 
     step.op = op;
     step.kernel = vector_kernel(op, dtype);
@@ -535,7 +286,7 @@ emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dty
 }
 
 struct operand
-operand_vector(struct checker *checker, enum vector_op op, uint32_t at,
+operand_kernel(struct checker *checker, enum vector_op op, uint32_t at,
                const struct operand *operands, uint32_t count)
 {
     tundish_dtype dtype = operand_dtype(checker, operands[0]);
@@ -549,93 +300,6 @@ operand_vector(struct checker *checker, enum vector_op op, uint32_t at,
     if (result.kind == OPERAND_BAD || result_dtype(op, dtype) != dtype)
         return result;
     return operand_convert(checker, result, dtype, at);
-}
-
-/* --- Operators on literals: Python's ---------------------------------------------------------- */
-
-static tree_integer
-floor_divide(tree_integer a, tree_integer b)
-{
-    tree_integer quotient = a / b;
-
-    return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static struct operand
-fold_power(struct checker *checker, uint32_t at, struct operand left, struct operand right)
-{
-    tree_integer power = 1;
-
-    if (left.kind != OPERAND_INTEGER || right.kind != OPERAND_INTEGER || right.integer < 0)
-        return number_literal(at, pow(left.number, right.number));
-    if (right.integer > 64 && (left.integer > 1 || left.integer < -1))
-        return operand_complain(checker, at, "an integer beyond 64 bits");
-    for (tree_integer i = right.integer > 64 ? right.integer % 2 + 2 : right.integer; i > 0; i--) {
-        power *= left.integer;
-        if (power >= INTEGER_END || power <= -INTEGER_END)
-            return operand_complain(checker, at, "an integer beyond 64 bits");
-    }
-    return integer_literal(checker, at, power);
-}
-
-static struct operand
-fold_integers(struct checker *checker, enum tree_kind kind, uint32_t at, tree_integer a,
-              tree_integer b)
-{
-    bool a_is_long = a >= INTEGER_END / 2 || a < -INTEGER_END / 2;
-    bool b_is_long = b >= INTEGER_END / 2 || b < -INTEGER_END / 2;
-
-    switch (kind) {
-    case TREE_ADD:
-        return integer_literal(checker, at, a + b);
-    case TREE_SUBTRACT:
-        return integer_literal(checker, at, a - b);
-    case TREE_MULTIPLY:
-        if (a_is_long && b_is_long)
-            return operand_complain(checker, at, "an integer beyond 64 bits");
-        return integer_literal(checker, at, a * b);
-    case TREE_FLOOR_DIVIDE:
-        return integer_literal(checker, at, floor_divide(a, b));
-    default:
-        return integer_literal(checker, at, a - floor_divide(a, b) * b);
-    }
-}
-
-static struct operand
-fold_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, struct operand left,
-                struct operand right)
-{
-    bool divides = kind == TREE_DIVIDE || kind == TREE_FLOOR_DIVIDE || kind == TREE_MODULO;
-    double a = left.number, b = right.number, quotient;
-
-    if (divides && b == 0)
-        return operand_complain(checker, at, "division by zero");
-    if (kind == TREE_POWER)
-        return fold_power(checker, at, left, right);
-    if (left.kind == OPERAND_INTEGER && right.kind == OPERAND_INTEGER && kind != TREE_DIVIDE)
-        return fold_integers(checker, kind, at, left.integer, right.integer);
-    quotient = divides ? floor(a / b) : 0;
-    switch (kind) {
-    case TREE_ADD:
-        return number_literal(at, a + b);
-    case TREE_SUBTRACT:
-        return number_literal(at, a - b);
-    case TREE_MULTIPLY:
-        return number_literal(at, a * b);
-    case TREE_DIVIDE:
-        return number_literal(at, a / b);
-    case TREE_FLOOR_DIVIDE:
-        return number_literal(at, quotient);
-    default:
-        a = fmod(a, b);
-        return number_literal(at, a != 0 && (a < 0) != (b < 0) ? a + b : a);
-    }
-}
-
-static bool
-is_scalar_literal(struct operand operand)
-{
-    return operand.kind == OPERAND_INTEGER || operand.kind == OPERAND_NUMBER;
 }
 
 /* --- Operators -------------------------------------------------------------------------------- */
@@ -696,7 +360,7 @@ refuse_dtype(struct checker *checker, uint32_t at, const char *sign, tundish_dty
 static struct operand
 join(struct checker *checker, uint32_t at, const struct operand *operands)
 {
-    struct step step = new_step(STEP_JOIN, at);
+    struct step step = step_new(STEP_JOIN, at);
 
     step.type = *operand_type(checker, operands[0]);
     step.inputs[0] = operands[0].step;
@@ -728,7 +392,7 @@ replace_by_reciprocal(struct checker *checker, struct operand *divisor)
         inverse = flush_float(1.0F / flush_float(single));
         convert_values(dtype, &value, TUNDISH_FLOAT32, &inverse, 1);
     }
-    *divisor = constant_of(checker, divisor->at, dtype, &value);
+    *divisor = operand_constant(checker, divisor->at, dtype, &value);
     return true;
 }
 
@@ -752,8 +416,8 @@ check_divide(struct checker *checker, uint32_t at, struct operand left, struct o
                                  : operand_convert(checker, operands[1], real, at);
     }
     if (replace_by_reciprocal(checker, &operands[1]))
-        return operand_vector(checker, VECTOR_MULTIPLY, at, operands, 2);
-    return operand_vector(checker, VECTOR_DIVIDE, at, operands, 2);
+        return operand_kernel(checker, VECTOR_MULTIPLY, at, operands, 2);
+    return operand_kernel(checker, VECTOR_DIVIDE, at, operands, 2);
 }
 
 /* The powers that TensorFlow's graph optimiser replaces. */
@@ -770,18 +434,18 @@ check_known_power(struct checker *checker, uint32_t at, const struct operand *op
     if (exponent == 1)
         *ret = base;
     else if (exponent == 2)
-        *ret = operand_vector(checker, VECTOR_MULTIPLY, at, pair, 2);
+        *ret = operand_kernel(checker, VECTOR_MULTIPLY, at, pair, 2);
     else if (exponent == 3) {
-        pair[1] = operand_vector(checker, VECTOR_MULTIPLY, at, pair, 2);
-        *ret = operand_vector(checker, VECTOR_MULTIPLY, at, pair, 2);
+        pair[1] = operand_kernel(checker, VECTOR_MULTIPLY, at, pair, 2);
+        *ret = operand_kernel(checker, VECTOR_MULTIPLY, at, pair, 2);
     } else if (exponent == 0.5)
-        *ret = operand_vector(checker, VECTOR_SQUARE_ROOT, at, pair, 1);
+        *ret = operand_kernel(checker, VECTOR_SQUARE_ROOT, at, pair, 1);
     else if (exponent == -0.5 || exponent == -1) {
-        store_literal(checker, number_literal(at, 1), dtype, &one);
-        pair[0] = constant_of(checker, at, dtype, &one);
+        operand_store(checker, operand_number(at, 1), dtype, &one);
+        pair[0] = operand_constant(checker, at, dtype, &one);
         if (exponent == -0.5)
-            pair[1] = operand_vector(checker, VECTOR_SQUARE_ROOT, at, &base, 1);
-        *ret = operand_vector(checker, VECTOR_DIVIDE, at, pair, 2);
+            pair[1] = operand_kernel(checker, VECTOR_SQUARE_ROOT, at, &base, 1);
+        *ret = operand_kernel(checker, VECTOR_DIVIDE, at, pair, 2);
     } else
         return false;
     return true;
@@ -798,9 +462,10 @@ check_power(struct checker *checker, uint32_t at, struct operand left, struct op
     dtype = operand_dtype(checker, operands[0]);
     if (!is_number(dtype) || is_unsigned(dtype))
         return refuse_dtype(checker, at, "**", dtype);
-    if (is_scalar_literal(right) && check_known_power(checker, at, operands, right.number, &known))
+    if (operand_is_scalar_literal(right) &&
+        check_known_power(checker, at, operands, right.number, &known))
         return known;
-    return operand_vector(checker, VECTOR_POWER, at, operands, 2);
+    return operand_kernel(checker, VECTOR_POWER, at, operands, 2);
 }
 
 static struct operand
@@ -815,8 +480,8 @@ check_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, stru
     struct operand operands[2] = { left, right };
     tundish_dtype dtype;
 
-    if (is_scalar_literal(left) && is_scalar_literal(right))
-        return fold_arithmetic(checker, kind, at, left, right);
+    if (operand_is_scalar_literal(left) && operand_is_scalar_literal(right))
+        return operand_fold(checker, kind, at, left, right);
     if (kind == TREE_DIVIDE)
         return check_divide(checker, at, left, right);
     if (kind == TREE_POWER)
@@ -828,7 +493,7 @@ check_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, stru
         return join(checker, at, operands);
     if (!is_number(dtype))
         return refuse_dtype(checker, at, sign_of(kind), dtype);
-    return operand_vector(checker, ops[kind], at, operands, 2);
+    return operand_kernel(checker, ops[kind], at, operands, 2);
 }
 
 static struct operand
@@ -854,14 +519,14 @@ check_comparison(struct checker *checker, enum tree_kind kind, uint32_t at, stru
     switch (kind) {
     case TREE_LESS:
     case TREE_GREATER:
-        return operand_vector(checker, VECTOR_LESS, at, operands, 2);
+        return operand_kernel(checker, VECTOR_LESS, at, operands, 2);
     case TREE_LESS_EQUAL:
     case TREE_GREATER_EQUAL:
-        return operand_vector(checker, VECTOR_LESS_EQUAL, at, operands, 2);
+        return operand_kernel(checker, VECTOR_LESS_EQUAL, at, operands, 2);
     case TREE_EQUAL:
-        return operand_vector(checker, VECTOR_EQUAL, at, operands, 2);
+        return operand_kernel(checker, VECTOR_EQUAL, at, operands, 2);
     default:
-        return operand_vector(checker, VECTOR_NOT_EQUAL, at, operands, 2);
+        return operand_kernel(checker, VECTOR_NOT_EQUAL, at, operands, 2);
     }
 }
 
@@ -877,7 +542,7 @@ check_logic(struct checker *checker, enum tree_kind kind, uint32_t at, struct op
             return operand_complain(checker, operands[i].at, "'%s' takes bools, and this is %s",
                                     sign_of(kind), dtype_name(checker, operands[i]));
     }
-    return operand_vector(checker,
+    return operand_kernel(checker,
                           kind == TREE_AND  ? VECTOR_AND
                           : kind == TREE_OR ? VECTOR_OR
                                             : VECTOR_NOT,
@@ -904,7 +569,7 @@ operand_select(struct checker *checker, uint32_t at, struct operand condition, s
                struct operand no)
 {
     struct operand branches[2] = { yes, no }, operands[3];
-    struct step step = new_step(STEP_VECTOR, at);
+    struct step step = step_new(STEP_VECTOR, at);
 
     condition = operand_default(checker, condition);
     if (condition.kind == OPERAND_BAD || !operand_unify(checker, branches, 2))
@@ -932,16 +597,16 @@ check_negate(struct checker *checker, const struct tree *tree, struct operand op
     tundish_dtype dtype;
 
     if (operand.kind == OPERAND_INTEGER)
-        return integer_literal(checker, tree->at, -operand.integer);
+        return operand_integer(checker, tree->at, -operand.integer);
     if (operand.kind == OPERAND_NUMBER)
-        return number_literal(tree->at, -operand.number);
+        return operand_number(tree->at, -operand.number);
     operand = operand_default(checker, operand);
     if (operand.kind == OPERAND_BAD)
         return operand;
     dtype = operand_dtype(checker, operand);
     if (!is_number(dtype) || is_unsigned(dtype))
         return refuse_dtype(checker, tree->at, "-", dtype);
-    return operand_vector(checker, VECTOR_NEGATE, tree->at, &operand, 1);
+    return operand_kernel(checker, VECTOR_NEGATE, tree->at, &operand, 1);
 }
 
 static struct operand
@@ -970,13 +635,13 @@ operand_tree(struct checker *checker, const struct tree *tree)
 
     switch (tree->kind) {
     case TREE_INTEGER:
-        result = integer_literal(checker, tree->at, tree->integer);
+        result = operand_integer(checker, tree->at, tree->integer);
         break;
     case TREE_NUMBER:
-        result = number_literal(tree->at, tree->number);
+        result = operand_number(tree->at, tree->number);
         break;
     case TREE_TEXT:
-        result = text_constant(checker, tree);
+        result = operand_text(checker, tree);
         break;
     case TREE_COLUMN:
     case TREE_OUTER:
@@ -986,7 +651,7 @@ operand_tree(struct checker *checker, const struct tree *tree)
         result = operand_call(checker, tree);
         break;
     case TREE_VECTOR:
-        result = check_vector_tree(checker, tree);
+        result = operand_vector(checker, tree);
         break;
     case TREE_INDEX:
         result = operand_index(checker, tree);

@@ -42,6 +42,31 @@ struct operand operand_default(struct checker *checker, struct operand operand);
 /* A literal as a constant of a dtype; a step stays as it is. */
 struct operand operand_as(struct checker *checker, struct operand operand, tundish_dtype dtype);
 
+/* --- Literals (expression_literal.c) ---------------------------------------------------------- */
+
+struct operand operand_integer(struct checker *checker, uint32_t at, tree_integer value);
+struct operand operand_number(uint32_t at, double value);
+struct operand operand_text(struct checker *checker, const struct tree *tree);
+struct operand operand_vector(struct checker *checker, const struct tree *tree);
+bool operand_is_scalar_literal(struct operand operand);
+
+/* Arithmetic on two scalar literals, as Python does it. */
+struct operand operand_fold(struct checker *checker, enum tree_kind kind, uint32_t at,
+                            struct operand left, struct operand right);
+
+/* Store a scalar literal as one value of `dtype`, or complain that it does not fit. */
+bool operand_store(struct checker *checker, struct operand operand, tundish_dtype dtype,
+                   void *ret_value);
+
+/* A constant of that value. */
+struct operand operand_constant(struct checker *checker, uint32_t at, tundish_dtype dtype,
+                                const void *value);
+
+/* --- Steps ------------------------------------------------------------------------------------ */
+
+/* A step without inputs, of a dense scalar whose dtype is to be set. */
+struct step step_new(enum step_kind kind, uint32_t at);
+
 const struct value_type *operand_type(const struct checker *checker, struct operand operand);
 tundish_dtype operand_dtype(const struct checker *checker, struct operand operand);
 bool operand_is_literal(struct operand operand);
@@ -50,7 +75,7 @@ bool operand_is_literal(struct operand operand);
 struct operand operand_emit(struct checker *checker, const struct step *step);
 
 /* Append a kernel over unified operands (16-bit floats go through float32). */
-struct operand operand_vector(struct checker *checker, enum vector_op op, uint32_t at,
+struct operand operand_kernel(struct checker *checker, enum vector_op op, uint32_t at,
                               const struct operand *operands, uint32_t count);
 
 struct operand operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype,

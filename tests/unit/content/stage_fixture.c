@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/flush.h"
 #include "core/memory.h"
 
 struct stage_run *
@@ -25,17 +26,30 @@ stage_run_open(int64_t count, uint32_t depth)
     return run;
 }
 
-void
-stage_run_close(struct stage_run *run)
+/* Undo the last stage_run: the columns that go in stay. */
+static void
+forget_stage(struct stage_run *run)
 {
     if (run->ops != NULL)
         run->ops->close(run->state);
     free(run->state);
     schema_close(&run->schema);
-    schema_close(&run->input_schema);
-    scratch_close(run->input.scratch);
     spec_errors_close(&run->complaints);
     spec_close(run->file);
+    run->ops = NULL;
+    run->state = NULL;
+    run->file = NULL;
+    run->complaints = (struct spec_errors){ 0 };
+    run->errors = (struct frame_errors){ 0 };
+    run->batch_wide = false;
+}
+
+void
+stage_run_close(struct stage_run *run)
+{
+    forget_stage(run);
+    schema_close(&run->input_schema);
+    scratch_close(run->input.scratch);
     free(run->text);
     free(run);
 }
@@ -102,12 +116,14 @@ read_stage(struct stage_run *run, const char *stage)
 tundish_status
 stage_run(struct stage_run *run, const char *stage)
 {
-    struct content_config config = { .stage = read_stage(run, stage),
-                                     .input = &run->input_schema,
+    struct content_config config = { .input = &run->input_schema,
                                      .depth = run->depth,
                                      .errors = &run->complaints };
     tundish_status status = TUNDISH_E_PIPELINE;
+    uint64_t mode;
 
+    forget_stage(run);
+    config.stage = read_stage(run, stage);
     if (config.stage != NULL) {
         run->ops = content_find(config.stage->info->name);
         assert_non_null(run->ops);
@@ -122,7 +138,9 @@ stage_run(struct stage_run *run, const char *stage)
     for (uint32_t i = 0; i < run->schema.count; i++)
         if (run->schema.columns[i].passed_from >= 0)
             run->outputs[i] = run->inputs[run->schema.columns[i].passed_from];
+    mode = flush_begin();
     status = run->ops->apply(run->state, &run->input, &run->output);
+    flush_end(mode);
     assert_int_equal(status, TUNDISH_OK);
     return keep_text(run, run->errors.status, run->errors.text);
 }
@@ -143,6 +161,9 @@ print_value(FILE *out, tundish_dtype dtype, const void *values, int64_t i)
         break;
     case TUNDISH_INT16:
         fprintf(out, "%d", ((const int16_t *)values)[i]);
+        break;
+    case TUNDISH_INT8:
+        fprintf(out, "%d", ((const int8_t *)values)[i]);
         break;
     case TUNDISH_UINT8:
         fprintf(out, "%d", ((const uint8_t *)values)[i]);
