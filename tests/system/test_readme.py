@@ -1,0 +1,52 @@
+"""What README shows is what works: its pipeline file is planned, its trainer compiled and fed."""
+
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+from rig import TUNDISH, Rig
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = os.environ["TUNDISH_LIBRARY"]
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+class Readme(Rig):
+    def test_its_pipeline_file_is_planned(self):
+        (self.path / "vocab").mkdir()
+        for column in range(1, 27):
+            (self.path / "vocab" / f"C{column}.txt").write_text("a\nb\n")
+        file = self.path / "pipeline.yaml"
+        file.write_text(blocks("yaml")[0])
+        out = subprocess.run(
+            [TUNDISH, "plan", str(file)], env=self.environment, capture_output=True, text=True
+        )
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertIn("C26", out.stdout)
+
+    def test_its_trainer_compiles_and_trains(self):
+        source = self.path / "trainer.c"
+        source.write_text(blocks("c")[0])
+        trainer = str(self.path / "trainer")
+        folder = os.path.dirname(LIBRARY)
+        subprocess.run(
+            ["cc", str(source), "-I", str(ROOT / "sdk/include"), "-L", folder, "-ltundish"]
+            + [f"-Wl,-rpath,{folder}", "-o", trainer],
+            check=True,
+        )
+        self.serve(self.pipeline(["range: 100", "batch: 10"]))
+        self.assertEqual(self.start([trainer]).wait(timeout=60), 0)
+
+    def test_its_commands_are_there(self):
+        listed = re.findall(r"^\| `tundish (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+        out = subprocess.run([TUNDISH, "help", "--commands"], capture_output=True, text=True)
+        self.assertEqual(sorted(listed), sorted(out.stdout.split()))
+
+
+if __name__ == "__main__":
+    unittest.main()
