@@ -1,0 +1,179 @@
+/* session_deal.c - the thread that asks the order for steps and puts them into the ring. */
+#include "session/session_private.h"
+
+#include <string.h>
+
+#include "core/log.h"
+
+/* --- dealing ------------------------------------------------------------------------------------
+ */
+
+/* A free place in the ring of steps, the lock held; NULL when stopping. */
+static struct step *
+next_step(struct session *session)
+{
+    struct step *step;
+
+    while (session->count == session->capacity && !session->draining && !session->failed)
+        pthread_cond_wait(&session->place, &session->lock);
+    if (session->count == session->capacity || session->draining || session->failed)
+        return NULL;
+    step = session_step(session, session->count);
+    step->position = session->next_position;
+    step->status = TUNDISH_OK;
+    step->text[0] = '\0';
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        step->shares[r].reserved = false;
+        step->shares[r].next_row = step->shares[r].rows = 0;
+    }
+    return step;
+}
+
+static bool
+push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
+     struct deal_round *round, tundish_status status)
+{
+    struct step *step;
+
+    pthread_mutex_lock(&session->lock);
+    step = next_step(session);
+    if (step == NULL) {
+        pthread_mutex_unlock(&session->lock);
+        if (round != NULL)
+            deal_round_release(round);
+        return false;
+    }
+    step->kind = kind;
+    step->epoch = epoch;
+    step->number = number;
+    if (round != NULL)
+        step->round = *round;
+    if (status != TUNDISH_OK) {
+        session_fail_step(step, status);
+        session->failed = true;
+        memcpy(session->stats.text, step->text, sizeof session->stats.text);
+        tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
+    }
+    step->state = STEP_WAITS;
+    session->next_position++;
+    session->count++;
+    session_wake(session);
+    pthread_mutex_unlock(&session->lock);
+    return true;
+}
+
+/* Must this epoch end here, because every trainer asked for the next? */
+static bool
+is_cut_short(struct session *session, uint64_t epoch)
+{
+    bool cut;
+
+    pthread_mutex_lock(&session->lock);
+    cut = session->restart_epoch == epoch;
+    pthread_mutex_unlock(&session->lock);
+    return cut;
+}
+
+/* Deal one epoch from `number` on. False: no more, for whatever reason. */
+static bool
+deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
+{
+    bool drop_partial = session->plan->stream->distribute.drop_remainder_step;
+
+    for (;; number++) {
+        struct deal_round round;
+        tundish_status status;
+
+        if (is_cut_short(session, epoch))
+            return push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
+        status = dealer_next(session->dealer, &round);
+        if (status != TUNDISH_OK) {
+            push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
+            return false;
+        }
+        if (round.present_count == 0 ||
+            (drop_partial && round.present_count < session->plan->replicas)) {
+            deal_round_release(&round);
+            return push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
+        }
+        if (!push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
+            return false;
+    }
+}
+
+/* What a place taken in this epoch carries. */
+static tundish_status
+publish_place(struct session *session, uint64_t epoch)
+{
+    struct place place = {
+        .fingerprint = place_fingerprint(session->plan),
+        .root_seed = session->plan->options.root_seed,
+        .worker_count = place_worker_count(session->plan),
+    };
+    const uint64_t *words;
+    uint8_t bytes[sizeof place];
+    size_t count = dealer_epoch_state(session->dealer, &words);
+
+    if (count > PLACE_STATE_MAX)
+        return tnd_fail(TUNDISH_E_PIPELINE, "a place holds the state of %d random stages at most",
+                        PLACE_STATE_MAX / 2);
+    place.state_count = (uint32_t)count;
+    memcpy(place.state, words, count * sizeof *words);
+    place_write(&place, bytes);
+    pthread_mutex_lock(&session->lock);
+    session->epoch_places[epoch % EPOCH_PLACES] =
+        (struct epoch_place){ .known = true, .epoch = epoch, .place = place };
+    pthread_mutex_unlock(&session->lock);
+    return feed_set_place(session->feed, epoch, bytes, place_bytes(&place));
+}
+
+/* Stand where the session was told to: epochs between the place's and the one wanted are passed
+ * over whole. */
+static tundish_status
+go_to_start(struct session *session)
+{
+    struct start *start = &session->start;
+    bool whole = start->place_epoch == start->epoch;
+    tundish_status status =
+        dealer_resume(session->dealer, start->place_epoch, whole ? start->step : 0, start->state,
+                      start->state_count);
+
+    for (uint64_t epoch = start->place_epoch; status == TUNDISH_OK && epoch < start->epoch; epoch++)
+        status = dealer_next_epoch(session->dealer);
+    start->given = false;
+    return status;
+}
+
+static tundish_status
+start_epoch(struct session *session, uint64_t epoch, uint64_t *ret_number)
+{
+    tundish_status status;
+
+    *ret_number = session->start.given && session->start.place_epoch == session->start.epoch
+                      ? session->start.step
+                      : 0;
+    status = session->start.given ? go_to_start(session) : dealer_start_epoch(session->dealer);
+    return status == TUNDISH_OK ? publish_place(session, epoch) : status;
+}
+
+void *
+session_deal(void *argument)
+{
+    struct session *session = argument;
+    uint64_t epochs = session->plan->stream->deliver.epochs;
+
+    for (uint64_t epoch = session->start.given ? session->start.epoch : 0;
+         epochs == 0 || epoch < epochs; epoch++) {
+        uint64_t number = 0;
+        tundish_status status = start_epoch(session, epoch, &number);
+
+        if (status != TUNDISH_OK) {
+            push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
+            return NULL;
+        }
+        if (!deal_epoch(session, epoch, number))
+            return NULL;
+    }
+    push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);
+    return NULL;
+}

@@ -1,0 +1,123 @@
+/* session_private.h - a session's insides, for the files that are it.
+ *
+ * session_deal.c puts steps into a ring, session_work.c takes them out and makes their content,
+ * session_admit.c moves the whole to where trainers want to start, session.c opens and closes it.
+ */
+#ifndef SESSION_SESSION_PRIVATE_H
+#define SESSION_SESSION_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "session/fill.h"
+#include "session/place.h"
+#include "session/session.h"
+
+enum { EPOCH_PLACES = 4 };
+
+enum step_state {
+    STEP_EMPTY,
+    STEP_WAITS, /* for free slots in every lane */
+    STEP_OPEN,  /* its slices are being made */
+    STEP_DONE
+};
+
+/* One replica's part of a step. */
+struct share {
+    struct slot slot;
+    bool reserved; /* or, for an end, published */
+    int64_t rows, next_row;
+};
+
+struct step {
+    enum step_state state;
+    enum tnd_slot_kind kind;
+    uint64_t position, epoch, number;
+    struct deal_round round;
+    struct share *shares;
+    uint32_t next_share; /* the first whose rows are not all taken */
+    uint32_t unfinished; /* parts taken but not finished, and one while any is left */
+    tundish_status status;
+    char text[1024];
+};
+
+struct worker {
+    struct session *session;
+    struct evaluation evaluation;
+    struct tnd_codec_context *context;
+    pthread_t thread;
+    bool started;
+    int64_t work_ns, wait_ns; /* under the session's lock, as is skipped */
+    uint64_t skipped;         /* of evaluation.skipped, those accounted for */
+};
+
+/* Where to begin. */
+struct start {
+    bool given;           /* else at the first step of epoch 0 */
+    uint64_t place_epoch; /* whose state this is: `epoch` or an earlier one */
+    uint64_t epoch, step;
+    size_t state_count;
+    uint64_t state[PLACE_STATE_MAX];
+};
+
+struct epoch_place {
+    bool known;
+    uint64_t epoch;
+    struct place place;
+};
+
+struct session {
+    struct start start; /* the dealing thread's while it runs */
+    struct plan *plan;
+    struct session_options options;
+    struct fill fill;
+    struct source_files *files;
+    struct dealer *dealer;
+    struct feed *feed;
+    struct bell *bell;
+    tundish_spec spec;
+    _Atomic int stop;
+
+    pthread_t dealing;
+    bool dealing_started;
+
+    /* Everything below is under the lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* a step has come, or room */
+    pthread_cond_t place; /* a step has gone: the dealer may go on */
+    struct step *steps;   /* a ring: first .. first + count */
+    uint32_t capacity, first, count;
+    bool somebody_at_bell;
+    uint64_t next_position;
+    bool draining, failed, ended;
+    struct epoch_place epoch_places[EPOCH_PLACES]; /* by epoch, the last few */
+    uint64_t skipped;                              /* bad rows left out */
+    struct stats_stream *figures;                  /* for others to read, or NULL */
+    uint64_t restart_epoch;                        /* end this epoch early; UINT64_MAX: none */
+    struct session_stats stats;
+
+    uint32_t worker_count;
+    struct worker *workers;
+};
+
+/* Step `index` of those in the ring; the lock held, as for all below. */
+struct step *session_step(struct session *session, uint32_t index);
+
+/* Wake whoever can take work: one of the sleepers, or the one at the bell. */
+void session_wake(struct session *session);
+
+/* The step ends with this thread's explanation, unless it failed before. */
+void session_fail_step(struct step *step, tundish_status status);
+
+/* What the threads run, and how they are started and stopped where they are. Steps that are not
+ * published go with session_halt. Not under the lock. */
+void *session_work(void *worker);
+void *session_deal(void *session);
+tundish_status session_run(struct session *session);
+void session_halt(struct session *session);
+
+tundish_status session_open_dealer(struct session *session);
+
+extern const struct feed_ops session_feed_ops;
+
+#endif

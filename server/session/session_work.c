@@ -1,0 +1,409 @@
+/* session_work.c - steps taken from the ring, their content made, and published. */
+#include "session/session_private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "deliver/bell.h"
+#include "session/stats_page.h"
+
+/* A worker that has nothing to do looks this long before it sleeps: what a hand-over costs. */
+static const int64_t SPIN_NS = 20000;
+static const int64_t RETRY_NS = 100000;
+
+/* --- taking work --------------------------------------------------------------------------------
+ */
+
+struct step *
+session_step(struct session *session, uint32_t index)
+{
+    return &session->steps[(session->first + index) % session->capacity];
+}
+
+/* Wake whoever can take work: one of the sleepers, or the one at the bell. */
+void
+session_wake(struct session *session)
+{
+    pthread_cond_signal(&session->work);
+    if (session->somebody_at_bell)
+        bell_ring(session->bell);
+}
+
+void
+session_fail_step(struct step *step, tundish_status status)
+{
+    if (step->status != TUNDISH_OK)
+        return;
+    step->status = status;
+    snprintf(step->text, sizeof step->text, "epoch %llu, step %llu: %.900s",
+             (unsigned long long)step->epoch, (unsigned long long)step->number, tnd_error_text());
+}
+
+static bool
+lane_has_slot(struct session *session, uint32_t replica, uint64_t position)
+{
+    struct lane_stats stats;
+
+    lane_stats(feed_lane(session->feed, replica), &stats);
+    return position < stats.released + session->plan->stream->deliver.slots;
+}
+
+/* Find room for a share. True: it is there (or never will be, and the step has failed). */
+static bool
+open_share(struct session *session, struct step *step, uint32_t replica)
+{
+    struct share *share = &step->shares[replica];
+    struct lane *lane = feed_lane(session->feed, replica);
+    tundish_status status;
+
+    if (share->reserved)
+        return true;
+    if (step->kind != TND_SLOT_BATCH) {
+        status = lane_publish_end(lane, step->position, step->kind, step->epoch, step->number,
+                                  step->status, step->text);
+        share->reserved = status == TUNDISH_OK;
+        return share->reserved;
+    }
+    if (!session->fill.in_place)
+        return lane_has_slot(session, replica, step->position);
+    share->slot.position = step->position;
+    share->slot.epoch = step->epoch;
+    share->slot.step = step->number;
+    share->slot.kind = TND_SLOT_BATCH;
+    share->slot.shard = -1;
+    share->rows = fill_rows(&session->fill, &step->round.slices[replica]);
+    fill_describe(&session->fill, share->rows, &share->slot);
+    status = lane_reserve(lane, &share->slot);
+    if (status == TUNDISH_E_TIMEOUT)
+        return false;
+    if (status != TUNDISH_OK)
+        session_fail_step(step, status);
+    share->reserved = status == TUNDISH_OK;
+    return true;
+}
+
+static void finish_step(struct session *session, struct step *step);
+
+/* Try to open the step. */
+static void
+open_step(struct session *session, struct step *step)
+{
+    bool all = true;
+
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        all &= open_share(session, step, r);
+    if (!all)
+        return;
+    step->state = STEP_OPEN;
+    step->unfinished = 1;
+    step->next_share = step->kind == TND_SLOT_BATCH ? 0 : session->plan->replicas;
+}
+
+struct part {
+    struct step *step;
+    uint32_t replica;
+    int64_t begin, end; /* rows; whole slices: not used */
+};
+
+/* Take the next part of an open step. */
+static bool
+take_of_step(struct session *session, struct step *step, struct part *ret_part)
+{
+    uint32_t replicas = session->plan->replicas;
+
+    while (session->fill.in_place && step->status == TUNDISH_OK && step->next_share < replicas &&
+           step->shares[step->next_share].next_row == step->shares[step->next_share].rows)
+        step->next_share++;
+    if (step->next_share >= replicas || step->status != TUNDISH_OK)
+        return false;
+    *ret_part = (struct part){ .step = step, .replica = step->next_share };
+    if (session->fill.in_place) {
+        struct share *share = &step->shares[step->next_share];
+
+        ret_part->begin = share->next_row;
+        ret_part->end = share->rows - share->next_row > session->fill.rows_of_part
+                            ? share->next_row + session->fill.rows_of_part
+                            : share->rows;
+        share->next_row = ret_part->end;
+    } else {
+        step->next_share++;
+    }
+    step->unfinished++;
+    return true;
+}
+
+/* All parts have been taken: the count that stood for those to come goes. */
+static void
+settle_taken(struct session *session, struct step *step)
+{
+    step->next_share = UINT32_MAX;
+    if (--step->unfinished == 0)
+        finish_step(session, step);
+}
+
+static bool
+take(struct session *session, struct part *ret_part)
+{
+    for (uint32_t i = 0; i < session->count; i++) {
+        struct step *step = session_step(session, i);
+
+        if (step->state == STEP_WAITS)
+            open_step(session, step);
+        if (step->state == STEP_WAITS)
+            return false; /* later ones need the same lanes */
+        if (step->state != STEP_OPEN || step->next_share == UINT32_MAX)
+            continue;
+        if (take_of_step(session, step, ret_part))
+            return true;
+        settle_taken(session, step);
+        i = UINT32_MAX; /* steps may have gone: from the first again */
+    }
+    return false;
+}
+
+/* --- finishing ----------------------------------------------------------------------------------
+ */
+
+static void
+drop_finished(struct session *session)
+{
+    while (session->count > 0 && session_step(session, 0)->state == STEP_DONE) {
+        struct step *step = session_step(session, 0);
+
+        deal_round_release(&step->round);
+        step->state = STEP_EMPTY;
+        session->first = (session->first + 1) % session->capacity;
+        session->count--;
+        pthread_cond_signal(&session->place);
+    }
+}
+
+/* A step that failed becomes an error in every lane, for good. */
+static void
+turn_to_error(struct session *session, struct step *step)
+{
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        struct share *share = &step->shares[r];
+
+        if (share->reserved)
+            lane_cancel(feed_lane(session->feed, r), &share->slot);
+        share->reserved = false;
+    }
+    step->kind = TND_SLOT_ERROR;
+    step->state = STEP_WAITS;
+    session->failed = true;
+    memcpy(session->stats.text, step->text, sizeof session->stats.text);
+    tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
+}
+
+static void
+show_figure(_Atomic uint64_t *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static void
+show_figures(struct session *session)
+{
+    struct stats_stream *figures = session->figures;
+    struct source_files_stats files;
+    uint64_t work_ns = 0, wait_ns = 0;
+
+    if (figures == NULL)
+        return;
+    source_files_stats(session->files, &files);
+    for (uint32_t i = 0; i < session->worker_count; i++) {
+        work_ns += (uint64_t)session->workers[i].work_ns;
+        wait_ns += (uint64_t)session->workers[i].wait_ns;
+    }
+    show_figure(&figures->epoch, session->stats.epoch);
+    show_figure(&figures->step, session->stats.step);
+    show_figure(&figures->steps, session->stats.steps_published);
+    show_figure(&figures->rows_read, files.rows_read);
+    show_figure(&figures->bytes_read, files.bytes_read);
+    show_figure(&figures->rows_skipped, session->skipped);
+    show_figure(&figures->work_ns, work_ns);
+    show_figure(&figures->wait_ns, wait_ns);
+    show_figure(&figures->failed, session->failed);
+    for (uint32_t r = 0; r < figures->lane_count; r++) {
+        struct lane_stats lane;
+
+        lane_stats(feed_lane(session->feed, r), &lane);
+        show_figure(&figures->lanes[r].published, lane.published);
+        show_figure(&figures->lanes[r].released, lane.released);
+        show_figure(&figures->lanes[r].trainer_waits, lane.trainer_waits);
+    }
+}
+
+void
+session_show(struct session *session, struct stats_stream *figures)
+{
+    pthread_mutex_lock(&session->lock);
+    if (figures != NULL) {
+        snprintf(figures->name, sizeof figures->name, "%s", session->plan->stream->name);
+        figures->thread_count = session->worker_count;
+        figures->lane_count =
+            session->plan->replicas < STATS_LANES ? session->plan->replicas : STATS_LANES;
+    }
+    session->figures = figures;
+    show_figures(session);
+    pthread_mutex_unlock(&session->lock);
+}
+
+static void
+finish_step(struct session *session, struct step *step)
+{
+    if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
+        turn_to_error(session, step);
+        return;
+    }
+    if (step->kind == TND_SLOT_BATCH) {
+        for (uint32_t r = 0; r < session->plan->replicas; r++)
+            lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
+        session->stats.steps_published++;
+        session->stats.epoch = step->epoch;
+        session->stats.step = step->number;
+    }
+    if (step->kind == TND_SLOT_END_OF_STREAM)
+        session->ended = true;
+    step->state = STEP_DONE;
+    drop_finished(session);
+    show_figures(session);
+}
+
+static void
+finish_part(struct session *session, struct step *step, tundish_status status)
+{
+    if (status != TUNDISH_OK)
+        session_fail_step(step, status);
+    if (--step->unfinished == 0)
+        finish_step(session, step);
+}
+
+/* --- making content -----------------------------------------------------------------------------
+ */
+
+/* Wait for room in the arena. The lowest step always finds it, so this ends. */
+static tundish_status
+reserve_whole(struct session *session, struct share *share, uint32_t replica)
+{
+    for (;;) {
+        tundish_status status = lane_reserve(feed_lane(session->feed, replica), &share->slot);
+
+        if (status != TUNDISH_E_TIMEOUT)
+            return status;
+        if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+            return tnd_fail(TUNDISH_E_TIMEOUT, "the server is stopping");
+        nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+    }
+}
+
+static tundish_status
+make_whole(struct worker *worker, const struct part *part)
+{
+    struct session *session = worker->session;
+    struct step *step = part->step;
+    struct share *share = &step->shares[part->replica];
+    struct filled filled;
+    tundish_status status;
+
+    share->slot.position = step->position;
+    share->slot.epoch = step->epoch;
+    share->slot.step = step->number;
+    share->slot.kind = TND_SLOT_BATCH;
+    share->slot.shard = -1;
+    status = fill_make(&session->fill, &worker->evaluation, worker->context,
+                       &step->round.slices[part->replica], &share->slot, &filled);
+    if (status == TUNDISH_OK)
+        status = reserve_whole(session, share, part->replica);
+    if (status != TUNDISH_OK)
+        return status;
+    share->reserved = true;
+    fill_copy(&session->fill, &filled, &share->slot);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+make_part(struct worker *worker, const struct part *part)
+{
+    struct session *session = worker->session;
+    struct step *step = part->step;
+
+    scratch_reset(worker->evaluation.scratch);
+    if (!session->fill.in_place)
+        return make_whole(worker, part);
+    return fill_part(&session->fill, &worker->evaluation, &step->round.slices[part->replica],
+                     part->begin, part->end, &step->shares[part->replica].slot);
+}
+
+/* Nothing can be taken. One worker waits at the bell for trainers' releases, the others for it. */
+static void
+wait_for_work(struct session *session, struct worker *worker)
+{
+    int64_t began = tnd_clock_ns();
+
+    if (session->somebody_at_bell) {
+        pthread_cond_wait(&session->work, &session->lock);
+    } else {
+        session->somebody_at_bell = true;
+        pthread_mutex_unlock(&session->lock);
+        bell_wait(session->bell, SPIN_NS, -1);
+        pthread_mutex_lock(&session->lock);
+        session->somebody_at_bell = false;
+    }
+    worker->wait_ns += tnd_clock_ns() - began;
+}
+
+/* Bad rows that were left out are counted and named; more than the limit is an error. */
+static tundish_status
+note_skipped(struct session *session, struct worker *worker)
+{
+    uint64_t limit = session->plan->stream->deliver.skip_limit;
+
+    if (worker->evaluation.skipped == worker->skipped)
+        return TUNDISH_OK;
+    session->skipped += worker->evaluation.skipped - worker->skipped;
+    worker->skipped = worker->evaluation.skipped;
+    tnd_log(TND_LOG_WARNING, "skip", "%llu rows skipped so far; the last: %s",
+            (unsigned long long)session->skipped, worker->evaluation.skipped_text);
+    if (session->skipped > limit)
+        return tnd_fail(TUNDISH_E_DATA, "%llu bad rows, more than on_error: skip:%llu allows: %s",
+                        (unsigned long long)session->skipped, (unsigned long long)limit,
+                        worker->evaluation.skipped_text);
+    return TUNDISH_OK;
+}
+
+void *
+session_work(void *argument)
+{
+    struct worker *worker = argument;
+    struct session *session = worker->session;
+
+    pthread_mutex_lock(&session->lock);
+    while (!atomic_load_explicit(&session->stop, memory_order_relaxed)) {
+        struct part part;
+        tundish_status status;
+        int64_t began;
+
+        if (!take(session, &part)) {
+            wait_for_work(session, worker);
+            continue;
+        }
+        /* There may be more: another worker takes over the watch. */
+        pthread_cond_signal(&session->work);
+        pthread_mutex_unlock(&session->lock);
+        began = tnd_clock_ns();
+        status = make_part(worker, &part);
+        pthread_mutex_lock(&session->lock);
+        worker->work_ns += tnd_clock_ns() - began;
+        if (status == TUNDISH_OK)
+            status = note_skipped(session, worker);
+        finish_part(session, part.step, status);
+    }
+    pthread_cond_broadcast(&session->work);
+    pthread_mutex_unlock(&session->lock);
+    return NULL;
+}
