@@ -29,14 +29,19 @@ damaged(const struct making *making, const char *what)
                     making->spec->name, making->held->batch.epoch, making->held->batch.step, what);
 }
 
+/* More than any batch: only a damaged slot says so. */
+#define DECODED_BYTES_MAX (UINT64_C(1) << 38)
+
 static tundish_status
 grow(struct scratch *scratch, uint64_t bytes)
 {
     uint64_t capacity = (bytes / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN;
     void    *grown;
 
-    if (scratch->capacity >= capacity)
+    if (scratch->capacity >= capacity && bytes <= DECODED_BYTES_MAX)
         return TUNDISH_OK;
+    if (bytes > DECODED_BYTES_MAX)
+        return tnd_fail(TUNDISH_E_CORRUPT, "a column of %" PRIu64 " bytes is none", bytes);
     grown = aligned_alloc(SCRATCH_ALIGN, capacity);
     if (grown == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for %" PRIu64 " bytes of a decoded column",

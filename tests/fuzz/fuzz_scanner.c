@@ -39,7 +39,7 @@ static void
 read_back(const struct record_writer *writer, size_t bytes)
 {
     struct record_reader reader = { .at = writer->bytes,
-                                    .limit = writer->bytes + writer->used,
+                                    .limit = writer->used > 0 ? writer->bytes + writer->used : NULL,
                                     .left = writer->count,
                                     .usual_gap = writer->usual_gap,
                                     .end_limit = bytes };
