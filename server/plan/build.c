@@ -232,6 +232,11 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     }
     if (strcmp(name, "interleave") == 0 || strcmp(name, "flat_map") == 0)
         return build_body(builder, graph, node);
+    if (strcmp(name, "cache") == 0 && spec_given(stage, "filename") &&
+        spec_text(stage, "filename")[0] != '\0')
+        return build_complain(builder, node,
+                              "cache in a file is not in this build; leave filename out to cache "
+                              "references in memory");
     if (strcmp(name, "shuffle") == 0) {
         draw_seeds(builder, node, "seed", function_place);
         node->seeds_fixed = !spec_bool(stage, "reshuffle_each_iteration");

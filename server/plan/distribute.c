@@ -391,14 +391,35 @@ sort_nodes(struct plan_graph *graph)
     graph->node_count = count;
 }
 
+/* What the pipeline file may ask for and this build does not do is refused, never passed over. */
+static tundish_status
+check_delivery(struct plan_builder *builder)
+{
+    const struct spec_distribute *asked = &builder->plan->stream->distribute;
+    const struct spec_deliver *deliver = &builder->plan->stream->deliver;
+    const char *absent = asked->delivery != DELIVER_LANES ? "distribute.delivery other than lanes"
+                         : asked->evaluation_shards != 0  ? "distribute.evaluation_shards"
+                         : asked->files_local             ? "distribute.files: local"
+                         : asked->groups > 1              ? "distribute.groups above 1"
+                         : deliver->widen != NULL         ? "deliver.widen"
+                                                          : NULL;
+
+    if (absent == NULL)
+        return TUNDISH_OK;
+    return spec_complain(builder->errors, asked->line, asked->column, "%s is not in this build",
+                         absent);
+}
+
 tundish_status
 build_distribution(struct plan_builder *builder)
 {
     struct plan *plan = builder->plan;
     uint32_t worker_count = plan->options.worker_count;
     struct edges files = { 0 };
-    tundish_status status = resolve_policy(builder, &files);
+    tundish_status status = check_delivery(builder);
 
+    if (status == TUNDISH_OK)
+        status = resolve_policy(builder, &files);
     if (status != TUNDISH_OK)
         goto done;
     if (!plan->stream->distribute.from_function && !node_is(plan->user_root, "values") &&

@@ -279,24 +279,3 @@ session_feed(struct session *session)
 {
     return session->feed;
 }
-
-void
-session_stats(struct session *session, struct session_stats *ret_stats)
-{
-    struct source_files_stats files;
-
-    source_files_stats(session->files, &files);
-    pthread_mutex_lock(&session->lock);
-    *ret_stats = session->stats;
-    ret_stats->failed = session->failed;
-    ret_stats->rows_skipped = session->skipped;
-    ret_stats->ended = session->ended;
-    ret_stats->thread_count = session->worker_count;
-    for (uint32_t i = 0; i < session->worker_count; i++) {
-        ret_stats->work_ns += session->workers[i].work_ns;
-        ret_stats->wait_room_ns += session->workers[i].wait_ns;
-    }
-    pthread_mutex_unlock(&session->lock);
-    ret_stats->rows_made = files.rows_read;
-    ret_stats->bytes_read = files.bytes_read;
-}

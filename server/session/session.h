@@ -39,17 +39,4 @@ struct feed *session_feed(struct session *session);
 /* Keep these figures up to date from now on. NULL: no more. */
 void session_show(struct session *session, struct stats_stream *figures);
 
-struct session_stats {
-    uint64_t steps_published, rows_made, rows_skipped;
-    uint64_t epoch, step; /* of the last step published */
-    bool failed, ended;
-    char text[1024]; /* of the failure */
-    uint64_t bytes_read;
-    int64_t wait_room_ns; /* workers, for slots */
-    int64_t work_ns;      /* workers, making content */
-    uint32_t thread_count;
-};
-
-void session_stats(struct session *session, struct session_stats *ret_stats);
-
 #endif

@@ -51,7 +51,6 @@ push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t 
     if (status != TUNDISH_OK) {
         session_fail_step(step, status);
         session->failed = true;
-        memcpy(session->stats.text, step->text, sizeof session->stats.text);
         tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
     }
     step->state = STEP_WAITS;

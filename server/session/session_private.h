@@ -94,7 +94,8 @@ struct session {
     uint64_t skipped;                              /* bad rows left out */
     struct stats_stream *figures;                  /* for others to read, or NULL */
     uint64_t restart_epoch;                        /* end this epoch early; UINT64_MAX: none */
-    struct session_stats stats;
+    uint64_t steps_published;
+    uint64_t last_epoch, last_number; /* of the last batch published */
 
     uint32_t worker_count;
     struct worker *workers;

@@ -195,7 +195,6 @@ turn_to_error(struct session *session, struct step *step)
     step->kind = TND_SLOT_ERROR;
     step->state = STEP_WAITS;
     session->failed = true;
-    memcpy(session->stats.text, step->text, sizeof session->stats.text);
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
 }
 
@@ -219,9 +218,9 @@ show_figures(struct session *session)
         work_ns += (uint64_t)session->workers[i].work_ns;
         wait_ns += (uint64_t)session->workers[i].wait_ns;
     }
-    show_figure(&figures->epoch, session->stats.epoch);
-    show_figure(&figures->step, session->stats.step);
-    show_figure(&figures->steps, session->stats.steps_published);
+    show_figure(&figures->epoch, session->last_epoch);
+    show_figure(&figures->step, session->last_number);
+    show_figure(&figures->steps, session->steps_published);
     show_figure(&figures->rows_read, files.rows_read);
     show_figure(&figures->bytes_read, files.bytes_read);
     show_figure(&figures->rows_skipped, session->skipped);
@@ -263,9 +262,9 @@ finish_step(struct session *session, struct step *step)
     if (step->kind == TND_SLOT_BATCH) {
         for (uint32_t r = 0; r < session->plan->replicas; r++)
             lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
-        session->stats.steps_published++;
-        session->stats.epoch = step->epoch;
-        session->stats.step = step->number;
+        session->steps_published++;
+        session->last_epoch = step->epoch;
+        session->last_number = step->number;
     }
     if (step->kind == TND_SLOT_END_OF_STREAM)
         session->ended = true;
