@@ -1,5 +1,6 @@
 /* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. NaN is passed
- * over. Where there is no value, the least is infinite and the greatest is minus that. */
+ * over, but a key that has one has nothing else, as in tf.Transform. Where there is no value, the
+ * least is infinite and the greatest is minus that. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,13 @@ extremes_feed(void *state, const struct samples *samples)
             if (x > extremes->most_integers[p])
                 extremes->most_integers[p] = x;
         } else {
-            if (samples->numbers[i] < extremes->least[p])
-                extremes->least[p] = samples->numbers[i];
-            if (samples->numbers[i] > extremes->most[p])
-                extremes->most[p] = samples->numbers[i];
+            double x = samples->numbers[i];
+            bool spoils = extremes->places.keys != NULL && isnan(x);
+
+            if (x < extremes->least[p] || spoils)
+                extremes->least[p] = x;
+            if (x > extremes->most[p] || spoils)
+                extremes->most[p] = x;
         }
     }
     return TUNDISH_OK;

@@ -74,11 +74,6 @@ places_open(struct places *places, const struct analyzer_config *config)
     if (elementwise)
         status = keep_positions(places, config);
     if (analyzer_is_given(stage, "key")) {
-        if (elementwise)
-            return content_complain(config->content, "%s: elementwise is not in this build",
-                                    stage->info->name);
-        if (status == TUNDISH_OK)
-            status = keyed_refuse_file(config->content);
         places->key_memory.limit_bytes = INT64_MAX;
         places->keys = terms_open(&places->key_memory, -1);
     }
@@ -95,20 +90,27 @@ places_close(struct places *places)
     *places = (struct places){ 0 };
 }
 
+/* Places of one key, or all of them. */
+static int64_t
+position_count(const struct places *places)
+{
+    return dims_product(places->shape, places->rank);
+}
+
 int64_t
 places_count(const struct places *places)
 {
-    return places->keys != NULL ? terms_count(places->keys)
-                                : dims_product(places->shape, places->rank);
+    return (places->keys != NULL ? terms_count(places->keys) : 1) * position_count(places);
 }
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
+/* A key's positions lie together, those of an element's values in their order. */
 static tundish_status
 find_keys(struct places *places, const struct samples *samples, int64_t *ret_places)
 {
     const struct byte_view *keys = samples->key->values;
-    int64_t at = 0, key_at = 0;
+    int64_t at = 0, key_at = 0, positions = position_count(places);
 
     for (int64_t e = 0; e < samples->column->count; e++) {
         int64_t each = keyed_values_each(samples->key, samples->column, e), key_end, unused;
@@ -117,10 +119,10 @@ find_keys(struct places *places, const struct samples *samples, int64_t *ret_pla
             return tnd_fail(TUNDISH_E_DATA, "an element has values that do not go with its keys");
         column_value_range(samples->key, e, e + 1, &unused, &key_end);
         for (; key_at < key_end; key_at++) {
-            int64_t place = terms_number(places->keys, terms_at(places->keys, keys[key_at]));
+            int64_t key = terms_number(places->keys, terms_at(places->keys, keys[key_at]));
 
             for (int64_t i = 0; i < each; i++)
-                ret_places[at++] = place;
+                ret_places[at++] = key * positions + i % positions;
         }
     }
     return TUNDISH_OK;
@@ -210,7 +212,8 @@ static tundish_status
 write_keyed(const struct places *places, const struct analyzer_config *config, const char *suffix,
             struct artifact_table *table, int64_t each)
 {
-    int64_t count = places_count(places), width = each > 0 ? each : 1;
+    int64_t count = terms_count(places->keys);
+    int64_t width = position_count(places) * (each > 0 ? each : 1);
     int64_t *numbers = places_sorted(places);
     struct byte_view *keys = tnd_zalloc((size_t)count + 1, sizeof *keys);
     double *sorted = tnd_zalloc((size_t)(count * width) + 1, sizeof *sorted);
@@ -248,7 +251,7 @@ places_write(const struct places *places, const struct analyzer_config *config, 
     };
 
     if (places->keys != NULL)
-        shape[table.rank++] = places_count(places);
+        shape[table.rank++] = terms_count(places->keys);
     for (uint32_t i = 0; i < places->rank; i++)
         shape[table.rank++] = places->shape[i];
     if (each > 0)

@@ -1,5 +1,5 @@
 /* places.h - what is learned apart: one thing for all values, one for each position of a row (or
- * along the axes that Keras keeps), or one for each key. */
+ * along the axes that Keras keeps), one for each key, or for each key one for each position. */
 #ifndef ANALYZE_PLACES_H
 #define ANALYZE_PLACES_H
 

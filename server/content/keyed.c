@@ -3,19 +3,14 @@
 
 #include <string.h>
 
-tundish_status
-keyed_refuse_file(const struct content_config *config)
+bool
+keyed_in_text(const struct content_config *config)
 {
     const struct spec_value *file = NULL;
 
     if (stage_parameter(config->stage->info, "key_vocabulary_filename") >= 0)
         file = spec_get(config->stage, "key_vocabulary_filename");
-    if (file == NULL || file->kind == SPEC_NULL)
-        return TUNDISH_OK;
-    return spec_complain(config->errors, file->line, file->column,
-                         "%s: key_vocabulary_filename is not in this build; leave it out: keys are "
-                         "kept with what is learned for them",
-                         config->stage->info->name);
+    return file != NULL && file->kind != SPEC_NULL;
 }
 
 tundish_status
@@ -28,6 +23,16 @@ keyed_check(const struct content_config *config, const struct column_spec *colum
     if (key->rank != RANK_UNKNOWN && column->rank != RANK_UNKNOWN && key->rank > column->rank)
         return content_complain(config, "%s: '%s' has more dimensions than '%s'",
                                 config->stage->info->name, key->name, column->name);
+    if (stage_parameter(config->stage->info, "elementwise") < 0 ||
+        !spec_bool(config->stage, "elementwise"))
+        return TUNDISH_OK;
+    if (keyed_in_text(config))
+        return content_complain(config,
+                                "%s: elementwise and key_vocabulary_filename do not go together",
+                                config->stage->info->name);
+    if (key->rank != (int)config->depth)
+        return content_complain(config, "%s: elementwise needs one key a row, and '%s' has more",
+                                config->stage->info->name, key->name);
     return TUNDISH_OK;
 }
 

@@ -4,12 +4,14 @@
 
 #include "content/learned.h"
 
-/* Check that `key` is a column of strings that goes with `column`: as many dimensions or fewer. */
+/* Check that `key` is a column of strings that goes with `column`: as many dimensions or fewer; for
+ * a stage that is elementwise, one key a row, as what is learned has its row's shape. */
 tundish_status keyed_check(const struct content_config *config, const struct column_spec *column,
                            const struct column_spec *key);
 
-/* Complain if the stage is to keep its keys in a file of their own, as tf.Transform can. */
-tundish_status keyed_refuse_file(const struct content_config *config);
+/* Would tf.Transform keep what it learned as text beside the keys, in a file of their own? Here it
+ * lies where it always does, but text is read as float32, which shows in results. */
+bool keyed_in_text(const struct content_config *config);
 
 /* Number the keys of a table, in its order. */
 tundish_status keyed_open(const struct content_config *config, const struct learned_table *table,

@@ -1,7 +1,7 @@
 /* scale.c - tf.Transform's scalings, in float32 (float64 where the result is).
  *
- * A column has for each place that was learned apart (all of it, each position of a row, each key)
- * a few numbers:
+ * A column has for each place that was learned apart (all of it, each position of a row, each key,
+ * each position for each key) a few numbers:
  *
  *     z-score    mean, variance     (x - mean) / sqrt(variance); a variance of 0: x - mean
  *     min-max    min, max           (x - min) / (max - min); where they are equal, sigmoid(x)
@@ -24,9 +24,10 @@
 enum { PARTS_MAX = 4 };
 
 struct scaled {
-    tundish_dtype dtype; /* of the result */
-    bool is_double;      /* computed in float64 */
-    int64_t places;
+    tundish_dtype dtype;      /* of the result */
+    bool is_double;           /* computed in float64 */
+    int64_t places;           /* of all keys */
+    int64_t positions;        /* of a row: places that were learned apart, for each key */
     double *parts[PARTS_MAX]; /* `places` of each */
     struct vocab *keys;
 };
@@ -54,6 +55,8 @@ result_dtype(const struct scale *scale, const struct content_config *config, tun
     const struct spec_value *dtype;
 
     if (scale->kind == SCALE_MIN_MAX || scale->kind == SCALE_0_1)
+        return TUNDISH_FLOAT32;
+    if (scale->per_key && keyed_in_text(config))
         return TUNDISH_FLOAT32;
     dtype = spec_get(config->stage, "output_dtype");
     if (dtype != NULL && dtype->kind != SPEC_NULL)
@@ -83,6 +86,7 @@ read_part(const struct scale *scale, const struct content_config *config, const 
         status = keyed_open(config, &table, &scaled->keys);
     if (status == TUNDISH_OK) {
         scaled->places = table.value_count;
+        scaled->positions = table.has_keys ? table.value_count / table.key_count : scaled->places;
         scaled->parts[part] = table.values;
         table.values = NULL;
     }
@@ -114,21 +118,21 @@ static tundish_status
 check_places(const struct content_config *config, const struct scaled *scaled,
              const struct column_spec *column)
 {
-    int64_t places = 1;
+    int64_t positions = 1;
 
-    if (scaled->keys != NULL || !spec_bool(config->stage, "elementwise"))
-        return scaled->keys != NULL || scaled->places == 1
+    if (!spec_bool(config->stage, "elementwise"))
+        return scaled->positions == 1
                    ? TUNDISH_OK
                    : content_complain(config, "%s: one value should have been learned for '%s'",
                                       config->stage->info->name, column->name);
     for (int i = (int)config->depth; i < column->rank; i++)
-        places = column->shape[i] < 0 ? -1 : places * column->shape[i];
-    if (column->kind == TUNDISH_DENSE && places == scaled->places)
+        positions = column->shape[i] < 0 || positions < 0 ? -1 : positions * column->shape[i];
+    if (column->kind == TUNDISH_DENSE && positions == scaled->positions)
         return TUNDISH_OK;
     return content_complain(config,
                             "%s: elementwise needs rows of a known shape, here of %lld values, and "
                             "'%s' has others",
-                            config->stage->info->name, (long long)scaled->places, column->name);
+                            config->stage->info->name, (long long)scaled->positions, column->name);
 }
 
 static tundish_status
@@ -169,8 +173,6 @@ scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
     scale->per_key = per_key;
     status = read_range(scale, config);
     if (status == TUNDISH_OK && per_key)
-        status = keyed_refuse_file(config);
-    if (status == TUNDISH_OK && per_key)
         status = content_column_named(config, "key", &scale->key);
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &scale->targets);
@@ -195,7 +197,9 @@ scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
 static inline int64_t
 place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
 {
-    return lines != NULL ? lines[i] : scaled->places == 1 ? 0 : i % scaled->places;
+    int64_t position = scaled->positions == 1 ? 0 : i % scaled->positions;
+
+    return lines == NULL ? position : lines[i] < 0 ? -1 : lines[i] * scaled->positions + position;
 }
 
 #define Z_SCORES(type)                                                                             \

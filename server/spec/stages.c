@@ -121,7 +121,7 @@
 #define KEY NEEDED(key, TEXT, ANY_VALUE, "The column of keys.")
 #define KEY_VOCABULARY                                                                             \
     MAY(key_vocabulary_filename, TEXT | NOTHING, ANY_VALUE,                                        \
-        "A file of its own for the keys: not in this build.")
+        "Accepted: keys lie with what is learned. float32, as from a file.")
 
 enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
 

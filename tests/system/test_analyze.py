@@ -364,11 +364,18 @@ class Transform(Learning):
             )
             self.assertIn(words, said)
 
-    def test_refuses_a_file_of_keys(self):
+    def test_refuses_what_does_not_go_with_keys(self):
         self.write_rows(10)
-        stage = "scale_to_z_score_per_key: {columns: x, key: word, key_vocabulary_filename: k}"
-        _, said = self.tundish("analyze", self.pipeline(LEARNING[:1] + [stage]), fails=True)
-        self.assertIn("key_vocabulary_filename is not in this build", said)
+        elementwise = "scale_to_z_score_per_key: {columns: x, key: word, elementwise: true%s}"
+        for stages, words in (
+            ([elementwise % ", key_vocabulary_filename: k"], "do not go together"),
+            (
+                ["expand_dims: {columns: [word, x], axis: 0}", elementwise % ""],
+                "needs one key a row, and 'word' has more",
+            ),
+        ):
+            _, said = self.tundish("analyze", self.pipeline(LEARNING[:1] + stages), fails=True)
+            self.assertIn(words, said)
 
 
 class CustomOps(Learning):
