@@ -74,6 +74,13 @@ places_open(struct places *places, const struct analyzer_config *config)
     if (elementwise)
         status = keep_positions(places, config);
     if (analyzer_is_given(stage, "key")) {
+        uint32_t key;
+
+        if (status == TUNDISH_OK)
+            status = content_column_named(config->content, "key", &key);
+        if (status == TUNDISH_OK)
+            status = keyed_check(config->content, config->column,
+                                 &config->content->input->columns[key]);
         places->key_memory.limit_bytes = INT64_MAX;
         places->keys = terms_open(&places->key_memory, -1);
     }
