@@ -10,7 +10,8 @@
  * its group get E_PEER_LOST at their next call and its unreleased slots stay: a successor within
  * `rejoin` gets its first unreleased step. A group that comes back whole goes on at the lowest of
  * its replicas'. If none comes, or the whole group is gone for that long, the group ends: its
- * cursors are dropped and what trainers it has are told. One that closes its reader in good order
+ * cursors are dropped and what trainers it has are told. So it does when only some of its trainers
+ * come back to a server that was started again. One that closes its reader in good order
  * gets the same time before its group is told. A new group starts at the oldest slot kept, or after
  * it if that is an epoch's end.
  */

@@ -177,6 +177,15 @@ send_places(struct feed *feed, struct client *client)
     }
 }
 
+/* Of a group that outlived a server, who does not come back is as one that has left. */
+static void
+expect_back(struct group *group)
+{
+    for (uint32_t i = 0; i < group->seat_count; i++)
+        if (group->seats[i].client == NULL && group->seats[i].gone_since_ns < 0)
+            group->seats[i].gone_since_ns = tnd_clock_ns();
+}
+
 static tundish_status
 sit_down(struct feed *feed, const struct feed_request *request, struct client *client,
          struct seat **ret_seat)
@@ -214,6 +223,8 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
     lane_beat(feed->lanes[seat->replica % feed->lane_count], tnd_clock_ns());
     seat->client = client;
     seat->gone_since_ns = -1;
+    if (request->start.survivor)
+        expect_back(group);
     send_places(feed, client);
     lane_reader_notify(seat->reader);
     *ret_seat = seat;

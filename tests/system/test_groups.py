@@ -150,6 +150,26 @@ class GroupDeaths(Rig):
         victim.process.kill()
         self.assertEqual(batches(self.lines(other)), expected)
 
+    def test_with_their_server_are_told_to_those_who_outlived_it(self):
+        """The new server never saw the one that is missing; its sibling must not wait for ever."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 300ms}")
+        expected = self.peek(file)[0]
+        server = self.serve(file)
+        sibling = self.read_paced("--survive", replica=0)
+        victim = self.read_paced(replica=1)
+        taken = sibling.take(3)
+        victim.take(1)
+        server.kill()
+        victim.process.kill()
+        server.wait()
+        victim.process.wait()
+        self.serve(file)
+        lines = sibling.finish()
+        self.assertIn("E_PEER_LOST replica 1 of group", lines[-1])
+        self.assertIn("the group has ended; open again at a place", lines[-1])
+        self.assertEqual(batches(lines), expected[:len(batches(lines))])
+        self.assertGreaterEqual(len(batches(lines)), len(taken))
+
     def test_of_the_server_lose_and_double_nothing(self):
         file = self.pipeline(
             SHUFFLED, "{replicas: 2, groups: 2}", "{epochs: 4, slots: 4}", seed=""
