@@ -58,6 +58,7 @@ show_link(struct serve *serve)
     tnd_stats_set(&figures->messages_received, stats.messages_received);
     tnd_stats_set(&figures->sent, stats.bytes_sent);
     tnd_stats_set(&figures->wait, stats.waited_ns);
+    tnd_stats_set(&figures->waits, stats.waits);
     tnd_stats_set(&figures->failed, link_check(serve->link) != TUNDISH_OK);
     if (link_rank(serve->link) != 0 && ++serve->ticks % TICKS_A_RELAY == 0) {
         struct byte_view copy = stats_relay_copy(serve->stats);

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, data, groups, learning, report, resume, stages
+from . import admin, cells, data, groups, learning, nodes, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -22,6 +22,7 @@ def _measure_recovery(options):
 _OWN = {
     "resume": resume.measure,
     "groups": groups.measure,
+    "nodes": nodes.measure,
     "recovery": _measure_recovery,
     "admin": admin.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
@@ -93,7 +94,7 @@ def _options():
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--passes", type=int, default=5, metavar="N", help="timed (default: 5)")
     parser.add_argument(
-        "--seconds", type=float, default=5, metavar="S", help="of admin's windows (default: 5)"
+        "--seconds", type=float, default=5, metavar="S", help="of admin's and nodes' windows (default: 5)"
     )
     parser.add_argument(
         "--rate", type=float, default=500, metavar="N", help="admin's requests a second (default: 500)"
