@@ -68,36 +68,59 @@ merge(struct moment *total, const struct moment *part)
     total->count = count;
 }
 
+/* All values of a task at one place: the same sums in the same order. */
+static void
+add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part)
+{
+    struct moment part = { 0 };
+
+    for (int64_t i = 0; i < count; i++)
+        if (!only_finite || isfinite(x[i])) {
+            part.count++;
+            part.mean += x[i];
+        }
+    if (part.count > 0)
+        part.mean /= part.count;
+    for (int64_t i = 0; i < count; i++)
+        if (!only_finite || isfinite(x[i]))
+            part.squares += (x[i] - part.mean) * (x[i] - part.mean);
+    *ret_part = part;
+}
+
+static void
+add_up_places(const struct moments *moments, const double *x, const int64_t *places, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (moments->is_keras || isfinite(x[i])) {
+            moments->parts[places[i]].count++;
+            moments->parts[places[i]].mean += x[i];
+        }
+    for (int64_t p = 0; p < places_count(&moments->places); p++)
+        if (moments->parts[p].count > 0)
+            moments->parts[p].mean /= moments->parts[p].count;
+    for (int64_t i = 0; i < count; i++) {
+        double apart = x[i] - moments->parts[places[i]].mean;
+
+        if (moments->is_keras || isfinite(x[i]))
+            moments->parts[places[i]].squares += apart * apart;
+    }
+}
+
 static tundish_status
 moments_feed(void *state, const struct samples *samples)
 {
     struct moments *moments = state;
     const int64_t *places;
-    const double *x = samples->numbers;
     int64_t count = samples->column->value_count;
     tundish_status status = places_find(&moments->places, samples, &places);
 
     if (status != TUNDISH_OK)
         return status;
     reserve(moments);
-    for (int64_t i = 0; i < count; i++) {
-        struct moment *part = &moments->parts[places != NULL ? places[i] : 0];
-
-        if (moments->is_keras || isfinite(x[i])) {
-            part->count++;
-            part->mean += x[i];
-        }
-    }
-    for (int64_t p = 0; p < places_count(&moments->places); p++)
-        if (moments->parts[p].count > 0)
-            moments->parts[p].mean /= moments->parts[p].count;
-    for (int64_t i = 0; i < count; i++) {
-        struct moment *part = &moments->parts[places != NULL ? places[i] : 0];
-        double apart = x[i] - part->mean;
-
-        if (moments->is_keras || isfinite(x[i]))
-            part->squares += apart * apart;
-    }
+    if (places == NULL)
+        add_up(samples->numbers, count, !moments->is_keras, &moments->parts[0]);
+    else
+        add_up_places(moments, samples->numbers, places, count);
     for (int64_t p = 0; p < places_count(&moments->places); p++)
         merge(&moments->totals[p], &moments->parts[p]);
     return TUNDISH_OK;

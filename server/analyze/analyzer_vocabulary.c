@@ -11,6 +11,7 @@
 
 #include "analyze/analyzer.h"
 #include "analyze/artifact.h"
+#include "analyze/idf_weights.h"
 #include "analyze/information.h"
 #include "analyze/label_counts.h"
 #include "analyze/transform_batches.h"
@@ -217,6 +218,28 @@ document_end(const struct column *column, int64_t document)
     return list_end(column, column->level_count > 1 ? 1 : 0, document);
 }
 
+static void
+tally(const struct vocabulary *vocabulary, struct terms *terms, const struct samples *samples)
+{
+    enum { CHUNK = 128 };
+    int64_t at = 0, values = samples->column->value_count;
+    struct byte_view keys[CHUNK];
+    uint8_t rooms[CHUNK][32];
+
+    if (vocabulary->is_keras && !vocabulary->is_integer &&
+        !learned_form_needs_blanks(&vocabulary->form)) {
+        terms_tally(terms, samples->texts, (size_t)values);
+        return;
+    }
+    while (at < values) {
+        size_t count = 0;
+
+        for (; at < values && count < CHUNK; at++)
+            count += key_of(vocabulary, samples, at, rooms[count], &keys[count]);
+        terms_tally(terms, keys, count);
+    }
+}
+
 static tundish_status
 vocabulary_count(void *state, uint32_t thread, const struct samples *samples)
 {
@@ -230,12 +253,7 @@ vocabulary_count(void *state, uint32_t thread, const struct samples *samples)
         return TUNDISH_OK;
     terms = vocabulary->tables[thread];
     if (!vocabulary->wants_documents) {
-        for (int64_t i = 0; i < column->value_count; i++) {
-            struct byte_view key;
-
-            if (key_of(vocabulary, samples, i, room, &key))
-                terms_at(terms, key)->count++;
-        }
+        tally(vocabulary, terms, samples);
         return terms_relieve(terms);
     }
     for (int64_t d = 0; d < documents; d++) {
@@ -371,12 +389,28 @@ weigh_by_labels(struct vocabulary *vocabulary)
 }
 
 static tundish_status
+rank_gathered(const struct vocabulary *vocabulary, struct term_ranking *ranking)
+{
+    const struct term *list = terms_list(vocabulary->tables[0]);
+    uint32_t count = terms_count(vocabulary->tables[0]);
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
+        if (is_wanted(vocabulary, &list[i]))
+            status = term_ranking_put(ranking, &list[i]);
+    return status;
+}
+
+static tundish_status
 rank(struct vocabulary *vocabulary, struct term_ranking *ranking)
 {
     struct term_merge *merge;
     struct term term;
-    tundish_status status = term_merge_open(vocabulary->tables, vocabulary->table_count, &merge);
+    tundish_status status;
 
+    if (terms_gather(vocabulary->tables, vocabulary->table_count))
+        return rank_gathered(vocabulary, ranking);
+    status = term_merge_open(vocabulary->tables, vocabulary->table_count, &merge);
     if (status != TUNDISH_OK)
         return status;
     while ((status = term_merge_next(merge, &term)) == TUNDISH_OK)
@@ -393,7 +427,8 @@ rank(struct vocabulary *vocabulary, struct term_ranking *ranking)
 static tundish_status
 rank_all(struct vocabulary *vocabulary, struct term_ranking **ret_ranking)
 {
-    int64_t limit_bytes = vocabulary->config.memory->limit_bytes / 2;
+    int64_t limit_bytes =
+        vocabulary->config.memory->limit_bytes / (2 * (int64_t)vocabulary->config.thread_count);
     int folder = vocabulary->config.cache_folder;
     bool by_weight = vocabulary->has_weights || vocabulary->has_labels;
     struct term_ranking *chosen;
@@ -431,54 +466,9 @@ put(const struct vocabulary *vocabulary, const struct term *term, struct vocabul
     return vocabulary_file_put(file, view, frequency, is_whole);
 }
 
-/* Weights by index: the special ones' is the mean of the others. */
-struct weights {
-    double *list;
-    int64_t count, capacity;
-};
-
-static void
-add_weight(const struct vocabulary *vocabulary, const struct term *term, struct weights *weights)
-{
-    int64_t documents = 0;
-
-    for (uint32_t i = 0; i < vocabulary->table_count; i++)
-        documents += vocabulary->documents[i];
-    if (weights->count == weights->capacity) {
-        weights->capacity = 2 * weights->capacity + 64;
-        weights->list =
-            tnd_realloc(weights->list, (size_t)weights->capacity, sizeof *weights->list);
-    }
-    weights->list[weights->count++] =
-        (double)(float)log(1.0 + (double)documents / (double)(1 + term->documents));
-}
-
 static tundish_status
-write_weights(const struct vocabulary *vocabulary, const struct weights *weights)
-{
-    int64_t count = weights->count + vocabulary->first_term;
-    double *all = tnd_zalloc((size_t)count + 1, sizeof *all);
-    struct artifact_table table = {
-        .dtype = TUNDISH_FLOAT32, .rank = 1, .shape = &count, .numbers = all
-    };
-    double mean = 0;
-    tundish_status status;
-
-    for (int64_t i = 0; i < weights->count; i++) {
-        mean += weights->list[i] / (double)weights->count;
-        all[vocabulary->first_term + i] = weights->list[i];
-    }
-    for (int64_t i = 0; i < vocabulary->first_term; i++)
-        all[i] = mean;
-    status = artifact_write_table(vocabulary->config.folder, vocabulary->config.name,
-                                  ".idf_weights", &table);
-    free(all);
-    return status;
-}
-
-static tundish_status
-write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking, struct weights *weights,
-            struct vocabulary_file *file)
+write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
+            struct idf_weights *weights, struct vocabulary_file *file)
 {
     struct byte_view no_term = { (const uint8_t *)NO_TERM, sizeof NO_TERM - 1 };
     int64_t written = 0;
@@ -498,7 +488,7 @@ write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking, struct 
         status = put(vocabulary, &term, file);
         written++;
         if (vocabulary->wants_documents)
-            add_weight(vocabulary, &term, weights);
+            idf_weights_add(weights, term.documents);
     }
     if (status == TUNDISH_NO_VALUE)
         status = TUNDISH_OK;
@@ -509,18 +499,30 @@ write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking, struct 
     return status;
 }
 
+static void
+close_tables(struct vocabulary *vocabulary)
+{
+    for (uint32_t i = 0; vocabulary->tables != NULL && i < vocabulary->table_count; i++)
+        terms_close(vocabulary->tables[i]);
+    free(vocabulary->tables);
+    vocabulary->tables = NULL;
+}
+
 static tundish_status
 vocabulary_finish(void *state)
 {
     struct vocabulary *vocabulary = state;
     struct term_ranking *ranking = NULL;
-    struct weights weights = { 0 };
+    struct idf_weights weights = { .first_term = vocabulary->first_term };
     struct vocabulary_file *file = NULL;
     tundish_status status;
 
     if (vocabulary->has_labels && terms_count(vocabulary->tables[0]) > 0)
         weigh_by_labels(vocabulary);
+    for (uint32_t i = 0; i < vocabulary->table_count; i++)
+        weights.documents += vocabulary->documents[i];
     status = rank_all(vocabulary, &ranking);
+    close_tables(vocabulary);
     if (status == TUNDISH_OK)
         status = vocabulary_file_begin(vocabulary->config.folder, vocabulary->config.name,
                                        &vocabulary->form, &file);
@@ -529,10 +531,10 @@ vocabulary_finish(void *state)
     if (status == TUNDISH_OK)
         status = vocabulary_file_publish(file);
     if (status == TUNDISH_OK && vocabulary->wants_documents)
-        status = write_weights(vocabulary, &weights);
+        status = idf_weights_write(&weights, vocabulary->config.folder, vocabulary->config.name);
     vocabulary_file_close(file);
     term_ranking_close(ranking);
-    free(weights.list);
+    idf_weights_close(&weights);
     return status;
 }
 
@@ -541,9 +543,7 @@ vocabulary_close(void *state)
 {
     struct vocabulary *vocabulary = state;
 
-    for (uint32_t i = 0; vocabulary->tables != NULL && i < vocabulary->table_count; i++)
-        terms_close(vocabulary->tables[i]);
-    free(vocabulary->tables);
+    close_tables(vocabulary);
     free(vocabulary->documents);
     label_counts_close(&vocabulary->labels);
     free((void *)(uintptr_t)vocabulary->mask.data);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/artifact.h"
+#include "analyze/each.h"
 #include "content/convert.h"
 #include "content/learned.h"
 #include "content/lookup.h"
@@ -568,12 +569,21 @@ observations_feed(const struct observations *observations)
     return status;
 }
 
+/* Columns have nothing to do with each other. */
+static tundish_status
+finish_column(void *context, uint32_t column)
+{
+    struct observed *observed = ((struct observer *)context)->observed[column];
+
+    return observed->ops->finish(observed->state);
+}
+
 tundish_status
 observer_finish(struct observer *observer)
 {
     tundish_status status = artifact_folder(observer->folder);
 
-    for (uint32_t i = 0; i < observer->observed_count && status == TUNDISH_OK; i++)
-        status = observer->observed[i]->ops->finish(observer->observed[i]->state);
-    return status;
+    if (status != TUNDISH_OK)
+        return status;
+    return each_run(observer->observed_count, observer->thread_count, finish_column, observer);
 }

@@ -5,11 +5,21 @@
 #include "analyze/term_runs.h"
 #include "core/memory.h"
 
+enum { BLOCK_BYTES = 64 * 1024 };
+
+/* Terms' bytes, a block after the other. */
+struct text_block {
+    struct text_block *next;
+    size_t used_bytes, bytes;
+    uint8_t data[];
+};
+
 struct term_ranking {
     term_order *order;
     int64_t most, limit_bytes;
     struct term *list;
     uint32_t count, capacity;
+    struct text_block *texts;
     int64_t text_bytes;
     struct term_runs runs;
     bool is_taking;
@@ -31,53 +41,89 @@ term_ranking_open(term_order *order, int64_t most, int64_t limit_bytes, int fold
 }
 
 static void
-forget(struct term_ranking *ranking, uint32_t from)
+free_texts(struct text_block *block)
 {
-    for (uint32_t i = from; i < ranking->count; i++) {
-        ranking->text_bytes -= (int64_t)ranking->list[i].text.size + 32;
-        free((void *)(uintptr_t)ranking->list[i].text.data);
+    while (block != NULL) {
+        struct text_block *next = block->next;
+
+        free(block);
+        block = next;
     }
-    ranking->count = from < ranking->count ? from : ranking->count;
+}
+
+static void
+keep_text(struct term_ranking *ranking, struct byte_view *text)
+{
+    struct text_block *block = ranking->texts;
+    uint8_t *to;
+
+    if (block == NULL || block->bytes - block->used_bytes < text->size) {
+        size_t bytes = text->size > BLOCK_BYTES ? text->size : BLOCK_BYTES;
+
+        block = tnd_alloc(sizeof *block + bytes);
+        *block = (struct text_block){ .next = ranking->texts, .bytes = bytes };
+        ranking->texts = block;
+        ranking->text_bytes += (int64_t)bytes;
+    }
+    to = block->data + block->used_bytes;
+    if (text->size > 0)
+        memcpy(to, text->data, text->size);
+    block->used_bytes += text->size;
+    text->data = to;
+}
+
+static void
+forget(struct term_ranking *ranking)
+{
+    free_texts(ranking->texts);
+    ranking->texts = NULL;
+    ranking->text_bytes = 0;
+    ranking->count = 0;
 }
 
 /* Those that cannot be among the first go. */
 static void
 cut(struct term_ranking *ranking)
 {
-    qsort(ranking->list, ranking->count, sizeof *ranking->list,
-          (int (*)(const void *, const void *))ranking->order);
-    forget(ranking, (uint32_t)ranking->most);
+    struct text_block *old = ranking->texts;
+
+    term_sort(ranking->list, ranking->count, ranking->order);
+    ranking->count = (uint32_t)ranking->most;
+    ranking->texts = NULL;
+    ranking->text_bytes = 0;
+    for (uint32_t i = 0; i < ranking->count; i++)
+        keep_text(ranking, &ranking->list[i].text);
+    free_texts(old);
+}
+
+static void
+make_room(struct term_ranking *ranking)
+{
+    if (ranking->count < ranking->capacity)
+        return;
+    if (ranking->most >= 0 && ranking->count > 2 * ranking->most + 1000) {
+        cut(ranking);
+        return;
+    }
+    ranking->capacity = 2 * ranking->capacity + 64;
+    ranking->list = tnd_realloc(ranking->list, ranking->capacity, sizeof *ranking->list);
 }
 
 tundish_status
 term_ranking_put(struct term_ranking *ranking, const struct term *term)
 {
-    uint8_t *text;
+    tundish_status status;
 
-    if (ranking->count == ranking->capacity) {
-        if (ranking->most >= 0 && ranking->count > 2 * ranking->most + 1000)
-            cut(ranking);
-        else {
-            ranking->capacity = 2 * ranking->capacity + 64;
-            ranking->list = tnd_realloc(ranking->list, ranking->capacity, sizeof *ranking->list);
-        }
-    }
-    text = tnd_alloc(term->text.size + 1);
-    if (term->text.size > 0)
-        memcpy(text, term->text.data, term->text.size);
+    make_room(ranking);
     ranking->list[ranking->count] = *term;
-    ranking->list[ranking->count++].text.data = text;
-    ranking->text_bytes += (int64_t)term->text.size + 32;
-    if (ranking->text_bytes + (int64_t)ranking->count * (int64_t)sizeof *ranking->list >
-        ranking->limit_bytes) {
-        tundish_status status =
-            term_runs_write(&ranking->runs, ranking->list, ranking->count, ranking->order);
-
-        if (status != TUNDISH_OK)
-            return status;
-        forget(ranking, 0);
-    }
-    return TUNDISH_OK;
+    keep_text(ranking, &ranking->list[ranking->count++].text);
+    if (ranking->text_bytes + (int64_t)ranking->count * (int64_t)sizeof *ranking->list <=
+        ranking->limit_bytes)
+        return TUNDISH_OK;
+    status = term_runs_write(&ranking->runs, ranking->list, ranking->count, ranking->order);
+    if (status == TUNDISH_OK)
+        forget(ranking);
+    return status;
 }
 
 static tundish_status
@@ -90,8 +136,7 @@ begin_taking(struct term_ranking *ranking)
     for (uint32_t r = 0; r < ranking->runs.count && status == TUNDISH_OK; r++)
         status = term_reader_open(&ranking->readers[ranking->reader_count++], &ranking->runs, r);
     if (status == TUNDISH_OK && ranking->count > 0) {
-        qsort(ranking->list, ranking->count, sizeof *ranking->list,
-              (int (*)(const void *, const void *))ranking->order);
+        term_sort(ranking->list, ranking->count, ranking->order);
         term_reader_open_list(&ranking->readers[ranking->reader_count++], ranking->list,
                               ranking->count);
     }
@@ -126,7 +171,7 @@ term_ranking_close(struct term_ranking *ranking)
     for (uint32_t i = 0; i < ranking->reader_count; i++)
         term_reader_close(&ranking->readers[i]);
     free(ranking->readers);
-    forget(ranking, 0);
+    free_texts(ranking->texts);
     free(ranking->list);
     term_runs_close(&ranking->runs);
     free(ranking);

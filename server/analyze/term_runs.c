@@ -24,6 +24,12 @@ term_order_text(const struct term *a, const struct term *b)
     return order != 0 ? order : (a->text.size > b->text.size) - (a->text.size < b->text.size);
 }
 
+void
+term_sort(struct term *list, uint32_t count, term_order *order)
+{
+    qsort(list, count, sizeof *list, (int (*)(const void *, const void *))order);
+}
+
 /* --- Writing ---------------------------------------------------------------------------------- */
 
 static tundish_status
@@ -74,7 +80,7 @@ term_runs_write(struct term_runs *runs, struct term *list, uint32_t count, term_
     size_t capacity = WRITE_BYTES, used = 0;
     uint8_t *buffer = tnd_alloc(capacity);
 
-    qsort(list, count, sizeof *list, (int (*)(const void *, const void *))order);
+    term_sort(list, count, order);
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++) {
         size_t bytes = HEAD_BYTES + list[i].text.size;
 

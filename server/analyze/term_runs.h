@@ -11,6 +11,8 @@ struct term_runs {
     int64_t *ends; /* of each run, in the file */
 };
 
+void term_sort(struct term *list, uint32_t count, term_order *order);
+
 /* Sort the terms and write them behind what is there. */
 tundish_status term_runs_write(struct term_runs *runs, struct term *list, uint32_t count,
                                term_order *order);

@@ -18,7 +18,6 @@ struct term {
     int64_t documents; /* that have it */
     double weight;
     uint64_t last_document; /* while counting: the serial number of the last one seen */
-    uint64_t hash;
 };
 
 /* ---- counting ---- */
@@ -28,6 +27,7 @@ struct terms;
 /* Bytes that several tables hold together. */
 struct terms_memory {
     _Atomic int64_t used_bytes;
+    _Atomic uint32_t table_count;
     int64_t limit_bytes;
 };
 
@@ -37,14 +37,22 @@ void terms_close(struct terms *terms); /* accepts NULL */
 /* The term, made if it is not there: all counts 0. Valid until the next call. */
 struct term *terms_at(struct terms *terms, struct byte_view text);
 
+/* Each text is there once more: the fastest way to count. It shows in the terms' counts only when
+ * they are gathered, merged or written. */
+void terms_tally(struct terms *terms, const struct byte_view *texts, size_t count);
+
 /* The number of the term in the table, in the order in which they came. Only while nothing has
  * been written. */
 uint32_t terms_number(const struct terms *terms, const struct term *term);
 uint32_t terms_count(const struct terms *terms);
 const struct term *terms_list(const struct terms *terms);
 
-/* Write the table out if the tables together are above their limit. */
+/* Write the table out if the tables together are above their limit and it holds its share. */
 tundish_status terms_relieve(struct terms *terms);
+
+/* Put all that the tables hold into the first one, whose list has every term once, in no order
+ * that means anything. False: some of it was written, only a merge finds it all. */
+bool terms_gather(struct terms **tables, uint32_t table_count);
 
 /* ---- merging ---- */
 

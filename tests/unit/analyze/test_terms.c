@@ -53,8 +53,7 @@ merge_gives_every_term_once_in_order(void **state)
             char text[32];
             int number;
 
-            snprintf(text, sizeof text, "%.*s", (int)term.text.size,
-                     (const char *)term.text.data);
+            snprintf(text, sizeof text, "%.*s", (int)term.text.size, (const char *)term.text.data);
             assert_true(strcmp(before, text) < 0);
             strcpy(before, text);
             assert_int_equal(sscanf(text, "term %d", &number), 1);
@@ -68,6 +67,67 @@ merge_gives_every_term_once_in_order(void **state)
         assert_int_equal(memory.used_bytes, 0);
         close(folder);
     }
+}
+
+/* Texts of all lengths around a slot's, with bytes that a shorter one would be filled up with. */
+static size_t
+odd_text(int i, uint8_t text[16])
+{
+    size_t size = (size_t)(i % 12);
+
+    memset(text, 0, 16);
+    memcpy(text, &i, sizeof i);
+    return size < 4 && i >= 12 ? 12 : size;
+}
+
+/* Both ways of counting know the same terms. */
+static void
+tallies_are_in_the_counts_of_what_is_gathered(void **state)
+{
+    enum { ODD = 20000 };
+    struct terms_memory memory = { .limit_bytes = INT64_MAX };
+    struct terms *tables[2] = { terms_open(&memory, -1), terms_open(&memory, -1) };
+
+    (void)state;
+    for (int pass = 0; pass < 3; pass++)
+        for (int t = 0; t < 2; t++)
+            for (int i = 0; i < ODD; i += 50) {
+                static uint8_t texts[50][16];
+                struct byte_view views[50];
+
+                for (int k = 0; k < 50; k++)
+                    views[k] = (struct byte_view){ texts[k], odd_text(i + k, texts[k]) };
+                terms_tally(tables[t], views, 50);
+                terms_at(tables[t], views[7])->count += 2;
+            }
+    assert_true(terms_gather(tables, 2));
+    assert_int_equal(terms_count(tables[0]), ODD);
+    assert_int_equal(terms_count(tables[1]), 0);
+    for (int i = 0; i < ODD; i++) {
+        uint8_t text[16];
+        struct byte_view view = { text, odd_text(i, text) };
+
+        assert_int_equal(terms_at(tables[0], view)->count, i % 50 == 7 ? 18 : 6);
+    }
+    assert_int_equal(terms_count(tables[0]), ODD);
+    terms_close(tables[0]);
+    terms_close(tables[1]);
+    assert_int_equal(memory.used_bytes, 0);
+}
+
+static void
+nothing_is_gathered_once_some_was_written(void **state)
+{
+    struct terms_memory memory = { .limit_bytes = 0 };
+    int folder = open("/tmp", O_RDONLY | O_DIRECTORY);
+    struct terms *tables[2] = { terms_open(&memory, folder), terms_open(&memory, folder) };
+
+    (void)state;
+    count(tables);
+    assert_false(terms_gather(tables, 2));
+    terms_close(tables[0]);
+    terms_close(tables[1]);
+    close(folder);
 }
 
 static void
@@ -128,6 +188,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merge_gives_every_term_once_in_order),
+        cmocka_unit_test(tallies_are_in_the_counts_of_what_is_gathered),
+        cmocka_unit_test(nothing_is_gathered_once_some_was_written),
         cmocka_unit_test(ranking_keeps_the_first_of_the_order),
         cmocka_unit_test(integer_keys_are_ordered_as_integers),
     };
