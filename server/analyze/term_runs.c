@@ -72,36 +72,115 @@ encode(const struct term *term, uint8_t *to)
     return HEAD_BYTES + term->text.size;
 }
 
+/* Terms on their way to the end of the file. */
+struct writer {
+    int file;
+    int64_t at;
+    uint8_t *buffer;
+    size_t used, capacity;
+};
+
+static tundish_status
+writer_put(struct writer *writer, const struct term *term)
+{
+    size_t bytes = HEAD_BYTES + term->text.size;
+    tundish_status status = TUNDISH_OK;
+
+    if (writer->capacity - writer->used < bytes) {
+        status = write_all(writer->file, writer->buffer, writer->used, &writer->at);
+        writer->used = 0;
+    }
+    if (status != TUNDISH_OK)
+        return status;
+    if (writer->capacity < bytes) {
+        writer->capacity = bytes > WRITE_BYTES ? bytes : WRITE_BYTES;
+        writer->buffer = tnd_realloc(writer->buffer, writer->capacity, 1);
+    }
+    writer->used += encode(term, writer->buffer + writer->used);
+    return TUNDISH_OK;
+}
+
+static struct writer
+writer_open(const struct term_runs *runs)
+{
+    return (struct writer){
+        .file = runs->file,
+        .at = runs->count > 0 ? runs->list[runs->count - 1].end : 0,
+    };
+}
+
+/* A new run begins behind the last one. */
+static tundish_status
+writer_close(struct writer *writer, struct term_runs *runs, uint32_t level, tundish_status status)
+{
+    int64_t begin = runs->count > 0 ? runs->list[runs->count - 1].end : 0;
+
+    if (status == TUNDISH_OK)
+        status = write_all(writer->file, writer->buffer, writer->used, &writer->at);
+    free(writer->buffer);
+    if (status != TUNDISH_OK)
+        return status;
+    runs->list = tnd_realloc(runs->list, runs->count + 1, sizeof *runs->list);
+    runs->list[runs->count++] = (struct term_run){ begin, writer->at, level };
+    return TUNDISH_OK;
+}
+
+/* Merge all of the runs from `first` on behind them. */
+static tundish_status
+write_merged(struct term_runs *runs, uint32_t first, uint32_t level, term_order *order)
+{
+    struct writer writer = writer_open(runs);
+    struct term_merge *merge = NULL;
+    struct term term;
+    tundish_status status = term_merge_open_runs(runs, first, order, &merge);
+
+    while (status == TUNDISH_OK && (status = term_merge_next(merge, &term)) == TUNDISH_OK)
+        status = writer_put(&writer, &term);
+    term_merge_close(merge);
+    return writer_close(&writer, runs, level, status == TUNDISH_NO_VALUE ? TUNDISH_OK : status);
+}
+
+/* The last runs of a level, if there are enough of them, become one of the next. What they took of
+ * the file is given back; where that cannot be done, the file is only longer. */
+static tundish_status
+lift(struct term_runs *runs, term_order *order)
+{
+    uint32_t level = runs->list[runs->count - 1].level, first = runs->count;
+    struct term_run merged;
+    int64_t begin;
+    tundish_status status;
+
+    while (first > 0 && runs->list[first - 1].level == level)
+        first--;
+    if (runs->count - first < TERM_RUNS_A_LEVEL)
+        return TUNDISH_NO_VALUE;
+    status = write_merged(runs, first, level + 1, order);
+    if (status != TUNDISH_OK)
+        return status;
+    merged = runs->list[runs->count - 1];
+    begin = runs->list[first].begin;
+    (void)!fallocate(runs->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin,
+                     merged.begin - begin);
+    runs->list[first] = merged;
+    runs->count = first + 1;
+    return TUNDISH_OK;
+}
+
 tundish_status
 term_runs_write(struct term_runs *runs, struct term *list, uint32_t count, term_order *order)
 {
     tundish_status status = open_file(runs);
-    int64_t at = runs->count > 0 ? runs->ends[runs->count - 1] : 0;
-    size_t capacity = WRITE_BYTES, used = 0;
-    uint8_t *buffer = tnd_alloc(capacity);
+    struct writer writer = writer_open(runs);
 
-    term_sort(list, count, order);
-    for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++) {
-        size_t bytes = HEAD_BYTES + list[i].text.size;
-
-        if (capacity - used < bytes) {
-            status = write_all(runs->file, buffer, used, &at);
-            used = 0;
-        }
-        if (capacity < bytes) {
-            capacity = bytes;
-            buffer = tnd_realloc(buffer, capacity, 1);
-        }
-        used += encode(&list[i], buffer + used);
-    }
-    if (status == TUNDISH_OK)
-        status = write_all(runs->file, buffer, used, &at);
-    free(buffer);
     if (status != TUNDISH_OK)
         return status;
-    runs->ends = tnd_realloc(runs->ends, runs->count + 1, sizeof *runs->ends);
-    runs->ends[runs->count++] = at;
-    return TUNDISH_OK;
+    term_sort(list, count, order);
+    for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
+        status = writer_put(&writer, &list[i]);
+    status = writer_close(&writer, runs, 0, status);
+    while (status == TUNDISH_OK)
+        status = lift(runs, order);
+    return status == TUNDISH_NO_VALUE ? TUNDISH_OK : status;
 }
 
 void
@@ -109,7 +188,7 @@ term_runs_close(struct term_runs *runs)
 {
     if (runs->file >= 0)
         close(runs->file);
-    free(runs->ends);
+    free(runs->list);
     *runs = (struct term_runs){ .folder = runs->folder, .file = -1 };
 }
 
@@ -144,9 +223,8 @@ fill(struct term_reader *reader, size_t bytes)
     return TUNDISH_OK;
 }
 
-/* NO_VALUE: there is no other. */
-static tundish_status
-step(struct term_reader *reader)
+tundish_status
+term_reader_step(struct term_reader *reader)
 {
     struct term *term = &reader->term;
     tundish_status status;
@@ -180,19 +258,19 @@ term_reader_open(struct term_reader *reader, const struct term_runs *runs, uint3
 {
     *reader = (struct term_reader){
         .file = runs->file,
-        .at = run > 0 ? runs->ends[run - 1] : 0,
-        .end = runs->ends[run],
+        .at = runs->list[run].begin,
+        .end = runs->list[run].end,
         .capacity = BUFFER_BYTES,
         .buffer = tnd_alloc(BUFFER_BYTES),
     };
-    return step(reader);
+    return term_reader_step(reader);
 }
 
 void
 term_reader_open_list(struct term_reader *reader, const struct term *list, uint32_t count)
 {
     *reader = (struct term_reader){ .file = -1, .list = list, .left = count };
-    step(reader);
+    term_reader_step(reader);
 }
 
 void
@@ -200,50 +278,4 @@ term_reader_close(struct term_reader *reader)
 {
     free(reader->buffer);
     *reader = (struct term_reader){ .file = -1 };
-}
-
-/* --- A heap of readers ------------------------------------------------------------------------ */
-
-static void
-sift(struct term_reader *readers, uint32_t count, uint32_t at, term_order *order)
-{
-    for (;;) {
-        uint32_t least = at;
-
-        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (order(&readers[child].term, &readers[least].term) < 0)
-                least = child;
-        if (least == at)
-            return;
-        {
-            struct term_reader reader = readers[at];
-
-            readers[at] = readers[least];
-            readers[least] = reader;
-        }
-        at = least;
-    }
-}
-
-void
-term_readers_order(struct term_reader *readers, uint32_t count, term_order *order)
-{
-    for (uint32_t i = count / 2; i-- > 0;)
-        sift(readers, count, i, order);
-}
-
-tundish_status
-term_readers_step(struct term_reader *readers, uint32_t *count, term_order *order)
-{
-    tundish_status status = step(&readers[0]);
-
-    if (status == TUNDISH_NO_VALUE) {
-        term_reader_close(&readers[0]);
-        readers[0] = readers[--*count];
-        readers[*count] = (struct term_reader){ .file = -1 };
-        status = TUNDISH_OK;
-    }
-    if (status == TUNDISH_OK)
-        sift(readers, *count, 0, order);
-    return status;
 }

@@ -13,7 +13,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 
-enum { BLOCK_BYTES = 256 * 1024, SPILL_BYTES = 256 * 1024 };
+enum { FIRST_BLOCK_BYTES = 4096, BLOCK_BYTES = 256 * 1024, SPILL_BYTES = 256 * 1024 };
 
 /* Texts of a chunk are hashed before the first is looked for, so that their lines are under way. */
 enum { CHUNK = 32 };
@@ -196,11 +196,11 @@ keep(struct terms *terms, struct byte_view text)
     uint8_t *to;
 
     if (block == NULL || block->bytes - block->used_bytes < text.size) {
-        size_t bytes = text.size > BLOCK_BYTES / 8 ? text.size : BLOCK_BYTES;
+        /* The first ones are small: a column of few terms should not hold much. */
+        size_t bytes = block == NULL ? FIRST_BLOCK_BYTES : 2 * block->bytes;
 
-        /* The first block is small: a column of few terms should not hold much. */
-        if (block == NULL && text.size < 4096)
-            bytes = 4096;
+        bytes = bytes > BLOCK_BYTES ? BLOCK_BYTES : bytes;
+        bytes = text.size > bytes / 8 ? text.size : bytes;
         block = tnd_alloc(sizeof *block + bytes);
         *block = (struct text_block){ .next = terms->texts, .bytes = bytes };
         terms->texts = block;
@@ -348,94 +348,26 @@ terms_gather(struct terms **tables, uint32_t table_count)
     return true;
 }
 
-/* --- Merging ---------------------------------------------------------------------------------- */
-
-struct term_merge {
-    struct term_reader *readers;
-    uint32_t reader_count;
-    struct term held; /* equal terms are added up here */
-    uint8_t *text;
-    size_t text_capacity;
-};
-
 tundish_status
 term_merge_open(struct terms **tables, uint32_t table_count, struct term_merge **ret_merge)
 {
-    struct term_merge *merge = tnd_zalloc(1, sizeof *merge);
-    uint32_t most = 0;
+    struct term_reader *readers;
+    uint32_t most = 0, count = 0;
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < table_count; i++)
         most += tables[i]->runs.count + 1;
-    merge->readers = tnd_zalloc(most + 1, sizeof *merge->readers);
+    readers = tnd_zalloc(most + 1, sizeof *readers);
     for (uint32_t i = 0; i < table_count && status == TUNDISH_OK; i++) {
         struct terms *terms = tables[i];
 
         for (uint32_t r = 0; r < terms->runs.count && status == TUNDISH_OK; r++)
-            status = term_reader_open(&merge->readers[merge->reader_count++], &terms->runs, r);
+            status = term_reader_open(&readers[count++], &terms->runs, r);
         if (terms->count > 0 && status == TUNDISH_OK) {
             settle_all(terms);
             term_sort(terms->list, terms->count, term_order_text);
-            term_reader_open_list(&merge->readers[merge->reader_count++], terms->list,
-                                  terms->count);
+            term_reader_open_list(&readers[count++], terms->list, terms->count);
         }
     }
-    if (status != TUNDISH_OK) {
-        term_merge_close(merge);
-        return status;
-    }
-    term_readers_order(merge->readers, merge->reader_count, term_order_text);
-    *ret_merge = merge;
-    return TUNDISH_OK;
-}
-
-/* The reader's term goes with its next one, so its text is copied. */
-static void
-copy_term(struct term_merge *merge, const struct term *term)
-{
-    if (merge->text_capacity < term->text.size + 1) {
-        merge->text_capacity = 2 * term->text.size + 64;
-        merge->text = tnd_realloc(merge->text, merge->text_capacity, 1);
-    }
-    if (term->text.size > 0)
-        memcpy(merge->text, term->text.data, term->text.size);
-    merge->held = *term;
-    merge->held.text.data = merge->text;
-}
-
-tundish_status
-term_merge_next(struct term_merge *merge, struct term *ret_term)
-{
-    tundish_status status;
-
-    if (merge->reader_count == 0)
-        return TUNDISH_NO_VALUE;
-    copy_term(merge, &merge->readers[0].term);
-    for (;;) {
-        const struct term *next;
-
-        status = term_readers_step(merge->readers, &merge->reader_count, term_order_text);
-        if (status != TUNDISH_OK)
-            return status;
-        next = &merge->readers[0].term;
-        if (merge->reader_count == 0 || !bytes_are_equal(next->text, merge->held.text))
-            break;
-        merge->held.count += next->count;
-        merge->held.documents += next->documents;
-        merge->held.weight += next->weight;
-    }
-    *ret_term = merge->held;
-    return TUNDISH_OK;
-}
-
-void
-term_merge_close(struct term_merge *merge)
-{
-    if (merge == NULL)
-        return;
-    for (uint32_t i = 0; i < merge->reader_count; i++)
-        term_reader_close(&merge->readers[i]);
-    free(merge->readers);
-    free(merge->text);
-    free(merge);
+    return term_merge_open_readers(readers, count, term_order_text, status, ret_merge);
 }
