@@ -266,6 +266,7 @@ skip_entry(tundish_reader *reader, struct held *held)
     pthread_mutex_lock(&reader->lock);
     held->entry = attachment->taken;
     pass_entry(attachment);
+    tnd_give_end_back(attachment);
     tnd_give_back(attachment, held->entry, held->index);
     pthread_mutex_unlock(&reader->lock);
 }
@@ -282,6 +283,17 @@ keep_end(tundish_reader *reader, const struct held *held)
     attachment->end_index = held->index;
     pass_entry(attachment);
     pthread_mutex_unlock(&reader->lock);
+}
+
+/* What another server has given us already. An epoch's end is kept, as if it had been told now: a
+ * successor's place may stand before it until the next batch is given back. */
+static void
+pass_over(tundish_reader *reader, struct held *held)
+{
+    if (held->slot.slot.kind == TND_SLOT_END && !reader->attachments->is_queue)
+        keep_end(reader, held);
+    else
+        skip_entry(reader, held);
 }
 
 static tundish_status
@@ -431,7 +443,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
         if (status != TUNDISH_OK)
             return status;
         if (is_passed_over(reader, &held->slot.slot)) {
-            skip_entry(reader, held);
+            pass_over(reader, held);
             continue;
         }
         switch ((enum tnd_slot_kind)held->slot.slot.kind) {
