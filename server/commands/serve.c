@@ -164,6 +164,9 @@ static void
 keep_sessions(struct serve *serve)
 {
     while (atomic_load(&serve_stop_signal) == 0) {
+        if (atomic_exchange(&serve_job_failed, false))
+            link_fail(serve->link, "the job is being ended, since another node's part of it has "
+                                   "failed: its log says why");
         if (serve_wait(serve->state != NULL ? KEEP_NS : -1) && atomic_load(&serve_stop_signal) == 0)
             extras_reap(serve->extras);
         keep_places(serve);
@@ -242,6 +245,9 @@ const struct command command_serve = {
         "$SLURM_NTASKS,\n"
         "                      if set); nodes are the ranks of an MPI job\n"
         "  --ready-fd N        write a line to this descriptor when trainers may come\n"
-        "  --log-format F      text or json\n",
+        "  --log-format F      text or json\n"
+        "\n"
+        "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when it\n"
+        "learns of that: trainers are told at once, not after five seconds of silence.\n",
     .run = command_serve_run,
 };

@@ -1,4 +1,4 @@
-/* serve_signals.c - SIGTERM drains a server, once more ends it at once. */
+/* serve_signals.c - SIGTERM drains a server, once more ends it at once; SIGUSR1 is bad news. */
 #include "commands/serve_signals.h"
 
 #include <pthread.h>
@@ -10,26 +10,34 @@
 #include "core/log.h"
 
 static void
-stop_signals(sigset_t *ret_set)
+awaited_signals(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
     sigaddset(ret_set, SIGTERM);
     sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGUSR1);
 }
 
 _Atomic int serve_stop_signal;
+_Atomic bool serve_job_failed;
 static sem_t woken;
 
+/* Until one comes that ends the server. */
 static int
 wait_for_signal(void)
 {
     sigset_t set;
     int number = 0;
 
-    stop_signals(&set);
-    while (sigwait(&set, &number) != 0)
-        ;
-    return number;
+    awaited_signals(&set);
+    for (;;) {
+        if (sigwait(&set, &number) != 0)
+            continue;
+        if (number != SIGUSR1)
+            return number;
+        atomic_store(&serve_job_failed, true);
+        sem_post(&woken);
+    }
 }
 
 /* One drains the server; once more ends it at once. */
@@ -53,7 +61,7 @@ serve_hear_signals(void)
     sigset_t set;
     pthread_t thread;
 
-    stop_signals(&set);
+    awaited_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sem_init(&woken, 0, 0);
     if (pthread_create(&thread, NULL, hear_signals, NULL) != 0)

@@ -11,6 +11,9 @@
 /* The first signal that came; 0: none yet. */
 extern _Atomic int serve_stop_signal;
 
+/* SIGUSR1 has come: whoever started the job says that it has failed elsewhere. */
+extern _Atomic bool serve_job_failed;
+
 /* To be called before any other thread starts. The first SIGTERM or SIGINT is kept in
  * serve_stop_signal, the second ends the process at once. */
 tundish_status serve_hear_signals(void);

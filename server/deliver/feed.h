@@ -113,9 +113,9 @@ tundish_status feed_rewind(struct feed *feed);
 /* Is a trainer attached to this replica, of whatever group? */
 bool feed_has_reader(struct feed *feed, uint32_t replica);
 
-/* Tell every trainer of the group (NULL: of all groups), at its next call, that `what` of another
- * server is gone (PEER_LOST). */
-void feed_tell_lost(struct feed *feed, const char *group, const char *what);
+/* Tell every trainer of the group (NULL: of all groups), at its next call, of somebody lost at another
+ * server (PEER_LOST). */
+void feed_tell_lost(struct feed *feed, const char *group, const char *text);
 
 /* One line of "who waits for whom". */
 struct feed_reader_stats {

@@ -318,11 +318,8 @@ feed_detach(struct feed *feed, struct seat *seat, bool died)
 }
 
 void
-feed_tell_lost(struct feed *feed, const char *name, const char *what)
+feed_tell_lost(struct feed *feed, const char *name, const char *text)
 {
-    char text[TEXT_BYTES];
-
-    snprintf(text, sizeof text, "%s is gone", what);
     pthread_mutex_lock(&feed->lock);
     /* A queue's readers are groups of one name. */
     for (struct group *group = feed->groups; group != NULL; group = group->next)

@@ -20,6 +20,9 @@ static const int64_t PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 10000000, PAUSE_WANTED
 static const int64_t PAUSE_BUSY_NS = 300000, BUSY_NS = 100000000;
 static const int64_t JOIN_NS = 120000000000, FINISH_NS = 10000000000;
 static const int64_t LOOK_NS = 20000000;
+/* A thread that does not come out of MPI for so many of these is given up. */
+static const int64_t WATCH_NS = 1000000000;
+enum { WATCHES_MAX = 5 };
 
 /* --- news ---------------------------------------------------------------------------------------
  */
@@ -68,21 +71,6 @@ tell_first(struct link *link)
     pthread_cond_broadcast(&link->changed);
 }
 
-/* A thread of its own: a watcher that takes its time must not keep this node from beating. */
-static void *
-tell(void *argument)
-{
-    struct link *link = argument;
-
-    pthread_mutex_lock(&link->lock);
-    while (!link->telling_ends)
-        if (link->watcher != NULL && link->news != NULL)
-            tell_first(link);
-        else
-            pthread_cond_wait(&link->has_news, &link->lock);
-    pthread_mutex_unlock(&link->lock);
-    return NULL;
-}
 
 static void
 end_telling(struct link *link)
@@ -135,6 +123,60 @@ note_failure(struct link *link)
     add_news(link, link->rank, NULL, bytes_of_text(text));
 }
 
+void
+link_fail(struct link *link, const char *text)
+{
+    if (link->size == 1)
+        return;
+    pthread_mutex_lock(&link->lock);
+    node_fail(link->node, text);
+    note_failure(link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* Is the thread still there? Its turns are counted, not timed: a process that stood still as a whole
+ * has missed nothing. */
+struct watch {
+    int64_t next_ns;
+    uint64_t turns;
+    int still;
+};
+
+static void
+watch_thread(struct link *link, struct watch *watch)
+{
+    int64_t now_ns = tnd_clock_ns();
+
+    if (now_ns < watch->next_ns)
+        return;
+    watch->next_ns = now_ns + WATCH_NS;
+    watch->still = link->turns == watch->turns && link->state == LINK_JOINED ? watch->still + 1 : 0;
+    watch->turns = link->turns;
+    if (watch->still < WATCHES_MAX)
+        return;
+    node_fail(link->node, "MPI does not return on this node: the connection to another has broken");
+    note_failure(link);
+}
+
+/* A thread of its own: a watcher that takes its time must not keep this node from beating. */
+static void *
+tell(void *argument)
+{
+    struct link *link = argument;
+    struct watch watch = { 0 };
+
+    pthread_mutex_lock(&link->lock);
+    while (!link->telling_ends) {
+        if (link->watcher != NULL && link->news != NULL)
+            tell_first(link);
+        else
+            link_wait_until(&link->has_news, &link->lock, WATCH_NS);
+        watch_thread(link, &watch);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return NULL;
+}
+
 static bool
 is_over(const struct link *link)
 {
@@ -162,6 +204,7 @@ talk(struct link *link)
         int64_t longest_ns = longest_pause(link);
 
         link->has_posted = false;
+        link->turns++;
         if (link->state == LINK_LEAVING)
             node_leave(link->node);
         if (node_step(link->node)) {
@@ -189,12 +232,40 @@ set_state(struct link *link, enum link_state state)
     pthread_mutex_unlock(&link->lock);
 }
 
+/* MPI may take its time, or never come back: nobody shall wait for the lock meanwhile. What others do
+ * to the node then is to add to what it has to say. */
+static bool
+send_unlocked(void *state, uint32_t to, const void *bytes, size_t byte_count)
+{
+    struct link *link = state;
+    bool is_sent;
+
+    pthread_mutex_unlock(&link->lock);
+    is_sent = link->channel->send(link->channel_state, to, bytes, byte_count);
+    pthread_mutex_lock(&link->lock);
+    return is_sent;
+}
+
+static size_t
+receive_unlocked(void *state, uint32_t *ret_from, const void **ret_bytes)
+{
+    struct link *link = state;
+    size_t byte_count;
+
+    pthread_mutex_unlock(&link->lock);
+    byte_count = link->channel->receive(link->channel_state, ret_from, ret_bytes);
+    pthread_mutex_lock(&link->lock);
+    return byte_count;
+}
+
+static const struct channel_ops unlocked = { .send = send_unlocked, .receive = receive_unlocked };
+
 static void
 open_node(struct link *link)
 {
     struct node_config config = {
-        .channel = link->channel,
-        .channel_state = link->channel_state,
+        .channel = &unlocked,
+        .channel_state = link,
         .rank = link->rank,
         .size = link->size,
         .host = link->host,

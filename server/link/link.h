@@ -55,6 +55,10 @@ tundish_status link_open(const struct link_options *options, struct link **ret_l
 void link_leave(struct link *link, int64_t linger_ns);
 void link_close(struct link *link); /* leaves first, at once; accepts NULL */
 
+/* Somebody else knows that the job has failed: it has for this node, at once. Nothing on a single
+ * node, which has nobody to lose. */
+void link_fail(struct link *link, const char *text);
+
 /* E_PEER_LOST if the job has failed. */
 tundish_status link_check(struct link *link);
 

@@ -51,6 +51,7 @@ struct link {
     pthread_cond_t has_news; /* for the one that tells the watcher */
     enum link_state state;
     struct node *node;
+    uint64_t turns;          /* of the thread, which MPI may keep */
     struct link_stats stats; /* waits */
     uint32_t waiting;
     uint64_t changes; /* counts what may make a wait ready */

@@ -268,8 +268,8 @@ say_what_waits(struct node *node, int64_t now_ns)
 /* --- concluding ---------------------------------------------------------------------------------
  */
 
-static void
-fail(struct node *node, const char *text)
+void
+node_fail(struct node *node, const char *text)
 {
     if (node->has_failed)
         return;
@@ -298,7 +298,7 @@ lose(struct node *node, uint32_t rank)
              "%s has not been heard of for %.1f s: it has died, hangs, or cannot "
              "be reached",
              node->peers[rank].name, (double)node->config.silence_ns * 1e-9);
-    fail(node, text);
+    node_fail(node, text);
     give_up(node, rank);
     say(node, rank, WIRE_LOST, &key, NULL); /* it may only have stood still */
     say_to_all(node, WIRE_LOST, &key, NULL);
@@ -406,7 +406,7 @@ hear_lost(struct node *node, uint32_t from, uint64_t rank)
     else
         snprintf(text, sizeof text, "%s says that %s is lost", node->peers[from].name,
                  rank < node->config.size ? node->peers[rank].name : "a node");
-    fail(node, text);
+    node_fail(node, text);
 }
 
 static bool
@@ -454,7 +454,7 @@ hear(struct node *node, int64_t now_ns)
                  "%s sends what this version of Tundish does not understand: "
                  "install the same one on every node",
                  node->peers[from].name);
-        fail(node, text);
+        node_fail(node, text);
     }
     return moved;
 }

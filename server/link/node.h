@@ -53,6 +53,9 @@ void node_mail(struct node *node, uint32_t to, const struct link_key *key, const
 /* Bytes of mail for that node that the channel has not taken yet. */
 uint64_t node_queued(const struct node *node, uint32_t to);
 
+/* The job has failed for this node, whatever others think. */
+void node_fail(struct node *node, const char *text);
+
 /* What `rank` posted under the key (this node's own posts too); false: nothing yet. Valid until the
  * next call that changes the node. */
 bool node_find(const struct node *node, const struct link_key *key, uint32_t rank,

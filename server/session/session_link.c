@@ -460,7 +460,7 @@ hear_death(struct session *session, const char *who, struct byte_view bytes)
         return;
     memcpy(&death, bytes.data, sizeof death);
     death.group[GROUP_BYTES - 1] = '\0';
-    snprintf(text, sizeof text, "replica %u on %s", death.replica, who);
+    snprintf(text, sizeof text, "replica %u on %s is gone", death.replica, who);
     feed_tell_lost(session->feed, death.group, text);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Stands in for `tundish serve`: opens its socket, notes its arguments, ends on SIGTERM.
+"""Stands in for `tundish serve`: opens its socket, notes its arguments, ends on SIGTERM; a SIGUSR1 is
+noted in a file like USR1server0 of rank 0.
 
 FAKE_SERVER=fail exits with status 3; FAKE_SERVER=slow opens the socket only after a second.
 """
@@ -22,6 +23,7 @@ def main():
         time.sleep(1)
     path = sys.argv[sys.argv.index("--socket") + 1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGUSR1, lambda *_: open(f"USR1server{rank}", "w", encoding="utf-8").close())
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen()

@@ -228,14 +228,24 @@ class LaunchOnNodes(LaunchRig):
         process = self.start("echo $$ >$RANK.txt; exec sleep 10000")
         self.wait_for_all("{}.txt")
         os.kill(int((self.folder / "server1.txt").read_text().split()[0]), signal.SIGKILL)
-        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
+        status, _, err = self.status_of(process)
+        self.assertEqual(status, 128 + signal.SIGKILL)
+        self.assertIn("(rank 1) was killed by signal 9", err)
+        self.assertTrue((self.folder / "USR1server0").exists(), "the other server was not told")
+
+    def test_a_job_that_is_ended_has_not_failed(self):
+        process = self.start(f"exec {TRAINER} TERM=0")
+        self.wait_for_all("{}.txt")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.status_of(process)[0], 0)
+        self.assertEqual(list(self.folder.glob("USR1server*")), [])
 
     def test_user_signals_are_passed_on_and_end_nothing(self):
         process = self.start(f"exec {TRAINER} USR1=0")
         self.wait_for_all("{}.txt")
         process.send_signal(signal.SIGUSR1)
         self.assertEqual(self.status_of(process)[0], 0)
-        self.assertEqual(len(list(self.folder.glob("USR1*"))), 4)
+        self.assertEqual(len(list(self.folder.glob("USR1[0-9]"))), 4)
 
     def test_hosts_are_listed_with_their_trainers(self):
         here = socket.gethostname()

@@ -7,6 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
+from nodes_rig import why_not
 from rig import DEADLINE_S, READER, TUNDISH, Rig, segments_of
 
 LAUNCH = Path(__file__).resolve().parents[2] / "scripts/tundish-launch"
@@ -42,7 +43,7 @@ def is_alive(pid):
     return processes().get(pid, (0, "X", []))[1] not in "ZX"
 
 
-class Launcher(Rig):
+class LauncherRig(Rig):
     def launch(self):
         """A launcher whose two trainers have begun to read; the processes that it started."""
         (self.path / "tmp").mkdir()
@@ -72,6 +73,8 @@ class Launcher(Rig):
         return [pid for pid, command in started.items()
                 if len(command) >= len(words) and all(map(str.__eq__, words, command))]
 
+
+class Launcher(LauncherRig):
     def test_that_is_killed_takes_everything_with_it(self):
         launcher, started = self.launch()
         self.assertEqual(len(self.pids(started, READER)), 2)
@@ -92,6 +95,61 @@ class Launcher(Rig):
         os.kill(self.pids(started, READER)[0], signal.SIGKILL)
         self.assertEqual(launcher.wait(timeout=DEADLINE_S), 128 + signal.SIGKILL)
         self.assert_nothing_is_left(started)
+
+
+@unittest.skipIf(why_not(), why_not())
+class LauncherOfNodes(LauncherRig):
+    """A server of several is killed: all that read from the others are told why their job ends."""
+
+    def launch_nodes(self, count, **environment):
+        (self.path / "tmp").mkdir()
+        file = self.pipeline(SHUFFLED, "{replicas: 1}", "{epochs: 100000}")
+        script = f"exec {READER} --delay-ms 2 >{self.path}/out.$RANK"
+        launcher = self.start(
+            [sys.executable, "-B", str(LAUNCH), file, "--tundish", TUNDISH, "--nodes", str(count),
+             "--replicas", "1", "--admin", "none", "--cache", str(self.path / "cache"), "--", "sh",
+             "-c", script],
+            TMPDIR=str(self.path / "tmp"), **environment,
+        )
+        while not all("batch 0 5 " in self.out(rank) for rank in range(count)):
+            self.assertIsNone(launcher.poll())
+            time.sleep(0.02)
+        started = descendants(launcher.pid)
+        for pid in started:
+            self.addCleanup(end, pid)
+        return launcher, started
+
+    def out(self, rank):
+        path = self.path / f"out.{rank}"
+        return path.read_text() if path.exists() else ""
+
+    def lose_a_server(self, count, **environment):
+        # Between mpirun's signals; a second is little on a machine that is busy.
+        launcher, started = self.launch_nodes(
+            count, OMPI_MCA_odls_base_sigkill_timeout="3", **environment)
+        servers = self.pids(started, TUNDISH, "serve")
+        self.assertEqual(len(servers), count)
+        ranks = {rank_of(pid): pid for pid in servers}
+        os.kill(ranks[count - 1], signal.SIGKILL)
+        self.assertEqual(launcher.wait(timeout=DEADLINE_S), 128 + signal.SIGKILL)
+        for rank in range(count - 1):
+            # From the launcher's word to the server, or by its silence, whichever is first.
+            last = self.out(rank).splitlines()[-1]
+            self.assertTrue(last.startswith("status E_PEER_LOST "), f"rank {rank}: {last}")
+        self.assert_nothing_is_left(started)
+
+    def test_tells_the_other_nodes_trainers_of_a_killed_server(self):
+        self.lose_a_server(2)
+
+    def test_tells_two_others_over_a_connection_that_breaks(self):
+        self.lose_a_server(3, OMPI_MCA_btl="self,tcp", OMPI_MCA_btl_tcp_if_include="lo")
+
+
+def rank_of(pid):
+    """Which rank of MPI it is, by its environment."""
+    words = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    name = "OMPI_COMM_WORLD_RANK="
+    return next(int(word[len(name):]) for word in words if word.startswith(name))
 
 
 def end(pid):
