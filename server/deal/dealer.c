@@ -55,6 +55,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .worker_count = plan->options.worker_count,
         .replicas_in_sync = plan->options.worker_count * plan->replicas,
         .root_seed = plan->options.root_seed,
+        .samples = options->samples,
         .evaluate = evaluate_for_order,
         .evaluator = &dealer->evaluation,
     };

@@ -21,6 +21,7 @@ enum {
     WHOLE_EPOCH = -2,   /* tf.data.UNKNOWN_CARDINALITY as a buffer_size */
     EPOCHS_AT_MOST = 3, /* with more in the window, tf.data does not refill it */
     ROOM_AT_FIRST = 1024,
+    SAMPLE_LIMIT = 1 << 14, /* of the window, where any elements will do */
     HUGE_PAGE_BYTES = 2 << 20,
     AHEAD = 32 /* draws known, and fetched, before they are used */
 };
@@ -379,6 +380,8 @@ shuffle_open(struct order_iterator *iterator)
         return order_fail(iterator, TUNDISH_E_PIPELINE,
                           "buffer_size must be greater than zero, not %" PRId64, buffer_size);
     shuffle->limit = buffer_size == WHOLE_EPOCH ? UINT64_MAX : (uint64_t)buffer_size;
+    if (iterator->instance->services->samples && shuffle->limit > SAMPLE_LIMIT)
+        shuffle->limit = SAMPLE_LIMIT;
     shuffle->epochs = 1;
     shuffle_seed(shuffle, iterator->node, iterator->iterator_number);
     return TUNDISH_OK;

@@ -40,6 +40,20 @@ session_processor_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
+/* What a pass leaves behind must be a true one, also when it is made to be measured. */
+static bool
+leaves_files(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (strcmp(node->name, "cache_file") == 0 ||
+            (node->body != NULL && leaves_files(node->body)))
+            return true;
+    }
+    return false;
+}
+
 tundish_status
 session_open_dealer(struct session *session)
 {
@@ -47,6 +61,7 @@ session_open_dealer(struct session *session)
         .files = session->files,
         .stop = session->is_measured || session->options.stop == NULL ? &session->stop
                                                                       : session->options.stop,
+        .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
         .digest_steps = session->linked.link != NULL ? SESSION_DIGEST_STEPS : 0,
         .meter = &session->dealing_figures.meter,

@@ -5,7 +5,9 @@
  * waits.
  *
  * A block costs what a dozen rows cost, so it must serve more than that. One set in 64 always takes
- * blocks in, and by what these serve it is decided whether the others do.
+ * blocks in, and by what these serve it is decided whether the others do. And a block is brought
+ * when a few of its rows have been asked for, not with the first: the first batch of a stream,
+ * which somebody waits for, may have its rows all over the files.
  */
 #include "source/block_cache.h"
 
@@ -22,7 +24,10 @@ enum {
     WAYS = 8,
     SAMPLE_SETS = 64,  /* one in so many */
     SAMPLE_FILLS = 32, /* between decisions */
-    WORTH_HITS = 12    /* a block must serve so many reads */
+    WORTH_HITS = 12,   /* a block must serve so many reads */
+    ASKS_MAX = 12,     /* rows of a block that are read without it: what bringing it costs */
+    ASKS_SHARE = 64,   /* ... but no more than one in so many that it has */
+    ASKS_A_SLOT = 4    /* counters of asks: collisions only bring a block early */
 };
 #define FILLING (UINT32_C(1) << 31)
 
@@ -42,6 +47,7 @@ struct block_cache {
     _Atomic uint32_t places; /* given to slots: in the order of their first use, so that the first
                                 few blocks do not touch as many huge pages */
     _Atomic uint32_t clock;  /* fills so far */
+    _Atomic uint8_t *asks;   /* of blocks that are not here, by hash of their tags */
     _Atomic bool admits;
     _Atomic uint32_t sample_hits, sample_fills;
 };
@@ -56,6 +62,7 @@ block_cache_open(uint64_t bytes)
     while (cache->set_count <= sets / 2 && cache->set_count < UINT32_C(1) << 20)
         cache->set_count *= 2;
     cache->slots = tnd_zalloc((size_t)cache->set_count * WAYS, sizeof *cache->slots);
+    cache->asks = tnd_zalloc((size_t)cache->set_count * WAYS * ASKS_A_SLOT, sizeof *cache->asks);
     cache->memory_bytes = (size_t)cache->set_count * WAYS * BLOCK_BYTES;
     cache->memory = mmap(NULL, cache->memory_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -72,15 +79,20 @@ block_cache_close(struct block_cache *cache)
         return;
     munmap(cache->memory, cache->memory_bytes);
     free(cache->slots);
+    free(cache->asks);
     free(cache);
+}
+
+static uint64_t
+mix(uint64_t tag)
+{
+    return tag * UINT64_C(0x9E3779B97F4A7C15) >> 32;
 }
 
 static uint32_t
 set_of(const struct block_cache *cache, uint64_t tag)
 {
-    uint64_t mixed = tag * UINT64_C(0x9E3779B97F4A7C15);
-
-    return (uint32_t)(mixed >> 40) & (cache->set_count - 1);
+    return (uint32_t)(mix(tag) >> 8) & (cache->set_count - 1);
 }
 
 /* Of a slot that has been filled before. */
@@ -170,6 +182,20 @@ decide(struct block_cache *cache)
     atomic_store_explicit(&cache->admits, hits >= SAMPLE_FILLS * WORTH_HITS, memory_order_relaxed);
 }
 
+/* Have enough of the block's rows been asked for? Threads may lose count of each other: it is no
+ * more than a row read without the block. */
+static bool
+is_asked_for(struct block_cache *cache, uint64_t tag, size_t bytes)
+{
+    size_t count = (size_t)cache->set_count * WAYS * ASKS_A_SLOT;
+    _Atomic uint8_t *asks = &cache->asks[mix(tag) & (count - 1)];
+    uint8_t before = atomic_load_explicit(asks, memory_order_relaxed);
+    bool is_enough = before >= ASKS_MAX || (before + 1U) * ASKS_SHARE * bytes > BLOCK_BYTES;
+
+    atomic_store_explicit(asks, is_enough ? 0 : (uint8_t)(before + 1), memory_order_relaxed);
+    return is_enough;
+}
+
 /* Bring the block in, and copy from it what is asked for. */
 static bool
 fill(struct block_cache *cache, struct source_file *file, struct slot *set, uint64_t tag, void *to,
@@ -222,7 +248,8 @@ read_block(struct block_cache *cache, struct source_file *file, void *to, size_t
     }
     if (is_sample)
         decide(cache);
-    else if (!atomic_load_explicit(&cache->admits, memory_order_relaxed))
+    else if (!atomic_load_explicit(&cache->admits, memory_order_relaxed) ||
+             !is_asked_for(cache, tag, bytes))
         return false;
     return fill(cache, file, set, tag, to, begin, bytes);
 }
