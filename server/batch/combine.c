@@ -254,15 +254,68 @@ column_batch(const struct column *rows, const int64_t *splits, int64_t batch_cou
     ret_column->dense_shape = shapes;
 }
 
+/* Tuples of so many without the first of each. */
+static const int64_t *
+without_first(const int64_t *tuples, int64_t count, uint32_t width, struct scratch *scratch)
+{
+    int64_t *left = index_array(scratch, count * (width - 1));
+
+    for (int64_t i = 0; i < count; i++)
+        memcpy(&left[i * (width - 1)], &tuples[i * width + 1], (width - 1) * sizeof *left);
+    return left;
+}
+
+/* Each row has the shape of its batch, but for the rows. */
+static const int64_t *
+shapes_of_rows(const struct column *batches, struct scratch *scratch)
+{
+    uint32_t width = batches->level_count;
+    int64_t *shapes = index_array(scratch, column_list_count(batches, 1) * (width - 1));
+    int64_t *to = shapes;
+
+    for (int64_t b = 0; b < batches->count; b++)
+        for (int64_t row = 0; row < level_length(&batches->levels[0], b); row++, to += width - 1)
+            memcpy(to, &batches->dense_shape[b * width + 1], (width - 1) * sizeof *to);
+    return shapes;
+}
+
 void
-column_unbatch(const struct column *batches, struct column *ret_column)
+column_unbatch(const struct column *batches, struct scratch *scratch, struct column *ret_column)
 {
     struct column result = *batches;
 
-    must(batches->level_count > 0 && batches->indices == NULL);
+    must(batches->level_count > 0 && (batches->indices == NULL || batches->level_count > 1));
+    if (batches->indices != NULL)
+        result.indices =
+            without_first(batches->indices, batches->value_count, batches->level_count, scratch);
+    if (batches->dense_shape != NULL && batches->level_count > 1)
+        result.dense_shape = shapes_of_rows(batches, scratch);
     result.count = level_begin(&batches->levels[0], batches->count);
     result.level_count--;
     memmove(&result.levels[0], &batches->levels[1], result.level_count * sizeof result.levels[0]);
+    *ret_column = result;
+}
+
+/* Of a sparse vector the values themselves say which rows they are in, rising. */
+static void
+slice_vector(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
+             struct scratch *scratch, struct column *ret_column)
+{
+    struct column result = *batch;
+    int64_t *indices = index_array(scratch, batch->value_count);
+    int64_t *shape = index_array(scratch, 1);
+    int64_t first = 0, count = 0;
+
+    while (first < batch->value_count && batch->indices[first] < begin)
+        first++;
+    for (int64_t v = first; v < batch->value_count && batch->indices[v] < end; v++)
+        indices[count++] = batch->indices[v] - begin;
+    shape[0] = end - begin;
+    result.levels[0] = (struct level){ .uniform = count };
+    result.value_count = count;
+    result.values = (const uint8_t *)batch->values + (size_t)first * column_value_bytes(dtype);
+    result.indices = indices;
+    result.dense_shape = shape;
     *ret_column = result;
 }
 
@@ -275,6 +328,10 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     int64_t first_row = begin;
 
     must(batch->count == 1 && batch->level_count > 0);
+    if (batch->indices != NULL && batch->level_count == 1) {
+        slice_vector(batch, dtype, begin, end, scratch, ret_column);
+        return;
+    }
     result.levels[0] = (struct level){ .uniform = end - begin };
     for (uint32_t k = 1; k < batch->level_count; k++) {
         const struct level *level = &batch->levels[k];

@@ -22,8 +22,9 @@ void column_join(const struct column *parts, uint32_t part_count, tundish_dtype 
 void column_batch(const struct column *rows, const int64_t *splits, int64_t batch_count,
                   struct scratch *scratch, struct column *ret_column);
 
-/* Batches to rows: takes the first level off. */
-void column_unbatch(const struct column *batches, struct column *ret_column);
+/* Batches to rows: takes the first level off. Not of sparse vectors: their rows would be none. */
+void column_unbatch(const struct column *batches, struct scratch *scratch,
+                    struct column *ret_column);
 
 /* Rows [begin, end) of the only batch in `batch`, as a batch. */
 void column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,

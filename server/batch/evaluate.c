@@ -7,10 +7,29 @@
 #include "content/decoded_resized.h"
 #include "content/flush.h"
 #include "core/clock.h"
+#include "core/must.h"
+#include "order/run.h"
 #include "source/source.h"
 
 /* --- the kinds of node -------------------------------------------------------------------------
  */
+
+/* A cache in a file of batches is asked for whole ones; its runs name the same record at each row.
+ */
+static void
+read_runs(struct evaluation *evaluation, struct source_read *read)
+{
+    uint64_t *words = evaluate_take(evaluation, (size_t)read->count * SOURCE_WIDTH, sizeof *words);
+
+    for (int64_t i = 0; i < read->count; i++) {
+        const struct run *run = run_of_word(read->words[(size_t)i * read->stride]);
+
+        must(run->width == SOURCE_WIDTH && run->element_count > 0);
+        memcpy(words + SOURCE_WIDTH * (size_t)i, run->words, SOURCE_WIDTH * sizeof *words);
+    }
+    read->words = words;
+    read->stride = SOURCE_WIDTH;
+}
 
 static tundish_status
 evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
@@ -30,6 +49,8 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
     ret_frame->destinations = request->destinations;
     ret_frame->destination_bytes = request->destination_bytes;
+    if (node->run_words != 0)
+        read_runs(evaluation, &read);
     status = node->source->read(node->state, &read);
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, ret_frame);
 }

@@ -210,7 +210,7 @@ take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
 {
     evaluate_ready(evaluation, &node->schema, batches->count, outer, ret_frame);
     for (uint32_t i = 0; i < batches->column_count; i++)
-        column_unbatch(&batches->columns[i], &ret_frame->columns[i]);
+        column_unbatch(&batches->columns[i], evaluation->scratch, &ret_frame->columns[i]);
     if (ret_frame->column_count > 0)
         ret_frame->count = ret_frame->columns[0].count;
 }
@@ -301,7 +301,7 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
     for (uint32_t w = 0; w < input->width; w++) {
         const struct run *run = run_of_word(element[w]);
 
-        if (!(input->run_words >> w & 1))
+        if (!(input->run_words >> w & 1) || run == NULL) /* NULL: of another branch */
             continue;
         if (seen && (run->begin != begin || run->row_count != count))
             return tnd_fail(TUNDISH_E_PIPELINE,
@@ -415,7 +415,7 @@ evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
     }
     for (uint32_t c = 0; c < node->schema.count; c++) {
         for (uint32_t p = 0; p < piece_count; p++)
-            column_unbatch(&pieces[p].columns[c], &columns[p]);
+            column_unbatch(&pieces[p].columns[c], evaluation->scratch, &columns[p]);
         status = join_rows(evaluation, node, columns, piece_count, c, splits, ret_frame);
         if (status != TUNDISH_OK)
             return status;

@@ -176,6 +176,7 @@ dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step, const uint64
     order_close(dealer->iterator);
     dealer->iterator = NULL;
     order_instance_close(dealer->instance);
+    dealer->services.resumed = true;
     dealer->instance = order_instance_open(dealer->plan->graph, NULL, &dealer->services);
     status = restore_state(dealer, words, word_count);
     if (status != TUNDISH_OK)

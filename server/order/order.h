@@ -35,6 +35,7 @@ struct order_services {
     uint32_t worker, worker_count, replicas_in_sync;
     uint32_t shard, shard_count; /* of an evaluation; 0 of 0: the whole */
     uint64_t root_seed;
+    bool resumed; /* it stands where a place was taken */
     bool samples; /* any elements will do, if they come soon: shuffles need not mix far */
     struct order_digest *digest; /* of what the last shard is given; NULL: none */
 

@@ -40,8 +40,8 @@ static_batch(const struct schema *schema, int64_t *ret_batch)
 static bool
 passes_batch_size(const struct plan_node *node)
 {
-    static const char *const names[] = { "cache", "filter",  "prefetch", "repeat",
-                                         "shard", "shuffle", "skip",     "take" };
+    static const char *const names[] = { "cache", "cache_file", "filter", "prefetch", "repeat",
+                                         "shard", "shuffle",    "skip",   "take" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (node_is(node, names[i]))
@@ -353,6 +353,11 @@ rebatch(struct plan_builder *builder)
             return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
                                  "column '%s' is a scalar in each batch, so it cannot be shared "
                                  "among replicas; drop it or add it before batch",
+                                 column->name);
+        if (plan->rule == REBATCH_CARRY && column->kind == TUNDISH_SPARSE && column->rank == 1)
+            return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
+                                 "column '%s' is sparse with one dimension, which batches cannot "
+                                 "be joined along: ask for rebatch: split, or to_dense it",
                                  column->name);
         if (column->rank > 0)
             column->shape[0] = slice_rows(plan, column->shape[0], slices);

@@ -36,6 +36,12 @@ node_captures(const struct plan_node *node)
     return false;
 }
 
+bool
+build_keeps_batches(const struct plan_node *node)
+{
+    return node->source != NULL && node->depth > 0;
+}
+
 static uint64_t
 shifted(uint64_t run_words, uint32_t by)
 {
@@ -99,10 +105,10 @@ bool
 build_is_wide(const struct plan_node *node)
 {
     for (;; node = node->inputs[0]) {
-        if (node->source != NULL) /* cache in a file, too: its rows are finished */
-            return false;
         if (node->batch_wide)
             return true;
+        if (node->source != NULL) /* cache in a file, too: its rows are finished */
+            return false;
         if (node->body != NULL)
             return build_is_wide(node->body->root);
         if (is_batching(node) || node->input_count == 0)
@@ -140,7 +146,8 @@ rows_are_content(const struct plan_node *node)
     node = order_node(node);
     if (node_is(node, "unbatch"))
         return node->numbers[0] != 0;
-    if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry"))
+    if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry") ||
+        build_keeps_batches(node))
         return false;
     if (node->input_count == 0)
         return true;
@@ -197,6 +204,9 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         if (node->body->captures && graph->outside != NULL)
             graph->captures = true; /* the name may be from farther out */
         body_layout(node);
+    } else if (build_keeps_batches(node)) {
+        node->width = 1;
+        node->run_words = 1;
     } else if (node->source != NULL) {
         node->width = SOURCE_WIDTH;
     } else if (node_is(node, "zip")) {

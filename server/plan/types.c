@@ -150,16 +150,49 @@ padded_columns(struct plan_builder *builder, struct plan_node *node, int64_t len
     return status;
 }
 
+/* Has the column rows? */
+static tundish_status
+check_rows(struct plan_builder *builder, const struct plan_node *node,
+           const struct column_spec *column)
+{
+    if (column->rank == 0)
+        return build_complain(builder, node, "%s: column '%s' is a scalar", node->name,
+                              column->name);
+    if (column->kind == TUNDISH_SPARSE && column->rank == 1)
+        return build_complain(builder, node,
+                              "%s: column '%s' is sparse with one dimension, so that its rows "
+                              "would have none: to_dense before it, or to_sparse behind it",
+                              node->name, column->name);
+    return TUNDISH_OK;
+}
+
+/* Ragged columns stay ragged, whatever their rows are. */
+static tundish_status
+rebatched_columns(struct plan_builder *builder, struct plan_node *node, int64_t length)
+{
+    same_columns(node);
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+        tundish_status status = check_rows(builder, node, column);
+
+        if (status != TUNDISH_OK)
+            return status;
+        if (column->rank > 0)
+            column->shape[0] = length;
+    }
+    return TUNDISH_OK;
+}
+
 static tundish_status
 unbatched_columns(struct plan_builder *builder, struct plan_node *node)
 {
     same_columns(node);
     for (uint32_t i = 0; i < node->schema.count; i++) {
         struct column_spec *column = &node->schema.columns[i];
+        tundish_status status = check_rows(builder, node, column);
 
-        if (column->rank == 0)
-            return build_complain(builder, node, "%s: column '%s' is a scalar", node->name,
-                                  column->name);
+        if (status != TUNDISH_OK)
+            return status;
         if (column->rank == RANK_UNKNOWN)
             continue;
         column->rank--;
@@ -350,11 +383,7 @@ build_order_types(struct plan_builder *builder, struct plan_node *node)
             return build_complain(builder, node,
                                   "rebatch of elements that were never batched: unbatch them and "
                                   "batch the rows");
-        status = unbatched_columns(builder, node);
-        node->depth++;
-        for (uint32_t i = 0; status == TUNDISH_OK && i < node->schema.count; i++)
-            status = add_dimension(builder, node, &node->schema.columns[i],
-                                   batch_length(node, "batch_size"));
+        status = rebatched_columns(builder, node, batch_length(node, "batch_size"));
     } else if (node_is(node, "enumerate"))
         status = enumerated_columns(builder, node);
     else if (node_is(node, "zip"))
@@ -429,6 +458,8 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     }
     if (node->source != NULL) {
         node->state = tnd_zalloc(1, node->source->state_bytes);
+        node->depth = config.depth; /* of a cache in a file: batches are kept whole */
+        node->batch_wide = config.depth > 0;
         return node->source->open(node->state, &config, &node->schema);
     }
     if (node->content != NULL && node->order != NULL) { /* filter */

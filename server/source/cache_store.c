@@ -22,10 +22,10 @@ struct head {
     uint64_t fingerprint;
 };
 
-/* Followed by the files: each a struct made_of and its name. */
+/* Followed by the files, each a struct made_of and its name, then by struct cache_stretch. */
 struct tail {
     char word[16];
-    uint64_t row_count, pass, listing, file_count;
+    uint64_t row_count, pass, listing, file_count, stretch_count;
 };
 
 struct made_of {
@@ -129,7 +129,7 @@ check_file(const struct source_files *files, const struct cache_key *key,
 
 static tundish_status
 check_files(const struct source_files *files, const struct cache_key *key, uint64_t count,
-            const uint8_t *at, size_t left)
+            const uint8_t *at, size_t left, const uint8_t **ret_behind)
 {
     for (uint64_t i = 0; i < count; i++) {
         struct made_of then;
@@ -148,7 +148,41 @@ check_files(const struct source_files *files, const struct cache_key *key, uint6
         at += then.name_bytes;
         left -= (size_t)then.name_bytes;
     }
+    *ret_behind = at;
     return TUNDISH_OK;
+}
+
+/* Every element has rows, and all of them are spoken of. */
+static tundish_status
+read_stretches(const struct cache_key *key, const struct tail *tail, const uint8_t *at, size_t left,
+               struct cache_rows *rows)
+{
+    struct cache_stretch *stretches = NULL;
+    uint64_t batches = 0;
+
+    if (tail->stretch_count != left / sizeof *stretches || left % sizeof *stretches != 0)
+        return refuse(key, "this cache is damaged");
+    if (left == 0)
+        return TUNDISH_OK;
+    rows->stretches = stretches = tnd_alloc(left);
+    rows->stretch_count = tail->stretch_count;
+    memcpy(stretches, at, left);
+    for (size_t i = 0; i < rows->stretch_count; i++) {
+        if (__builtin_add_overflow(batches, stretches[i].batches, &batches))
+            return refuse(key, "this cache is damaged");
+        stretches[i].batches = batches;
+    }
+    return batches == tail->row_count ? TUNDISH_OK : refuse(key, "this cache is damaged");
+}
+
+static tundish_status
+check_what_follows(const struct source_files *files, const struct cache_key *key,
+                   const struct tail *tail, const uint8_t *at, const uint8_t *end,
+                   struct cache_rows *rows)
+{
+    tundish_status status = check_files(files, key, tail->file_count, at, (size_t)(end - at), &at);
+
+    return status == TUNDISH_OK ? read_stretches(key, tail, at, (size_t)(end - at), rows) : status;
 }
 
 static tundish_status
@@ -169,7 +203,7 @@ check_tail(const struct source_files *files, const struct cache_key *key, struct
     else if (key->listing != 0 && tail.listing != key->listing)
         status = refuse(key, "this cache was made when other files matched the patterns before it");
     else
-        status = check_files(files, key, tail.file_count, data + sizeof tail, bytes - sizeof tail);
+        status = check_what_follows(files, key, &tail, data + sizeof tail, data + bytes, rows);
     if (status == TUNDISH_OK) {
         rows->row_count = tail.row_count;
         rows->pass = tail.pass;
@@ -206,11 +240,20 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
         status = check_head(key, &rows);
     if (status == TUNDISH_OK)
         status = check_tail(files, key, &rows);
-    if (status != TUNDISH_OK)
+    if (status != TUNDISH_OK) {
+        cache_rows_close(&rows);
         return status;
+    }
     *ret_rows = rows;
     *ret_found = true;
     return TUNDISH_OK;
+}
+
+void
+cache_rows_close(struct cache_rows *rows)
+{
+    free(rows->stretches);
+    *rows = (struct cache_rows){ 0 };
 }
 
 tundish_status
@@ -282,8 +325,26 @@ cache_build_begin(struct source_files *files, const struct cache_key *key,
     return status;
 }
 
+/* One more batch, most often as large as the last. */
+static void
+note_rows(struct row_bytes *stretches, uint64_t rows)
+{
+    struct cache_stretch stretch = { 1, rows };
+    struct cache_stretch last;
+
+    if (stretches->used > 0) {
+        memcpy(&last, stretches->data + stretches->used - sizeof last, sizeof last);
+        if (last.rows == rows) {
+            stretch.batches += last.batches;
+            stretches->used -= sizeof last;
+        }
+    }
+    row_bytes_add(stretches, &stretch, sizeof stretch);
+}
+
 tundish_status
-cache_build_add(struct cache_build *build, const void *data, size_t bytes, uint64_t *ret_words)
+cache_build_add(struct cache_build *build, const void *data, size_t bytes, uint64_t rows,
+                uint64_t *ret_words)
 {
     if (bytes > RECORD_BYTES_MAX)
         return tnd_fail(TUNDISH_E_DATA,
@@ -293,6 +354,8 @@ cache_build_add(struct cache_build *build, const void *data, size_t bytes, uint6
     ret_words[1] = reference_high(build->spool.file) | bytes;
     add_record(build, data, bytes);
     build->row_count++;
+    if (rows > 0)
+        note_rows(&build->stretches, rows);
     return build->waiting.used >= FLUSH_BYTES ? cache_build_flush(build) : TUNDISH_OK;
 }
 
@@ -346,6 +409,8 @@ add_tail(struct cache_build *build, const struct source_files *files, const stru
         row_bytes_add(&bytes, file->name, (size_t)of.name_bytes);
         tail.file_count++;
     }
+    tail.stretch_count = build->stretches.used / sizeof(struct cache_stretch);
+    row_bytes_add(&bytes, build->stretches.data, build->stretches.used);
     memcpy(bytes.data, &tail, sizeof tail);
     add_record(build, bytes.data, bytes.used);
     free(bytes.data);
@@ -389,5 +454,6 @@ cache_build_close(struct cache_build *build)
     free(build->temporary);
     free(build->path);
     free(build->waiting.data);
+    free(build->stretches.data);
     *build = (struct cache_build){ 0 };
 }

@@ -17,6 +17,13 @@ value_bytes(tundish_dtype dtype)
     return dtype == TUNDISH_STRING ? sizeof(uint64_t) : tnd_dtype_bytes(dtype);
 }
 
+/* Is the size of this dimension written, of one list or of each? */
+static bool
+is_measured(const struct column_spec *column, int dimension)
+{
+    return column->shape[dimension] < 0 || column->kind == TUNDISH_SPARSE;
+}
+
 /* What the column takes at least: its unknown dimensions are 0. */
 static bool
 least_bytes(const struct column_spec *column, uint64_t *ret_bytes)
@@ -24,6 +31,10 @@ least_bytes(const struct column_spec *column, uint64_t *ret_bytes)
     uint64_t values = 1;
     uint64_t sizes = 0;
 
+    if (column->kind == TUNDISH_SPARSE) { /* one list, that is empty, and the shape */
+        *ret_bytes = (1 + (uint64_t)column->rank) * sizeof(uint64_t);
+        return column->rank > 0;
+    }
     for (int k = 0; k < column->rank; k++) {
         if (column->shape[k] < 0) {
             sizes += column->kind == TUNDISH_DENSE ? 1 : values;
@@ -44,9 +55,7 @@ row_codec_obstacle(const struct schema *schema, const char **ret_reason)
         const struct column_spec *column = &schema->columns[i];
         uint64_t bytes;
 
-        if (column->kind == TUNDISH_SPARSE)
-            *ret_reason = "is sparse (to_dense or to_ragged makes it something else)";
-        else if (column->rank == RANK_UNKNOWN)
+        if (column->rank == RANK_UNKNOWN)
             *ret_reason = "has an unknown number of dimensions (reshape gives it one)";
         else if (!least_bytes(column, &bytes))
             *ret_reason = "has more than 2 GiB in a row";
@@ -177,6 +186,28 @@ check_lists(const struct column_spec *column, uint64_t list_count, uint64_t valu
     return ROW_BAD;
 }
 
+/* Whoever makes a sparse column dense writes where these say. */
+static enum row_fit
+pass_coordinates(struct measure *measure, const struct column_spec *column, uint64_t count)
+{
+    uint64_t rank = (uint64_t)column->rank;
+    const uint8_t *shape = measure->data + measure->at, *at = shape + rank * sizeof(uint64_t);
+    enum row_fit fit = pass(measure, column, rank, sizeof(uint64_t));
+
+    if (fit == ROW_WHOLE)
+        fit = pass(measure, column, count * rank, sizeof(uint64_t));
+    for (uint64_t k = 0; fit == ROW_WHOLE && k < rank; k++)
+        if (load_u64(shape + 8 * k) > RECORD_BYTES_MAX)
+            return too_large(column);
+    for (uint64_t i = 0; fit == ROW_WHOLE && i < count * rank; i++)
+        if (load_u64(at + 8 * i) >= load_u64(shape + 8 * (i % rank))) {
+            tnd_fail(TUNDISH_E_DATA, "column '%s' of a row has a value outside of its shape",
+                     column->name);
+            return ROW_BAD;
+        }
+    return fit;
+}
+
 static enum row_fit
 pass_column(struct measure *measure, const struct column_spec *column)
 {
@@ -184,7 +215,7 @@ pass_column(struct measure *measure, const struct column_spec *column)
     enum row_fit fit = ROW_WHOLE;
 
     for (int k = 0; k < column->rank && fit == ROW_WHOLE; k++) {
-        if (column->shape[k] < 0)
+        if (is_measured(column, k))
             fit = pass_sizes(measure, column, count, column->kind == TUNDISH_DENSE, &count);
         else if (__builtin_mul_overflow(count, (uint64_t)column->shape[k], &count))
             fit = too_large(column);
@@ -194,6 +225,8 @@ pass_column(struct measure *measure, const struct column_spec *column)
     }
     if (fit == ROW_WHOLE)
         fit = check_lists(column, most, count);
+    if (fit == ROW_WHOLE && column->kind == TUNDISH_SPARSE)
+        fit = pass_coordinates(measure, column, count);
     if (fit != ROW_WHOLE)
         return fit;
     if (column->dtype == TUNDISH_STRING)
@@ -238,7 +271,8 @@ read_level(const struct column_spec *spec, struct cursor *cursors, int64_t count
            int64_t list_count, struct frame *output, struct level *ret_level)
 {
     int64_t *splits = scratch_array(output->scratch, (size_t)list_count + 1, sizeof *splits);
-    int64_t at = 0;
+    int64_t at = 0, uniform = -1;
+    bool is_uniform = spec->kind == TUNDISH_DENSE;
 
     splits[0] = 0;
     for (int64_t row = 0; row < count; row++) {
@@ -247,6 +281,8 @@ read_level(const struct column_spec *spec, struct cursor *cursors, int64_t count
         int64_t shared = is_shared ? take_size(cursor) : 0;
         int64_t held = 0;
 
+        is_uniform &= is_shared && (row == 0 || shared == uniform);
+        uniform = shared;
         for (int64_t i = 0; i < cursor->count; i++, at++) {
             int64_t length = is_shared ? shared : take_size(cursor);
 
@@ -255,7 +291,9 @@ read_level(const struct column_spec *spec, struct cursor *cursors, int64_t count
         }
         cursor->count = held;
     }
-    *ret_level = (struct level){ .uniform = -1, .splits = splits };
+    /* No rows cut from these still have a size then. */
+    *ret_level = is_uniform && count > 0 ? (struct level){ .uniform = uniform }
+                                         : (struct level){ .uniform = -1, .splits = splits };
 }
 
 static int64_t
@@ -269,9 +307,9 @@ read_levels(const struct column_spec *spec, struct cursor *cursors, int64_t coun
     for (int64_t row = 0; row < count; row++)
         cursors[row].count = 1;
     for (int k = 0; k < spec->rank; k++) {
-        if (spec->shape[k] < 0) {
+        if (is_measured(spec, k)) {
             read_level(spec, cursors, count, list_count, output, &column->levels[k]);
-            list_count = column->levels[k].splits[list_count];
+            list_count = level_begin(&column->levels[k], list_count);
             continue;
         }
         column->levels[k] = (struct level){ .uniform = spec->shape[k] };
@@ -294,6 +332,24 @@ read_strings(struct cursor *cursors, int64_t count, struct byte_view *values)
 }
 
 static void
+read_coordinates(struct cursor *cursors, int64_t count, struct frame *output, struct column *column)
+{
+    size_t rank = column->level_count;
+    int64_t *shape = scratch_array(output->scratch, (size_t)count * rank + 1, sizeof *shape);
+    int64_t *index =
+        scratch_array(output->scratch, (size_t)column->value_count * rank + 1, sizeof *index);
+
+    column->dense_shape = shape;
+    column->indices = index;
+    for (int64_t row = 0; row < count; row++) {
+        for (size_t k = 0; k < rank; k++)
+            *shape++ = take_size(&cursors[row]);
+        for (size_t i = 0; i < (size_t)cursors[row].count * rank; i++)
+            *index++ = take_size(&cursors[row]);
+    }
+}
+
+static void
 read_column(uint32_t index, struct cursor *cursors, int64_t count, struct frame *output)
 {
     const struct column_spec *spec = &output->schema->columns[index];
@@ -304,6 +360,8 @@ read_column(uint32_t index, struct cursor *cursors, int64_t count, struct frame 
 
     *column = (struct column){ 0 };
     column->value_count = read_levels(spec, cursors, count, output, column);
+    if (spec->kind == TUNDISH_SPARSE)
+        read_coordinates(cursors, count, output, column);
     values = frame_values(output, index, (size_t)column->value_count * bytes);
     column->values = values;
     if (is_text) {
@@ -378,6 +436,57 @@ add_size(struct row_bytes *bytes, int64_t size)
     row_bytes_add(bytes, &size, sizeof size);
 }
 
+/* The coordinates of values that lie one behind the other in the lists below `level`, which are
+ * `at` for the dimensions before it. */
+static void
+encode_positions(const struct column *column, uint32_t level, int64_t list, int64_t *at,
+                 struct row_bytes *bytes)
+{
+    int64_t begin = level_begin(&column->levels[level], list);
+    int64_t count = level_length(&column->levels[level], list);
+
+    for (at[level] = 0; at[level] < count; at[level]++)
+        if (level + 1 < column->level_count)
+            encode_positions(column, level + 1, begin + at[level], at, bytes);
+        else
+            row_bytes_add(bytes, at, column->level_count * sizeof *at);
+}
+
+/* The longest list of each level, where no shape is given. */
+static void
+encode_shape(const struct column *column, int64_t element, struct row_bytes *bytes)
+{
+    int64_t begin = element, end = element + 1;
+
+    for (uint32_t k = 0; k < column->level_count; k++) {
+        int64_t longest = 0;
+
+        for (int64_t i = begin; i < end; i++)
+            if (level_length(&column->levels[k], i) > longest)
+                longest = level_length(&column->levels[k], i);
+        add_size(bytes, column->dense_shape != NULL
+                            ? column->dense_shape[element * column->level_count + k]
+                            : longest);
+        begin = level_begin(&column->levels[k], begin);
+        end = level_begin(&column->levels[k], end);
+    }
+}
+
+/* `begin` to `end`: the element's values. */
+static void
+encode_coordinates(const struct column *column, int64_t element, int64_t begin, int64_t end,
+                   struct row_bytes *bytes)
+{
+    int64_t at[RANK_MAX];
+
+    encode_shape(column, element, bytes);
+    if (column->indices != NULL)
+        row_bytes_add(bytes, column->indices + begin * column->level_count,
+                      (size_t)(end - begin) * column->level_count * sizeof *column->indices);
+    else
+        encode_positions(column, 0, element, at, bytes);
+}
+
 static void
 encode_column(const struct column_spec *spec, const struct column *column, int64_t element,
               struct row_bytes *bytes)
@@ -391,13 +500,15 @@ encode_column(const struct column_spec *spec, const struct column *column, int64
         const struct level *level = &column->levels[k];
         bool is_shared = spec->kind == TUNDISH_DENSE;
 
-        if (spec->shape[k] < 0 && is_shared)
+        if (is_measured(spec, (int)k) && is_shared)
             add_size(bytes, begin < end ? level_length(level, begin) : 0);
-        for (int64_t i = begin; spec->shape[k] < 0 && !is_shared && i < end; i++)
+        for (int64_t i = begin; is_measured(spec, (int)k) && !is_shared && i < end; i++)
             add_size(bytes, level_length(level, i));
         begin = level_begin(level, begin);
         end = level_begin(level, end);
     }
+    if (spec->kind == TUNDISH_SPARSE)
+        encode_coordinates(column, element, begin, end, bytes);
     if (spec->dtype != TUNDISH_STRING) {
         row_bytes_add(bytes, (const uint8_t *)column->values + (size_t)begin * each,
                       (size_t)(end - begin) * each);

@@ -2,8 +2,9 @@
  *
  * A row is its columns one after the other, in the order of the schema, without padding, numbers
  * with the least significant byte first: for each dimension whose size the schema does not know its
- * size as a u64 (in ragged columns: one for each list), then the values; a string is the number of
- * its bytes as a u64, and its bytes. Whatever reads rows takes them for hostile.
+ * size as a u64 (in ragged and sparse columns: one for each list), then the values; a string is the
+ * number of its bytes as a u64, and its bytes. Before the values of a sparse column come its dense
+ * shape and the coordinates of each value, all as u64. Whatever reads rows takes them for hostile.
  */
 #ifndef SOURCE_ROW_CODEC_H
 #define SOURCE_ROW_CODEC_H

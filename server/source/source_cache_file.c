@@ -1,9 +1,11 @@
-/* source_cache_file.c - `cache` with a filename: the rows of the first pass that was read to its
- * end, in a file that later passes and later jobs read instead of making them.
+/* source_cache_file.c - `cache` with a filename: the elements of the first pass that was read to
+ * its end, in a file that later passes and later jobs read instead of making them.
  *
- * The content of rows is made here, on the order's thread, and kept: so what follows refers to rows
- * of the file, like a source. Whether an iterator reads or writes is decided when it is made. A
- * pass that is not read to its end leaves nothing.
+ * The content of elements is made here, on the order's thread, and kept: so what follows refers to
+ * records of the file, like a source. A batch is one record; its element is a run, for stages that
+ * count and cut, with that record at each row (evaluate.c). Inside interleave and flat_map every
+ * outer element has a file of its own. Whether an iterator reads or writes is decided when it is
+ * made. A pass that is not read to its end leaves nothing.
  *
  * What a place counts (element_counts) is 1 more than the number of the pass that the file holds,
  * as for the cache in memory: if the file is gone when a job resumes, that pass is made again.
@@ -14,8 +16,9 @@
 #include <string.h>
 
 #include "core/crc32c.h"
+#include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/cache_store.h"
+#include "source/cache_batch.h"
 #include "source/fetch.h"
 #include "source/upstream.h"
 
@@ -61,14 +64,8 @@ cache_file_open(void *memory, const struct content_config *config, struct schema
     const char *obstacle = row_codec_obstacle(config->input, &reason);
 
     cache->name = tnd_strdup(spec_text(config->stage, "filename"));
-    if (config->depth > 0)
-        return content_complain(config, "cache in a file keeps rows: put it before the batching "
-                                        "stages, or leave filename out to keep references to "
-                                        "batches in memory");
-    if (config->outer != NULL)
-        return content_complain(config, "cache in a file cannot stand inside interleave or "
-                                        "flat_map, where every outer element would write the same "
-                                        "file: put it behind them");
+    if (obstacle == NULL && config->outer != NULL)
+        obstacle = row_codec_obstacle(config->outer, &reason);
     if (obstacle != NULL)
         return content_complain(config, "cache in a file: column '%s' %s", obstacle, reason);
     schema_pass_all(ret_schema, config->input);
@@ -97,15 +94,39 @@ is_sharded(const struct plan_node *node)
     return false;
 }
 
+/* Of the outer elements that this dataset was made for; 0: it is in no function. */
+static uint64_t
+hash_scope(const struct order_scope *scope)
+{
+    struct row_bytes bytes = { 0 };
+    uint64_t hash = 0;
+
+    for (; scope != NULL; scope = scope->outside) {
+        bytes.used = 0;
+        row_codec_encode(scope->values, 0, &bytes);
+        hash = tnd_hash_farm_cat(hash, tnd_hash_farm((const char *)bytes.data, bytes.used));
+    }
+    free(bytes.data);
+    return hash;
+}
+
 static char *
-name_for(const struct order_iterator *iterator)
+name_for(const struct order_iterator *iterator, uint64_t scope_hash)
 {
     const struct cache_file *cache = iterator->node->state;
     const struct order_services *services = iterator->instance->services;
+    char *name = scope_hash == 0 ? tnd_strdup(cache->name)
+                                 : tnd_sprintf("%s.%016" PRIx64, cache->name, scope_hash);
+    char *sharded = name;
 
     if (is_sharded(iterator->node->inputs[0]))
-        return tnd_sprintf("%s.%u-of-%u", cache->name, services->worker, services->worker_count);
-    return tnd_strdup(cache->name);
+        sharded =
+            services->shard_count != 0
+                ? tnd_sprintf("%s.shard-%u-of-%u", name, services->shard, services->shard_count)
+                : tnd_sprintf("%s.%u-of-%u", name, services->worker, services->worker_count);
+    if (sharded != name)
+        free(name);
+    return sharded;
 }
 
 /* --- Order: making the file ------------------------------------------------------------------- */
@@ -146,6 +167,23 @@ begin_pass(struct order_iterator *iterator)
     return status;
 }
 
+/* The pass in the file must be the one that an undisturbed run reads here, or makes. */
+static tundish_status
+check_pass(struct order_iterator *iterator, uint64_t pass)
+{
+    const struct cache_file_state *state = state_of(iterator);
+    uint64_t kept_pass = iterator->instance->element_counts[iterator->node->number];
+    uint64_t wanted = kept_pass > 0 ? kept_pass - 1 : iterator->iterator_number;
+
+    if (!iterator->instance->services->resumed || pass == wanted)
+        return TUNDISH_OK;
+    return order_fail(iterator, TUNDISH_E_PLACE,
+                      "%s holds pass %" PRIu64 " over what is before it, and where the place was "
+                      "taken it is pass %" PRIu64 " that follows: put back the file of that run, "
+                      "or begin anew",
+                      state->key.name, pass + 1, wanted + 1);
+}
+
 static tundish_status
 cache_file_iterate(struct order_iterator *iterator)
 {
@@ -153,17 +191,20 @@ cache_file_iterate(struct order_iterator *iterator)
     const struct order_services *services = iterator->instance->services;
     uint64_t *kept_pass = &iterator->instance->element_counts[iterator->node->number];
     const struct plan_node *input = iterator->node->inputs[0];
+    uint64_t scope_hash = hash_scope(iterator->instance->scope);
     bool found = false;
     tundish_status status;
 
     state->key = (struct cache_key){
-        .name = name_for(iterator),
-        .fingerprint = upstream_fingerprint(input, table_root(services->files)),
+        .name = name_for(iterator, scope_hash),
+        .fingerprint = upstream_fingerprint(input, table_root(services->files)) ^ scope_hash,
         .listing = upstream_listing(input, table_root(services->files)),
     };
     status = cache_rows_open(services->files, &state->key, services->stop, &state->rows, &found);
     if (status == TUNDISH_OK && !found)
         return begin_pass(iterator);
+    if (status == TUNDISH_OK)
+        status = check_pass(iterator, state->rows.pass);
     if (status == TUNDISH_OK)
         status = cache_rows_seek(&state->rows, 0, &state->reader);
     if (status == TUNDISH_OK)
@@ -184,6 +225,7 @@ cache_file_iterate_close(struct order_iterator *iterator)
     free(waiting->words);
     order_close(state->input);
     cache_build_close(&state->build);
+    cache_rows_close(&state->rows);
     free(state->made_of.numbers);
     free(state->row.data);
     free((void *)(uintptr_t)state->key.name);
@@ -196,11 +238,12 @@ pull(struct order_iterator *iterator, size_t max)
     struct cache_file_state *state = state_of(iterator);
     struct source_files *files = iterator->instance->services->files;
     struct waiting *waiting = &state->waiting;
+    size_t at_once = iterator->node->run_words != 0 ? 1 : AT_ONCE;
     struct file_set *before;
     enum order_result result;
 
-    if (max > AT_ONCE)
-        max = AT_ONCE;
+    if (max > at_once)
+        max = at_once;
     if (max > waiting->room) {
         waiting->room = max;
         waiting->words = tnd_realloc(waiting->words, max,
@@ -213,27 +256,53 @@ pull(struct order_iterator *iterator, size_t max)
     return result;
 }
 
+/* Keep element `element` of the frame; what it is from now on goes to `words`. */
+static tundish_status
+keep(struct order_iterator *iterator, const struct frame *frame, int64_t element, uint64_t *words)
+{
+    struct cache_file_state *state = state_of(iterator);
+    uint64_t record[SOURCE_WIDTH];
+    uint64_t rows = 0;
+    tundish_status status = TUNDISH_OK;
+
+    if (iterator->node->run_words != 0)
+        status = cache_batch_count(frame, element, &rows);
+    if (status != TUNDISH_OK)
+        return status;
+    state->row.used = 0;
+    row_codec_encode(frame, element, &state->row);
+    status = cache_build_add(&state->build, state->row.data, state->row.used, rows, record);
+    if (status != TUNDISH_OK)
+        return status;
+    if (rows > 0)
+        words[0] = cache_batch_word(record, rows);
+    else
+        memcpy(words, record, sizeof record);
+    return TUNDISH_OK;
+}
+
 /* Make the first `count` of those waiting, and keep them. */
 static tundish_status
 make(struct order_iterator *iterator, size_t count, uint64_t *words, size_t *ret_made)
 {
     struct cache_file_state *state = state_of(iterator);
     struct order_services *services = iterator->instance->services;
-    const struct plan_node *input = iterator->node->inputs[0];
+    const struct plan_node *node = iterator->node, *input = node->inputs[0];
     const uint64_t *from = state->waiting.words + state->waiting.at * input->width;
     const struct frame *frame = NULL;
     tundish_status status =
         services->evaluate(services, input, iterator->instance->scope, from, count, &frame);
 
     for (int64_t i = 0; status == TUNDISH_OK && i < frame->count; i++) {
-        state->row.used = 0;
-        row_codec_encode(frame, i, &state->row);
-        status = cache_build_add(&state->build, state->row.data, state->row.used,
-                                 &words[SOURCE_WIDTH * (size_t)i]);
-        *ret_made = (size_t)i + 1;
+        status = keep(iterator, frame, i, &words[node->width * (size_t)i]);
+        *ret_made += status == TUNDISH_OK;
     }
     if (status == TUNDISH_OK)
         status = cache_build_flush(&state->build);
+    if (status != TUNDISH_OK) {
+        run_words_release(words, *ret_made, node->width, node->run_words);
+        *ret_made = 0;
+    }
     return status;
 }
 
@@ -285,13 +354,10 @@ write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         if (result != ORDER_OK)
             return result;
         status = make(iterator, count, words, ret_count);
-        if (status != TUNDISH_OK && count > 1) {
-            *ret_count = 0;
+        if (status != TUNDISH_OK && count > 1)
             continue;
-        }
         pass_on(iterator, count);
         if (status != TUNDISH_OK) {
-            *ret_count = 0;
             state->has_failed = true;
             return ORDER_FAILED;
         }
@@ -303,6 +369,41 @@ write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 /* --- Order: reading the file ------------------------------------------------------------------ */
 
 static enum order_result
+read_failed(struct order_iterator *iterator)
+{
+    struct cache_file_state *state = state_of(iterator);
+
+    order_fail(iterator, TUNDISH_E_CORRUPT,
+               "%s, or its index in the cache folder, is damaged; remove both", state->key.name);
+    state->at = state->rows.row_count;
+    return ORDER_FAILED;
+}
+
+/* References to records, of which batches become runs. */
+static enum order_result
+read_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct cache_file_state *state = state_of(iterator);
+    bool is_batch = iterator->node->run_words != 0;
+    uint64_t record[SOURCE_WIDTH];
+
+    if (!record_reader_next(&state->reader, reference_high(state->rows.file),
+                            is_batch ? record : words, is_batch ? 1 : max, ret_count))
+        return read_failed(iterator);
+    if (is_batch) {
+        uint64_t rows = cache_batch_rows(&state->rows, state->at);
+
+        if (!cache_batch_is_sound(record, rows)) {
+            *ret_count = 0;
+            return read_failed(iterator);
+        }
+        words[0] = cache_batch_word(record, rows);
+    }
+    state->at += *ret_count;
+    return ORDER_OK;
+}
+
+static enum order_result
 cache_file_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct cache_file_state *state = state_of(iterator);
@@ -312,17 +413,7 @@ cache_file_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
         return write_next(iterator, words, max, ret_count);
     if (left == 0)
         return ORDER_END;
-    if (!record_reader_next(&state->reader, reference_high(state->rows.file), words,
-                            left < max ? (size_t)left : max, ret_count)) {
-        order_fail(iterator, TUNDISH_E_CORRUPT,
-                   "the index of %s in the cache folder is damaged; "
-                   "remove it",
-                   state->key.name);
-        state->at = state->rows.row_count;
-        return ORDER_FAILED;
-    }
-    state->at += *ret_count;
-    return ORDER_OK;
+    return read_next(iterator, words, left < max ? (size_t)left : max, ret_count);
 }
 
 static enum order_result
@@ -341,6 +432,7 @@ cache_file_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
 
         if (result != ORDER_OK)
             return result;
+        run_words_release(words, taken, iterator->node->width, iterator->node->run_words);
         *ret_passed += taken;
     }
     if (state->input != NULL)
@@ -350,6 +442,14 @@ cache_file_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
     if (cache_rows_seek(&state->rows, state->at, &state->reader) != TUNDISH_OK)
         return ORDER_FAILED;
     return *ret_passed == count ? ORDER_OK : ORDER_END;
+}
+
+/* Whoever takes its batches apart goes by their content. */
+static struct order_gathered
+cache_file_gathered(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node };
 }
 
 /* --- Content ---------------------------------------------------------------------------------- */
@@ -392,6 +492,7 @@ const struct source_ops source_cache_file = {
                .next = cache_file_next,
                .close = cache_file_iterate_close,
                .pass_over = cache_file_pass_over,
+               .gathered = cache_file_gathered,
                .counts_elements = true },
     .state_bytes = sizeof(struct cache_file),
     .open = cache_file_open,

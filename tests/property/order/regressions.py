@@ -87,4 +87,19 @@ CASES = {
         [_range(1), _batch(1), {"rebatch": {"batch_size": 1}}, {"unbatch": {}}, _batch(1)],
         replicas=2,
     ),
+    "batches that were padded apart may follow each other": Case(
+        [
+            {
+                "concatenate": {
+                    "datasets": [
+                        [_range(5), {"padded_batch": {"batch_size": 4}}],
+                        [_range(4), {"padded_batch": {"batch_size": 3}}],
+                    ]
+                }
+            }
+        ],
+        replicas=2,
+        from_workers=1,
+        from_replicas=1,
+    ),
 }

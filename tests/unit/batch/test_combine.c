@@ -88,9 +88,59 @@ unbatch_takes_off_what_batch_put_on(void **state)
     struct column rows = three_lists(), batch, back;
 
     column_batch(&rows, (const int64_t[]){ 0, 1, 3 }, 2, *state, &batch);
-    column_unbatch(&batch, &back);
+    column_unbatch(&batch, *state, &back);
     assert_int_equal(back.count, 3);
     assert_ptr_equal(back.levels[0].splits, splits);
+}
+
+/* Two rows of three: [0, 8, 0] and [9, 0, 7]. */
+static struct column
+sparse_rows(void)
+{
+    static const int32_t numbers[] = { 8, 9, 7 };
+    static const int64_t splits_of_rows[] = { 0, 1, 3 };
+    static const int64_t indices[] = { 1, 0, 2 };
+    static const int64_t shapes[] = { 3, 3 };
+
+    return (struct column){ .count = 2,
+                            .level_count = 1,
+                            .value_count = 3,
+                            .values = numbers,
+                            .indices = indices,
+                            .dense_shape = shapes,
+                            .levels = { { .uniform = -1, .splits = splits_of_rows } } };
+}
+
+static void
+sparse_rows_come_back_out_of_their_batch(void **state)
+{
+    struct column rows = sparse_rows(), batch, back;
+
+    column_batch(&rows, (const int64_t[]){ 0, 2 }, 1, *state, &batch);
+    assert_memory_equal(batch.indices, ((const int64_t[]){ 0, 1, 1, 0, 1, 2 }), 48);
+    column_unbatch(&batch, *state, &back);
+    assert_int_equal(back.count, 2);
+    assert_memory_equal(back.indices, rows.indices, 24);
+    assert_memory_equal(back.dense_shape, rows.dense_shape, 16);
+}
+
+static void
+a_slice_of_a_sparse_vector_has_the_values_that_stand_in_it(void **state)
+{
+    struct column vector = sparse_rows(), slice;
+
+    vector.count = 1; /* of twelve, with 8, 9 and 7 at 1, 4 and 9 */
+    vector.levels[0] = (struct level){ .uniform = 3 };
+    vector.indices = (const int64_t[]){ 1, 4, 9 };
+    vector.dense_shape = (const int64_t[]){ 12 };
+    column_slice(&vector, TUNDISH_INT32, 3, 9, *state, &slice);
+    assert_int_equal(slice.value_count, 1);
+    assert_values(&slice, (const int32_t[]){ 9 }, 1);
+    assert_int_equal(slice.indices[0], 1);
+    assert_int_equal(slice.dense_shape[0], 6);
+    column_slice(&vector, TUNDISH_INT32, 10, 12, *state, &slice);
+    assert_int_equal(slice.value_count, 0);
+    assert_int_equal(slice.dense_shape[0], 2);
 }
 
 static void
@@ -129,6 +179,8 @@ main(void)
         WITH_SCRATCH(join_puts_uniform_and_uneven_lists_behind_each_other),
         WITH_SCRATCH(a_slice_of_a_batch_is_a_batch_of_those_rows),
         WITH_SCRATCH(unbatch_takes_off_what_batch_put_on),
+        WITH_SCRATCH(sparse_rows_come_back_out_of_their_batch),
+        WITH_SCRATCH(a_slice_of_a_sparse_vector_has_the_values_that_stand_in_it),
         WITH_SCRATCH(an_empty_slice_keeps_the_inner_dimension),
         WITH_SCRATCH(a_sparse_column_states_its_batchs_shape_and_slices_keep_it),
     };

@@ -2,6 +2,10 @@
  * of this pipeline any more. */
 #include "source_fixture.h"
 
+#include <glob.h>
+
+#include "source/row_codec.h"
+
 static char *
 run(const struct folder *folder, const char *stages, size_t max)
 {
@@ -186,17 +190,132 @@ damage_is_noticed(void **state)
 }
 
 static void
-where_it_cannot_stand_is_told_when_planned(void **state)
+a_folder_that_is_not_there_is_told_when_it_is_begun(void **state)
 {
     struct folder folder;
 
     (void)state;
     folder_open(&folder);
-    assert_refused(&folder, "[range: 3, batch: 2, cache: {filename: c}]", "before the batching");
-    assert_refused(&folder, "[range: 3, flat_map: {dataset: [range: 2, cache: {filename: c}]}]",
-                   "put it behind them");
     assert_refused(&folder, "[range: 3, cache: {filename: no/where/c}]",
                    "its folder must be there");
+    folder_close(&folder);
+}
+
+/* Each element as bytes, all its columns. */
+static char *
+contents(const struct folder *folder, const char *stages)
+{
+    struct pipeline pipeline;
+    struct row_bytes bytes = { 0 };
+
+    if (pipeline_open(&pipeline, folder, 0, stages) != TUNDISH_OK)
+        fail_msg("%s: %s", stages, tnd_error_text());
+    while (pipeline_next(&pipeline) == ORDER_OK) {
+        struct row_bytes row = { 0 };
+
+        row_codec_encode(&pipeline.frame, 0, &row);
+        for (size_t i = 0; i < row.used; i++) {
+            char digits[3];
+
+            snprintf(digits, sizeof digits, "%02x", row.data[i]);
+            row_bytes_add(&bytes, digits, 2);
+        }
+        row_bytes_add(&bytes, "|", 1);
+        free(row.data);
+    }
+    pipeline_close(&pipeline);
+    row_bytes_add(&bytes, "", 1);
+    return (char *)bytes.data;
+}
+
+/* %s: where the cache stands, if there is one. */
+static void
+assert_kept_whole(const char *stages, size_t file_count)
+{
+    struct folder folder;
+    char *plain = tnd_sprintf(stages, "");
+    char *cached = tnd_sprintf(stages, "cache: {filename: c}, ");
+    char *expected, *pattern;
+    glob_t found;
+
+    folder_open(&folder);
+    put_text(&folder, "a", "1\n22\n\n4\n55 5\n");
+    put_text(&folder, "b", "x\ny z\n");
+    expected = contents(&folder, plain);
+    for (int pass = 0; pass < 2; pass++) { /* made, then read */
+        char *texts = contents(&folder, cached);
+
+        assert_string_equal(texts, expected);
+        free(texts);
+    }
+    pattern = tnd_sprintf("%s/c*", folder.path);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    /* The folder for indexes is one of them. */
+    assert_int_equal(found.gl_pathc - (access(folder.cache, F_OK) == 0), file_count);
+    globfree(&found);
+    free(pattern);
+    free(expected);
+    free(plain);
+    free(cached);
+    folder_close(&folder);
+}
+
+static void
+batches_are_kept_whole(void **state)
+{
+    (void)state;
+    assert_kept_whole("[range: 10, batch: 4, %srepeat: 2]", 1);
+    assert_kept_whole("[range: 10, batch: 2, batch: 3, %sunbatch]", 1);
+    assert_kept_whole("[text_line: a, string_split, ragged_batch: 2, %srepeat: 2]", 1);
+    assert_kept_whole("[range: 9, padded_batch: 4, map: {value: \"value + sum(value)\"}, "
+                      "%sshuffle: {buffer_size: 3, seed: 1}]",
+                      1);
+    assert_kept_whole("[range: 7, window: {size: 3, shift: 2, drop_remainder: true}, %sbatch: 2]",
+                      1);
+    assert_kept_whole("[range: 10, batch: 4, map: {value: \"sum(value)\"}, %stake: -1]", 1);
+    assert_kept_whole("[range: 0, batch: 4, %srepeat: 2]", 1);
+}
+
+static void
+sparse_columns_are_kept(void **state)
+{
+    (void)state;
+#define NUMBERS "from_tensor_slices: {value: [[0, 3, 0], [1, 0, 2], [0, 0, 0], [7, 0, 0]]}, "
+    assert_kept_whole("[" NUMBERS "to_sparse, %sbatch: 3]", 1);
+    assert_kept_whole("[" NUMBERS "to_sparse, batch: 3, %srepeat: 2]", 1);
+    assert_kept_whole("[" NUMBERS "batch: 3, to_sparse, %srebatch: 2]", 1);
+    assert_kept_whole("[" NUMBERS "to_sparse, %sto_dense]", 1);
+}
+
+static void
+every_outer_element_has_a_file_of_its_own(void **state)
+{
+    (void)state;
+    assert_kept_whole("[list_files: {file_pattern: \"[ab]\", shuffle: false}, "
+                      "interleave: {cycle_length: 2, dataset: [text_line, %stake: -1]}]",
+                      2);
+    assert_kept_whole("[range: 3, flat_map: {dataset: [range: 4, map: {value: \"value * $value\"}, "
+                      "batch: 3, %stake: -1]}]",
+                      3);
+    assert_kept_whole("[range: 2, flat_map: {dataset: [range: 3, flat_map: {dataset: "
+                      "[range: 2, map: {value: \"value + $value\"}, %stake: -1]}]}]",
+                      6);
+    assert_kept_whole("[from_tensor_slices: {a: [5, 5, 6]}, flat_map: {dataset: [range: 2, map: "
+                      "{value: \"value + cast($a, int64)\"}, %stake: -1]}]",
+                      2); /* like elements, the same file */
+}
+
+static void
+batches_that_are_not_as_long_as_each_other_cannot_be_kept(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    assert_says(&folder,
+                "[zip: {datasets: [[range: 4, as_string, batch: 2], "
+                "[range: 9, rename: {value: b}, batch: 3]]}, cache: {filename: c}]",
+                "2 and 3 rows");
     folder_close(&folder);
 }
 
@@ -210,7 +329,11 @@ main(void)
         cmocka_unit_test(another_pipelines_cache_is_refused),
         cmocka_unit_test(changed_files_are_noticed),
         cmocka_unit_test(damage_is_noticed),
-        cmocka_unit_test(where_it_cannot_stand_is_told_when_planned),
+        cmocka_unit_test(a_folder_that_is_not_there_is_told_when_it_is_begun),
+        cmocka_unit_test(batches_are_kept_whole),
+        cmocka_unit_test(sparse_columns_are_kept),
+        cmocka_unit_test(every_outer_element_has_a_file_of_its_own),
+        cmocka_unit_test(batches_that_are_not_as_long_as_each_other_cannot_be_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
