@@ -79,8 +79,8 @@ places_open(struct places *places, const struct analyzer_config *config)
         if (status == TUNDISH_OK)
             status = content_column_named(config->content, "key", &key);
         if (status == TUNDISH_OK)
-            status = keyed_check(config->content, config->column,
-                                 &config->content->input->columns[key]);
+            status =
+                keyed_check(config->content, config->column, &config->content->input->columns[key]);
         places->key_memory.limit_bytes = INT64_MAX;
         places->keys = terms_open(&places->key_memory, -1);
     }
