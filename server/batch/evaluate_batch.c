@@ -209,8 +209,14 @@ take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
                  const struct frame *batches, const struct frame *outer, struct frame *ret_frame)
 {
     evaluate_ready(evaluation, &node->schema, batches->count, outer, ret_frame);
-    for (uint32_t i = 0; i < batches->column_count; i++)
-        column_unbatch(&batches->columns[i], evaluation->scratch, &ret_frame->columns[i]);
+    for (uint32_t i = 0; i < batches->column_count; i++) {
+        struct column column;
+
+        column_copy(&column, &batches->columns[i]);
+        if (batches->schema->columns[i].kind == TUNDISH_SPARSE)
+            column_state_shape(&column, evaluation->scratch);
+        column_unbatch(&column, evaluation->scratch, &ret_frame->columns[i]);
+    }
     if (ret_frame->column_count > 0)
         ret_frame->count = ret_frame->columns[0].count;
 }
@@ -315,9 +321,12 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
             whole[w] = run_word(run->parent);
     }
     status = evaluate(evaluation, input, &inner, ret_frame);
-    for (uint32_t i = 0; status == TUNDISH_OK && i < ret_frame->column_count; i++)
+    for (uint32_t i = 0; status == TUNDISH_OK && i < ret_frame->column_count; i++) {
+        if (ret_frame->schema->columns[i].kind == TUNDISH_SPARSE)
+            column_state_shape(&ret_frame->columns[i], evaluation->scratch);
         column_slice(&ret_frame->columns[i], ret_frame->schema->columns[i].dtype, (int64_t)begin,
                      (int64_t)(begin + count), evaluation->scratch, &ret_frame->columns[i]);
+    }
     return status;
 }
 

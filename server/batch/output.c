@@ -1,7 +1,11 @@
 /* output.c - levels to shapes, row splits and indices. */
 #include "batch/output.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "core/status.h"
 
 static const int64_t no_rows[1] = { 0 };
 static const uint64_t zero_scalar[2] = { 0, 0 };
@@ -123,6 +127,61 @@ output_column(const struct frame *frame, const struct schema *schema, uint32_t i
     else
         for (uint32_t k = 0; k < column->level_count; k++)
             ret_column->shape[k] = dense_dimension(column, spec, k);
+}
+
+static bool
+is_as_promised(const struct output_column *column)
+{
+    const struct column_spec *spec = column->spec;
+
+    if (spec->kind != TUNDISH_DENSE || spec->rank < 0)
+        return true;
+    for (int k = 0; k < spec->rank && k < column->rank; k++)
+        if (spec->shape[k] >= 0 && spec->shape[k] != column->shape[k])
+            return false;
+    return spec->rank == column->rank;
+}
+
+static void
+say_shape(const int64_t *shape, int rank, char *text, size_t bytes)
+{
+    size_t at = (size_t)snprintf(text, bytes, "[");
+
+    for (int k = 0; k < rank && at < bytes; k++) {
+        const char *comma = k > 0 ? "," : "";
+
+        at += shape[k] < 0
+                  ? (size_t)snprintf(text + at, bytes - at, "%s?", comma)
+                  : (size_t)snprintf(text + at, bytes - at, "%s%" PRId64, comma, shape[k]);
+    }
+    if (at < bytes)
+        snprintf(text + at, bytes - at, "]");
+}
+
+static tundish_status
+fail_broken_promise(const struct output_column *column)
+{
+    char promised[128], is[128];
+
+    say_shape(column->spec->shape, column->spec->rank, promised, sizeof promised);
+    say_shape(column->shape, column->rank, is, sizeof is);
+    return tnd_fail(TUNDISH_E_DATA, "column %s: Incompatible shapes: expected %s but got %s",
+                    column->spec->name, promised, is);
+}
+
+tundish_status
+output_columns(const struct frame *frame, const struct schema *schema, struct scratch *scratch,
+               struct output_column *ret_columns)
+{
+    for (uint32_t i = 0; i < schema->count; i++) {
+        if (frame->count == 0)
+            output_empty(&schema->columns[i], &ret_columns[i]);
+        else
+            output_column(frame, schema, i, scratch, &ret_columns[i]);
+        if (frame->count > 0 && !is_as_promised(&ret_columns[i]))
+            return fail_broken_promise(&ret_columns[i]);
+    }
+    return TUNDISH_OK;
 }
 
 void

@@ -16,6 +16,12 @@ struct output_column {
     const int64_t *indices;           /* SPARSE: value_count * rank */
 };
 
+/* All columns of a frame of one element of `schema`, or of none: a bad one that is left out, empty.
+ * E_DATA: a column has not the shape that its type promises, as when a text without words was not
+ * filled up. */
+tundish_status output_columns(const struct frame *frame, const struct schema *schema,
+                              struct scratch *scratch, struct output_column *ret_columns);
+
 /* Column `index` of a frame of one element of `schema`. What has to be made lies in scratch. */
 void output_column(const struct frame *frame, const struct schema *schema, uint32_t index,
                    struct scratch *scratch, struct output_column *ret_column);

@@ -155,24 +155,14 @@ make_slice(struct peek *peek, uint32_t worker, uint32_t replica, struct output_c
         .stride = plan->graph->root->width,
         .count = 1,
     };
-    struct frame frame;
-    tundish_status status;
+    struct frame frame = { 0 };
+    tundish_status status = TUNDISH_OK;
 
-    if (!slice->present) {
-        for (uint32_t i = 0; i < plan->element_spec.count; i++)
-            output_empty(&plan->element_spec.columns[i], &columns[i]);
-        return TUNDISH_OK;
-    }
-    status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
-    if (status != TUNDISH_OK)
-        return status;
-    if (frame.count == 0) /* the element itself was bad, and is left out */
-        for (uint32_t i = 0; i < plan->element_spec.count; i++)
-            output_empty(&plan->element_spec.columns[i], &columns[i]);
-    else
-        for (uint32_t i = 0; i < plan->element_spec.count; i++)
-            output_column(&frame, &plan->element_spec, i, peek->evaluation.scratch, &columns[i]);
-    return TUNDISH_OK;
+    if (slice->present)
+        status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
+    return status == TUNDISH_OK
+               ? output_columns(&frame, &plan->element_spec, peek->evaluation.scratch, columns)
+               : status;
 }
 
 /* Make all slices that are wanted before any is printed: a step that fails on one fails on all. */

@@ -18,7 +18,7 @@ print_element_spec(struct json *json, const struct schema *schema)
         json_key_text(json, "dtype", tnd_dtype_name(spec->dtype));
         json_key(json, "shape");
         print_shape(json, spec);
-        if (spec->kind == TUNDISH_RAGGED) {
+        if (spec->kind == TUNDISH_RAGGED || spec->row_of_ragged) {
             json_key_bool(json, "ragged", true);
             json_key_int(json, "ragged_rank", spec->ragged_rank);
         }

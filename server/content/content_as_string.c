@@ -63,7 +63,7 @@ open_column(const struct content_config *config, struct column_spec *column)
                                 column->name, tnd_dtype_name(column->dtype));
     column->dtype = TUNDISH_STRING;
     column->has_range = false;
-    return TUNDISH_OK;
+    return texts_refuse_sparse(config, column);
 }
 
 static tundish_status

@@ -38,7 +38,7 @@ bag_of_words_open(void *state, const struct content_config *config, struct schem
 
     *ret_batch_wide = config->depth > 0; /* the dense shape is that of the longest row */
     if (status == TUNDISH_OK)
-        status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+        status = texts_open_any(config, TUNDISH_STRING, ret_schema, &stage->targets);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 

@@ -95,6 +95,7 @@ center_crop_open(void *state, const struct content_config *config, struct schema
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
     resized->channels_first = images_channels_first(config);
+    resized->takes_bools = true;
     status = resized_open(resized, config, resized->height, resized->width, ret_schema);
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &resized->targets.list[i];

@@ -18,6 +18,7 @@ hash_strings_open(void *state, const struct content_config *config, struct schem
             stage->key[i] = key->items[i].kind == SPEC_INTEGER ? (uint64_t)key->items[i].integer
                                                                : key->items[i].natural;
     }
+    stage->takes_sparse = true;
     status = text_buckets_open(stage, config, (uint64_t)spec_int(config->stage, "hash_buckets"),
                                ret_schema, ret_batch_wide);
     content_sort_columns(ret_schema, &stage->targets);

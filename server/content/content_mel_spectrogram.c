@@ -27,20 +27,28 @@ mel_of(float hertz)
     return 1127.0F * logf(1.0F + hertz / 700.0F);
 }
 
+/* Number k of `count` steps from low to high, which are there themselves, to the bit. */
+static float
+step_between(float low, float high, int64_t count, int64_t k)
+{
+    return k == count ? high : low + (high - low) / (float)count * (float)k;
+}
+
 /* Triangles, each from the centre of the one below to the centre of the one above. */
 static void
 make_weights(struct mel_spectrogram *layer, float nyquist, float lowest, float highest)
 {
-    float low = mel_of(lowest), step = (mel_of(highest) - low) / (float)(layer->bins + 1);
-    float line_step = nyquist / (float)(layer->lines - 1);
+    float low = mel_of(lowest), high = mel_of(highest);
+    int64_t steps = layer->bins + 1;
 
     layer->weights = tnd_zalloc((size_t)(layer->lines * layer->bins), sizeof *layer->weights);
     for (int64_t i = 1; i < layer->lines; i++) {
-        float mel = mel_of(line_step * (float)i);
+        float mel = mel_of(step_between(0.0F, nyquist, layer->lines - 1, i));
 
         for (int64_t k = 0; k < layer->bins; k++) {
-            float lower = low + step * (float)k, centre = low + step * (float)(k + 1);
-            float upper = low + step * (float)(k + 2);
+            float lower = step_between(low, high, steps, k);
+            float centre = step_between(low, high, steps, k + 1);
+            float upper = step_between(low, high, steps, k + 2);
             float rise = (mel - lower) / (centre - lower), fall = (upper - mel) / (upper - centre);
             float weight = rise < fall ? rise : fall;
 

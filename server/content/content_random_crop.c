@@ -78,6 +78,7 @@ random_crop_open(void *state, const struct content_config *config, struct schema
     resized->place = place;
     resized->method = RESAMPLE_BILINEAR;
     resized->copies = !layer->training;
+    resized->takes_bools = true;
     status = resized_open(resized, config, resized->height, resized->width, ret_schema);
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &resized->targets.list[i];

@@ -8,7 +8,8 @@
 #include "core/memory.h"
 
 struct factors {
-    int64_t count; /* 1: the same for all */
+    int64_t count;  /* 1: the same for all */
+    uint32_t depth; /* lists in lists; 0: a bare number */
     float *values;
 };
 
@@ -26,6 +27,13 @@ read_factors(const struct content_config *config, const char *name, struct facto
     if (factors->count < 1)
         return spec_complain(config->errors, value->line, value->column,
                              "%s must be a number or a list of numbers", name);
+    for (const struct spec_value *at = value; at->kind == SPEC_LIST; at = &at->items[0])
+        factors->depth++;
+    if (factors->depth > 1)
+        return spec_complain(config->errors, value->line, value->column,
+                             "%s must be a number or a list of numbers: a table of them would give "
+                             "the column new dimensions (map with an expression can)",
+                             name);
     factors->values = tnd_zalloc((size_t)factors->count, sizeof(float));
     return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, factors->values);
 }
@@ -42,7 +50,7 @@ open_column(const struct content_config *config, const struct factors *factors, 
     if (column->kind == TUNDISH_SPARSE)
         return content_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
                                 column->name);
-    if (factors->count == 1)
+    if (factors->count == 1 && (factors->depth == 0 || column->rank > 0))
         return TUNDISH_OK;
     if (column->kind != TUNDISH_DENSE || column->rank < 1 || (last >= 0 && last != factors->count))
         return content_complain(config,

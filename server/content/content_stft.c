@@ -87,7 +87,8 @@ set_shape(const struct stft *state, const struct column *from, struct frame *out
         column_dims(from, i, own);
         own[rank] = state->spectrum.fft_length / 2 + 1;
         own[rank - 1] = frame_count(state, own[rank - 1]);
-        if (own[rank - 1] == 0)
+        /* No frame at all is none of the spectrum either, but TensorFlow fills up only frames. */
+        if (own[rank - 1] == 0 && state->spectrum.frame_length < state->spectrum.fft_length)
             frame_reject(output, i,
                          "stft: there are fewer samples than frame_length (%lld); "
                          "pad_end fills up",

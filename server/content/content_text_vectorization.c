@@ -136,6 +136,11 @@ check_shape(const struct text_vectorization *state, const struct content_config 
     if (input->dtype != TUNDISH_STRING || input->rank < 0)
         return content_complain(config, "column '%s' is %s, but text_vectorization needs strings",
                                 input->name, tnd_dtype_name(input->dtype));
+    if (input->kind == TUNDISH_SPARSE)
+        return content_complain(config,
+                                "text_vectorization: '%s' is sparse; to_ragged or to_dense makes "
+                                "it something else",
+                                input->name);
     if (is_split &&
         (input->kind != TUNDISH_DENSE || (is_squeezed && input->shape[input->rank - 1] != 1)))
         return content_complain(config,

@@ -39,6 +39,11 @@ static tundish_status
 open_column(const struct content_config *config, const struct to_dense *stage,
             struct column_spec *column, bool *batch_wide)
 {
+    if (column->kind == TUNDISH_DENSE)
+        return content_complain(config,
+                                "to_dense: '%s' is dense already; pad_or_truncate gives it another "
+                                "length",
+                                column->name);
     if (column->rank == RANK_UNKNOWN || (stage->has_shape && (int)stage->rank != column->rank))
         return content_complain(config, "to_dense: the shape has %u dimensions, and '%s' has %d",
                                 stage->rank, column->name, column->rank);

@@ -21,6 +21,8 @@ to_sparse_open(void *state, const struct content_config *config, struct schema *
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
+        if (column->kind == TUNDISH_SPARSE)
+            return content_complain(config, "to_sparse: '%s' is sparse already", column->name);
         if (column->rank < 1)
             return content_complain(config, "to_sparse: '%s' needs a dimension", column->name);
         /* The shape of a ragged column is that of its longest lists. */

@@ -32,12 +32,12 @@ truncate_64(double value)
     return fits ? (int64_t)value : INT64_MIN;
 }
 
-/* As compilers convert to uint64 with signed instructions. */
+/* As compilers convert to uint64 with signed instructions: whatever is out of range is 2^63. */
 static inline uint64_t
 truncate_u64(double value)
 {
     if (value >= 0x1p63)
-        return (uint64_t)truncate_64(value - 0x1p63) ^ UINT64_C(0x8000000000000000);
+        return (uint64_t)truncate_64(value - 0x1p63) | UINT64_C(0x8000000000000000);
     return (uint64_t)truncate_64(value);
 }
 

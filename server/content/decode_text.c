@@ -1,20 +1,13 @@
 /* decode_text.c - the loop over strings. */
 #include "content/decode_text.h"
 
+#include "content/texts.h"
+
 tundish_status
 decode_text_open(const struct content_config *config, struct schema *ret_schema,
                  struct content_targets *ret_targets)
 {
-    tundish_status status = content_targets_open(config, ret_schema, ret_targets);
-
-    for (uint32_t i = 0; status == TUNDISH_OK && i < ret_targets->count; i++) {
-        const struct column_spec *column = &config->input->columns[ret_targets->list[i].input];
-
-        if (column->dtype != TUNDISH_STRING)
-            return content_complain(config, "column '%s' is %s, but %s needs strings", column->name,
-                                    tnd_dtype_name(column->dtype), config->stage->info->name);
-    }
-    return status;
+    return texts_open(config, TUNDISH_STRING, ret_schema, ret_targets);
 }
 
 void

@@ -30,11 +30,13 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
 
 /* --- Types ------------------------------------------------------------------------------------ */
 
-/* one_hot leaves a last dimension out if it is known to be 1. */
+/* one_hot leaves a last dimension out if it is known to be 1, also that of lists. */
 static bool
 drops_last(const struct column_spec *spec)
 {
-    return spec->kind == TUNDISH_DENSE && spec->rank > 1 && spec->shape[spec->rank - 1] == 1;
+    bool can = spec->kind == TUNDISH_DENSE || (spec->kind == TUNDISH_RAGGED && spec->rank == 2);
+
+    return can && spec->rank > 1 && spec->shape[spec->rank - 1] == 1;
 }
 
 static void
@@ -42,8 +44,11 @@ one_hot_shape(struct column_spec *column, int64_t depth)
 {
     if (column->rank == 0)
         column->shape[column->rank++] = 1;
-    else if (drops_last(column))
+    else if (drops_last(column)) {
         column->rank--;
+        column->kind = TUNDISH_DENSE;
+        column->ragged_rank = 0;
+    }
     column->shape[column->rank++] = depth;
 }
 
@@ -331,46 +336,114 @@ count_set(const struct encoding *encoding, const uint8_t *cells, int64_t count)
     return set;
 }
 
-/* Take the cells that are not 0 out of the dense result. */
-static void
-make_sparse(const struct encoding *encoding, const struct vectors *vectors, const uint8_t *cells,
-            struct scratch *scratch, struct column *column, uint8_t **ret_values)
+/* A sparse column being made: one vector after the other, each with the cells that are in it. */
+struct sparse_cells {
+    struct column *column;
+    uint32_t rank;
+    int64_t at, vector;
+    int64_t *splits, *indices;
+};
+
+/* Room for `total` cells, and the shapes of the elements. */
+static struct sparse_cells
+begin_sparse(const struct encoding *encoding, const struct vectors *vectors, int64_t total,
+             struct scratch *scratch, struct column *column)
 {
-    int64_t depth = encoding->depth, vector = 0, at = 0;
-    int64_t total = count_set(encoding, cells, vectors->count * depth);
     uint32_t outer_rank = vectors->outer.level_count, rank = outer_rank + 1;
-    size_t bytes = cell_bytes(encoding);
-    int64_t *splits = scratch_array(scratch, (size_t)vectors->count + 1, sizeof *splits);
-    int64_t *indices = scratch_array(scratch, (size_t)total * rank, sizeof *indices);
+    struct sparse_cells cells = {
+        .column = column,
+        .rank = rank,
+        .splits = scratch_array(scratch, (size_t)vectors->count + 1, sizeof(int64_t)),
+        .indices = scratch_array(scratch, (size_t)total * rank, sizeof(int64_t)),
+    };
     int64_t *shape = scratch_array(scratch, (size_t)vectors->outer.count * rank, sizeof *shape);
-    uint8_t *values = scratch_array(scratch, (size_t)total, bytes);
 
-    splits[0] = 0;
-    for (int64_t i = 0; i < vectors->outer.count; i++) {
-        int64_t *dims = &shape[i * rank], begin, end;
-
-        column_dims(&vectors->outer, i, dims);
-        dims[outer_rank] = depth;
-        column_value_range(&vectors->outer, i, i + 1, &begin, &end);
-        for (int64_t j = 0; j < end - begin; j++, vector++) {
-            for (int64_t k = 0; k < depth; k++) {
-                if (!is_set(encoding, cells, vector * depth + k))
-                    continue;
-                coordinates(j, dims, outer_rank, &indices[at * rank]);
-                indices[at * rank + outer_rank] = k;
-                memcpy(values + (size_t)at * bytes, cells + (size_t)(vector * depth + k) * bytes,
-                       bytes);
-                at++;
-            }
-            splits[vector + 1] = at;
-        }
-    }
+    cells.splits[0] = 0;
     *column = vectors->outer;
-    column->levels[outer_rank] = (struct level){ .uniform = -1, .splits = splits };
+    for (int64_t i = 0; i < vectors->outer.count; i++) {
+        column_dims(&vectors->outer, i, &shape[i * rank]);
+        shape[i * rank + outer_rank] = encoding->depth;
+    }
+    column->levels[outer_rank] = (struct level){ .uniform = -1, .splits = cells.splits };
     column->level_count = rank;
     column->value_count = total;
-    column->indices = indices;
+    column->indices = cells.indices;
     column->dense_shape = shape;
+    return cells;
+}
+
+/* The cell at `index` of vector `j` of an element. */
+static void
+add_cell(struct sparse_cells *cells, int64_t element, int64_t j, int64_t index)
+{
+    int64_t *to = &cells->indices[cells->at++ * cells->rank];
+
+    coordinates(j, &cells->column->dense_shape[element * cells->rank], cells->rank - 1, to);
+    to[cells->rank - 1] = index;
+}
+
+static void
+end_vector(struct sparse_cells *cells)
+{
+    cells->splits[++cells->vector] = cells->at;
+}
+
+/* Take the cells that are not 0 out of the dense result. */
+static void
+make_sparse(const struct encoding *encoding, const struct vectors *vectors, const uint8_t *dense,
+            struct scratch *scratch, struct column *column, uint8_t **ret_values)
+{
+    int64_t depth = encoding->depth;
+    int64_t total = count_set(encoding, dense, vectors->count * depth);
+    size_t bytes = cell_bytes(encoding);
+    uint8_t *values = scratch_array(scratch, (size_t)total, bytes);
+    struct sparse_cells cells = begin_sparse(encoding, vectors, total, scratch, column);
+
+    for (int64_t i = 0; i < vectors->outer.count; i++) {
+        int64_t begin, end;
+
+        column_value_range(&vectors->outer, i, i + 1, &begin, &end);
+        for (int64_t j = 0; j < end - begin; j++) {
+            for (int64_t k = 0; k < depth; k++) {
+                int64_t from = cells.vector * depth + k;
+
+                if (!is_set(encoding, dense, from))
+                    continue;
+                memcpy(values + (size_t)cells.at * bytes, dense + (size_t)from * bytes, bytes);
+                add_cell(&cells, i, j, k);
+            }
+            end_vector(&cells);
+        }
+    }
+    *ret_values = values;
+}
+
+/* Keras stores a cell for every index: one that is too large stays where it points, and a negative
+ * one is a 0 in the first place. */
+static void
+make_sparse_one_hot(const struct encoding *encoding, const struct vectors *vectors,
+                    const int64_t *indices, struct scratch *scratch, struct column *column,
+                    uint8_t **ret_values)
+{
+    size_t bytes = cell_bytes(encoding);
+    uint8_t *values = scratch_array(scratch, (size_t)vectors->count, bytes);
+    struct sparse_cells cells = begin_sparse(encoding, vectors, vectors->count, scratch, column);
+
+    for (int64_t i = 0; i < vectors->outer.count; i++) {
+        int64_t begin, end;
+
+        column_value_range(&vectors->outer, i, i + 1, &begin, &end);
+        for (int64_t j = 0; j < end - begin; j++) {
+            int64_t at = cells.at, index = indices[at];
+
+            if (is_float_work(encoding))
+                ((float *)(void *)values)[at] = index >= 0 ? 1.0F : 0.0F;
+            else
+                ((int64_t *)(void *)values)[at] = index >= 0;
+            add_cell(&cells, i, j, index > 0 ? index : 0);
+            end_vector(&cells);
+        }
+    }
     *ret_values = values;
 }
 
@@ -407,6 +480,11 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
     else
         counted_vectors(indices, output->scratch, &vectors);
     vectors.outer.value_count = vectors.count;
+    if (encoding->sparse && encoding->mode == ENCODE_ONE_HOT) {
+        make_sparse_one_hot(encoding, &vectors, work.indices, output->scratch, column, &cells);
+        column->values = in_dtype(encoding, output, cells, column->value_count);
+        return;
+    }
     bytes = (size_t)vectors.count * (size_t)encoding->depth * cell_bytes(encoding);
     cells = encoding->sparse ? scratch_alloc(output->scratch, bytes)
                              : frame_values(output, index, bytes);

@@ -18,7 +18,7 @@ open_column(const struct resized *resized, const struct content_config *config, 
 
     if (status != TUNDISH_OK)
         return status;
-    if (column->dtype == TUNDISH_BOOL)
+    if (column->dtype == TUNDISH_BOOL && !resized->takes_bools)
         return content_complain(config, "%s: '%s' is bool, and numbers are needed",
                                 config->stage->info->name, column->name);
     axis = images_height_axis((uint32_t)column->rank, resized->channels_first);

@@ -29,6 +29,7 @@ struct resized {
     enum resample_method method;
     bool antialias;
     bool keeps_dtype; /* RESAMPLE_NEAREST of tf.image.resize; else float32 */
+    bool takes_bools; /* as Keras' layers, which make float32 of everything */
     bool copies;      /* never resamples: part and target are equally large */
     bool is_whole;    /* the part is the whole image, and height and width those of every result */
     bool channels_first;

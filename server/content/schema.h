@@ -16,6 +16,7 @@ struct column_spec {
     int rank;                /* of the whole element, batch dimensions included */
     int64_t shape[RANK_MAX]; /* -1: not known before the data is */
     int ragged_rank;         /* RAGGED: dimensions 1 .. ragged_rank are ragged */
+    bool row_of_ragged;      /* DENSE, taken out of a ragged batch: batched again, it is ragged */
     bool splits_int32;       /* RAGGED: row_splits are int32 in TensorFlow */
     bool has_range;          /* integers: every value is in [minimum, maximum] */
     int64_t minimum, maximum;

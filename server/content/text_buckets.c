@@ -8,7 +8,8 @@ tundish_status
 text_buckets_open(struct text_buckets *stage, const struct content_config *config, uint64_t count,
                   struct schema *ret_schema, bool *ret_batch_wide)
 {
-    tundish_status status = texts_open(config, TUNDISH_INT64, ret_schema, &stage->targets);
+    tundish_status status = (stage->takes_sparse ? texts_open_any : texts_open)(
+        config, TUNDISH_INT64, ret_schema, &stage->targets);
 
     *ret_batch_wide = false;
     stage->count = count;

@@ -7,6 +7,7 @@
 struct text_buckets {
     uint64_t count;
     bool is_strong;
+    bool takes_sparse; /* before it is opened */
     uint64_t key[2];
     struct content_targets targets;
 };

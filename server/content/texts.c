@@ -89,8 +89,8 @@ text_utf8_letter(const uint8_t *at, const uint8_t *end)
 }
 
 tundish_status
-texts_open(const struct content_config *config, tundish_dtype result, struct schema *ret_schema,
-           struct content_targets *ret_targets)
+texts_open_any(const struct content_config *config, tundish_dtype result, struct schema *ret_schema,
+               struct content_targets *ret_targets)
 {
     tundish_status status = content_targets_open(config, ret_schema, ret_targets);
 
@@ -108,15 +108,32 @@ texts_open(const struct content_config *config, tundish_dtype result, struct sch
 }
 
 tundish_status
+texts_open(const struct content_config *config, tundish_dtype result, struct schema *ret_schema,
+           struct content_targets *ret_targets)
+{
+    tundish_status status = texts_open_any(config, result, ret_schema, ret_targets);
+
+    for (uint32_t i = 0; i < ret_targets->count && status == TUNDISH_OK; i++)
+        status = texts_refuse_sparse(config, &ret_schema->columns[ret_targets->list[i].output]);
+    return status;
+}
+
+tundish_status
+texts_refuse_sparse(const struct content_config *config, const struct column_spec *column)
+{
+    return column->kind != TUNDISH_SPARSE
+               ? TUNDISH_OK
+               : content_complain(config, "%s: '%s' is sparse; to_ragged makes it ragged",
+                                  config->stage->info->name, column->name);
+}
+
+tundish_status
 texts_need_lists(const struct content_config *config, const struct column_spec *column)
 {
-    if (column->kind == TUNDISH_SPARSE)
-        return content_complain(config, "%s: '%s' is sparse; to_ragged makes it ragged",
-                                config->stage->info->name, column->name);
-    if (column->rank == RANK_UNKNOWN)
+    if (column->kind != TUNDISH_SPARSE && column->rank == RANK_UNKNOWN)
         return content_complain(config, "%s: the number of dimensions of '%s' is not known",
                                 config->stage->info->name, column->name);
-    return TUNDISH_OK;
+    return texts_refuse_sparse(config, column);
 }
 
 void

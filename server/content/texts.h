@@ -21,11 +21,16 @@ struct byte_view text_take(struct text_maker *maker, size_t bytes);
 /* The same with the bytes given. */
 struct byte_view text_copy(struct text_maker *maker, const void *data, size_t bytes);
 
-/* Open columns / output: all must hold strings, and what goes out has dtype `result`. */
+/* Open columns / output: all must hold strings, and what goes out has dtype `result`. TensorFlow's
+ * string ops take no sparse columns; tf.Transform's do. */
+tundish_status texts_open_any(const struct content_config *config, tundish_dtype result,
+                              struct schema *ret_schema, struct content_targets *ret_targets);
 tundish_status texts_open(const struct content_config *config, tundish_dtype result,
                           struct schema *ret_schema, struct content_targets *ret_targets);
 
-/* Refuse a column whose shape is not known, or sparse ones, with the stage's name. */
+/* Refuse a sparse column; or one whose shape is not known, too, with the stage's name. */
+tundish_status texts_refuse_sparse(const struct content_config *config,
+                                   const struct column_spec *column);
 tundish_status texts_need_lists(const struct content_config *config,
                                 const struct column_spec *column);
 

@@ -32,6 +32,9 @@ add_dimension(struct plan_builder *builder, struct plan_node *node, struct colum
     memmove(&column->shape[1], &column->shape[0], (size_t)column->rank * sizeof column->shape[0]);
     column->shape[0] = length;
     column->rank++;
+    if (column->row_of_ragged)
+        column->kind = TUNDISH_RAGGED;
+    column->row_of_ragged = false;
     if (column->kind == TUNDISH_RAGGED)
         column->ragged_rank++;
     return TUNDISH_OK;
@@ -198,8 +201,10 @@ unbatched_columns(struct plan_builder *builder, struct plan_node *node)
         column->rank--;
         memmove(&column->shape[0], &column->shape[1],
                 (size_t)column->rank * sizeof column->shape[0]);
-        if (column->kind == TUNDISH_RAGGED && --column->ragged_rank == 0)
+        if (column->kind == TUNDISH_RAGGED && --column->ragged_rank == 0) {
             column->kind = TUNDISH_DENSE;
+            column->row_of_ragged = true;
+        }
     }
     if (node->depth > 0)
         node->depth--;
@@ -474,7 +479,11 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     if (node->content != NULL) {
         node->state = tnd_zalloc(1, node->content->state_bytes);
         node->depth = config.depth;
-        return node->content->open(node->state, &config, &node->schema, &node->batch_wide);
+        status = node->content->open(node->state, &config, &node->schema, &node->batch_wide);
+        /* A function has seen tensors, and gives tensors. */
+        for (uint32_t i = 0; i < node->schema.count; i++)
+            node->schema.columns[i].row_of_ragged = false;
+        return status;
     }
     return build_order_types(builder, node);
 }

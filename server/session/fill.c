@@ -392,12 +392,8 @@ fill_columns(const struct fill *fill, struct evaluation *evaluation, const struc
 
     if (slice->present)
         status = evaluate(evaluation, fill->plan->graph->root, &request, &frame);
-    for (uint32_t i = 0; status == TUNDISH_OK && i < schema->count; i++)
-        if (frame.count == 0)
-            output_empty(&schema->columns[i], &columns[i]);
-        else
-            output_column(&frame, schema, i, evaluation->scratch, &columns[i]);
-    return status;
+    return status == TUNDISH_OK ? output_columns(&frame, schema, evaluation->scratch, columns)
+                                : status;
 }
 
 tundish_status

@@ -49,14 +49,44 @@ end_row(struct csv_scan *scan, uint64_t end, struct record_writer *writer)
     return TUNDISH_OK;
 }
 
+/* Nobody parses a header later on, so what is wrong with its quotes is said here. */
+static tundish_status
+check_header(const struct csv_scan *scan, bool is_good, const char *what)
+{
+    return is_good || !scan->drop_header
+               ? TUNDISH_OK
+               : tnd_fail(TUNDISH_E_DATA, "Can't read header of file: %s", what);
+}
+
 /* What a quote at `place` inside quotes means, by the byte behind it. */
-static void
+static tundish_status
 decide_quote(struct csv_scan *scan, uint64_t place, uint8_t next)
 {
+    bool ends = next == scan->delimiter || next == '\n' || next == '\r';
+
     if (next == '"')
         scan->passed_quote = place + 1;
-    else if (next == scan->delimiter || next == '\n' || next == '\r')
+    else if (ends)
         scan->in_quotes = false;
+    return check_header(scan, ends || next == '"',
+                        "a quote inside a quoted field has to be doubled");
+}
+
+static tundish_status
+take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t place, size_t i)
+{
+    uint8_t before = i > 0 ? data[i - 1] : scan->last_byte;
+
+    if (place == scan->passed_quote)
+        return TUNDISH_OK;
+    if (!scan->in_quotes) {
+        scan->in_quotes = place == scan->row || before == scan->delimiter;
+        return check_header(scan, scan->in_quotes, "an unquoted field has a quote inside");
+    }
+    if (i + 1 < bytes)
+        return decide_quote(scan, place, data[i + 1]);
+    scan->undecided = true;
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -64,19 +94,9 @@ take_mark(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t off
           struct record_writer *writer)
 {
     uint64_t place = offset + i;
-    uint8_t before = i > 0 ? data[i - 1] : scan->last_byte;
 
-    if (data[i] == '"') {
-        if (place == scan->passed_quote)
-            return TUNDISH_OK;
-        if (!scan->in_quotes)
-            scan->in_quotes = place == scan->row || before == scan->delimiter;
-        else if (i + 1 < bytes)
-            decide_quote(scan, place, data[i + 1]);
-        else
-            scan->undecided = true;
-        return TUNDISH_OK;
-    }
+    if (data[i] == '"')
+        return take_quote(scan, data, bytes, place, i);
     if (scan->in_quotes)
         return TUNDISH_OK;
     if (data[i] == '\n' && place == scan->carriage_end) {
@@ -94,24 +114,22 @@ csv_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
 {
     struct csv_scan *scan = state;
     uint32_t positions[NEWLINE_BLOCK + 8];
+    tundish_status status = TUNDISH_OK;
 
     if (bytes == 0)
         return TUNDISH_OK;
     if (scan->undecided)
-        decide_quote(scan, offset - 1, data[0]);
+        status = decide_quote(scan, offset - 1, data[0]);
     scan->undecided = false;
-    for (size_t begin = 0; begin < bytes; begin += NEWLINE_BLOCK) {
+    for (size_t begin = 0; status == TUNDISH_OK && begin < bytes; begin += NEWLINE_BLOCK) {
         size_t block = bytes - begin < NEWLINE_BLOCK ? bytes - begin : NEWLINE_BLOCK;
         size_t count = newline_find_marks(data + begin, block, scan->quotes, positions);
 
-        for (size_t k = 0; k < count; k++) {
-            tundish_status status =
-                take_mark(scan, data, bytes, offset, begin + positions[k], writer);
-
-            if (status != TUNDISH_OK)
-                return status;
-        }
+        for (size_t k = 0; status == TUNDISH_OK && k < count; k++)
+            status = take_mark(scan, data, bytes, offset, begin + positions[k], writer);
     }
+    if (status != TUNDISH_OK)
+        return status;
     scan->last_byte = data[bytes - 1];
     scan->seen = offset + bytes;
     return TUNDISH_OK;
@@ -129,9 +147,10 @@ static tundish_status
 csv_finish(void *state, uint64_t size, struct record_writer *writer)
 {
     struct csv_scan *scan = state;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status =
+        check_header(scan, !scan->in_quotes || scan->undecided, "its quoted field has no end");
 
-    if (scan->row < size && scan->row != UINT64_MAX)
+    if (status == TUNDISH_OK && scan->row < size && scan->row != UINT64_MAX)
         status = end_row(scan, size, writer);
     if (status == TUNDISH_OK && scan->drop_header)
         return tnd_fail(TUNDISH_E_DATA, "it is empty, but should have a header");

@@ -91,11 +91,69 @@ is_content(const struct plan_node *node)
     return node->content != NULL && node->order == NULL;
 }
 
-/* What goes in comes from here: the node nearest to the end that makes elements. */
+/* Datasets are united here, or read: what goes in comes from here at the latest. */
 static bool
 makes_elements(const struct plan_node *node)
 {
-    return node->source != NULL || node->body != NULL || node->input_count != 1;
+    return node->source != NULL || (node->input_count != 1 && node->body == NULL);
+}
+
+/* A content stage of the datasets that `node` unites, or NULL. */
+static const struct plan_node *
+content_inside(const struct plan_node *node)
+{
+    const struct plan_node *found = NULL;
+
+    for (uint32_t i = 0; found == NULL && i < node->input_count; i++)
+        found = is_content(node->inputs[i]) ? node->inputs[i] : content_inside(node->inputs[i]);
+    if (found == NULL && node->body != NULL)
+        found = is_content(node->body->root) ? node->body->root : content_inside(node->body->root);
+    return found;
+}
+
+static tundish_status
+complain_about(const struct plan_node *node, struct spec_errors *errors, const char *why)
+{
+    return spec_complain(errors, node->stage != NULL ? node->stage->line : 0,
+                         node->stage != NULL ? node->stage->column : 0, "%s: %s", node->name, why);
+}
+
+static tundish_status
+feed(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
+{
+    const struct plan_node *inside = content_inside(node);
+
+    if (inside != NULL)
+        return complain_about(inside, errors,
+                              "rows that are handed in do not say which of several datasets they "
+                              "are of, so this stage cannot be applied to them");
+    transform->input = node;
+    transform->replaced = *node;
+    transform->is_replaced = true;
+    node->source = &fed_source;
+    node->content = NULL;
+    node->width = 1;
+    node->run_words = 0;
+    return TUNDISH_OK;
+}
+
+static tundish_status lay_out(struct transform *transform, struct plan_node *node,
+                              struct spec_errors *errors);
+
+/* Rows go into what runs on each outer element, which therefore may not be asked for. */
+static tundish_status
+lay_out_body(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
+{
+    tundish_status status;
+
+    if (node->body->captures)
+        return complain_about(node, errors,
+                              "its stages use columns of the outer element, which rows that are "
+                              "handed in do not have");
+    status = lay_out(transform, node->body->root, errors);
+    node->width = node->body->root->width;
+    node->run_words = node->body->root->run_words;
+    return status;
 }
 
 /* The words of an element from the input on: a row is one word, a batch one run. */
@@ -106,24 +164,16 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
     static const char *const passing[] = { "take", "skip", "shard", "filter", NULL };
     tundish_status status;
 
-    if (makes_elements(node)) {
-        transform->input = node;
-        transform->replaced = *node;
-        transform->is_replaced = true;
-        node->source = &fed_source;
-        node->body = NULL;
-        node->content = NULL;
-        node->width = 1;
-        node->run_words = 0;
-        return TUNDISH_OK;
-    }
+    if (makes_elements(node))
+        return feed(transform, node, errors);
+    if (node->body != NULL)
+        return lay_out_body(transform, node, errors);
     status = lay_out(transform, node->inputs[0], errors);
     if (status != TUNDISH_OK)
         return status;
     if (is_one_of(node->name, batching)) {
         if (transform->is_batched)
-            return spec_complain(errors, node->stage->line, node->stage->column,
-                                 "%s: a second batch is not in this build's transform", node->name);
+            return complain_about(node, errors, "a second batch is not in this build's transform");
         transform->is_batched = true;
         node->width = 1;
         node->run_words = 1;
@@ -131,11 +181,9 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
         node->width = node->inputs[0]->width;
         node->run_words = node->inputs[0]->run_words;
     } else {
-        return spec_complain(errors, node->stage != NULL ? node->stage->line : 0,
-                             node->stage != NULL ? node->stage->column : 0,
-                             "%s: rows that are handed in cannot pass this stage; until names an "
-                             "earlier one",
-                             node->name);
+        return complain_about(node, errors,
+                              "rows that are handed in cannot pass this stage; until names an "
+                              "earlier one");
     }
     return TUNDISH_OK;
 }
@@ -405,10 +453,10 @@ transformer_run(struct transformer *transformer, const struct column *columns, i
         return status;
     if (!transform->is_batched)
         join_rows(transformer, &frame);
-    for (uint32_t i = 0; i < transform->outputs.count; i++)
-        output_column(&frame, &transform->outputs, i, scratch, &transformer->outputs[i]);
-    *ret_columns = transformer->outputs;
-    return TUNDISH_OK;
+    status = output_columns(&frame, &transform->outputs, scratch, transformer->outputs);
+    if (status == TUNDISH_OK)
+        *ret_columns = transformer->outputs;
+    return status;
 }
 
 static tundish_status

@@ -1,7 +1,9 @@
 /* transform.h - a stream's content part by itself: rows go in, what a trainer would have got comes
  * out, made by the same code. No order, no files, no server.
  *
- * What goes in are the columns that the stream's last source (or interleave, zip ...) yields.
+ * What goes in are the columns that the stream's last source yields: inside an interleave or
+ * flat_map the one in its dataset, where zip and its like unite several what they yield together,
+ * if no content stage stands in those.
  * Stages that decide order are passed over; `batch` makes one batch of all rows that go in
  * together; random layers do what they do without training. */
 #ifndef TRANSFORM_TRANSFORM_H

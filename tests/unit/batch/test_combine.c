@@ -144,6 +144,29 @@ a_slice_of_a_sparse_vector_has_the_values_that_stand_in_it(void **state)
 }
 
 static void
+sparse_rows_keep_where_they_stood_and_the_shape_of_their_batch(void **state)
+{
+    static const int32_t cells[] = { 7, 8, 9 };
+    static const int64_t ends[] = { 0, 1, 3 }, indices[] = { 0, 4, 1, 0, 1, 2 }, shape[] = { 2, 5 };
+    struct column batch = {
+        .count = 1,
+        .level_count = 2,
+        .value_count = 3,
+        .values = cells,
+        .indices = indices,
+        .dense_shape = shape,
+        .levels = { { .uniform = 2 }, { .uniform = -1, .splits = ends } },
+    };
+    struct column rows;
+
+    column_unbatch(&batch, *state, &rows);
+    assert_int_equal(rows.count, 2);
+    assert_int_equal(rows.level_count, 1);
+    assert_memory_equal(rows.indices, ((const int64_t[]){ 4, 0, 2 }), 24);
+    assert_memory_equal(rows.dense_shape, ((const int64_t[]){ 5, 5 }), 16);
+}
+
+static void
 an_empty_slice_keeps_the_inner_dimension(void **state)
 {
     struct column rows = three_lists(), batch, slice;
@@ -181,6 +204,7 @@ main(void)
         WITH_SCRATCH(unbatch_takes_off_what_batch_put_on),
         WITH_SCRATCH(sparse_rows_come_back_out_of_their_batch),
         WITH_SCRATCH(a_slice_of_a_sparse_vector_has_the_values_that_stand_in_it),
+        WITH_SCRATCH(sparse_rows_keep_where_they_stood_and_the_shape_of_their_batch),
         WITH_SCRATCH(an_empty_slice_keeps_the_inner_dimension),
         WITH_SCRATCH(a_sparse_column_states_its_batchs_shape_and_slices_keep_it),
     };
