@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +11,48 @@ static _Atomic uint64_t disk_full_count;
 
 static _Thread_local char explanation[2048];
 
+/* Bytes of the UTF-8 character at `at`, 1 for what is none: text ends with a 0. */
+static int
+letter_bytes(const unsigned char *at, bool *ret_is_good)
+{
+    int more = at[0] >= 0xF0 ? 3 : at[0] >= 0xE0 ? 2 : 1;
+
+    *ret_is_good = at[0] < 0x80;
+    if (at[0] < 0xC2 || at[0] > 0xF4)
+        return 1;
+    for (int i = 1; i <= more; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 1;
+    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xED && at[1] > 0x9F) ||
+        (at[0] == 0xF0 && at[1] < 0x90) || (at[0] == 0xF4 && at[1] > 0x8F))
+        return 1;
+    *ret_is_good = true;
+    return more + 1;
+}
+
+/* Sentences quote bytes of files, and end where there is no more room; who reads them, a terminal
+ * or a JSON parser, wants text. */
+static void
+make_readable(char *text)
+{
+    bool is_good;
+
+    for (unsigned char *at = (unsigned char *)text; *at != '\0';) {
+        int bytes = letter_bytes(at, &is_good);
+
+        if (!is_good)
+            *at = '?';
+        at += bytes;
+    }
+}
+
 static void
 explain(const char *format, va_list arguments)
 {
     char text[sizeof explanation];
 
     vsnprintf(text, sizeof text, format, arguments);
+    make_readable(text);
     memcpy(explanation, text, sizeof text);
 }
 
@@ -41,6 +78,7 @@ tnd_fail_while(tundish_status status, const char *format, ...)
     vsnprintf(before, sizeof before, format, arguments);
     va_end(arguments);
     snprintf(text, sizeof text, "%.900s: %.1100s", before, explanation);
+    make_readable(text);
     memcpy(explanation, text, sizeof text);
     return status;
 }

@@ -170,7 +170,7 @@ open_column(const struct content_config *config, struct normalized *layer,
                                 column->dtype == TUNDISH_STRING
                                     ? "string, and numbers are needed"
                                     : "sparse; to_dense makes it dense");
-    if (axis != NULL && axis->kind != SPEC_NULL) {
+    if (axis != NULL && axis->kind != SPEC_NULL && axis_count(config) > 0) {
         if (column->rank == RANK_UNKNOWN || column->kind == TUNDISH_RAGGED)
             return content_complain(config,
                                     "normalization: the shape of '%s' is not known; axis: "

@@ -30,7 +30,7 @@ compile(const struct content_config *config, struct regex_replace *stage)
     if (fault == NULL) {
         stage->code = pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
                                     PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY |
-                                        PCRE2_NEVER_BACKSLASH_C,
+                                        PCRE2_ALT_CIRCUMFLEX | PCRE2_NEVER_BACKSLASH_C,
                                     &error, &offset, NULL);
         if (stage->code == NULL)
             pcre2_get_error_message(error, text, sizeof text);

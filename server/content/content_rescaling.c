@@ -1,5 +1,6 @@
 /* content_rescaling.c - keras.layers.Rescaling: x * scale, then + offset, in float32. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "content/content.h"
 #include "content/convert.h"
@@ -7,9 +8,11 @@
 #include "content/literal.h"
 #include "core/memory.h"
 
+/* A number, or lists of them that broadcast with each element. */
 struct factors {
-    int64_t count;  /* 1: the same for all */
-    uint32_t depth; /* lists in lists; 0: a bare number */
+    uint32_t rank; /* 0: a number */
+    int64_t dims[RANK_MAX];
+    int64_t count;
     float *values;
 };
 
@@ -18,31 +21,41 @@ struct rescaling {
     struct content_targets targets;
 };
 
+/* --- Parameters ------------------------------------------------------------------------------- */
+
 static tundish_status
 read_factors(const struct content_config *config, const char *name, struct factors *factors)
 {
-    const struct spec_value *value = spec_get(config->stage, name);
+    const struct spec_value *value = spec_get(config->stage, name), *at = value;
 
     factors->count = literal_count(value);
-    if (factors->count < 1)
+    for (; factors->count > 0 && at->kind == SPEC_LIST; at = &at->items[0]) {
+        if (factors->rank == RANK_MAX)
+            break;
+        factors->dims[factors->rank++] = at->count;
+    }
+    if (factors->count < 1 || at->kind == SPEC_LIST)
         return spec_complain(config->errors, value->line, value->column,
-                             "%s must be a number or a list of numbers", name);
-    for (const struct spec_value *at = value; at->kind == SPEC_LIST; at = &at->items[0])
-        factors->depth++;
-    if (factors->depth > 1)
-        return spec_complain(config->errors, value->line, value->column,
-                             "%s must be a number or a list of numbers: a table of them would give "
-                             "the column new dimensions (map with an expression can)",
-                             name);
+                             "%s must be a number or lists of numbers, equally long and at most %d "
+                             "deep",
+                             name, RANK_MAX);
     factors->values = tnd_zalloc((size_t)factors->count, sizeof(float));
     return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, factors->values);
 }
 
+/* Also in brackets, if the column has as many dimensions. */
+static bool
+is_number(const struct factors *factors, const struct column_spec *column)
+{
+    return factors->rank == 0 || (factors->count == 1 && (int)factors->rank <= column->rank);
+}
+
 static tundish_status
 open_column(const struct content_config *config, const struct factors *factors, const char *name,
-            struct column_spec *column)
+            struct column_spec *column, bool *ret_batch_wide)
 {
-    int64_t last = column->rank > 0 ? column->shape[column->rank - 1] : 1;
+    char own[128], its[128];
+    uint32_t rank;
 
     if (column->dtype == TUNDISH_STRING)
         return content_complain(config, "rescaling: '%s' is string, and numbers are needed",
@@ -50,13 +63,23 @@ open_column(const struct content_config *config, const struct factors *factors, 
     if (column->kind == TUNDISH_SPARSE)
         return content_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
                                 column->name);
-    if (factors->count == 1 && (factors->depth == 0 || column->rank > 0))
+    if (is_number(factors, column))
         return TUNDISH_OK;
-    if (column->kind != TUNDISH_DENSE || column->rank < 1 || (last >= 0 && last != factors->count))
+    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
         return content_complain(config,
-                                "rescaling: %s has %lld numbers, but the last axis of '%s' has not",
-                                name, (long long)factors->count, column->name);
-    column->shape[column->rank - 1] = factors->count;
+                                "rescaling: %s is a list, and '%s' is %s: only dense columns of "
+                                "known rank take one",
+                                name, column->name,
+                                column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
+    /* A list along a dimension of the batch tells rows apart. */
+    if (factors->rank + config->depth > (uint32_t)column->rank && config->depth > 0)
+        *ret_batch_wide = true;
+    if (!dims_broadcast(column->shape, (uint32_t)column->rank, factors->dims, factors->rank,
+                        column->shape, &rank))
+        return content_complain(config, "rescaling: %s of shape %s does not fit '%s' of shape %s",
+                                name, dims_text(factors->dims, factors->rank, own), column->name,
+                                dims_text(column->shape, (uint32_t)column->rank, its));
+    column->rank = (int)rank;
     return TUNDISH_OK;
 }
 
@@ -75,17 +98,16 @@ rescaling_open(void *state, const struct content_config *config, struct schema *
     for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
 
-        /* A list along the only dimension of a batch of scalars tells rows apart. */
-        if (config->depth > 0 && column->rank == 1 && layer->scale.count + layer->offset.count > 2)
-            *ret_batch_wide = true;
-        status = open_column(config, &layer->scale, "scale", column);
+        status = open_column(config, &layer->scale, "scale", column, ret_batch_wide);
         if (status == TUNDISH_OK)
-            status = open_column(config, &layer->offset, "offset", column);
+            status = open_column(config, &layer->offset, "offset", column, ret_batch_wide);
         column->dtype = TUNDISH_FLOAT32;
         column->has_range = false;
     }
     return status;
 }
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
 
 static void
 scale_all(const float *restrict x, float *restrict y, int64_t count, float scale, float offset)
@@ -104,24 +126,73 @@ scale_rows(const float *restrict x, float *restrict y, int64_t rows, int64_t wid
                    layer->offset.values[layer->offset.count == 1 ? 0 : i];
 }
 
-/* Elements whose last axis, unknown to the plan, turns out otherwise than the lists are long. */
-static bool
-is_as_wide(const struct column *column, int64_t width, struct frame *output)
+/* The shapes that come out, element by element; one that does not fit is bad, and empty. */
+static void
+set_shape(const struct rescaling *layer, const struct column *from, uint32_t rank,
+          struct frame *output, struct column *column)
 {
-    bool ok = true;
+    int64_t *dims =
+        scratch_array(output->scratch, (size_t)from->count * (rank > 0 ? rank : 1), sizeof *dims);
+    char text[128];
 
-    for (int64_t i = 0; i < column->count; i++) {
-        int64_t dims[RANK_MAX];
+    for (int64_t i = 0; i < from->count; i++) {
+        int64_t own[RANK_MAX], made[RANK_MAX];
+        uint32_t made_rank;
 
-        column_dims(column, i, dims);
-        if (dims[column->level_count - 1] == width ||
-            dims_product(dims, column->level_count - 1) == 0)
+        column_dims(from, i, own);
+        if (dims_broadcast(own, from->level_count, layer->scale.dims, layer->scale.rank, made,
+                           &made_rank) &&
+            dims_broadcast(made, made_rank, layer->offset.dims, layer->offset.rank, made,
+                           &made_rank)) {
+            memcpy(&dims[i * rank], made, rank * sizeof *dims);
             continue;
-        frame_reject(output, i, "rescaling with %lld numbers along an axis of %lld",
-                     (long long)width, (long long)dims[column->level_count - 1]);
-        ok = false;
+        }
+        memset(&dims[i * rank], 0, rank * sizeof *dims);
+        frame_reject(output, i, "rescaling: scale or offset does not fit a shape of %s",
+                     dims_text(own, from->level_count, text));
     }
-    return ok;
+    column_set_dims_each(column, from->count, rank, dims, output->scratch);
+}
+
+static const float *
+spread(const struct factors *factors, const struct column *to, struct scratch *scratch)
+{
+    float *values = scratch_array(scratch, (size_t)to->value_count, sizeof *values);
+    struct column column;
+
+    column_clear(&column);
+    column_set_dims(&column, 1, factors->rank, factors->dims);
+    column.values = factors->values;
+    column_broadcast(&column, to, sizeof *values, values);
+    return values;
+}
+
+static void
+scale_broadcast(const struct rescaling *layer, const struct column *from, const float *x,
+                uint32_t rank, struct frame *output, uint32_t index)
+{
+    struct column *column = &output->columns[index], numbers;
+    const float *scale, *offset;
+    float *y;
+
+    column_copy(&numbers, from);
+    numbers.values = x;
+    set_shape(layer, from, rank, output, column);
+    y = frame_values(output, index, (size_t)column->value_count * sizeof *y);
+    column->values = y;
+    scale = spread(&layer->scale, column, output->scratch);
+    offset = spread(&layer->offset, column, output->scratch);
+    column_broadcast(&numbers, column, sizeof *y, y);
+    for (int64_t i = 0; i < column->value_count; i++)
+        y[i] = y[i] * scale[i] + offset[i];
+}
+
+/* A list as long as the last axis, or none, leaves the shape as it is. */
+static bool
+keeps_shape(const struct factors *factors, const struct column_spec *column)
+{
+    return is_number(factors, column) || (factors->rank == 1 && column->rank > 0 &&
+                                          column->shape[column->rank - 1] == factors->count);
 }
 
 static tundish_status
@@ -134,13 +205,19 @@ rescaling_apply(const void *state, const struct frame *input, struct frame *outp
     for (uint32_t i = 0; i < layer->targets.count; i++) {
         const struct content_target *target = &layer->targets.list[i];
         const struct column *from = &input->columns[target->input];
-        tundish_dtype dtype = input->schema->columns[target->input].dtype;
-        const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-        float *y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        const float *x = convert_column(TUNDISH_FLOAT32, spec->dtype, from, output->scratch);
+        float *y;
 
+        if (!keeps_shape(&layer->scale, spec) || !keeps_shape(&layer->offset, spec)) {
+            scale_broadcast(layer, from, x, (uint32_t)output->schema->columns[target->output].rank,
+                            output, target->output);
+            continue;
+        }
+        y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
         if (width == 1)
             scale_all(x, y, from->value_count, layer->scale.values[0], layer->offset.values[0]);
-        else if (is_as_wide(from, width, output))
+        else
             scale_rows(x, y, from->value_count / width, width, layer);
         column_set_like(&output->columns[target->output], from, y);
     }

@@ -59,6 +59,8 @@ cut(const struct substr *stage, struct byte_view text, struct byte_view *ret_par
     *ret_part = (struct byte_view){ text.data, 0 };
     if (from < 0 || from > size)
         return false;
+    if (stage->letters && stage->position < 0 && length < 0)
+        return false; /* as TensorFlow counts from the end: together with what is to be cut */
     if (!stage->letters && (length < 0 || length > size - from))
         length = size - from; /* of bytes, a negative length is all that is left */
     if (length < 0)

@@ -15,6 +15,7 @@ struct vectorized {
     struct column_spec ids; /* the column of ids, one list of tokens for each text */
     uint32_t text_levels;   /* levels of the input above a text (or, unsplit, above a list) */
     bool is_vector;         /* TensorFlow has a vector here, no ragged tensor: see pad */
+    bool is_list;           /* tokens are seen in lists: each of a text, or of the input's own */
     struct lookup_table table;
 };
 
@@ -123,6 +124,13 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
 
 /* --- Shapes --------------------------------------------------------------------------------- */
 
+/* Has the result a level of tokens that the input has not? */
+static bool
+makes_lists(const struct text_vectorization *state)
+{
+    return state->rules.split != SPLIT_NONE || state->width_count > 0 || state->length >= 0;
+}
+
 /* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
  * they are, their last dimension being the tokens. */
 static tundish_status
@@ -149,22 +157,25 @@ check_shape(const struct text_vectorization *state, const struct content_config 
                                 input->name);
     if (!is_split && state->width_count > 0 && input->rank == 0)
         return content_complain(config, "ngrams of column '%s' need split", input->name);
-    if (!is_split && state->length >= 0 &&
-        (input->kind != TUNDISH_DENSE || input->rank <= (int)config->depth))
+    if (!is_split && state->length >= 0 && input->rank <= (int)config->depth)
         return content_complain(config, "output_sequence_length of column '%s' needs split",
+                                input->name);
+    if (!is_split && input->kind == TUNDISH_RAGGED && input->rank != 2)
+        return content_complain(config,
+                                "text_vectorization: '%s' is ragged in more than one dimension, "
+                                "and not split",
                                 input->name);
     one->text_levels = (uint32_t)input->rank - (is_squeezed ? 1 : 0);
     one->is_vector = is_split ? one->text_levels == 0 : input->kind == TUNDISH_DENSE;
-    if (!is_split && (state->width_count > 0 || state->length >= 0))
+    if (is_split && one->is_vector && state->length == 0)
+        return content_complain(config,
+                                "output_sequence_length of column '%s' must be at least 1 where "
+                                "each row is a text by itself",
+                                input->name);
+    one->is_list = makes_lists(state) || input->kind == TUNDISH_RAGGED;
+    if (!is_split && one->is_list)
         one->text_levels--; /* the last level is that of the tokens */
     return TUNDISH_OK;
-}
-
-/* Has the result a level of tokens that the input has not? */
-static bool
-makes_lists(const struct text_vectorization *state)
-{
-    return state->rules.split != SPLIT_NONE || state->width_count > 0 || state->length >= 0;
 }
 
 /* The ids, before they are padded or encoded. */
@@ -207,7 +218,7 @@ describe(const struct text_vectorization *state, const struct content_config *co
     column->has_range = true;
     column->minimum = 0;
     column->maximum = one->table.size - 1;
-    if (!makes_lists(state))
+    if (!one->is_list)
         return TUNDISH_OK;
     if (!state->ragged && column->kind == TUNDISH_RAGGED) {
         column->kind = TUNDISH_DENSE;
@@ -354,9 +365,9 @@ static int64_t
 texts_before(const struct text_vectorization *state, const struct vectorized *one,
              const struct column *column, int64_t list)
 {
-    return state->rules.split != SPLIT_NONE ? list
-           : makes_lists(state)             ? level_begin(&column->levels[one->text_levels], list)
-                                            : list;
+    return state->rules.split == SPLIT_NONE && one->is_list
+               ? level_begin(&column->levels[one->text_levels], list)
+               : list;
 }
 
 static struct id_lists
@@ -528,12 +539,11 @@ vectorize(const struct text_vectorization *state, uint32_t i, const struct colum
 {
     const struct vectorized *one = &state->vectorized[i];
     uint32_t index = state->targets.list[i].output;
-    bool is_list = makes_lists(state);
+    bool is_list = one->is_list;
     int64_t list_count = is_list ? column_list_count(input, one->text_levels) : input->value_count;
     struct id_lists lists = find_ids(state, one, input, list_count, output->scratch);
     bool is_int = state->lookup.mode == ENCODE_INT;
-    bool is_padded = is_int && is_list && !state->ragged &&
-                     (state->length >= 0 || !one->is_vector) && one->input.kind == TUNDISH_DENSE;
+    bool is_padded = is_int && is_list && !state->ragged && (state->length >= 0 || !one->is_vector);
     struct column ids;
 
     if (state->tokens_only) {

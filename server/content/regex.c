@@ -8,7 +8,7 @@
 
 struct translation {
     const char *at, *end;
-    char *out; /* four bytes for one are enough, and the longest replacement is 12 for 2 */
+    char *out; /* there is room for 32 bytes for each, and the longest replacement is 60 for 2 */
     bool in_class;
     bool after_repeat; /* what comes before is a repetition: + would make it possessive */
     const char *fault;
@@ -23,6 +23,46 @@ put(struct translation *t, const char *text)
     t->out += bytes;
 }
 
+/* \d, \s and \w, and what they leave out, as ranges: RE2 knows ASCII only and no \v among blanks,
+ * and PCRE2 finds no letters beyond ASCII with \D, \S or \W where ill-formed text is let through.
+ */
+static const struct range {
+    char letter;
+    const char *inside; /* a class */
+} ranges[] = {
+    { 'd', "0-9" },           { 'D', "\\x00-\\x2f\\x3a-\\x{10ffff}" },
+    { 's', "\\t\\n\\f\\r " }, { 'S', "\\x00-\\x08\\x0b\\x0e-\\x1f\\x21-\\x{10ffff}" },
+    { 'w', "0-9A-Za-z_" },    { 'W', "\\x00-\\x2f\\x3a-\\x40\\x5b-\\x5e\\x60\\x7b-\\x{10ffff}" },
+};
+
+static bool
+translate_range(struct translation *t, char letter)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (ranges[i].letter != letter)
+            continue;
+        put(t, t->in_class ? "" : "[");
+        put(t, ranges[i].inside);
+        put(t, t->in_class ? "" : "]");
+        return true;
+    }
+    return false;
+}
+
+/* \p{Lu} and \x{1F600}: their braces count nothing. */
+static void
+copy_braces(struct translation *t)
+{
+    const char *close =
+        t->at < t->end && *t->at == '{' ? memchr(t->at, '}', (size_t)(t->end - t->at)) : NULL;
+
+    if (close == NULL)
+        return;
+    memcpy(t->out, t->at, (size_t)(close + 1 - t->at));
+    t->out += close + 1 - t->at;
+    t->at = close + 1;
+}
+
 /* \x: letters that mean the same in both go through. */
 static void
 translate_escape(struct translation *t)
@@ -32,22 +72,20 @@ translate_escape(struct translation *t)
     t->after_repeat = false;
     if (letter == '\0')
         t->fault = "it ends in \\";
-    else if (letter == 's')
-        put(t, t->in_class ? "\\t\\n\\f\\r " : "[\\t\\n\\f\\r ]");
-    else if (letter == 'S' && !t->in_class)
-        put(t, "[^\\t\\n\\f\\r ]");
     else if (letter == 'v')
         put(t, "\\x0b");
     else if (letter >= '1' && letter <= '9' &&
              !(t->at + 2 < t->end && t->at[2] >= '0' && t->at[2] <= '7' && letter <= '7'))
         t->fault = "it refers back to a group";
-    else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPQEAbBzS", letter) == NULL)
+    else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPQEAbBzsS", letter) == NULL)
         t->fault = "it has an escape that is not RE2's";
-    else {
+    else if (!translate_range(t, letter)) {
         *t->out++ = '\\';
         *t->out++ = letter;
     }
     t->at += letter == '\0' ? 1 : 2;
+    if (letter == 'p' || letter == 'P' || letter == 'x')
+        copy_braces(t);
 }
 
 /* (? may begin flags, a group that is not counted, or a name. */
@@ -59,9 +97,6 @@ check_group(struct translation *t)
     if (t->at + 1 >= t->end || t->at[1] != '?')
         return;
     if (at < t->end && *at == 'P' && at + 1 < t->end && at[1] == '<')
-        return;
-    if (at < t->end && *at == '<' && at + 1 < t->end &&
-        (isalpha((unsigned char)at[1]) || at[1] == '_'))
         return;
     while (at < t->end && strchr("imsU-", *at) != NULL)
         at++;
@@ -144,7 +179,7 @@ translate_class(struct translation *t)
 char *
 regex_translate(const char *pattern, size_t bytes, const char **ret_fault)
 {
-    char *made = tnd_zalloc(bytes * 8 + 16, 1);
+    char *made = tnd_zalloc(bytes * 32 + 16, 1);
     struct translation t = { .at = pattern, .end = pattern + bytes, .out = made };
 
     while (t.at < t.end && t.fault == NULL) {

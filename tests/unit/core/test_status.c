@@ -25,12 +25,22 @@ fail_errno_names_the_reason(void **state)
     assert_string_equal(tnd_error_text(), "open x: No such file or directory");
 }
 
+static void
+bytes_that_are_no_text_are_marked(void **state)
+{
+    (void)state;
+    tnd_fail(TUNDISH_E_DATA, "\"%s\"",
+             "a\xff\xc3\xa9\xe6\x97|\xed\xa0\x80\xf0\x9f\x98\x80\xc0\x80\xe2");
+    assert_string_equal(tnd_error_text(), "\"a?\xc3\xa9??|???\xf0\x9f\x98\x80???\"");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fail_while_puts_the_outer_action_first),
         cmocka_unit_test(fail_errno_names_the_reason),
+        cmocka_unit_test(bytes_that_are_no_text_are_marked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
