@@ -81,7 +81,7 @@ any_node(const struct plan_node *node, bool (*is)(const struct plan_node *))
 static bool
 remembers_elements(const struct plan_node *node)
 {
-    static const char *const names[] = { "cache", "cache_file", "program" };
+    static const char *const names[] = { "cache", "program" };
 
     return IS_ONE_OF(node, names);
 }

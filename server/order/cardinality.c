@@ -145,7 +145,7 @@ keeps_count(const struct plan_node *node)
 {
     return node->order == NULL || is(node, "shuffle") || is(node, "permute") ||
            is(node, "enumerate") || is(node, "ordinal") || is(node, "prefetch") ||
-           is(node, "cache") || is(node, "cache_file");
+           is(node, "cache");
 }
 
 int64_t

@@ -40,8 +40,8 @@ static_batch(const struct schema *schema, int64_t *ret_batch)
 static bool
 passes_batch_size(const struct plan_node *node)
 {
-    static const char *const names[] = { "cache", "cache_file", "filter", "prefetch", "repeat",
-                                         "shard", "shuffle",    "skip",   "take" };
+    static const char *const names[] = { "cache", "filter",  "prefetch", "repeat",
+                                         "shard", "shuffle", "skip",     "take" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (node_is(node, names[i]))

@@ -39,7 +39,7 @@ node_captures(const struct plan_node *node)
 bool
 build_keeps_batches(const struct plan_node *node)
 {
-    return node->source != NULL && node->depth > 0;
+    return plan_is_cache_in_file(node) && node->depth > 0;
 }
 
 static uint64_t

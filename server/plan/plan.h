@@ -139,6 +139,13 @@ tundish_status plan_open(const struct spec_file *file, const struct spec_stream 
                          struct plan **ret_plan);
 void plan_close(struct plan *plan);
 
+/* The only source that has an input. */
+static inline bool
+plan_is_cache_in_file(const struct plan_node *node)
+{
+    return node->source != NULL && node->input_count > 0;
+}
+
 /* As in the pipeline file: AUTO, FILE, DATA, HINT, OFF. */
 const char *plan_policy_name(enum spec_auto_shard policy);
 

@@ -53,7 +53,7 @@ is_packed(const struct plan_node *node)
 static enum cost
 node_cost(const struct plan_node *node)
 {
-    if (node_is(node, "program") || node_is(node, "cache_file") || is_packed(node))
+    if (node_is(node, "program") || plan_is_cache_in_file(node) || is_packed(node))
         return COST_MAKING;
     if (order_looks_at_content(node))
         return COST_LOOKING;
@@ -95,7 +95,7 @@ making_sentence(const struct plan_node *node, const char *stage)
         return tnd_sprintf("%s runs again from the epoch's start, and its rows are passed over: as "
                            "long as writing them takes",
                            stage);
-    if (node_is(node, "cache_file"))
+    if (plan_is_cache_in_file(node))
         return tnd_sprintf("the rows in the file of %s are passed over, and made again if the file "
                            "is not whole: as long as that takes",
                            stage);

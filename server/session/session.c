@@ -47,8 +47,7 @@ leaves_files(const struct plan_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
 
-        if (strcmp(node->name, "cache_file") == 0 ||
-            (node->body != NULL && leaves_files(node->body)))
+        if (plan_is_cache_in_file(node) || (node->body != NULL && leaves_files(node->body)))
             return true;
     }
     return false;
