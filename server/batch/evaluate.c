@@ -116,8 +116,10 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
     ret_frame->destinations = input.kept == NULL ? request->destinations : NULL;
     ret_frame->destination_bytes = request->destination_bytes;
     for (uint32_t i = 0; i < node->schema.count; i++) {
-        int32_t from = evaluate_passed_from(node, before, i);
+        int32_t from = node->schema.columns[i].passed_from;
 
+        if (from >= 0 && node->inputs[0] != before)
+            from = evaluate_passed_from(node, before, i);
         if (from >= 0)
             column_copy(&ret_frame->columns[i], &input.columns[from]);
     }

@@ -99,7 +99,7 @@ check_rows(const struct plan_node *node, uint32_t column_index, struct frame *fr
     const struct column_spec *spec = &node->schema.columns[column_index];
     const struct column *column = &frame->columns[column_index];
 
-    if (spec->kind != TUNDISH_DENSE)
+    if (spec->kind != TUNDISH_DENSE || column->level_count < 2)
         return;
     for (int64_t b = 0; b < column->count; b++) {
         int64_t begin = b, end = b + 1;
@@ -126,6 +126,29 @@ check_rows(const struct plan_node *node, uint32_t column_index, struct frame *fr
     }
 }
 
+/* A scalar a row: all rows together are one list. Most columns are so, and where a batch is a row
+ * what is done for each column is what it takes. */
+static bool
+is_plain(const struct column *rows)
+{
+    return rows->level_count == 0 && rows->indices == NULL && rows->dense_shape == NULL;
+}
+
+static void
+batch_plain(const struct column *rows, struct column *batch)
+{
+    column_set_scalars(batch, 1, rows->values);
+    batch->value_count = rows->value_count;
+    batch->level_count = 1;
+    batch->levels[0] = (struct level){ .uniform = rows->value_count };
+}
+
+static bool
+is_settled(const struct column *column)
+{
+    return column->level_count == 1 && column->levels[0].uniform >= 0;
+}
+
 static tundish_status
 finish_batches(struct evaluation *evaluation, const struct plan_node *node, struct frame *frame)
 {
@@ -134,6 +157,9 @@ finish_batches(struct evaluation *evaluation, const struct plan_node *node, stru
                  !spec_bool(node->stage, "no_padding"));
 
     for (uint32_t i = 0; i < frame->column_count; i++) {
+        if (!pads && frame->schema->columns[i].kind == TUNDISH_DENSE &&
+            is_settled(&frame->columns[i]))
+            continue;
         if (pads && frame->schema->columns[i].kind == TUNDISH_DENSE) {
             tundish_status status = pad_column(node, i, frame);
 
@@ -169,8 +195,11 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
         splits = splits_of_kept(evaluation, splits, request->count, &rows);
     evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
     for (uint32_t i = 0; i < rows.column_count; i++)
-        column_batch(&rows.columns[i], splits, request->count, evaluation->scratch,
-                     &ret_frame->columns[i]);
+        if (request->count == 1 && is_plain(&rows.columns[i]))
+            batch_plain(&rows.columns[i], &ret_frame->columns[i]);
+        else
+            column_batch(&rows.columns[i], splits, request->count, evaluation->scratch,
+                         &ret_frame->columns[i]);
     return finish_batches(evaluation, node, ret_frame);
 }
 

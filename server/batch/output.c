@@ -14,12 +14,10 @@ static const uint64_t zero_scalar[2] = { 0, 0 };
 static int64_t
 dense_dimension(const struct column *column, const struct column_spec *spec, uint32_t k)
 {
-    int64_t lists = column_list_count(column, k);
-
-    if (lists > 0)
-        return level_length(&column->levels[k], 0);
     if (column->levels[k].uniform >= 0)
         return column->levels[k].uniform;
+    if (column_list_count(column, k) > 0)
+        return level_length(&column->levels[k], 0);
     return spec->rank == (int)column->level_count && spec->shape[k] > 0 ? spec->shape[k] : 0;
 }
 

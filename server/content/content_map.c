@@ -4,6 +4,7 @@
 
 #include "content/content.h"
 #include "content/expression.h"
+#include "content/expression_alike.h"
 #include "core/memory.h"
 #include "spec/columns.h"
 
@@ -13,6 +14,8 @@ struct map {
         struct expression *expression;
         uint32_t output;
     } * list;
+    uint32_t alike_count;
+    struct expression_alike *alike; /* all expressions, in sets */
 };
 
 /* Compute column `output` of the schema as `value` says. */
@@ -96,6 +99,20 @@ open_new(struct map *map, const struct content_config *config, const struct spec
     return status;
 }
 
+static void
+find_alike(struct map *map)
+{
+    map->alike = tnd_zalloc((size_t)map->count + 1, sizeof *map->alike);
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct computed *computed = &map->list[i];
+        uint32_t set = 0;
+
+        while (!expression_alike_add(&map->alike[set], computed->expression, computed->output))
+            set++;
+        map->alike_count = set < map->alike_count ? map->alike_count : set + 1;
+    }
+}
+
 static tundish_status
 map_open(void *state, const struct content_config *config, struct schema *ret_schema,
          bool *ret_batch_wide)
@@ -112,6 +129,7 @@ map_open(void *state, const struct content_config *config, struct schema *ret_sc
         if (one != TUNDISH_OK)
             status = one;
     }
+    find_alike(map);
     return status;
 }
 
@@ -120,8 +138,8 @@ map_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct map *map = state;
 
-    for (uint32_t i = 0; i < map->count; i++)
-        expression_apply(map->list[i].expression, input, output, map->list[i].output);
+    for (uint32_t i = 0; i < map->alike_count; i++)
+        expression_alike_apply(&map->alike[i], input, output);
     return TUNDISH_OK;
 }
 
@@ -132,6 +150,9 @@ map_close(void *state)
 
     for (uint32_t i = 0; i < map->count; i++)
         expression_close(map->list[i].expression);
+    for (uint32_t i = 0; i < map->alike_count; i++)
+        expression_alike_close(&map->alike[i]);
+    free(map->alike);
     free(map->list);
     *map = (struct map){ 0 };
 }

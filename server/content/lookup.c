@@ -254,14 +254,14 @@ find_indices(const struct lookup *lookup, uint32_t i, const struct column *colum
     const struct lookup_table *table = &lookup->tables[i];
     const struct byte_view *terms = column->values;
     const int64_t *integers = NULL;
-    uint64_t absent = 0;
+    uint64_t absent = 0, *count_of_absent = output->vocabularies != NULL ? &absent : NULL;
     int64_t done = 0;
 
     if (lookup->rules.keys == VOCAB_INTEGERS)
         integers = integers_of(lookup->inputs[i].dtype, column, output->scratch);
     while (done < column->value_count) {
         size_t left = (size_t)(column->value_count - done);
-        const struct vocab_output to = { &ret_indices[done], TUNDISH_INT64, 1, &absent };
+        const struct vocab_output to = { &ret_indices[done], TUNDISH_INT64, 1, count_of_absent };
 
         done += (int64_t)(integers != NULL
                               ? vocab_map_integers(table->vocab, &table->rule, integers + done,
@@ -333,26 +333,39 @@ encode(const struct lookup *lookup, uint32_t i, const struct column *column, str
     encoding_apply(&encoding, &lookup->inputs[i], &numbered, NULL, output, index);
 }
 
-/* A row at a time, the columns' vocabularies would be waited for one after the other. */
-static void
-expect_few(const struct lookup *lookup, const struct frame *input)
+/* A row at a time, the columns' vocabularies would be waited for one after the other: single terms
+ * are asked for, and of a few the places are made to come near. NULL: there is nothing to ask. */
+static struct vocab_asked *
+ask_few(const struct lookup *lookup, const struct frame *input, const struct frame *output)
 {
-    if (lookup->rules.keys != VOCAB_STRINGS || lookup->rules.invert || lookup->targets.count < 2)
-        return;
+    bool asks = lookup->rules.mode == ENCODE_INT && output->vocabularies == NULL;
+    struct vocab_asked *asked;
+
+    if (lookup->rules.keys != VOCAB_STRINGS || lookup->rules.invert || lookup->targets.count < 2 ||
+        input->count > FEW_VALUES)
+        return NULL;
+    asked = scratch_array(output->scratch, lookup->targets.count, sizeof *asked);
     for (uint32_t i = 0; i < lookup->targets.count; i++) {
         const struct column *column = &input->columns[lookup->targets.list[i].input];
+        const struct lookup_table *table = &lookup->tables[i];
+        const struct byte_view *terms = column->values;
 
+        asked[i].kind = 0;
+        if (asks && column->value_count == 1 &&
+            vocab_ask(table->vocab, &table->rule, terms[0], &asked[i]))
+            continue;
         if (column->value_count <= FEW_VALUES)
-            vocab_expect(lookup->tables[i].vocab, column->values, (size_t)column->value_count);
+            vocab_expect(table->vocab, terms, (size_t)column->value_count);
     }
+    return asked;
 }
 
 tundish_status
 lookup_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct lookup *lookup = state;
+    const struct vocab_asked *asked = ask_few(lookup, input, output);
 
-    expect_few(lookup, input);
     for (uint32_t i = 0; i < lookup->targets.count; i++) {
         const struct column *column = &input->columns[lookup->targets.list[i].input];
         uint32_t index = lookup->targets.list[i].output;
@@ -365,7 +378,11 @@ lookup_apply(const void *state, const struct frame *input, struct frame *output)
             int64_t *indices =
                 frame_values(output, index, (size_t)column->value_count * sizeof *indices);
 
-            find_indices(lookup, i, column, output, indices);
+            if (asked != NULL && asked[i].kind != 0)
+                indices[0] =
+                    vocab_answer(lookup->tables[i].vocab, &lookup->tables[i].rule, &asked[i]);
+            else
+                find_indices(lookup, i, column, output, indices);
             column_set_like(&output->columns[index], column, indices);
         }
     }

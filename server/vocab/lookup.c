@@ -380,6 +380,46 @@ vocab_count_equal(const int64_t *values, size_t count, int64_t value)
     return functions()->count_equal(values, count, value);
 }
 
+/* Terms of up to 8 bytes, of which one index stands for all that are absent. */
+bool
+vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
+          struct vocab_asked *ret_asked)
+{
+    struct vocab_asked asked;
+
+    if (term.size > 8 || rule->has_mask || rule->oov_count != 1)
+        return false;
+    asked.key = vocab_short_key(term);
+    asked.kind = (uint32_t)vocab_short_kind(term) << VOCAB_KIND_SHIFT;
+    asked.home = vocab_home(vocab_hash_word(asked.key, vocab->seed), vocab->bucket_count);
+    __builtin_prefetch(&vocab->buckets[asked.home]);
+    *ret_asked = asked;
+    return true;
+}
+
+int64_t
+vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
+             const struct vocab_asked *asked)
+{
+    const struct vocab_bucket *bucket = &vocab->buckets[asked->home];
+    struct block block;
+
+    for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
+        const uint32_t line = bucket->values[i] - asked->kind;
+
+        if (bucket->keys[i] == asked->key && line < vocab->count)
+            return line + rule->offset;
+    }
+    if (!bucket->has_overflown)
+        return rule->oov_first;
+    block.keys[0] = asked->key;
+    block.homes[0] = (uint32_t)asked->home;
+    block.kinds[0] = asked->kind;
+    block.offset = rule->offset;
+    block.absent = rule->oov_first;
+    return probe(vocab, &block, 0, NULL);
+}
+
 void
 vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size_t count)
 {

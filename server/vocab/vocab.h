@@ -110,6 +110,22 @@ struct vocab_output {
  * several vocabularies, of which each would be waited for in turn. */
 void vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size_t count);
 
+/* One term on its way: where several vocabularies are asked for one each, all are asked before the
+ * first answer is waited for. */
+struct vocab_asked {
+    uint64_t key;
+    uint64_t home;
+    uint32_t kind; /* 0: not asked */
+};
+
+/* False: this term or rule is vocab_map's. */
+bool vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
+               struct vocab_asked *ret_asked);
+
+/* What vocab_map gives for the term, by the rule asked with. */
+int64_t vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
+                     const struct vocab_asked *asked);
+
 /* Look up and apply the rule, a block at a time, writing each value once. Returns `count`, or
  * the position of the first term that was refused; what follows it is then unspecified. */
 size_t vocab_map(const struct vocab *vocab, const struct vocab_rule *rule,

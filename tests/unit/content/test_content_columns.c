@@ -1,6 +1,7 @@
 /* test_content_columns.c - stages that move columns and their values without looking at them. */
 #include "stage_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define GIVES(run, stage, column)                                                                  \
@@ -49,6 +50,72 @@ columns_are_chosen_and_renamed(void **state)
     assert_says(run->text, "did you mean 'b'");
     assert_int_equal(stage_run(run, "rename: {b: a1}"), TUNDISH_E_PIPELINE);
     assert_says(run->text, "two columns");
+    stage_run_close(run);
+}
+
+/* A few elements go through expressions that are alike together, many one expression at a time. */
+static void
+columns_mapped_alike_are_as_if_mapped_alone(void **state)
+{
+    static const char *const stage =
+        "map: {\"I*\": \"log1p(cast({column}, float32)) / 3\", \"J*\": \"7 // {column}\", "
+        "s: J1 * 2, t: J2 * 3}";
+    static const int64_t first[] = { 1, -5, 0, 1000000, 7, 2, -1, 8, 9, 10 };
+    static const int64_t second[] = { 4, 3, 77, 6, 5, -2, 1, 12, 13, 3 };
+
+    (void)state;
+    for (int64_t count = 1; count <= 10; count++) {
+        struct stage_run *all = stage_run_open(count, 0);
+
+        stage_run_add(all, "I1", TUNDISH_INT64, first, NULL);
+        stage_run_add(all, "I2", TUNDISH_INT64, second, NULL);
+        stage_run_add(all, "I3", TUNDISH_INT32, (const int32_t *)(const void *)first, NULL);
+        stage_run_add(all, "J1", TUNDISH_INT64, second, NULL);
+        stage_run_add(all, "J2", TUNDISH_INT64, second, NULL);
+        assert_int_equal(stage_run(all, stage), TUNDISH_OK);
+        for (uint32_t c = 0; c < 7; c++) {
+            static const int which[] = { 0, 1, 0, 1, 1, 1, 1 };
+            struct stage_run *one = stage_run_open(count, 0);
+            const char *name = c == 0 ? "I1" : c == 1 ? "I2" : c == 2 ? "I3" : c < 5 ? "J1" : "J2";
+            char *expected;
+
+            stage_run_add(one, name, c == 2 ? TUNDISH_INT32 : TUNDISH_INT64,
+                          which[c] == 0 ? first : second, NULL);
+            if (c == 5)
+                assert_int_equal(stage_run(one, "map: {J2: J2 * 2}"), TUNDISH_OK);
+            else if (c == 6)
+                assert_int_equal(stage_run(one, "map: {J2: J2 * 3}"), TUNDISH_OK);
+            else
+                assert_int_equal(stage_run(one, c < 3 ? "map: {\"I*\": \"log1p(cast({column}, "
+                                                        "float32)) / 3\"}"
+                                                      : "map: {\"J*\": \"7 // {column}\"}"),
+                                 TUNDISH_OK);
+            expected = strdup(stage_run_column(one, name));
+            assert_string_equal(stage_run_column(all, c == 5   ? "s"
+                                                      : c == 6 ? "t"
+                                                      : c == 4 ? "J2"
+                                                               : name),
+                                expected);
+            free(expected);
+            stage_run_close(one);
+        }
+        stage_run_close(all);
+    }
+}
+
+static void
+a_fault_among_columns_mapped_alike_is_its_own(void **state)
+{
+    static const int64_t good[] = { 1, 2, 3 }, bad[] = { 1, 0, 3 };
+    struct stage_run *run = stage_run_open(3, 0);
+
+    (void)state;
+    stage_run_add(run, "I1", TUNDISH_INT64, good, NULL);
+    stage_run_add(run, "I2", TUNDISH_INT64, bad, NULL);
+    assert_int_not_equal(stage_run(run, "map: {\"I*\": \"7 // {column}\"}"), TUNDISH_OK);
+    assert_non_null(strstr(run->text, "7 // I2"));
+    assert_int_equal(run->errors.bad_count, 1);
+    assert_int_equal(run->errors.first_bad, 1);
     stage_run_close(run);
 }
 
@@ -204,6 +271,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_chosen_and_renamed),
+        cmocka_unit_test(columns_mapped_alike_are_as_if_mapped_alone),
+        cmocka_unit_test(a_fault_among_columns_mapped_alike_is_its_own),
         cmocka_unit_test(maps_see_the_old_row_and_put_new_columns_last),
         cmocka_unit_test(casting_wraps_and_truncates),
         cmocka_unit_test(shapes_change_and_values_stay),

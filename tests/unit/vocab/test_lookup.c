@@ -99,6 +99,33 @@ terms_that_look_like_keys_are_kept_apart(void **state)
     vocab_close(vocab);
 }
 
+/* What vocab_map gives, also of terms that had no room in their home bucket. */
+static void
+single_terms_are_answered_as_many_are(void **state)
+{
+    static int64_t values[2 * COUNT];
+    const struct vocab_rule rule = { .offset = 3, .oov_first = 2, .oov_count = 1 };
+    const struct vocab_output to = { values, TUNDISH_INT64, 1, NULL };
+    struct vocab_rule masked = rule, several = rule;
+    struct vocab_asked asked;
+    struct vocab *vocab;
+
+    (void)state;
+    make_terms();
+    assert_int_equal(vocab_open_terms(cache, "list", terms, COUNT, &vocab), TUNDISH_OK);
+    assert_int_equal(vocab_map(vocab, &rule, terms, 2 * COUNT, &to), 2 * COUNT);
+    for (size_t i = 0; i < 2 * COUNT; i++) {
+        assert_int_equal(vocab_ask(vocab, &rule, terms[i], &asked), terms[i].size <= 8);
+        if (terms[i].size <= 8)
+            assert_int_equal(vocab_answer(vocab, &rule, &asked), values[i]);
+    }
+    masked.has_mask = true;
+    several.oov_count = 2;
+    assert_false(vocab_ask(vocab, &masked, terms[1], &asked));
+    assert_false(vocab_ask(vocab, &several, terms[1], &asked));
+    vocab_close(vocab);
+}
+
 static void
 terms_at_the_end_of_the_last_page_are_read_no_further(void **state)
 {
@@ -353,6 +380,7 @@ main(void)
         cmocka_unit_test_setup(every_path_finds_what_is_there_and_nothing_else, empty_cache),
         cmocka_unit_test_setup(every_path_finds_integers, empty_cache),
         cmocka_unit_test_setup(terms_that_look_like_keys_are_kept_apart, empty_cache),
+        cmocka_unit_test_setup(single_terms_are_answered_as_many_are, empty_cache),
         cmocka_unit_test_setup(terms_at_the_end_of_the_last_page_are_read_no_further, empty_cache),
         cmocka_unit_test_setup(keras_recorded_lookups_come_out, empty_cache),
         cmocka_unit_test_setup(absent_terms_are_counted, empty_cache),
