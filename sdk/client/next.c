@@ -6,6 +6,7 @@
 #include "client/reader.h"
 #include "core/clock.h"
 #include "core/status.h"
+#include "shm/stats.h"
 
 /* The server shows a sign of life every second; less than a few of them means nothing. */
 #define SILENCE_MIN_NS UINT64_C(5000000000)
@@ -113,12 +114,18 @@ static void
 end_waiting(struct tnd_returns *returns)
 {
     uint64_t since_ns = atomic_load_explicit(&returns->waiting_since_ns, memory_order_relaxed);
+    uint64_t waited_ns;
+    _Atomic uint32_t *count;
 
     if (since_ns == 0)
         return;
+    waited_ns = (uint64_t)tnd_clock_ns() - since_ns;
+    count = &returns->waits[tnd_stats_bucket(waited_ns)];
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     atomic_store_explicit(&returns->waited_ns,
                           atomic_load_explicit(&returns->waited_ns, memory_order_relaxed) +
-                              (uint64_t)tnd_clock_ns() - since_ns,
+                              waited_ns,
                           memory_order_relaxed);
     atomic_store_explicit(&returns->waiting_since_ns, 0, memory_order_relaxed);
 }

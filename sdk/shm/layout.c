@@ -40,6 +40,7 @@ AT(tnd_returns, magic, 0);
 AT(tnd_returns, layout_major, 8);
 AT(tnd_returns, layout_minor, 10);
 AT(tnd_returns, slot_count, 12);
+AT(tnd_returns, waits, 16);
 AT(tnd_returns, released, TND_LINE);
 AT(tnd_returns, taken, TND_LINE + 8);
 AT(tnd_returns, sleeping, TND_LINE + 16);

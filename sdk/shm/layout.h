@@ -31,7 +31,7 @@
 #define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
 #define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
 #define TND_LAYOUT_MAJOR  1
-#define TND_LAYOUT_MINOR  1
+#define TND_LAYOUT_MINOR  2
 
 #define TND_LINE          128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN  64
@@ -107,13 +107,17 @@ struct tnd_line {
 
 #define TND_TOLD_DETACHED 1 /* the consumer's cursor is gone; what it holds stays until released */
 
+/* Waits are counted by duration, as TND_STATS_BUCKETS (stats.h) has it. */
+enum { TND_WAIT_BUCKETS = 26 };
+
 /* One per consumer, made by the server, written by the consumer alone after `magic`. */
 struct tnd_returns {
     uint64_t magic;
     uint16_t layout_major;
     uint16_t layout_minor;
     uint32_t slot_count;
-    uint8_t  reserved[112];
+    _Atomic uint32_t waits[TND_WAIT_BUCKETS]; /* that are over; modulo 2^32. Since 1.2 */
+    uint8_t          reserved[8];             /* zero */
 
     alignas(TND_LINE) _Atomic uint64_t released; /* every position below has been given back */
     _Atomic uint64_t taken;    /* every position below has been returned by tundish_next */

@@ -12,8 +12,10 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "shm/layout.h"
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared atomics must not need a lock");
+_Static_assert((int)TND_STATS_BUCKETS == (int)TND_WAIT_BUCKETS, "trainers count as servers do");
 _Static_assert(sizeof(struct tnd_stats_note) == 512, "notes are whole lines");
 _Static_assert(offsetof(struct tnd_stats_set_entry, values) == 384, "values start a line");
 _Static_assert(sizeof(struct tnd_stats_header) % TND_STATS_LINE == 0, "entries start a line");
@@ -50,18 +52,7 @@ tnd_stats_describe(enum tnd_stats_kind kind)
 uint64_t
 tnd_stats_bucket_ns(unsigned bucket)
 {
-    return bucket + 1 < TND_STATS_BUCKETS ? UINT64_C(1024) << (2 * bucket) : UINT64_MAX;
-}
-
-void
-tnd_stats_observe(struct tnd_stats_histogram *histogram, uint64_t duration_ns)
-{
-    unsigned bucket = 0;
-
-    while (duration_ns > tnd_stats_bucket_ns(bucket))
-        bucket++;
-    tnd_stats_add(&histogram->buckets[bucket], 1);
-    tnd_stats_add(&histogram->sum_ns, duration_ns);
+    return bucket + 1 < TND_STATS_BUCKETS ? UINT64_C(1024) << bucket : UINT64_MAX;
 }
 
 static bool
@@ -81,7 +72,7 @@ track_is_whole(const struct tnd_stats_track_entry *track)
  */
 
 /* What is not a server's file is refused before memory is asked for. */
-static const uint64_t FILE_BYTES_MAX = UINT64_C(256) << 20;
+static const uint64_t FILE_BYTES_MAX = TND_STATS_FILE_BYTES_MAX;
 
 /* Another node's figures come once a second. */
 static const uint64_t RELAY_SILENCE_NS = UINT64_C(6000000000);

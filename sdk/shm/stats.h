@@ -22,14 +22,14 @@
 
 #include "tundish/tundish.h"
 
-#define TND_STATS_MAGIC UINT64_C(0x3253544154535554) /* "TUSTATS2", little-endian */
+#define TND_STATS_MAGIC UINT64_C(0x3353544154535554) /* "TUSTATS3", little-endian */
 #define TND_STATS_LINE  128
 
 enum tnd_stats_type { TND_STATS_COUNTER = 1, TND_STATS_GAUGE = 2, TND_STATS_HISTOGRAM = 3 };
 enum tnd_stats_unit { TND_STATS_NONE = 0, TND_STATS_SECONDS = 1, TND_STATS_BYTES = 2 };
 
-/* Bucket i counts what took at most 1024 << (2 * i) ns (1 us, 4 us, ... 17 s); the last, the rest. */
-enum { TND_STATS_BUCKETS = 14 };
+/* Bucket i counts what took at most 1024 << i ns (1 us, 2 us, ... 17 s); the last, the rest. */
+enum { TND_STATS_BUCKETS = 26 };
 struct tnd_stats_histogram {
     _Atomic uint64_t buckets[TND_STATS_BUCKETS];
     _Atomic uint64_t sum_ns;
@@ -153,6 +153,8 @@ struct tnd_stats_description {
 };
 const struct tnd_stats_description *tnd_stats_describe(enum tnd_stats_kind kind);
 
+enum { TND_STATS_FILE_BYTES_MAX = 256 << 20 }; /* what claims to be larger is not a server's file */
+
 /* --- reading ------------------------------------------------------------------------------------
  */
 
@@ -213,9 +215,30 @@ tnd_stats_add(_Atomic uint64_t *value, uint64_t amount)
     tnd_stats_set(value, tnd_stats_get(value) + amount);
 }
 
-void tnd_stats_observe(struct tnd_stats_histogram *histogram, uint64_t duration_ns);
+/* The bucket of what took so long, and a bucket's upper bound in ns; UINT64_MAX for the last. */
+static inline unsigned
+tnd_stats_bucket(uint64_t duration_ns)
+{
+    unsigned bits = duration_ns > 1024 ? 54 - (unsigned)__builtin_clzll(duration_ns - 1) : 0;
 
-/* Upper bound of a bucket in ns; UINT64_MAX for the last. */
+    return bits < TND_STATS_BUCKETS ? bits : TND_STATS_BUCKETS - 1;
+}
 uint64_t tnd_stats_bucket_ns(unsigned bucket);
+
+static inline void
+tnd_stats_observe(struct tnd_stats_histogram *histogram, uint64_t duration_ns)
+{
+    tnd_stats_add(&histogram->buckets[tnd_stats_bucket(duration_ns)], 1);
+    tnd_stats_add(&histogram->sum_ns, duration_ns);
+}
+
+/* Show what was counted elsewhere. */
+static inline void
+tnd_stats_copy(struct tnd_stats_histogram *histogram, const struct tnd_stats_histogram *from)
+{
+    for (unsigned i = 0; i < TND_STATS_BUCKETS; i++)
+        tnd_stats_set(&histogram->buckets[i], tnd_stats_get(&from->buckets[i]));
+    tnd_stats_set(&histogram->sum_ns, tnd_stats_get(&from->sum_ns));
+}
 
 #endif

@@ -45,8 +45,17 @@ write_rate(struct json *json, const struct watch_snapshot *before, const struct 
 }
 
 static void
+write_quantile(struct json *json, const char *key, double share,
+               const struct watch_histogram *grown)
+{
+    json_key(json, key);
+    json_float(json, (double)watch_quantile_ns(grown, share) / 1e9, 9);
+}
+
+/* Counts since the start; quantiles of what came between the two snapshots, 0 if nothing did. */
+static void
 write_histogram(struct json *json, const struct tnd_stats_field *field,
-                const struct watch_histogram *histogram)
+                const struct watch_histogram *histogram, const struct watch_histogram *grown)
 {
     char key[64];
 
@@ -60,6 +69,8 @@ write_histogram(struct json *json, const struct tnd_stats_field *field,
     for (unsigned i = 0; i < TND_STATS_BUCKETS; i++)
         json_uint(json, histogram->buckets[i]);
     json_array_end(json);
+    write_quantile(json, "p50", 0.5, grown);
+    write_quantile(json, "p99", 0.99, grown);
     json_object_end(json);
 }
 
@@ -79,7 +90,8 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
           const struct watch_set *set)
 {
     static const char *const keys[] = { "stream", "session", "group", "replica",
-                                        "thread", "stage",   "node",  "vocabulary" };
+                                        "thread", "stage",   "node",  "part",
+                                        "vocabulary", "codec" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);
@@ -88,7 +100,10 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
         char key[64];
 
         if (field->type == TND_STATS_HISTOGRAM) {
-            write_histogram(json, field, &set->histograms[i]);
+            struct watch_histogram grown = { 0 };
+
+            watch_observed(before, set, field->name, &grown);
+            write_histogram(json, field, &set->histograms[i], &grown);
             continue;
         }
         key_of(field, "", key);
@@ -174,7 +189,9 @@ write_stream(struct json *json, const struct watch_snapshot *before,
     write_sets(json, before, now, "stage", stream, "stages");
     write_sets(json, before, now, "vocabulary", stream, "vocabularies");
     write_sets(json, before, now, "lane", stream, "lanes");
+    write_sets(json, before, now, "encoding", stream, "encodings");
     write_sets(json, before, now, "reader", stream, "readers");
+    write_sets(json, before, now, "group", stream, "groups");
     json_object_end(json);
 }
 

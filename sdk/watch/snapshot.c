@@ -41,21 +41,41 @@ add_values(struct watch_set *set, const struct tnd_stats_set_entry *entry)
     }
 }
 
+/* Sets found by hash while a snapshot is made: every thread has one of each. */
+struct lookup {
+    uint32_t *numbers; /* 1 + that of the set; 0: nothing here */
+    uint32_t size;     /* a power of two, more than there are sets */
+};
+
+static uint32_t
+hash_of(const struct tnd_stats_kind_entry *kind, const char *labels)
+{
+    uint32_t hash = 2166136261u ^ (uint32_t)((uintptr_t)kind >> 7);
+
+    for (; *labels != '\0'; labels++)
+        hash = (hash ^ (unsigned char)*labels) * 16777619u;
+    return hash;
+}
+
 static struct watch_set *
-find_or_add(struct watch_snapshot *snapshot, const struct tnd_stats_kind_entry *kind,
-            const char *labels)
+find_or_add(struct watch_snapshot *snapshot, struct lookup *lookup,
+            const struct tnd_stats_kind_entry *kind, const char *labels)
 {
     struct watch_set *set;
+    uint32_t at = hash_of(kind, labels) & (lookup->size - 1);
 
-    for (uint32_t i = 0; i < snapshot->set_count; i++)
-        if (snapshot->sets[i].kind == kind && strcmp(snapshot->sets[i].labels, labels) == 0)
-            return &snapshot->sets[i];
+    for (; lookup->numbers[at] != 0; at = (at + 1) & (lookup->size - 1)) {
+        set = &snapshot->sets[lookup->numbers[at] - 1];
+        if (set->kind == kind && strcmp(set->labels, labels) == 0)
+            return set;
+    }
     set = realloc(snapshot->sets, (snapshot->set_count + 1) * sizeof *set);
     if (set == NULL)
         return NULL;
     snapshot->sets = set;
     set = &snapshot->sets[snapshot->set_count];
-    *set = (struct watch_set){ .kind = kind, .labels = labels };
+    *set = (struct watch_set){ .number = snapshot->set_count, .kind = kind, .labels = labels };
+    lookup->numbers[at] = snapshot->set_count + 1;
     set->values = calloc(kind->field_count + 1, sizeof *set->values);
     set->histograms = calloc(kind->field_count + 1, sizeof *set->histograms);
     snapshot->set_count++; /* closed with the rest, whatever it got */
@@ -63,7 +83,20 @@ find_or_add(struct watch_snapshot *snapshot, const struct tnd_stats_kind_entry *
 }
 
 static tundish_status
-add_all(struct watch_snapshot *snapshot)
+open_lookup(const struct watch_snapshot *snapshot, struct lookup *ret_lookup)
+{
+    uint64_t sets_max = snapshot->copy.byte_count / sizeof(struct tnd_stats_set_entry) + 1;
+
+    ret_lookup->size = 16;
+    while (ret_lookup->size < 2 * sets_max)
+        ret_lookup->size *= 2;
+    ret_lookup->numbers = calloc(ret_lookup->size, sizeof *ret_lookup->numbers);
+    return ret_lookup->numbers != NULL ? TUNDISH_OK
+                                       : tnd_fail(TUNDISH_E_MEMORY, "no memory for the figures");
+}
+
+static tundish_status
+add_all(struct watch_snapshot *snapshot, struct lookup *lookup)
 {
     for (const struct tnd_stats_entry *entry = tnd_stats_next(&snapshot->copy, NULL); entry != NULL;
          entry = tnd_stats_next(&snapshot->copy, entry)) {
@@ -73,7 +106,7 @@ add_all(struct watch_snapshot *snapshot)
 
         if (kind == NULL || atomic_load_explicit(&set->live, memory_order_relaxed) == 0)
             continue;
-        sum = find_or_add(snapshot, kind, set->labels);
+        sum = find_or_add(snapshot, lookup, kind, set->labels);
         if (sum == NULL)
             return tnd_fail(TUNDISH_E_MEMORY, "no memory for the figures");
         add_values(sum, set);
@@ -85,6 +118,7 @@ tundish_status
 watch_snapshot_open(struct tnd_stats_file *file, struct watch_snapshot *ret_snapshot)
 {
     struct watch_snapshot snapshot = { .taken_ns = tnd_clock_ns() };
+    struct lookup lookup = { 0 };
     tundish_status status = tnd_stats_read(file);
 
     if (status != TUNDISH_OK)
@@ -93,7 +127,10 @@ watch_snapshot_open(struct tnd_stats_file *file, struct watch_snapshot *ret_snap
     snapshot.copy.descriptor = -1;
     file->header = NULL;
     file->byte_count = file->capacity = 0;
-    status = add_all(&snapshot);
+    status = open_lookup(&snapshot, &lookup);
+    if (status == TUNDISH_OK)
+        status = add_all(&snapshot, &lookup);
+    free(lookup.numbers);
     if (status != TUNDISH_OK) {
         watch_snapshot_close(&snapshot);
         return status;
@@ -137,12 +174,85 @@ watch_find(const struct watch_snapshot *snapshot, const char *kind, const char *
     return NULL;
 }
 
+/* A field's number, or that of fields. */
+static uint32_t
+find_field(const struct watch_set *set, const char *field)
+{
+    uint32_t i = 0;
+
+    while (i < set->kind->field_count && strcmp(set->kind->fields[i].name, field) != 0)
+        i++;
+    return i;
+}
+
 uint64_t
 watch_value(const struct watch_set *set, const char *field)
 {
-    for (uint32_t i = 0; set != NULL && i < set->kind->field_count; i++)
-        if (strcmp(set->kind->fields[i].name, field) == 0)
-            return set->values[i];
+    uint32_t i = set != NULL ? find_field(set, field) : 0;
+
+    return set != NULL && i < set->kind->field_count ? set->values[i] : 0;
+}
+
+/* The same set in another snapshot; most likely it has the same number there. */
+static const struct watch_set *
+find_again(const struct watch_snapshot *snapshot, const struct watch_set *set)
+{
+    if (set->number < snapshot->set_count) {
+        const struct watch_set *likely = &snapshot->sets[set->number];
+
+        if (strcmp(likely->labels, set->labels) == 0 &&
+            strcmp(likely->kind->name, set->kind->name) == 0)
+            return likely;
+    }
+    return watch_find(snapshot, set->kind->name, set->labels);
+}
+
+uint64_t
+watch_growth(const struct watch_snapshot *before, const struct watch_set *now, const char *field)
+{
+    uint64_t was = watch_value(find_again(before, now), field), is = watch_value(now, field);
+
+    return is > was ? is - was : 0;
+}
+
+bool
+watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
+               const char *field, struct watch_histogram *ret_grown)
+{
+    const struct watch_set *then = find_again(before, now);
+    uint32_t is = find_field(now, field), was = then != NULL ? find_field(then, field) : 0;
+    bool has_before = then != NULL && was < then->kind->field_count;
+
+    if (is == now->kind->field_count)
+        return false;
+    *ret_grown = now->histograms[is];
+    for (unsigned i = 0; i < TND_STATS_BUCKETS && has_before; i++) {
+        uint64_t old = then->histograms[was].buckets[i];
+
+        ret_grown->buckets[i] -= old < ret_grown->buckets[i] ? old : ret_grown->buckets[i];
+    }
+    if (has_before && then->histograms[was].sum_ns <= ret_grown->sum_ns)
+        ret_grown->sum_ns -= then->histograms[was].sum_ns;
+    return true;
+}
+
+uint64_t
+watch_quantile_ns(const struct watch_histogram *histogram, double share)
+{
+    double total = 0, below = 0;
+
+    for (unsigned i = 0; i < TND_STATS_BUCKETS; i++)
+        total += (double)histogram->buckets[i];
+    for (unsigned i = 0; i < TND_STATS_BUCKETS && total > 0; i++) {
+        double here = (double)histogram->buckets[i], wanted = share * total - below;
+        double begin = i > 0 ? (double)tnd_stats_bucket_ns(i - 1) : 0;
+
+        if (here > 0 && wanted <= here)
+            return i + 1 == TND_STATS_BUCKETS
+                       ? (uint64_t)begin
+                       : (uint64_t)(begin + ((double)tnd_stats_bucket_ns(i) - begin) * wanted / here);
+        below += here;
+    }
     return 0;
 }
 

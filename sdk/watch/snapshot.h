@@ -15,6 +15,7 @@ struct watch_histogram {
 
 /* What is counted under one kind and one set of labels. */
 struct watch_set {
+    uint32_t number; /* in the snapshot */
     const struct tnd_stats_kind_entry *kind;
     const char *labels;
     uint64_t *values;                   /* by field; a histogram's is its count */
@@ -50,6 +51,18 @@ const struct watch_set *watch_find(const struct watch_snapshot *snapshot, const 
 
 /* A field's value, 0 if there is no such field. */
 uint64_t watch_value(const struct watch_set *set, const char *field);
+
+/* The growth of a counter between two snapshots; what is new began at 0. */
+uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_set *now,
+                      const char *field);
+
+/* The same of a histogram: what was observed in between. False: there is no such field. */
+bool watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
+                    const char *field, struct watch_histogram *ret_grown);
+
+/* Below which `share` of what was observed lies, in ns, in a bucket as if spread evenly; 0 if nothing
+ * was. */
+uint64_t watch_quantile_ns(const struct watch_histogram *histogram, double share);
 
 /* A label's value, quoted as it is, or "". */
 void watch_label(const struct watch_set *set, const char *key, char *text, size_t text_bytes);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "watch/scene.h"
+
 /* A trainer that waits less than this is fed well enough. */
 static const double WAIT_SHARE_FINE = 0.05;
 static const double SHARE_MATTERS = 0.5;
@@ -28,156 +30,6 @@ watch_cause_name(enum watch_cause cause)
     return names[cause];
 }
 
-uint64_t
-watch_growth(const struct watch_snapshot *before, const struct watch_set *now, const char *field)
-{
-    const struct watch_set *then = watch_find(before, now->kind->name, now->labels);
-    uint64_t was = watch_value(then, field), is = watch_value(now, field);
-
-    return is > was ? is - was : 0;
-}
-
-/* --- what is looked at --------------------------------------------------------------------------
- */
-
-struct scene {
-    const struct watch_snapshot *before, *now;
-    const struct watch_set *session; /* its set of kind "stream" */
-    const char *stream;
-    double passed_ns;
-
-    uint32_t attached;
-    const struct watch_set *waits_most; /* the reader that waits most, and how much of the time */
-    double wait_share;
-    const struct watch_set *silent;   /* the reader that has done nothing for longest */
-    const struct watch_set *deserted; /* a full lane that no trainer is at */
-    const struct watch_set *slowest;  /* attached, waits least */
-    double least_share;
-
-    uint32_t threads;
-    double busy, slot_wait, order_wait; /* shares of the threads' time */
-    double deal_busy, program_wait;
-    const struct watch_set *stage; /* the most expensive */
-    double stage_share;            /* of the threads' time */
-};
-
-static double
-share(const struct scene *scene, const struct watch_set *set, const char *field)
-{
-    return scene->passed_ns > 0 ? (double)watch_growth(scene->before, set, field) / scene->passed_ns
-                                : 0;
-}
-
-static void
-look_at_reader(struct scene *scene, const struct watch_set *reader)
-{
-    double waits = share(scene, reader, "wait");
-
-    if (watch_value(reader, "attached") == 0)
-        return;
-    scene->attached++;
-    if (scene->waits_most == NULL || waits > scene->wait_share) {
-        scene->waits_most = reader;
-        scene->wait_share = waits > 1 ? 1 : waits;
-    }
-    if (scene->slowest == NULL || waits < scene->least_share) {
-        scene->slowest = reader;
-        scene->least_share = waits;
-    }
-    /* One that waits for what lies there already does not run at all. */
-    if ((watch_value(reader, "waiting") == 0 ||
-         watch_value(reader, "published") > watch_value(reader, "taken")) &&
-        (scene->silent == NULL ||
-         watch_value(reader, "silent") > watch_value(scene->silent, "silent")))
-        scene->silent = reader;
-}
-
-static bool
-has_reader(const struct scene *scene, const char *replica)
-{
-    const struct watch_set *set = NULL;
-
-    while ((set = watch_next(scene->now, "reader", set)) != NULL) {
-        char of[16];
-
-        watch_label(set, "replica", of, sizeof of);
-        if (watch_is_of(set, scene->session) && watch_value(set, "attached") != 0 &&
-            strcmp(of, replica) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void
-look_at_lanes(struct scene *scene)
-{
-    const struct watch_set *set = NULL;
-
-    while ((set = watch_next(scene->now, "lane", set)) != NULL) {
-        uint64_t published = watch_value(set, "published"), slots = watch_value(set, "slots");
-        char replica[16];
-
-        watch_label(set, "replica", replica, sizeof replica);
-        if (watch_is_of(set, scene->session) && slots > 0 &&
-            published >= watch_value(set, "released") + slots && !has_reader(scene, replica))
-            scene->deserted = set;
-    }
-}
-
-static void
-look_at_threads(struct scene *scene)
-{
-    const struct watch_set *set = NULL;
-    double busy = 0, slots = 0, order = 0;
-
-    while ((set = watch_next(scene->now, "thread", set)) != NULL) {
-        char thread[32];
-
-        watch_label(set, "thread", thread, sizeof thread);
-        if (!watch_is_of(set, scene->session) || strcmp(thread, "order") == 0)
-            continue;
-        scene->threads++;
-        busy += share(scene, set, "busy");
-        slots += share(scene, set, "slot_wait");
-        order += share(scene, set, "order_wait");
-    }
-    if (scene->threads == 0)
-        return;
-    scene->busy = busy / scene->threads;
-    scene->slot_wait = slots / scene->threads;
-    scene->order_wait = order / scene->threads;
-}
-
-static void
-look_at_stages(struct scene *scene)
-{
-    const struct watch_set *set = NULL;
-
-    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
-        double takes = share(scene, set, "busy") / (scene->threads > 0 ? scene->threads : 1);
-
-        if (!watch_is_of(set, scene->session) || takes <= scene->stage_share)
-            continue;
-        scene->stage = set;
-        scene->stage_share = takes;
-    }
-}
-
-static void
-look(struct scene *scene, const struct watch_set *stream)
-{
-    const struct watch_set *set = NULL;
-
-    while ((set = watch_next(scene->now, "reader", set)) != NULL)
-        if (watch_is_of(set, scene->session))
-            look_at_reader(scene, set);
-    look_at_lanes(scene);
-    look_at_threads(scene);
-    look_at_stages(scene);
-    scene->deal_busy = share(scene, stream, "deal_busy");
-    scene->program_wait = share(scene, stream, "program_wait");
-}
-
 /* --- what is said -------------------------------------------------------------------------------
  */
 
@@ -197,7 +49,7 @@ node_of(const struct watch_snapshot *snapshot)
 
 /* "replica 2 on node b". */
 static void
-name_reader(const struct scene *scene, const struct watch_set *reader, char text[NAME_BYTES])
+name_reader(const struct watch_scene *scene, const struct watch_set *reader, char text[NAME_BYTES])
 {
     char replica[16], group[64];
     bool is_default;
@@ -211,7 +63,7 @@ name_reader(const struct scene *scene, const struct watch_set *reader, char text
 
 /* "replica 2 on node b waits 38% of its time", with which every sentence about waiting begins. */
 static void
-name_waiting(const struct scene *scene, char text[NAME_BYTES + 40])
+name_waiting(const struct watch_scene *scene, char text[NAME_BYTES + 40])
 {
     char who[NAME_BYTES];
 
@@ -260,7 +112,7 @@ tells_of_full_disk(const char *text)
 
 /* The last error of the stream, without what names the stream again. */
 static void
-find_error(const struct scene *scene, char text[TND_STATS_NOTE_BYTES])
+find_error(const struct watch_scene *scene, char text[TND_STATS_NOTE_BYTES])
 {
     struct watch_note found[TND_STATS_NOTES];
     uint32_t count = watch_notes(scene->now, 0, found, TND_STATS_NOTES);
@@ -277,7 +129,7 @@ find_error(const struct scene *scene, char text[TND_STATS_NOTE_BYTES])
 }
 
 static void
-say_failed(const struct scene *scene, struct watch_verdict *verdict)
+say_failed(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char text[TND_STATS_NOTE_BYTES];
 
@@ -298,7 +150,7 @@ say_failed(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static bool
-say_stuck(const struct scene *scene, struct watch_verdict *verdict)
+say_stuck(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char who[NAME_BYTES];
 
@@ -318,7 +170,7 @@ say_stuck(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static bool
-say_deserted(const struct scene *scene, struct watch_verdict *verdict)
+say_deserted(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[NAME_BYTES + 40], replica[16];
 
@@ -335,7 +187,7 @@ say_deserted(const struct scene *scene, struct watch_verdict *verdict)
 
 /* A program that gives rows: the dealing thread has nothing to do until they come. */
 static bool
-say_program(const struct scene *scene, struct watch_verdict *verdict)
+say_program(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[NAME_BYTES + 40];
 
@@ -351,7 +203,7 @@ say_program(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_fine(const struct scene *scene, struct watch_verdict *verdict)
+say_fine(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     blame_replica(verdict, scene->slowest, 1 - scene->least_share);
     say(verdict, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
@@ -361,7 +213,7 @@ say_fine(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_slots(const struct scene *scene, struct watch_verdict *verdict)
+say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[NAME_BYTES + 40], whom[NAME_BYTES];
 
@@ -376,7 +228,7 @@ say_slots(const struct scene *scene, struct watch_verdict *verdict)
 
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
 static void
-say_stage(const struct scene *scene, struct watch_verdict *verdict)
+say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     bool reads = watch_value(scene->stage, "source") != 0;
     char waiting[NAME_BYTES + 40], stage[64] = "content";
@@ -396,21 +248,56 @@ say_stage(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_order(const struct scene *scene, struct watch_verdict *verdict)
+say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    char waiting[NAME_BYTES + 40];
+    char waiting[NAME_BYTES + 40], stage[64] = "", most[120] = "";
 
     name_waiting(scene, waiting);
     blame(verdict, "order", scene->deal_busy);
+    if (scene->order != NULL && scene->order_share >= SHARE_MATTERS * scene->deal_busy) {
+        watch_label(scene->order, "stage", stage, sizeof stage);
+        snprintf(most, sizeof most, ", %d%% of its time in %s",
+                 percent(scene->order_share / scene->deal_busy), stage);
+    }
     say(verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        "Index the files once (tundish index), or move stages that look at content for the order "
-        "(filter, bucketing) behind cheaper ones.",
-        "%s: the order (one thread, which finds records and decides their order) is %d%% busy",
-        waiting, percent(scene->deal_busy));
+        strcmp(stage, "shuffle") == 0
+            ? "Give shuffle a smaller buffer_size, which fits the processor's cache, or shuffle "
+              "files and a smaller buffer of rows; or spread the stream over more nodes."
+            : "Index the files once (tundish index), or move stages that look at content for the "
+              "order (filter, bucketing) behind cheaper ones.",
+        "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s",
+        waiting, percent(scene->deal_busy), most);
+}
+
+/* Nothing comes out of a shuffle before its buffer is full. */
+static bool
+say_filling(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[NAME_BYTES + 40], left[64] = "";
+    uint64_t held, room;
+    double grown;
+
+    if (scene->filling == NULL)
+        return false;
+    held = watch_value(scene->filling, "queued");
+    room = watch_value(scene->filling, "room");
+    grown = (double)held -
+            (double)watch_value(watch_find(scene->before, "stage", scene->filling->labels), "queued");
+    if (grown > 0 && scene->passed_ns > 0)
+        snprintf(left, sizeof left, ", at this pace for %.0f s more",
+                 (double)(room - held) / grown * scene->passed_ns / 1e9 + 0.5);
+    name_waiting(scene, waiting);
+    blame(verdict, "shuffle", (double)held / (double)room);
+    say(verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        "It does so once, unless the stream is begun anew. A smaller buffer_size begins sooner, "
+        "and so do indexed files (tundish index).",
+        "%s: shuffle fills its buffer, of which %d%% is there (%llu of %llu elements)%s", waiting,
+        (int)(100 * held / room), (unsigned long long)held, (unsigned long long)room, left);
+    return true;
 }
 
 static void
-say_unknown(const struct scene *scene, struct watch_verdict *verdict)
+say_unknown(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[NAME_BYTES + 40];
 
@@ -423,14 +310,14 @@ say_unknown(const struct scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_waiting(const struct scene *scene, struct watch_verdict *verdict)
+say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     bool other_is_slow = scene->attached > 1 && scene->least_share < scene->wait_share / 4;
 
     verdict->wait_share = scene->wait_share;
     if (other_is_slow && scene->slot_wait >= SHARE_MATTERS)
         say_slots(scene, verdict);
-    else if (say_program(scene, verdict))
+    else if (say_program(scene, verdict) || say_filling(scene, verdict))
         ;
     else if (scene->busy >= SHARE_MATTERS || scene->busy > scene->deal_busy)
         say_stage(scene, verdict);
@@ -442,7 +329,7 @@ say_waiting(const struct scene *scene, struct watch_verdict *verdict)
 
 /* What could not be kept costs the next start its time, or a restart its places. */
 static void
-advise_about_disk(const struct scene *scene, struct watch_verdict *verdict)
+advise_about_disk(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     uint64_t failed = watch_value(watch_next(scene->now, "server", NULL), "disk_full");
     size_t used = strlen(verdict->advice);
@@ -459,14 +346,14 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
                    const struct watch_set *stream, struct watch_verdict *ret_verdict)
 {
     struct watch_verdict verdict = { .level = WATCH_IDLE };
-    struct scene scene = { .before = before,
-                           .now = now,
-                           .session = stream,
-                           .stream = verdict.stream,
-                           .passed_ns = (double)(now->taken_ns - before->taken_ns) };
+    struct watch_scene scene = { .before = before,
+                                 .now = now,
+                                 .session = stream,
+                                 .stream = verdict.stream,
+                                 .passed_ns = (double)(now->taken_ns - before->taken_ns) };
 
     watch_label(stream, "stream", verdict.stream, sizeof verdict.stream);
-    look(&scene, stream);
+    watch_scene_look(&scene);
     if (watch_value(stream, "failed") != 0)
         say_failed(&scene, &verdict);
     else if (watch_value(stream, "paused") != 0)

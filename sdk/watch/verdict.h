@@ -57,8 +57,4 @@ bool watch_is_worse(const struct watch_verdict *one, const struct watch_verdict 
 const char *watch_level_name(enum watch_level level);
 const char *watch_cause_name(enum watch_cause cause);
 
-/* The growth of a counter between two snapshots; what is new began at 0. */
-uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_set *now,
-                      const char *field);
-
 #endif

@@ -7,6 +7,7 @@
 #include "content/decoded_resized.h"
 #include "content/flush.h"
 #include "core/clock.h"
+#include "core/dtype.h"
 #include "core/must.h"
 #include "order/run.h"
 #include "source/source.h"
@@ -204,31 +205,101 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
     return status;
 }
 
-/* The time of a stage is what is not spent in those before it. */
+/* --- counting -----------------------------------------------------------------------------------
+ */
+
+/* Bytes of a column's values. Of strings a few are looked at: all would cost as much as some stages
+ * do. */
+static uint64_t
+bytes_of(const struct column *column, tundish_dtype dtype)
+{
+    enum { SAMPLED = 8 };
+    const struct byte_view *strings = column->values;
+    uint64_t count = (uint64_t)column->value_count, sampled = count < SAMPLED ? count : SAMPLED;
+    uint64_t bytes = 0;
+
+    if (count == 0 || strings == NULL)
+        return 0;
+    if (dtype != TUNDISH_STRING)
+        return count * tnd_dtype_bytes(dtype);
+    for (uint64_t i = 0; i < sampled; i++)
+        bytes += strings[i * (count / sampled)].size;
+    return (uint64_t)((double)bytes / (double)sampled * (double)count);
+}
+
+/* What the node has made, without what has passed it by. */
+static uint64_t
+bytes_made(const struct plan_node *node, const struct frame *frame)
+{
+    const struct plan_node *before = NULL;
+    uint64_t bytes = 0;
+
+    if (node->content != NULL && node->order == NULL)
+        before = (node->first != NULL ? node->first : node)->inputs[0];
+    for (uint32_t i = 0; i < frame->column_count; i++)
+        if (before == NULL || evaluate_passed_from(node, before, i) < 0)
+            bytes += bytes_of(&frame->columns[i], node->schema.columns[i].dtype);
+    return bytes;
+}
+
+/* The stage that a thread is in has the elements; it is back there when one before it is done. */
+static void
+enter(struct evaluation_meter *meter, struct tnd_stats_stage *values, uint64_t count)
+{
+    if (meter->running != NULL)
+        tnd_stats_set(&meter->running->queued, 0);
+    if (values != NULL)
+        tnd_stats_set(&values->queued, count);
+    meter->running = values;
+    meter->running_count = count;
+}
+
+/* The time of a stage, and what it leaves out, is what those before it have not done. */
+static tundish_status
+evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct evaluate_request *request, const struct evaluation_stage *stage,
+                 struct frame *ret_frame)
+{
+    struct evaluation_meter *meter = evaluation->meter;
+    struct evaluation_meter outer = *meter;
+    struct tnd_stats_stage *values = stage->values;
+    uint64_t skipped = evaluation->skipped;
+    int64_t began_ns, ended_ns;
+    tundish_status status;
+
+    enter(meter, values, (uint64_t)request->count);
+    meter->inner_ns = 0;
+    meter->inner_skipped = 0;
+    began_ns = tnd_clock_ns();
+    status = evaluate_node(evaluation, node, request, ret_frame);
+    ended_ns = tnd_clock_ns();
+    skipped = evaluation->skipped - skipped;
+    tnd_stats_add(&values->busy, (uint64_t)(ended_ns - began_ns - meter->inner_ns));
+    tnd_stats_observe(&values->call, (uint64_t)(ended_ns - began_ns - meter->inner_ns));
+    tnd_stats_add(&values->rows, (uint64_t)request->count);
+    tnd_stats_add(&values->calls, 1);
+    tnd_stats_add(&values->skipped, skipped - meter->inner_skipped);
+    if (status == TUNDISH_OK)
+        tnd_stats_add(&values->output, bytes_made(node, ret_frame));
+    else
+        tnd_stats_add(&values->errors, 1);
+    stats_event(meter->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
+    enter(meter, outer.running, outer.running_count);
+    meter->inner_ns = outer.inner_ns + (ended_ns - began_ns);
+    meter->inner_skipped = outer.inner_skipped + skipped;
+    return status;
+}
+
 tundish_status
 evaluate(struct evaluation *evaluation, const struct plan_node *node,
          const struct evaluate_request *request, struct frame *ret_frame)
 {
-    struct evaluation_meter *meter = evaluation->meter;
+    const struct evaluation_meter *meter = evaluation->meter;
     const struct evaluation_stage *stage = meter != NULL ? &meter->stages[node->index] : NULL;
-    int64_t outer_ns, began_ns, ended_ns;
-    tundish_status status;
 
     if (stage == NULL || stage->values == NULL)
         return evaluate_node(evaluation, node, request, ret_frame);
-    outer_ns = meter->inner_ns;
-    meter->inner_ns = 0;
-    began_ns = tnd_clock_ns();
-    status = evaluate_node(evaluation, node, request, ret_frame);
-    ended_ns = tnd_clock_ns();
-    tnd_stats_add(&stage->values->busy, (uint64_t)(ended_ns - began_ns - meter->inner_ns));
-    tnd_stats_add(&stage->values->rows, (uint64_t)request->count);
-    tnd_stats_add(&stage->values->calls, 1);
-    if (status != TUNDISH_OK)
-        tnd_stats_add(&stage->values->errors, 1);
-    meter->inner_ns = outer_ns + (ended_ns - began_ns);
-    stats_event(meter->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
-    return status;
+    return evaluate_counted(evaluation, node, request, stage, ret_frame);
 }
 
 /* filter's answer about elements of its input, one for each; no about those that are left out. */

@@ -22,7 +22,11 @@ struct evaluation_stage {
 struct evaluation_meter {
     struct evaluation_stage *stages;     /* by plan_node.index */
     struct tnd_stats_track_entry *track; /* and what it did, when */
+    struct tnd_stats_stage **order;      /* order_services.figures: the dealing thread's, or NULL */
     int64_t inner_ns;                    /* spent so far in stages before the one that runs */
+    uint64_t inner_skipped;              /* and left out by them */
+    struct tnd_stats_stage *running;     /* the stage that runs, and on how many elements */
+    uint64_t running_count;
 };
 
 /* One thread's means. */

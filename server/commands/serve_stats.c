@@ -39,6 +39,7 @@ serve_open_stats(struct serve *serve)
     if (status != TUNDISH_OK)
         return status;
     tnd_stats_set(&stats_server(serve->stats)->threads, threads);
+    tnd_stats_set(&stats_server(serve->stats)->processors, session_processor_count());
     add_pipeline(serve);
     if (link_size(serve->link) > 1)
         serve->link_figures = stats_add(serve->stats, TND_STATS_KIND_link, "");
@@ -57,8 +58,10 @@ show_link(struct serve *serve)
     tnd_stats_set(&figures->messages_sent, stats.messages_sent);
     tnd_stats_set(&figures->messages_received, stats.messages_received);
     tnd_stats_set(&figures->sent, stats.bytes_sent);
+    tnd_stats_set(&figures->received, stats.bytes_received);
     tnd_stats_set(&figures->wait, stats.waited_ns);
     tnd_stats_set(&figures->waits, stats.waits);
+    tnd_stats_copy(&figures->each_wait, &stats.wait_times);
     tnd_stats_set(&figures->failed, link_check(serve->link) != TUNDISH_OK);
     if (link_rank(serve->link) != 0 && ++serve->ticks % TICKS_A_RELAY == 0) {
         struct byte_view copy = stats_relay_copy(serve->stats);

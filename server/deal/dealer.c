@@ -58,6 +58,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .samples = options->samples,
         .evaluate = evaluate_for_order,
         .evaluator = &dealer->evaluation,
+        .figures = options->meter != NULL ? options->meter->order : NULL,
     };
     dealer->digest.interval = options->digest_steps * plan->options.worker_count * plan->replicas;
     dealer->services.digest = &dealer->digest;

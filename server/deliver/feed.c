@@ -256,6 +256,17 @@ feed_has_reader(struct feed *feed, uint32_t replica)
     return found;
 }
 
+/* Where it stands: what it takes next, or behind the last that was published. */
+static void
+find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_reader_stats *line)
+{
+    struct lane_look look = { 0 };
+
+    lane_look(lane, taken < published ? taken : published, &look);
+    line->epoch = look.epoch;
+    line->step = look.step;
+}
+
 static void
 fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
 {
@@ -282,6 +293,9 @@ fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
         .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
         .silent_ns = now_ns - seat->seen_at_ns,
     };
+    memcpy(line->wait_counts, stats.waits, sizeof line->wait_counts);
+    find_next(feed->lanes[seat->replica % feed->lane_count],
+              feed->config.lane.queue ? lane.released : stats.taken, lane.published, line);
     snprintf(line->group, sizeof line->group, "%s", seat->group->name);
 }
 

@@ -128,6 +128,8 @@ struct feed_reader_stats {
     bool     waits;           /* in tundish_next, without a batch */
     int64_t  waits_ns;        /* this time; -1: it does not */
     int64_t  waited_ns;       /* ever, this time included */
+    uint64_t wait_counts[TND_WAIT_BUCKETS]; /* of those that are over, by duration */
+    uint64_t epoch, step;     /* of what it takes next; the last of each if that is not known yet */
     int64_t  silent_ns;       /* since it last took or released anything */
 };
 /* Fills up to `capacity` lines and returns how many there are. Any thread. */

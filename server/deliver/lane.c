@@ -471,6 +471,43 @@ add_checksums(struct slot *slot)
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
 }
 
+static enum lane_encoding
+encoding_of(const struct tnd_codec *codec)
+{
+    switch (codec->number) {
+    case TND_CODEC_RAW:
+        return LANE_RAW;
+    case TND_CODEC_NARROW:
+        return LANE_NARROW;
+    case TND_CODEC_BITPACK:
+        return LANE_BITPACK;
+    case TND_CODEC_ZSTD:
+        return LANE_ZSTD;
+    default:
+        return LANE_OTHER;
+    }
+}
+
+const char *
+lane_encoding_name(enum lane_encoding encoding)
+{
+    static const char *const names[] = { "raw", "narrow", "bitpack", "zstd", "other" };
+
+    return names[encoding];
+}
+
+static void
+count_encoded(struct lane *lane, const struct slot *slot)
+{
+    for (uint32_t i = 0; i < slot->buffer_count; i++) {
+        struct lane_encoded *encoded = &lane->encoded[encoding_of(&slot->buffers[i].codec)];
+
+        encoded->buffers++;
+        encoded->decoded_bytes += decoded_bytes(&slot->buffers[i]);
+        encoded->stored_bytes += slot->buffers[i].stored_bytes;
+    }
+}
+
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
@@ -486,10 +523,8 @@ lane_publish(struct lane *lane, struct slot *slot)
     lane->slots[slot->index].step = slot->step;
     lane->slots[slot->index].passed = slot->passed;
     slot->index = NO_SLOT;
-    for (uint32_t i = 0; i < slot->buffer_count && slot->kind == TND_SLOT_BATCH; i++) {
-        lane->decoded_total += decoded_bytes(&slot->buffers[i]);
-        lane->stored_total += slot->buffers[i].stored_bytes;
-    }
+    if (has_payload(slot))
+        count_encoded(lane, slot);
     publish_ready(lane);
     pthread_mutex_unlock(&lane->lock);
 }
@@ -548,8 +583,12 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     stats.reserved_count = lane->reserved_count;
     stats.payload_bytes = lane->arena.used_bytes + lane->own_bytes;
     stats.arena_bytes = lane->config.arena_bytes;
-    stats.decoded_bytes = lane->decoded_total;
-    stats.stored_bytes = lane->stored_total;
+    memcpy(stats.encoded, lane->encoded, sizeof stats.encoded);
+    for (int i = 0; i < LANE_ENCODINGS; i++) {
+        stats.decoded_bytes += lane->encoded[i].decoded_bytes;
+        stats.stored_bytes += lane->encoded[i].stored_bytes;
+    }
+    stats.segment_bytes = lane->segment.segment_bytes + lane->own_bytes;
     stats.own_segment_count = lane->own_total;
     stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {

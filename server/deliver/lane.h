@@ -130,6 +130,14 @@ tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kin
 /* Would lane_reserve find a slot for this position? */
 bool lane_has_slot(struct lane *lane, uint64_t position);
 
+/* What buffers were stored as, for statistics: users' codecs together. */
+enum lane_encoding { LANE_RAW, LANE_NARROW, LANE_BITPACK, LANE_ZSTD, LANE_OTHER, LANE_ENCODINGS };
+const char *lane_encoding_name(enum lane_encoding encoding);
+
+struct lane_encoded {
+    uint64_t buffers, decoded_bytes, stored_bytes; /* published so far */
+};
+
 /* Positions, for the session and for statistics. */
 struct lane_stats {
     uint64_t published;          /* positions below are with the trainers */
@@ -140,6 +148,8 @@ struct lane_stats {
     uint64_t arena_bytes;
     uint64_t decoded_bytes;      /* published so far, as trainers see them */
     uint64_t stored_bytes;       /* and as they lie in the slots */
+    struct lane_encoded encoded[LANE_ENCODINGS]; /* that, by codec */
+    uint64_t segment_bytes;      /* of shared memory */
     uint64_t own_segment_count;  /* batches that got a segment of their own so far */
     bool     full;               /* no slot is free */
     bool     trainer_waits;      /* some trainer is in tundish_next without a batch */

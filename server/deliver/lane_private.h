@@ -58,6 +58,8 @@ struct lane_reader {
     struct lane_tie    tie;
     uint64_t           waiting_since_ns; /* as last seen */
     uint64_t           waited_ns, waited_before_ns; /* in all; by trainers that are gone */
+    uint64_t           waits[TND_WAIT_BUCKETS];
+    uint32_t           page_waits[TND_WAIT_BUCKETS]; /* of those, as the page last had them */
     uint64_t           granted;          /* queue */
 };
 
@@ -87,7 +89,7 @@ struct lane {
     struct own_segment **own;
     uint32_t             own_count, own_id;
     uint64_t             own_bytes, own_total;
-    uint64_t             decoded_total, stored_total; /* bytes published */
+    struct lane_encoded  encoded[LANE_ENCODINGS];
     struct place_size   *places;
     uint32_t             place_next;
     uint64_t             progress, progress_seen;

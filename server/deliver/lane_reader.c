@@ -52,6 +52,21 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
         reader->waited_ns = waited_ns;
 }
 
+/* How long its trainer's waits were: differences, since the page counts modulo 2^32 and the next
+ * trainer's begins at 0. */
+static void
+count_waits(struct lane_reader *reader)
+{
+    const struct tnd_returns *page = lane_reader_page(reader);
+
+    for (int i = 0; i < TND_WAIT_BUCKETS; i++) {
+        uint32_t count = atomic_load_explicit(&page->waits[i], memory_order_relaxed);
+
+        reader->waits[i] += (uint32_t)(count - reader->page_waits[i]);
+        reader->page_waits[i] = count;
+    }
+}
+
 /* What all of its group are done with; its own share of that is told to the others. */
 static uint64_t
 released_by_group(const struct lane_reader *reader)
@@ -275,6 +290,8 @@ forget_trainer(struct lane_reader *reader)
         bell_ignore(lane->config.bell, reader->bell);
     close_descriptor(&reader->event);
     close_descriptor(&reader->bell);
+    count_waits(reader);
+    memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
     reader->client = NULL;
     reader->waiting_since_ns = 0;
@@ -462,6 +479,8 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
 
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);
+    if (reader->client != NULL)
+        count_waits(reader);
     *ret_stats = (struct lane_reader_stats){
         .attached = reader->client != NULL,
         .released = reader->released,
@@ -469,6 +488,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .waits_ns = lane_reader_waits_ns(reader),
         .waited_ns = reader->waited_ns,
     };
+    memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);
     pthread_mutex_unlock(&lane->lock);
 }
 

@@ -54,6 +54,7 @@ struct lane_reader_stats {
     uint64_t released, taken; /* positions; a queue counts slots */
     int64_t  waits_ns;        /* -1: it does not wait */
     uint64_t waited_ns;       /* all waits that are over */
+    uint64_t waits[TND_WAIT_BUCKETS]; /* those, by duration */
 };
 void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats);
 

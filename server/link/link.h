@@ -15,6 +15,7 @@
 
 #include "core/bytes.h"
 #include "core/status.h"
+#include "shm/stats.h"
 
 struct link;
 
@@ -131,9 +132,11 @@ typedef void (*link_watcher)(void *user, uint32_t from, const struct link_key *k
 void link_watch(struct link *link, link_watcher watcher, void *user);
 
 struct link_stats {
-    uint64_t messages_sent, messages_received, beats_sent, posts_sent, bytes_sent;
+    uint64_t messages_sent, messages_received, beats_sent, posts_sent;
+    uint64_t bytes_sent, bytes_received;
     uint64_t mail_sent, mail_received;
     uint64_t waits, waited_ns; /* of link_wait, where it was not ready at once */
+    struct tnd_stats_histogram wait_times; /* those */
 };
 void link_stats(struct link *link, struct link_stats *ret_stats);
 

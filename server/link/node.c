@@ -447,6 +447,7 @@ hear(struct node *node, int64_t now_ns)
         if (from >= node->config.size || from == node->config.rank)
             continue;
         node->stats.messages_received++;
+        node->stats.bytes_received += bytes.size;
         node->peers[from].heard_ns = now_ns;
         if (hear_message(node, from, bytes))
             continue;

@@ -130,7 +130,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
     int64_t patient_until_ns = TND_CLOCK_NEVER;
     tundish_status status = TUNDISH_OK;
     bool is_ready = ready(link, context);
-    uint64_t seen = UINT64_MAX;
+    uint64_t seen = UINT64_MAX, waited_ns;
 
     if (is_ready)
         return TUNDISH_OK;
@@ -149,7 +149,9 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
         pthread_mutex_lock(&link->lock);
     }
     link->waiting--;
-    link->stats.waited_ns += (uint64_t)(tnd_clock_ns() - began_ns);
+    waited_ns = (uint64_t)(tnd_clock_ns() - began_ns);
+    link->stats.waited_ns += waited_ns;
+    tnd_stats_observe(&link->stats.wait_times, waited_ns);
     pthread_mutex_unlock(&link->lock);
     return is_ready ? TUNDISH_OK : status;
 }
@@ -222,5 +224,6 @@ link_stats(struct link *link, struct link_stats *ret_stats)
     node_stats(link->node, ret_stats);
     ret_stats->waits = link->stats.waits;
     ret_stats->waited_ns = link->stats.waited_ns;
+    ret_stats->wait_times = link->stats.wait_times;
     pthread_mutex_unlock(&link->lock);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
 
@@ -152,6 +153,15 @@ order_instance_close(struct order_instance *instance)
     free(instance);
 }
 
+static struct tnd_stats_stage *
+figures_of(struct order_services *services, const struct plan_node *node)
+{
+    struct tnd_stats_stage *figures =
+        services->figures != NULL ? services->figures[node->index] : NULL;
+
+    return figures != NULL ? figures : &services->unseen;
+}
+
 tundish_status
 order_open(const struct plan_node *node, struct order_instance *instance,
            struct order_iterator **ret_iterator)
@@ -166,6 +176,7 @@ order_open(const struct plan_node *node, struct order_instance *instance,
     iterator->node = node;
     iterator->ops = node->order;
     iterator->instance = instance;
+    iterator->figures = figures_of(instance->services, node);
     iterator->iterator_number = instance->iterator_counts[node->number]++;
     status = node->order->open(iterator);
     if (status != TUNDISH_OK) {
@@ -219,6 +230,27 @@ order_next_held(struct order_iterator *iterator, size_t *ret_count)
     iterator->next_error = NULL;
     iterator->next_result = ORDER_OK;
     return ORDER_FAILED;
+}
+
+enum order_result
+order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct order_services *services = iterator->instance->services;
+    struct tnd_stats_stage *figures = iterator->figures;
+    int64_t outer_ns = services->inner_ns, began_ns = tnd_clock_ns(), took_ns;
+    enum order_result result;
+
+    services->inner_ns = 0;
+    result = iterator->ops->next(iterator, words, max, ret_count);
+    took_ns = tnd_clock_ns() - began_ns;
+    if (took_ns > services->inner_ns) {
+        tnd_stats_add(&figures->busy, (uint64_t)(took_ns - services->inner_ns));
+        tnd_stats_observe(&figures->call, (uint64_t)(took_ns - services->inner_ns));
+    }
+    tnd_stats_add(&figures->calls, 1);
+    tnd_stats_add(&figures->errors, result == ORDER_FAILED);
+    services->inner_ns = outer_ns + took_ns;
+    return result;
 }
 
 enum { SKIP_WORDS = 4096 };

@@ -16,6 +16,7 @@
 #include "order/digest.h"
 #include "order/run.h"
 #include "plan/plan.h"
+#include "shm/stats.h"
 
 enum order_result {
     ORDER_OK,    /* at least one element */
@@ -38,6 +39,12 @@ struct order_services {
     bool resumed; /* it stands where a place was taken */
     bool samples; /* any elements will do, if they come soon: shuffles need not mix far */
     struct order_digest *digest; /* of what the last shard is given; NULL: none */
+
+    /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
+     * nobody looks, and it goes to `unseen`. */
+    struct tnd_stats_stage *const *figures;
+    struct tnd_stats_stage unseen;
+    int64_t inner_ns; /* spent so far in stages before the one that runs, where that is timed */
 
     /* Content of some elements of `node`, for stages that must look: of a filter what its predicate
      * says (its columns are those of order_columns_node), else the columns. Implemented in
@@ -84,6 +91,7 @@ struct order_iterator {
     const struct plan_node *node;
     const struct order_ops *ops;
     struct order_instance *instance;
+    struct tnd_stats_stage *figures; /* never NULL */
     uint64_t iterator_number;      /* 0 for the first that its dataset object made */
     enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
     char *next_error;              /* FAILED: the text that goes with it */
@@ -149,6 +157,12 @@ tundish_status order_open(const struct plan_node *node, struct order_instance *i
 enum order_result order_next_settle(struct order_iterator *iterator, enum order_result result,
                                     size_t *ret_count);
 enum order_result order_next_held(struct order_iterator *iterator, size_t *ret_count);
+enum order_result order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max,
+                                   size_t *ret_count);
+
+/* Who is asked for so many elements at once is timed: looking at the clock costs nothing then. The
+ * time of others is their caller's. */
+enum { ORDER_TIMED_MIN = 256 };
 
 /* Elements of order_open's node; the caller owns the runs in them. *ret_count is set in every
  * case: 0 unless OK. May bring fewer than there are; only END is the end. */
@@ -160,7 +174,9 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     *ret_count = 0;
     if (__builtin_expect(iterator->next_result != ORDER_OK, 0))
         return order_next_held(iterator, ret_count);
-    result = iterator->ops->next(iterator, words, max, ret_count);
+    result = max < ORDER_TIMED_MIN ? iterator->ops->next(iterator, words, max, ret_count)
+                                   : order_next_timed(iterator, words, max, ret_count);
+    tnd_stats_add(&iterator->figures->rows, *ret_count);
     if (__builtin_expect(result != ORDER_OK, 0))
         return order_next_settle(iterator, result, ret_count);
     return ORDER_OK;

@@ -119,6 +119,7 @@ flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
     size_t count = bucket->count;
 
     bucket->count = 0;
+    tnd_stats_add(&iterator->figures->queued, -(uint64_t)count);
     if (buckets->pad_to_boundary && bucket == &buckets->list[buckets->count - 1]) {
         run_words_release(bucket->words, count, input->width, input->run_words);
         order_fail(iterator, TUNDISH_E_DATA,
@@ -171,6 +172,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
         }
         bucket = bucket_of(buckets, length);
         put(bucket, element, input->width);
+        tnd_stats_add(&iterator->figures->queued, 1);
         if (bucket->count == bucket->size)
             return flush(iterator, bucket, word);
     }

@@ -22,6 +22,7 @@ enum {
     EPOCHS_AT_MOST = 3, /* with more in the window, tf.data does not refill it */
     ROOM_AT_FIRST = 1024,
     SAMPLE_LIMIT = 1 << 14, /* of the window, where any elements will do */
+    SHOWN_MAX = 1 << 30, /* a larger buffer is meant to take whatever there is */
     HUGE_PAGE_BYTES = 2 << 20,
     AHEAD = 32 /* draws known, and fetched, before they are used */
 };
@@ -187,6 +188,7 @@ fill(struct order_iterator *iterator)
         if (shuffle->input == NULL && begin_epoch(iterator) != TUNDISH_OK)
             return ORDER_FAILED;
         result = pull(shuffle, iterator->node->width);
+        tnd_stats_set(&iterator->figures->queued, shuffle->held);
         if (result == ORDER_FAILED)
             return result;
         if (result == ORDER_END) {
@@ -348,6 +350,7 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     result = fill(iterator);
     if (result != ORDER_OK)
         return result;
+    tnd_stats_set(&iterator->figures->queued, shuffle->held);
     if (shuffle->held == 0)
         return ORDER_END;
     forget_empty_epochs(iterator);
@@ -383,6 +386,7 @@ shuffle_open(struct order_iterator *iterator)
     if (iterator->instance->services->samples && shuffle->limit > SAMPLE_LIMIT)
         shuffle->limit = SAMPLE_LIMIT;
     shuffle->epochs = 1;
+    tnd_stats_set(&iterator->figures->room, shuffle->limit < SHOWN_MAX ? shuffle->limit : 0);
     shuffle_seed(shuffle, iterator->node, iterator->iterator_number);
     return TUNDISH_OK;
 }

@@ -49,7 +49,7 @@ next_step(struct session *session)
     step->text[0] = '\0';
     step->from_outside = false;
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        step->shares[r].reserved = false;
+        step->shares[r].reserved = step->shares[r].had_room = false;
         step->shares[r].next_row = step->shares[r].rows = step->shares[r].rows_of_part = 0;
     }
     return step;

@@ -32,6 +32,7 @@ enum step_state {
 struct share {
     struct slot slot;
     bool reserved; /* or, for an end, published */
+    bool had_room; /* its lane's wait has been counted */
     int64_t rows, next_row;
     int64_t rows_of_part; /* 0: the slot has not been described */
 };

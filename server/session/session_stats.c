@@ -39,6 +39,14 @@ add_plan(struct session *session, struct stats *stats)
     free(text);
 }
 
+static void
+label_lane(char labels[TND_STATS_LABEL_BYTES], const struct session *session, uint32_t replica)
+{
+    session_stats_label(labels, session);
+    stats_label_number(labels, "replica",
+                       session->plan->options.worker * session->plan->replicas + replica);
+}
+
 void
 session_stats_open(struct session *session, struct stats *stats)
 {
@@ -48,14 +56,11 @@ session_stats_open(struct session *session, struct stats *stats)
     figures->stats = stats;
     session_stats_label(labels, session);
     figures->stream = stats_add(stats, TND_STATS_KIND_stream, labels);
-    figures->lanes = tnd_zalloc(session->plan->replicas, sizeof(struct tnd_stats_lane *));
+    figures->lanes = tnd_zalloc(session->plan->replicas, sizeof *figures->lanes);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        session_stats_label(labels, session);
-        stats_label_number(labels, "replica",
-                           session->plan->options.worker * session->plan->replicas + r);
-        figures->lanes[r] = stats_add(stats, TND_STATS_KIND_lane, labels);
+        label_lane(labels, session, r);
+        figures->lanes[r].values = stats_add(stats, TND_STATS_KIND_lane, labels);
     }
-    figures->readers = tnd_zalloc(SESSION_READER_LINES, sizeof *figures->readers);
     session_vocabularies_describe(&figures->vocabularies, session);
     add_plan(session, stats);
 }
@@ -68,13 +73,14 @@ session_stats_close(struct session *session)
     if (figures->stats == NULL)
         return;
     stats_drop(figures->stats, figures->stream);
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        stats_drop(figures->stats, figures->lanes[r]);
-    for (uint32_t i = 0; i < figures->reader_count; i++)
-        stats_drop(figures->stats, figures->readers[i].values);
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        stats_drop(figures->stats, figures->lanes[r].values);
+        for (int i = 0; i < LANE_ENCODINGS; i++)
+            stats_drop(figures->stats, figures->lanes[r].encodings[i]);
+    }
+    session_readers_close(&figures->readers, figures->stats);
     session_vocabularies_close(&figures->vocabularies, figures->stats);
     free(figures->lanes);
-    free(figures->readers);
 }
 
 /* --- threads ------------------------------------------------------------------------------------
@@ -104,9 +110,32 @@ add_stages(struct worker_stats *figures, const struct session *session,
         session_stats_label(labels, session);
         stats_label(labels, "stage", node->name);
         stats_label_number(labels, "node", node->index);
+        stats_label(labels, "part", "content");
         stage->values = stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
         tnd_stats_set(&stage->values->source, node->source != NULL);
         stage->what = stats_offset(session->figures.stats, stage->values);
+    }
+}
+
+/* What the order does with references: sets beside those of the content of the same stages. */
+static void
+add_order(struct worker_stats *figures, const struct session *session,
+          const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        char labels[TND_STATS_LABEL_BYTES];
+
+        if (node->body != NULL)
+            add_order(figures, session, node->body);
+        if (node->order == NULL)
+            continue;
+        session_stats_label(labels, session);
+        stats_label(labels, "stage", node->name);
+        stats_label_number(labels, "node", node->index);
+        stats_label(labels, "part", "order");
+        figures->meter.order[node->index] =
+            stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
     }
 }
 
@@ -122,6 +151,11 @@ worker_stats_open(struct worker_stats *figures, const struct session *session, c
     figures->meter.track = stats_add_track(stats, session->plan->stream->name, thread);
     figures->meter.stages = tnd_zalloc(session->plan->node_count, sizeof *figures->meter.stages);
     add_stages(figures, session, session->plan->graph);
+    if (figures == &session->dealing_figures) {
+        figures->meter.order =
+            tnd_zalloc(session->plan->node_count, sizeof(struct tnd_stats_stage *));
+        add_order(figures, session, session->plan->graph);
+    }
     session_vocabularies_meter(&figures->vocabularies, session, &figures->meter);
 }
 
@@ -134,26 +168,58 @@ worker_stats_close(struct worker_stats *figures, const struct session *session)
         return;
     for (uint32_t i = 0; i < session->plan->node_count; i++) {
         stats_drop(stats, figures->meter.stages[i].values);
+        if (figures->meter.order != NULL)
+            stats_drop(stats, figures->meter.order[i]);
         free(figures->meter.stages[i].vocabularies);
     }
     session_vocabularies_close(&figures->vocabularies, stats);
     stats_drop(stats, figures->thread);
     stats_drop_track(stats, figures->meter.track);
     free(figures->meter.stages);
+    free(figures->meter.order);
 }
 
-/* --- what is looked at now and then
- * ---------------------------------------------------------------
+/* --- what is looked at now and then -------------------------------------------------------------
  */
+
+static void
+show_encodings(struct session *session, uint32_t replica, const struct lane_stats *lane)
+{
+    struct session_lane_figures *figures = &session->figures.lanes[replica];
+
+    for (int i = 0; i < LANE_ENCODINGS; i++) {
+        struct tnd_stats_encoding *values = figures->encodings[i];
+
+        if (lane->encoded[i].buffers == 0)
+            continue;
+        if (values == NULL) {
+            char labels[TND_STATS_LABEL_BYTES];
+
+            label_lane(labels, session, replica);
+            stats_label(labels, "codec", lane_encoding_name((enum lane_encoding)i));
+            values = stats_add(session->figures.stats, TND_STATS_KIND_encoding, labels);
+            figures->encodings[i] = values;
+        }
+        tnd_stats_set(&values->buffers, lane->encoded[i].buffers);
+        tnd_stats_set(&values->decoded, lane->encoded[i].decoded_bytes);
+        tnd_stats_set(&values->stored, lane->encoded[i].stored_bytes);
+    }
+}
 
 static void
 show_lanes(struct session *session)
 {
+    uint64_t lag = 0;
+
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        struct tnd_stats_lane *values = session->figures.lanes[r];
+        struct tnd_stats_lane *values = session->figures.lanes[r].values;
         struct lane_stats lane;
 
         lane_stats(feed_lane(session->feed, r), &lane);
+        lag = lane.published - lane.taken > lag ? lane.published - lane.taken : lag;
+        show_encodings(session, r, &lane);
+        tnd_stats_set(&values->held, lane.taken - lane.released);
+        tnd_stats_set(&values->segments, lane.segment_bytes);
         tnd_stats_set(&values->slots, session->plan->stream->deliver.slots);
         tnd_stats_set(&values->published, lane.published);
         tnd_stats_set(&values->released, lane.released);
@@ -164,59 +230,7 @@ show_lanes(struct session *session)
         tnd_stats_set(&values->decoded, lane.decoded_bytes);
         tnd_stats_set(&values->stored, lane.stored_bytes);
     }
-}
-
-/* The line of a reader; NULL: there are too many to show. */
-static struct session_reader_line *
-find_line(struct session *session, const struct feed_reader_stats *reader)
-{
-    struct session_stats *figures = &session->figures;
-    struct session_reader_line *line;
-    char labels[TND_STATS_LABEL_BYTES];
-
-    for (uint32_t i = 0; i < figures->reader_count; i++) {
-        line = &figures->readers[i];
-        if (line->replica == reader->replica && strcmp(line->group, reader->group) == 0)
-            return line;
-    }
-    if (figures->reader_count == SESSION_READER_LINES)
-        return NULL;
-    line = &figures->readers[figures->reader_count++];
-    memcpy(line->group, reader->group, sizeof line->group);
-    line->replica = reader->replica;
-    session_stats_label(labels, session);
-    stats_label(labels, "group", line->group);
-    stats_label_number(labels, "replica",
-                       session->plan->options.worker * session->plan->replicas + line->replica);
-    line->values = stats_add(figures->stats, TND_STATS_KIND_reader, labels);
-    return line;
-}
-
-static void
-show_readers(struct session *session)
-{
-    struct session_stats *figures = &session->figures;
-    struct feed_reader_stats readers[SESSION_READER_LINES];
-    uint32_t count = feed_stats(session->feed, readers, SESSION_READER_LINES);
-
-    for (uint32_t i = 0; i < figures->reader_count; i++)
-        stats_show(figures->stats, figures->readers[i].values, false);
-    for (uint32_t i = 0; i < count && i < SESSION_READER_LINES; i++) {
-        struct session_reader_line *line = find_line(session, &readers[i]);
-
-        if (line == NULL)
-            return;
-        stats_show(figures->stats, line->values, true);
-        tnd_stats_set(&line->values->attached, readers[i].attached);
-        tnd_stats_set(&line->values->process, (uint64_t)readers[i].pid);
-        tnd_stats_set(&line->values->published, readers[i].published);
-        tnd_stats_set(&line->values->taken, readers[i].taken);
-        tnd_stats_set(&line->values->released, readers[i].released);
-        tnd_stats_set(&line->values->wait, (uint64_t)readers[i].waited_ns);
-        tnd_stats_set(&line->values->waiting,
-                      readers[i].waits_ns > 0 ? (uint64_t)readers[i].waits_ns : 0);
-        tnd_stats_set(&line->values->silent, (uint64_t)readers[i].silent_ns);
-    }
+    tnd_stats_set(&session->figures.stream->lag, lag);
 }
 
 void
@@ -241,5 +255,5 @@ session_show(struct session *session)
     tnd_stats_set(&stream->ready_steps, session->count);
     pthread_mutex_unlock(&session->lock);
     show_lanes(session);
-    show_readers(session);
+    session_readers_show(session);
 }

@@ -5,25 +5,21 @@
 #include "batch/evaluate.h"
 #include "deliver/feed.h"
 #include "plan/plan.h"
+#include "session/session_readers.h"
 #include "session/session_vocabularies.h"
 
 struct session;
 
-/* A reader's line; readers come and go, lines are used again by the same replica of a group. */
-struct session_reader_line {
-    char group[64];
-    uint32_t replica;
-    struct tnd_stats_reader *values;
+struct session_lane_figures {
+    struct tnd_stats_lane *values;
+    struct tnd_stats_encoding *encodings[LANE_ENCODINGS]; /* NULL: not used so far */
 };
-
-enum { SESSION_READER_LINES = 256 };
 
 struct session_stats {
     struct stats *stats;
     struct tnd_stats_stream *stream;
-    struct tnd_stats_lane **lanes;
-    struct session_reader_line *readers;
-    uint32_t reader_count;
+    struct session_lane_figures *lanes;
+    struct session_readers readers;
     struct vocabulary_lines vocabularies;
 };
 
@@ -41,7 +37,7 @@ void session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct sessio
 void session_stats_open(struct session *session, struct stats *stats);
 void session_stats_close(struct session *session);
 
-/* Sets for a thread ("content 3", "deal"). */
+/* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too. */
 void worker_stats_open(struct worker_stats *figures, const struct session *session,
                        const char *thread);
 void worker_stats_close(struct worker_stats *figures, const struct session *session);

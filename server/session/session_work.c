@@ -103,14 +103,22 @@ static void finish_step(struct session *session, struct step *step);
 static void
 open_step(struct session *session, struct step *step)
 {
+    int64_t now_ns = tnd_clock_ns();
     bool all = true;
 
-    for (uint32_t r = 0; r < session->plan->replicas; r++)
-        all &= open_share(session, step, r);
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        bool has_room = open_share(session, step, r);
+
+        if (has_room && !step->shares[r].had_room)
+            tnd_stats_observe(&session->figures.lanes[r].values->slot_wait,
+                              (uint64_t)(now_ns - step->dealt_ns));
+        step->shares[r].had_room |= has_room;
+        all &= has_room;
+    }
     if (!all)
         return;
     step->state = STEP_OPEN;
-    step->opened_ns = tnd_clock_ns();
+    step->opened_ns = now_ns;
     tnd_stats_observe(&session->figures.stream->slot_wait,
                       (uint64_t)(step->opened_ns - step->dealt_ns));
     step->unfinished = 1;
@@ -393,6 +401,7 @@ count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
 
     tnd_stats_add(for_slots ? &thread->slot_wait : &thread->order_wait,
                   (uint64_t)(ended_ns - began_ns));
+    tnd_stats_observe(&thread->idle, (uint64_t)(ended_ns - began_ns));
     stats_event(worker->figures.meter.track, began_ns, ended_ns,
                 for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
 }

@@ -18,10 +18,12 @@
 #include "stats/stats_private.h"
 #include "stats/stats_relay.h"
 
-/* Sets, texts and descriptions; and for each thread its track and its own set for each stage and
- * vocabulary, of which there is room for 250. */
-static const uint64_t FILE_BYTES = UINT64_C(1) << 20;
-static const uint64_t THREAD_BYTES = UINT64_C(256) << 10;
+/* Room for what may come: addresses, no memory. The blocks that are used are asked for one by one,
+ * so that a disk that fills up is an error here and never a SIGBUS later. */
+static const uint64_t FILE_BYTES = UINT64_C(16) << 20;
+static const uint64_t THREAD_BYTES = UINT64_C(1) << 20;
+static const uint64_t FILE_BYTES_MAX = TND_STATS_FILE_BYTES_MAX;
+static const uint64_t BLOCK_BYTES = UINT64_C(256) << 10;
 
 struct unseen {
     struct unseen *next;
@@ -32,7 +34,8 @@ struct unseen {
  */
 
 static tundish_status
-make_file(const char *path, uint64_t file_bytes, struct tnd_stats_header **ret_header)
+make_file(const char *path, uint64_t file_bytes, int *ret_file,
+          struct tnd_stats_header **ret_header)
 {
     char fresh[PATH_BYTES + 8];
     void *bytes;
@@ -43,20 +46,22 @@ make_file(const char *path, uint64_t file_bytes, struct tnd_stats_header **ret_h
     file = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return tnd_fail_errno(errno, "make %s", fresh);
-    if (posix_fallocate(file, 0, (off_t)file_bytes) != 0) {
+    if (ftruncate(file, (off_t)file_bytes) != 0 ||
+        posix_fallocate(file, 0, (off_t)BLOCK_BYTES) != 0) {
         close(file);
         unlink(fresh);
         return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s: it takes %llu KiB", fresh,
-                        (unsigned long long)file_bytes / 1024);
+                        (unsigned long long)BLOCK_BYTES / 1024);
     }
     bytes = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
     if (bytes == MAP_FAILED || rename(fresh, path) != 0) {
         int error = errno;
 
+        close(file);
         unlink(fresh);
         return tnd_fail_errno(error, "make %s", path);
     }
+    *ret_file = file;
     *ret_header = bytes;
     return TUNDISH_OK;
 }
@@ -108,6 +113,28 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
 /* --- entries ------------------------------------------------------------------------------------
  */
 
+/* Is there memory behind all bytes from..to? Entries are asked for upwards, tracks downwards; a
+ * block more than is needed, so that this is not done for each. */
+static bool
+has_memory(struct stats *stats, uint64_t from, uint64_t to, bool upwards)
+{
+    uint64_t limit = upwards ? stats->entries_end : stats->tracks_begin;
+
+    if (upwards ? to <= limit : from >= limit)
+        return true;
+    from = upwards ? limit : from / BLOCK_BYTES * BLOCK_BYTES;
+    to = upwards ? (to + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES : limit;
+    if (to > stats->header->file_bytes)
+        to = stats->header->file_bytes;
+    if (posix_fallocate(stats->file, (off_t)from, (off_t)(to - from)) != 0)
+        return false;
+    if (upwards)
+        stats->entries_end = to;
+    else
+        stats->tracks_begin = from;
+    return true;
+}
+
 /* Room at the end, the lock held; counted when it is filled. NULL: there is none. */
 static void *
 next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
@@ -117,7 +144,7 @@ next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
     uint64_t whole = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
     struct tnd_stats_entry *entry;
 
-    if (whole > end - used)
+    if (whole > end - used || !has_memory(stats, used, used + whole, true))
         return NULL;
     entry = (void *)((char *)stats->header + used);
     entry->entry_bytes = whole;
@@ -133,6 +160,7 @@ append(struct stats *stats, const void *entry)
     atomic_fetch_add_explicit(&stats->header->used_bytes, head->entry_bytes, memory_order_release);
 }
 
+/* What is counted goes nowhere; that it does is shown, and said once. */
 static void *
 take_unseen(struct stats *stats, uint64_t byte_count)
 {
@@ -146,6 +174,30 @@ take_unseen(struct stats *stats, uint64_t byte_count)
     unseen->next = stats->unseen;
     stats->unseen = unseen;
     return unseen->bytes;
+}
+
+/* Something found no room, the lock held. */
+static void
+count_unseen(struct stats *stats)
+{
+    stats->unseen_count++;
+    if (stats->server != NULL)
+        tnd_stats_set(&stats->server->unseen_sets, stats->unseen_count);
+}
+
+/* Once, without the lock, which a log's line takes. */
+static void
+unlock_and_say(struct stats *stats)
+{
+    bool says = stats->unseen_count > 0 && !stats->unseen_was_said;
+
+    stats->unseen_was_said |= says;
+    pthread_mutex_unlock(&stats->lock);
+    if (says)
+        tnd_log(TND_LOG_WARNING, "figures",
+                "%s is full, at %llu MiB or for want of room on its disk: some figures are not "
+                "shown (tundish_server_unseen_sets says how many)",
+                stats->path, (unsigned long long)stats->header->file_bytes >> 20);
 }
 
 uint64_t
@@ -241,9 +293,11 @@ stats_add(struct stats *stats, enum tnd_stats_kind kind, const char *labels)
 
     pthread_mutex_lock(&stats->lock);
     values = take_set(stats, kind, labels);
-    if (values == NULL)
+    if (values == NULL) {
         values = take_unseen(stats, tnd_stats_describe(kind)->value_bytes);
-    pthread_mutex_unlock(&stats->lock);
+        count_unseen(stats);
+    }
+    unlock_and_say(stats);
     return values;
 }
 
@@ -289,8 +343,10 @@ stats_add_text(struct stats *stats, const char *name, const char *stream, const 
         entry->text_bytes = text_bytes;
         memcpy(entry->text, text, text_bytes + 1);
         append(stats, entry);
+    } else {
+        count_unseen(stats);
     }
-    pthread_mutex_unlock(&stats->lock);
+    unlock_and_say(stats);
 }
 
 struct tnd_stats_track_entry *
@@ -305,8 +361,10 @@ stats_add_track(struct stats *stats, const char *stream, const char *thread)
     if (track != NULL) {
         snprintf(track->stream, sizeof track->stream, "%s", stream);
         snprintf(track->thread, sizeof track->thread, "%s", thread);
-    } else if (end - tnd_stats_get(&stats->header->used_bytes) < sizeof *track) {
+    } else if (end - tnd_stats_get(&stats->header->used_bytes) < sizeof *track ||
+               !has_memory(stats, end - sizeof *track, end, false)) {
         track = take_unseen(stats, sizeof *track);
+        count_unseen(stats);
     } else {
         end -= sizeof *track;
         track = (void *)((char *)stats->header + end);
@@ -316,7 +374,7 @@ stats_add_track(struct stats *stats, const char *stream, const char *thread)
         snprintf(track->thread, sizeof track->thread, "%s", thread);
         atomic_store_explicit(&stats->header->tracks_offset, end, memory_order_release);
     }
-    pthread_mutex_unlock(&stats->lock);
+    unlock_and_say(stats);
     return track;
 }
 
@@ -384,17 +442,20 @@ stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_st
 {
     struct stats *stats = tnd_zalloc(1, sizeof *stats);
     uint64_t file_bytes = FILE_BYTES + thread_count * THREAD_BYTES;
+    uint64_t bytes = file_bytes < FILE_BYTES_MAX ? file_bytes : FILE_BYTES_MAX;
     tundish_status status;
 
     snprintf(stats->path, sizeof stats->path, "%.120s.stats", socket_path);
     stats_relay_remove(stats->path); /* of a server that was killed */
-    status = make_file(stats->path, file_bytes, &stats->header);
+    status = make_file(stats->path, bytes, &stats->file, &stats->header);
     if (status != TUNDISH_OK) {
         free(stats);
         return status;
     }
     pthread_mutex_init(&stats->lock, NULL);
-    fill_header(stats->header, file_bytes);
+    fill_header(stats->header, bytes);
+    stats->entries_end = BLOCK_BYTES;
+    stats->tracks_begin = tnd_stats_get(&stats->header->tracks_offset);
     stats->server = stats_add(stats, TND_STATS_KIND_server, "");
     tnd_log_set_tap(take_note, stats);
     atomic_store_explicit(&stats->header->magic, TND_STATS_MAGIC, memory_order_release);
@@ -425,6 +486,7 @@ stats_close(struct stats *stats)
     unlink(stats->path);
     stats_relay_remove(stats->path);
     munmap(stats->header, stats->header->file_bytes);
+    close(stats->file);
     while (stats->unseen != NULL) {
         struct unseen *next = stats->unseen->next;
 

@@ -19,10 +19,14 @@ struct dropped {
 
 struct stats {
     char path[PATH_BYTES];
+    int file;
     struct tnd_stats_header *header;
+    uint64_t entries_end, tracks_begin; /* below and from here on there is memory */
     uint64_t kinds[TND_STATS_KINDS]; /* offsets of their entries; 0: not there yet */
     pthread_mutex_t lock;            /* of what is appended, of unseen and of notes */
     struct unseen *unseen;           /* what found no room */
+    uint64_t unseen_count;
+    bool unseen_was_said;
     struct dropped *dropped;         /* sets and tracks that may be used again */
     struct tnd_stats_server *server;
 };

@@ -160,6 +160,33 @@ histograms_count_by_duration(void **state)
     watch_snapshot_close(&snapshot);
 }
 
+/* Nine of ten in the bucket up to 2.048 us, one of them in that up to 1.048576 ms. */
+static void
+quantiles_are_of_what_was_observed_in_between(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tnd_stats_stream *stream = stats_add(fixture->stats, TND_STATS_KIND_stream, "");
+    struct watch_snapshot before, now;
+    struct watch_histogram grown;
+
+    for (int i = 0; i < 100; i++)
+        tnd_stats_observe(&stream->step_make, UINT64_C(1) << 40);
+    take(fixture, &before);
+    for (int i = 0; i < 9; i++)
+        tnd_stats_observe(&stream->step_make, 2000);
+    tnd_stats_observe(&stream->step_make, 1000000);
+    take(fixture, &now);
+    assert_true(watch_observed(&before, watch_next(&now, "stream", NULL), "step_make", &grown));
+    assert_false(watch_observed(&before, watch_next(&now, "stream", NULL), "nothing", &grown));
+    assert_int_equal(grown.sum_ns, 9 * 2000 + 1000000);
+    assert_in_range(watch_quantile_ns(&grown, 0.5), 1024, 2048);
+    assert_in_range(watch_quantile_ns(&grown, 0.99), 524288, 1048576);
+    memset(&grown, 0, sizeof grown);
+    assert_int_equal(watch_quantile_ns(&grown, 0.5), 0);
+    watch_snapshot_close(&before);
+    watch_snapshot_close(&now);
+}
+
 static void
 labels_are_quoted_and_read_back(void **state)
 {
@@ -200,20 +227,58 @@ sets_that_are_gone_are_not_shown(void **state)
     watch_snapshot_close(&snapshot);
 }
 
+/* Forty stages, thirty vocabularies and fifty threads: all of it is shown. */
+static void
+there_is_room_for_large_jobs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct watch_snapshot snapshot;
+    const struct watch_set *set = NULL;
+    uint32_t count = 0;
+
+    for (int thread = 0; thread < 50; thread++)
+        for (int i = 0; i < 70; i++) {
+            char labels[TND_STATS_LABEL_BYTES] = "";
+            struct tnd_stats_stage *stage;
+
+            stats_label_number(labels, "node", (uint64_t)i);
+            stage = stats_add(fixture->stats, TND_STATS_KIND_stage, labels);
+            tnd_stats_add(&stage->rows, 2);
+        }
+    take(fixture, &snapshot);
+    while ((set = watch_next(&snapshot, "stage", set)) != NULL) {
+        assert_int_equal(watch_value(set, "rows"), 100);
+        count++;
+    }
+    assert_int_equal(count, 70);
+    assert_int_equal(watch_value(watch_next(&snapshot, "server", NULL), "unseen_sets"), 0);
+    watch_snapshot_close(&snapshot);
+}
+
+enum { MANY_SETS = 40000 };
+
 static void
 a_full_file_costs_figures_not_the_server(void **state)
 {
     struct fixture *fixture = *state;
     struct watch_snapshot snapshot;
+    struct watch_note note;
     struct tnd_stats_lane *last = NULL;
+    uint64_t shown, not_shown;
 
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < MANY_SETS; i++) {
         last = stats_add(fixture->stats, TND_STATS_KIND_lane, "");
         tnd_stats_set(&last->slots, 1);
     }
     assert_int_equal(stats_offset(fixture->stats, last), 0);
     take(fixture, &snapshot);
-    assert_true(watch_value(watch_next(&snapshot, "lane", NULL), "slots") > 100);
+    shown = watch_value(watch_next(&snapshot, "lane", NULL), "slots");
+    not_shown = watch_value(watch_next(&snapshot, "server", NULL), "unseen_sets");
+    assert_true(shown > 10000 && not_shown > 0);
+    assert_int_equal(shown + not_shown, MANY_SETS);
+    assert_int_equal(watch_notes(&snapshot, 0, &note, 1), 1); /* said once */
+    assert_non_null(strstr(note.text, "is full"));
+    assert_int_equal(tnd_stats_get(&snapshot.copy.header->note_count), 1);
     watch_snapshot_close(&snapshot);
 }
 
@@ -321,8 +386,10 @@ main(void)
         WITH_FILE(sets_with_the_same_labels_are_added_up),
         WITH_FILE(histograms_count_by_duration),
         WITH_FILE(threads_count_while_others_read),
+        WITH_FILE(quantiles_are_of_what_was_observed_in_between),
         WITH_FILE(labels_are_quoted_and_read_back),
         WITH_FILE(sets_that_are_gone_are_not_shown),
+        WITH_FILE(there_is_room_for_large_jobs),
         WITH_FILE(a_full_file_costs_figures_not_the_server),
         WITH_FILE(warnings_are_noted),
         WITH_FILE(texts_are_found_by_name_and_stream),

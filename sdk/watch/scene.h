@@ -1,0 +1,37 @@
+/* scene.h - what happened in a stream between two snapshots: who waits, who works, how much.
+ *
+ * What verdict.c puts into words.
+ */
+#ifndef TND_WATCH_SCENE_H
+#define TND_WATCH_SCENE_H
+
+#include "watch/snapshot.h"
+
+struct watch_scene {
+    const struct watch_snapshot *before, *now;
+    const struct watch_set *session; /* its set of kind "stream" */
+    const char *stream;
+    double passed_ns;
+
+    uint32_t attached;
+    const struct watch_set *waits_most; /* the reader that waits most, and how much of the time */
+    double wait_share;
+    const struct watch_set *silent;   /* the reader that has done nothing for longest */
+    const struct watch_set *deserted; /* a full lane that no trainer is at */
+    const struct watch_set *slowest;  /* attached, waits least */
+    double least_share;
+
+    uint32_t threads;
+    double busy, slot_wait, order_wait; /* shares of the threads' time */
+    double deal_busy, program_wait;
+    const struct watch_set *stage; /* the most expensive */
+    double stage_share;            /* of the threads' time */
+    const struct watch_set *order; /* of the order's stages the one that takes most */
+    double order_share;            /* of the dealing thread's time */
+    const struct watch_set *filling; /* a shuffle that has given nothing yet */
+};
+
+/* Fill in the rest from before, now, session and passed_ns. */
+void watch_scene_look(struct watch_scene *scene);
+
+#endif
