@@ -11,9 +11,12 @@ enum page_file {
     PAGE_CSS,
     PAGE_JS,
     PAGE_FORMAT_JS,
+    PAGE_DOM_JS,
     PAGE_CHARTS_JS,
     PAGE_LATENCY_JS,
     PAGE_PIPELINE_JS,
+    PAGE_LANES_JS,
+    PAGE_STAGES_JS,
     PAGE_ICON,
     PAGE_OPENAPI,
     PAGE_FILES

@@ -18,6 +18,9 @@ const Format = (() => {
     return `${value >= 99.95 || unit === 0 ? Math.round(value) : value.toPrecision(3)}${units[unit]}`;
   }
 
+  // A count: in full while it is small, without digits that say nothing.
+  const count = (value) => value < 10000 ? Math.round(value).toLocaleString("en") : short(value).replace(/\.?0+(?= )/, "");
+
   const bytes = (value) => `${short(value)}${(value ?? 0) >= 999.5 ? "" : " "}B`;
 
   // A time well below a second.
@@ -27,11 +30,14 @@ const Format = (() => {
     return `${Number(seconds.toPrecision(3))} s`;
   }
 
+  // The same in two digits, for where there is little room.
+  const brief = (seconds) => small(Number(seconds.toPrecision(2)));
+
   function duration(seconds) {
     if (seconds < 90) return `${Math.round(seconds)} s`;
     if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
     return `${(seconds / 3600).toFixed(1)} h`;
   }
 
-  return { percent, fine_percent, short, bytes, small, duration };
+  return { percent, fine_percent, short, count, bytes, small, brief, duration };
 })();

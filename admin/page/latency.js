@@ -3,11 +3,12 @@
 "use strict";
 
 const Latency = (() => {
+  const { make } = Dom;
   const SAMPLES = 60;
   const samples = new Map(); // by node, stream and field: counts, the oldest first
 
   // Upper bound of a bucket in seconds, as the server has them.
-  const bound = (i) => 1.024e-6 * 4 ** i;
+  const bound = (i) => 1.024e-6 * 2 ** i;
 
   function recent(key, counts) {
     let kept = samples.get(key) ?? [];
@@ -19,25 +20,29 @@ const Latency = (() => {
     return counts.map((count, i) => count - before[i]);
   }
 
+  // As the server's own programs work it out: spread evenly in its bucket.
   function quantile(counts, total, share) {
     let below = 0;
     for (let i = 0; i < counts.length; i++) {
+      const begin = i > 0 ? bound(i - 1) : 0, wanted = share * total - below;
+      if (counts[i] > 0 && wanted <= counts[i])
+        return i + 1 < counts.length ? Format.brief(begin + (bound(i) - begin) * wanted / counts[i])
+          : `over ${Format.brief(begin)}`;
       below += counts[i];
-      if (below >= share * total)
-        return i + 1 < counts.length ? `\u2264 ${Format.small(bound(i))}` : `> ${Format.small(bound(i - 1))}`;
     }
     return "\u2013";
   }
 
-  function make(name, text, kind) {
-    const node = document.createElement(name);
-    if (text !== undefined) node.textContent = text;
-    if (kind) node.className = kind;
-    return node;
+  // Fewer bars: each of two buckets, named by the upper bound.
+  function halve(counts) {
+    const halves = [];
+    for (let i = 0; i < counts.length; i += 2) halves.push(counts[i] + (counts[i + 1] ?? 0));
+    return halves;
   }
 
   // Bars from the first bucket that is used to the last, at least six.
-  function bars(counts) {
+  function bars(fine) {
+    const counts = halve(fine);
     const first = Math.max(0, Math.min(counts.findIndex((count) => count > 0), counts.length - 6));
     let last = counts.length - 1;
     while (last > first + 5 && counts[last] === 0) last--;
@@ -50,18 +55,21 @@ const Latency = (() => {
       const fill = make("div", undefined, "fill");
       fill.style.setProperty("height", counts[i] ? `${Math.max(2, 100 * counts[i] / most)}%` : "0");
       room.append(fill);
-      const label = i + 1 < counts.length ? Format.small(bound(i)).replace(/\.\d+ /, " ") : "more";
-      column.append(room, make("span", label));
-      column.title = `${counts[i]} of up to ${label}`;
+      const label = i + 1 < counts.length ? Format.brief(bound(2 * i + 1)) : "more";
+      const is_labelled = last - first < 7 || (last - i) % 2 === 0;
+      column.append(room, make("span", is_labelled ? label : "\u00a0"));
+      column.title = `${counts[i].toLocaleString("en")} took up to ${label}`;
       box.append(column);
     }
     return box;
   }
 
   return {
-    // Returns a figure for one histogram ({counts, sum} of the report).
-    draw(key, title, histogram) {
-      const counts = recent(key, histogram.counts);
+    // Returns a figure for histograms ({counts, sum} of the report), added up.
+    draw(key, title, histograms) {
+      const sums = histograms.reduce((sum, one) => sum.map((count, i) => count + one.counts[i]),
+        new Array(26).fill(0));
+      const counts = recent(key, sums);
       const total = counts.reduce((sum, count) => sum + count, 0);
       const figure = make("figure", undefined, "latency");
       figure.append(make("figcaption", title));
@@ -70,7 +78,7 @@ const Latency = (() => {
         return figure;
       }
       const words = [["half", 0.5], ["90%", 0.9], ["99%", 0.99]]
-        .map(([name, share]) => `${name} ${quantile(counts, total, share)}`).join("  \u00b7  ");
+        .map(([name, share]) => `${name} within ${quantile(counts, total, share)}`).join(" \u00b7 ");
       figure.append(bars(counts), make("p", words, "quantiles"));
       return figure;
     },

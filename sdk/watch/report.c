@@ -90,7 +90,7 @@ write_set(struct json *json, const struct watch_snapshot *before, const struct w
           const struct watch_set *set)
 {
     static const char *const keys[] = { "stream", "session", "group", "replica",
-                                        "thread", "stage",   "node",  "part",
+                                        "thread", "stage",   "node",  "line", "part",
                                         "vocabulary", "codec" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

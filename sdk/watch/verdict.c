@@ -205,11 +205,16 @@ say_program(const struct watch_scene *scene, struct watch_verdict *verdict)
 static void
 say_fine(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
+    char waits[48] = "";
+
     blame_replica(verdict, scene->slowest, 1 - scene->least_share);
+    if (percent(scene->wait_share) > 0)
+        snprintf(waits, sizeof waits, " more than %d%% of its time", percent(scene->wait_share));
     say(verdict, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
-        "the trainers are the limit: on node %.63s none waits more than %d%% of its time, and the "
-        "server's %u threads are %d%% busy",
-        node_of(scene->now), percent(scene->wait_share), scene->threads, percent(scene->busy));
+        "the trainers are the limit: on node %.63s none waits%s, and the server's %u thread%s %d%% "
+        "busy",
+        node_of(scene->now), waits, scene->threads, scene->threads == 1 ? " is" : "s are",
+        percent(scene->busy));
 }
 
 static void
@@ -226,17 +231,43 @@ say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
         "%s for %s, which has not freed its slots", waiting, whom);
 }
 
+/* "map", or "map of line 12" where the stream has another of that name. */
+static void
+name_stage(const struct watch_scene *scene, const struct watch_set *stage, char text[96])
+{
+    const struct watch_set *set = NULL;
+    char name[64], line[16], part[16], other[64], other_line[16];
+    bool is_alone = true;
+
+    watch_label(stage, "stage", name, sizeof name);
+    watch_label(stage, "line", line, sizeof line);
+    watch_label(stage, "part", part, sizeof part);
+    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
+        watch_label(set, "stage", other, sizeof other);
+        watch_label(set, "line", other_line, sizeof other_line);
+        if (watch_is_of(set, scene->session) && strcmp(name, other) == 0 &&
+            strcmp(line, other_line) != 0)
+            is_alone = false;
+    }
+    snprintf(text, 96, "%s%s%s", name, is_alone || line[0] == '\0' ? "" : " of line ",
+             is_alone ? "" : line);
+}
+
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
 static void
 say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     bool reads = watch_value(scene->stage, "source") != 0;
-    char waiting[NAME_BYTES + 40], stage[64] = "content";
+    char waiting[NAME_BYTES + 40], stage[96] = "content";
 
     name_waiting(scene, waiting);
-    if (scene->stage != NULL)
+    if (scene->stage != NULL) {
         watch_label(scene->stage, "stage", stage, sizeof stage);
-    blame(verdict, stage, scene->stage_share);
+        blame(verdict, stage, scene->stage_share);
+        name_stage(scene, scene->stage, stage);
+    } else {
+        blame(verdict, stage, scene->stage_share);
+    }
     say(verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
         reads ? "The files come too slowly: move them to faster or nearer storage, make them "
                 "smaller, or read more at once (serve --threads)."
@@ -250,14 +281,15 @@ say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
 static void
 say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    char waiting[NAME_BYTES + 40], stage[64] = "", most[120] = "";
+    char waiting[NAME_BYTES + 40], stage[96] = "", named[96], most[160] = "";
 
     name_waiting(scene, waiting);
     blame(verdict, "order", scene->deal_busy);
     if (scene->order != NULL && scene->order_share >= SHARE_MATTERS * scene->deal_busy) {
         watch_label(scene->order, "stage", stage, sizeof stage);
+        name_stage(scene, scene->order, named);
         snprintf(most, sizeof most, ", %d%% of its time in %s",
-                 percent(scene->order_share / scene->deal_busy), stage);
+                 percent(scene->order_share / scene->deal_busy), named);
     }
     say(verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
         strcmp(stage, "shuffle") == 0

@@ -94,6 +94,19 @@ makes_content(const struct plan_node *node)
            node->batch_wide || strstr(node->name, "batch") != NULL;
 }
 
+/* The line tells stages of the same name apart; what distribution puts in has none. */
+static void
+label_stage(char labels[TND_STATS_LABEL_BYTES], const struct session *session,
+            const struct plan_node *node, const char *part)
+{
+    session_stats_label(labels, session);
+    stats_label(labels, "stage", node->name);
+    stats_label_number(labels, "node", node->index);
+    if (node->stage != NULL)
+        stats_label_number(labels, "line", node->stage->line);
+    stats_label(labels, "part", part);
+}
+
 static void
 add_stages(struct worker_stats *figures, const struct session *session,
            const struct plan_graph *graph)
@@ -107,10 +120,7 @@ add_stages(struct worker_stats *figures, const struct session *session,
             add_stages(figures, session, node->body);
         if (!makes_content(node))
             continue;
-        session_stats_label(labels, session);
-        stats_label(labels, "stage", node->name);
-        stats_label_number(labels, "node", node->index);
-        stats_label(labels, "part", "content");
+        label_stage(labels, session, node, "content");
         stage->values = stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
         tnd_stats_set(&stage->values->source, node->source != NULL);
         stage->what = stats_offset(session->figures.stats, stage->values);
@@ -130,10 +140,7 @@ add_order(struct worker_stats *figures, const struct session *session,
             add_order(figures, session, node->body);
         if (node->order == NULL)
             continue;
-        session_stats_label(labels, session);
-        stats_label(labels, "stage", node->name);
-        stats_label_number(labels, "node", node->index);
-        stats_label(labels, "part", "order");
+        label_stage(labels, session, node, "order");
         figures->meter.order[node->index] =
             stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
     }
