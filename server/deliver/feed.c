@@ -287,6 +287,7 @@ fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
         .pid = seat->client == NULL ? 0 : seat->client->pid,
         .released = stats.released,
         .taken = stats.taken,
+        .taken_in_all = stats.taken_in_all,
         .published = lane.published,
         .waits = stats.waits_ns >= 0,
         .waits_ns = stats.waits_ns,

@@ -125,6 +125,7 @@ struct feed_reader_stats {
     int32_t  pid;
     uint64_t released, taken; /* positions */
     uint64_t published;
+    uint64_t taken_in_all;    /* how many, wherever it began */
     bool     waits;           /* in tundish_next, without a batch */
     int64_t  waits_ns;        /* this time; -1: it does not */
     int64_t  waited_ns;       /* ever, this time included */

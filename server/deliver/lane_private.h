@@ -55,6 +55,7 @@ struct lane_reader {
     int                event;   /* we write: something is published */
     int                bell;    /* it writes: something is released */
     uint64_t           released, taken;
+    uint64_t           taken_in_all; /* not a position: how many */
     struct lane_tie    tie;
     uint64_t           waiting_since_ns; /* as last seen */
     uint64_t           waited_ns, waited_before_ns; /* in all; by trainers that are gone */

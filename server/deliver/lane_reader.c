@@ -45,7 +45,9 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
         lane->progress++;
     lane->has_new_wait |= waiting_since_ns != reader->waiting_since_ns && waiting_since_ns != 0;
     reader->released = released;
-    reader->taken = clamp(taken, released, limit);
+    taken = clamp(taken, released, limit);
+    reader->taken_in_all += taken > reader->taken ? taken - reader->taken : 0;
+    reader->taken = taken;
     reader->waiting_since_ns = waiting_since_ns;
     waited_ns += reader->waited_before_ns;
     if (waited_ns > reader->waited_ns)
@@ -485,6 +487,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .attached = reader->client != NULL,
         .released = reader->released,
         .taken = reader->taken,
+        .taken_in_all = reader->taken_in_all,
         .waits_ns = lane_reader_waits_ns(reader),
         .waited_ns = reader->waited_ns,
     };

@@ -52,6 +52,7 @@ void lane_reader_notify(struct lane_reader *reader);
 struct lane_reader_stats {
     bool     attached;
     uint64_t released, taken; /* positions; a queue counts slots */
+    uint64_t taken_in_all;
     int64_t  waits_ns;        /* -1: it does not wait */
     uint64_t waited_ns;       /* all waits that are over */
     uint64_t waits[TND_WAIT_BUCKETS]; /* those, by duration */

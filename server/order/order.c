@@ -177,6 +177,8 @@ order_open(const struct plan_node *node, struct order_instance *instance,
     iterator->ops = node->order;
     iterator->instance = instance;
     iterator->figures = figures_of(instance->services, node);
+    iterator->timed_from =
+        iterator->figures == &instance->services->unseen ? SIZE_MAX : ORDER_TIMED_MIN;
     iterator->iterator_number = instance->iterator_counts[node->number]++;
     status = node->order->open(iterator);
     if (status != TUNDISH_OK) {

@@ -92,6 +92,7 @@ struct order_iterator {
     const struct order_ops *ops;
     struct order_instance *instance;
     struct tnd_stats_stage *figures; /* never NULL */
+    size_t timed_from;               /* ORDER_TIMED_MIN, or SIZE_MAX */
     uint64_t iterator_number;      /* 0 for the first that its dataset object made */
     enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
     char *next_error;              /* FAILED: the text that goes with it */
@@ -160,8 +161,8 @@ enum order_result order_next_held(struct order_iterator *iterator, size_t *ret_c
 enum order_result order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max,
                                    size_t *ret_count);
 
-/* Who is asked for so many elements at once is timed: looking at the clock costs nothing then. The
- * time of others is their caller's. */
+/* Who is asked for so many elements at once is timed, if somebody looks: the clock then costs less
+ * than making content of them by far. The time of others is their caller's. */
 enum { ORDER_TIMED_MIN = 256 };
 
 /* Elements of order_open's node; the caller owns the runs in them. *ret_count is set in every
@@ -174,7 +175,7 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     *ret_count = 0;
     if (__builtin_expect(iterator->next_result != ORDER_OK, 0))
         return order_next_held(iterator, ret_count);
-    result = max < ORDER_TIMED_MIN ? iterator->ops->next(iterator, words, max, ret_count)
+    result = max < iterator->timed_from ? iterator->ops->next(iterator, words, max, ret_count)
                                    : order_next_timed(iterator, words, max, ret_count);
     tnd_stats_add(&iterator->figures->rows, *ret_count);
     if (__builtin_expect(result != ORDER_OK, 0))

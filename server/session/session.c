@@ -63,7 +63,7 @@ session_open_dealer(struct session *session)
         .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
         .digest_steps = session->linked.link != NULL ? SESSION_DIGEST_STEPS : 0,
-        .meter = &session->dealing_figures.meter,
+        .meter = session->is_measured ? &session->dealing_figures.meter : NULL,
     };
 
     session->dealer_skipped = 0;
@@ -139,7 +139,8 @@ compress_if_scarce(struct session *session, const struct deal_slice *slice, uint
 }
 
 /* Bytes of the largest slice of the first step: what the lanes are sized by where shapes do not
- * say. A first step that fails does so again under way, where it can be told. */
+ * say. A first step that fails does so again under way, where it can be told; neither is what it
+ * does, or leaves out, counted before. */
 static uint64_t
 measure_first_step(struct session *session)
 {
@@ -148,6 +149,7 @@ measure_first_step(struct session *session)
     struct deal_round round = { 0 };
     uint64_t largest = 0;
 
+    worker->evaluation.meter = NULL;
     if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
         (void)dealer_next(session->dealer, &round);
     for (uint32_t r = 0; r < round.present_count; r++) {
@@ -167,6 +169,8 @@ measure_first_step(struct session *session)
     dealer_close(session->dealer);
     session->dealer = NULL;
     session->is_measured = true;
+    worker->evaluation.meter = &worker->figures.meter;
+    worker->skipped = worker->evaluation.skipped;
     return largest;
 }
 

@@ -37,7 +37,7 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
 
     readers->lines = tnd_realloc(readers->lines, readers->count + 1, sizeof *line);
     line = &readers->lines[readers->count++];
-    *line = (struct session_reader_line){ .replica = reader->replica, .taken = reader->taken };
+    *line = (struct session_reader_line){ .replica = reader->replica };
     memcpy(line->group, reader->group, sizeof line->group);
     session_stats_label(labels, session);
     stats_label(labels, "group", line->group);
@@ -118,8 +118,7 @@ show_waits(struct session_reader_line *line, const struct feed_reader_stats *rea
         if (i > 0)
             tnd_stats_set(&histogram->buckets[i], reader->wait_counts[i]);
     }
-    if (reader->taken > line->taken)
-        line->at_once += (int64_t)(reader->taken - line->taken);
+    line->at_once += (int64_t)(reader->taken_in_all - line->taken);
     line->at_once -= (int64_t)(waits - line->waits);
     first += reader->wait_counts[0] - line->short_waits;
     if (line->at_once > 0) {
@@ -128,7 +127,7 @@ show_waits(struct session_reader_line *line, const struct feed_reader_stats *rea
     }
     tnd_stats_set(&histogram->buckets[0], first);
     tnd_stats_set(&histogram->sum_ns, (uint64_t)reader->waited_ns);
-    line->taken = reader->taken;
+    line->taken = reader->taken_in_all;
     line->waits = waits;
     line->short_waits = reader->wait_counts[0];
 }
