@@ -18,7 +18,7 @@ move(struct session *session, const struct place *place, const struct feed_start
         (void)session_run(session);
         return status;
     }
-    session_gate_close(session);
+    session_gate_close_again(session);
     return session_gate_lower(session, place, start);
 }
 

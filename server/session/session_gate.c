@@ -4,7 +4,8 @@
  * trainers bring a place to start at: the first of them may not be the one that stands lowest.
  * While it is closed nothing runs and nothing is published, so the start may still be moved,
  * whoever is attached. It opens when as many groups are full as there shall be, or when the time is
- * over.
+ * over. Of those that have read already some may have finished: they are waited for as long as a
+ * trainer may take to rejoin, not for ever.
  */
 #include "session/session_private.h"
 
@@ -34,6 +35,13 @@ session_gate_close(struct session *session)
     pthread_mutex_lock(&session->lock);
     session->draining = true; /* nothing goes into the ring */
     pthread_mutex_unlock(&session->lock);
+}
+
+void
+session_gate_close_again(struct session *session)
+{
+    session_gate_close(session);
+    wait_until(&session->gate, tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
 }
 
 /* A place of a job whose root seed was another: its unseeded stages want that one. */

@@ -200,6 +200,7 @@ void session_shards_settle(struct session *session);
 
 /* The gate; `control` is held. Lowering it may refuse the place. */
 void session_gate_close(struct session *session);
+void session_gate_close_again(struct session *session); /* after it was open */
 tundish_status session_gate_lower(struct session *session, const struct place *place,
                                   const struct feed_start *start);
 void session_gate_joined(struct session *session, uint32_t full_group_count);
