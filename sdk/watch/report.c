@@ -89,9 +89,9 @@ static void
 write_set(struct json *json, const struct watch_snapshot *before, const struct watch_snapshot *now,
           const struct watch_set *set)
 {
-    static const char *const keys[] = { "stream", "session", "group", "replica",
-                                        "thread", "stage",   "node",  "line", "part",
-                                        "vocabulary", "codec" };
+    static const char *const keys[] = { "stream", "session",    "group", "replica",
+                                        "thread", "stage",      "node",  "line",
+                                        "part",   "vocabulary", "codec" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         write_label(json, set, keys[i]);

@@ -216,8 +216,8 @@ watch_growth(const struct watch_snapshot *before, const struct watch_set *now, c
 }
 
 bool
-watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
-               const char *field, struct watch_histogram *ret_grown)
+watch_observed(const struct watch_snapshot *before, const struct watch_set *now, const char *field,
+               struct watch_histogram *ret_grown)
 {
     const struct watch_set *then = find_again(before, now);
     uint32_t is = find_field(now, field), was = then != NULL ? find_field(then, field) : 0;
@@ -250,7 +250,8 @@ watch_quantile_ns(const struct watch_histogram *histogram, double share)
         if (here > 0 && wanted <= here)
             return i + 1 == TND_STATS_BUCKETS
                        ? (uint64_t)begin
-                       : (uint64_t)(begin + ((double)tnd_stats_bucket_ns(i) - begin) * wanted / here);
+                       : (uint64_t)(begin +
+                                    ((double)tnd_stats_bucket_ns(i) - begin) * wanted / here);
         below += here;
     }
     return 0;

@@ -313,8 +313,9 @@ say_filling(const struct watch_scene *scene, struct watch_verdict *verdict)
         return false;
     held = watch_value(scene->filling, "queued");
     room = watch_value(scene->filling, "room");
-    grown = (double)held -
-            (double)watch_value(watch_find(scene->before, "stage", scene->filling->labels), "queued");
+    grown =
+        (double)held -
+        (double)watch_value(watch_find(scene->before, "stage", scene->filling->labels), "queued");
     if (grown > 0 && scene->passed_ns > 0)
         snprintf(left, sizeof left, ", at this pace for %.0f s more",
                  (double)(room - held) / grown * scene->passed_ns / 1e9 + 0.5);

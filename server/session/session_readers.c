@@ -14,7 +14,8 @@ struct session_reader_line {
     uint32_t replica;
     bool is_there;
     struct tnd_stats_reader *values;
-    uint64_t waited_ns, taken, waits, short_waits; /* as last seen; waits of all buckets, the first */
+    uint64_t waited_ns, taken, waits,
+        short_waits; /* as last seen; waits of all buckets, the first */
     int64_t at_once; /* batches taken less waits, until they are counted */
 };
 
