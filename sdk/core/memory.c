@@ -23,6 +23,12 @@ tnd_alloc(size_t bytes)
 }
 
 void *
+tnd_alloc_aligned(size_t alignment, size_t bytes)
+{
+    return check(aligned_alloc(alignment, bytes), bytes);
+}
+
+void *
 tnd_zalloc(size_t count, size_t bytes)
 {
     return check(calloc(count, bytes), count * bytes);

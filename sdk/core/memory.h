@@ -6,7 +6,9 @@
 
 #include <stddef.h>
 
-void *tnd_alloc(size_t bytes);                /* not initialised */
+void *tnd_alloc(size_t bytes);
+void *tnd_alloc_aligned(size_t alignment, size_t bytes);
+    /* a multiple of the alignment */         /* not initialised */
 void *tnd_zalloc(size_t count, size_t bytes); /* zeros; overflow ends the process */
 void *tnd_realloc(void *old, size_t count, size_t bytes);
 char *tnd_strdup(const char *text);

@@ -7,6 +7,10 @@
 #include "core/half.h"
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "shm/segment.h"
+
+/* Bytes for which the machine is not asked what it has. */
+#define ROOM_UNASKED (UINT64_C(256) << 20)
 
 /* What the parameter says for this column: a map by name, or a value for all. NULL: nothing. */
 static const struct spec_value *
@@ -72,15 +76,35 @@ fill(struct padding *padding, int64_t count)
         memcpy(padding->to, padding->value, padding->value_bytes);
 }
 
-/* Values below one list of level k when all are as long as `lengths` says. */
+/* Values below one list of level k when all are as long as `lengths` says; INT64_MAX: more than can
+ * be counted. */
 static int64_t
 padded_count(const struct padding *padding, uint32_t k)
 {
     int64_t count = 1;
 
     for (; k < padding->from->level_count; k++)
-        count *= padding->lengths[k];
+        if (__builtin_mul_overflow(count, padding->lengths[k], &count))
+            return INT64_MAX;
     return count;
+}
+
+/* One long list among many short ones makes all of them long. */
+static tundish_status
+check_room(const struct plan_node *node, const struct column_spec *spec, int64_t count,
+           size_t value_bytes)
+{
+    uint64_t bytes;
+
+    if (__builtin_mul_overflow((uint64_t)count, value_bytes, &bytes))
+        bytes = UINT64_MAX;
+    if (bytes < ROOM_UNASKED || bytes <= tnd_segment_room(true))
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_MEMORY,
+                    "%s: column '%s' of a batch would take %llu bytes when its rows are padded: "
+                    "smaller batches, padded_shapes, ragged_batch or bucket_by_sequence_length "
+                    "take less",
+                    node->name, spec->name, (unsigned long long)bytes);
 }
 
 /* Write list `index` of level k, padded. */
@@ -193,14 +217,20 @@ pad_column(const struct plan_node *node, uint32_t column_index, struct frame *fr
     int64_t *lengths =
         scratch_array(frame->scratch, (size_t)column->count, RANK_MAX * sizeof(int64_t));
     int64_t lists = column->count;
+    tundish_status status;
 
     padding_value(node, spec, value);
     for (int64_t i = 0; i < column->count; i++) {
         if (!batch_lengths(node, spec, column, i, &lengths[i * RANK_MAX], frame))
             return TUNDISH_OK;
         memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
-        result.value_count += padded_count(&padding, 0);
+        if (__builtin_add_overflow(result.value_count, padded_count(&padding, 0),
+                                   &result.value_count))
+            result.value_count = INT64_MAX;
     }
+    status = check_room(node, spec, result.value_count, padding.value_bytes);
+    if (status != TUNDISH_OK)
+        return status;
     padding.to = scratch_array(frame->scratch, (size_t)result.value_count, padding.value_bytes);
     result.values = padding.to;
     for (int64_t i = 0; i < column->count; i++) {

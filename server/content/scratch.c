@@ -25,8 +25,7 @@ block_new(size_t bytes)
 {
     struct block *block = tnd_alloc(sizeof *block);
 
-    *block = (struct block){ .bytes = bytes, .payload = aligned_alloc(ALIGNMENT, bytes) };
-    must(block->payload != NULL);
+    *block = (struct block){ .bytes = bytes, .payload = tnd_alloc_aligned(ALIGNMENT, bytes) };
     return block;
 }
 

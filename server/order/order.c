@@ -1,12 +1,14 @@
 /* order.c - the table of order stages, and what is the same for all iterators. */
 #include "order/order.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "shm/segment.h"
 
 #define ORDER(stage) extern const struct order_ops order_##stage;
 #include "order/stages.def"
@@ -255,6 +257,9 @@ order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, s
     return result;
 }
 
+/* Bytes for which the machine is not asked what it has. */
+#define ROOM_UNASKED (UINT64_C(256) << 20)
+
 enum { SKIP_WORDS = 4096 };
 
 /* Pull some elements and give them up. */
@@ -310,6 +315,27 @@ order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_wid
         memset(to + first_word + from_width, 0,
                (to_width - first_word - from_width) * sizeof *words);
     }
+}
+
+tundish_status
+order_room(const struct order_iterator *iterator, const char *parameter, uint64_t elements,
+           uint64_t bytes_each)
+{
+    uint64_t limit = iterator->instance->services->memory_limit;
+    uint64_t bytes;
+
+    if (__builtin_mul_overflow(elements, bytes_each, &bytes))
+        bytes = UINT64_MAX;
+    if (limit == 0 && bytes < ROOM_UNASKED)
+        return TUNDISH_OK;
+    if (limit == 0)
+        limit = tnd_segment_room(true);
+    if (bytes <= limit)
+        return TUNDISH_OK;
+    return order_fail(iterator, TUNDISH_E_MEMORY,
+                      "%" PRIu64 " elements take %" PRIu64 " bytes, and there is room for %" PRIu64
+                      ": give a smaller %s, or more memory (deliver.memory_limit)",
+                      elements, bytes, limit, parameter);
 }
 
 tundish_status

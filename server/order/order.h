@@ -36,8 +36,9 @@ struct order_services {
     uint32_t worker, worker_count, replicas_in_sync;
     uint32_t shard, shard_count; /* of an evaluation; 0 of 0: the whole */
     uint64_t root_seed;
-    bool resumed; /* it stands where a place was taken */
-    bool samples; /* any elements will do, if they come soon: shuffles need not mix far */
+    uint64_t memory_limit; /* of what a stage holds, in bytes; 0: what the machine has */
+    bool resumed;          /* it stands where a place was taken */
+    bool samples;          /* any elements will do, if they come soon: shuffles need not mix far */
     struct order_digest *digest; /* of what the last shard is given; NULL: none */
 
     /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
@@ -243,6 +244,12 @@ tundish_status order_value_int(const struct order_instance *instance,
                                const struct spec_value *value, int64_t *ret_value);
 tundish_status order_value_text(const struct order_instance *instance,
                                 const struct spec_value *value, struct byte_view *ret_text);
+
+/* May a stage hold so many elements, of `bytes_each` bytes, at once? E_MEMORY naming the stage,
+ * what it would take and the way out: less of `parameter`. Asked before room is made, never an
+ * element. */
+tundish_status order_room(const struct order_iterator *iterator, const char *parameter,
+                          uint64_t elements, uint64_t bytes_each);
 
 /* Fail naming file and line of the iterator's stage. */
 tundish_status order_fail(const struct order_iterator *iterator, tundish_status status,

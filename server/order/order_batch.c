@@ -43,15 +43,22 @@ batch_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &batch->input);
 }
 
-static void
-make_room(struct batch *batch, uint32_t width)
+static tundish_status
+make_room(struct order_iterator *iterator)
 {
+    struct batch *batch = state_of(iterator);
+    uint32_t width = iterator->node->inputs[0]->width;
+    uint64_t room = batch->room == 0 ? ROOM_AT_FIRST : 2 * (uint64_t)batch->room;
+
     if (batch->count < batch->room)
-        return;
-    batch->room = batch->room == 0 ? ROOM_AT_FIRST : 2 * batch->room;
-    if (batch->room > batch->size)
-        batch->room = (size_t)batch->size;
+        return TUNDISH_OK;
+    if (room > batch->size)
+        room = batch->size;
+    if (order_room(iterator, "batch_size", room, width * sizeof *batch->words) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    batch->room = (size_t)room;
     batch->words = tnd_realloc(batch->words, batch->room, width * sizeof *batch->words);
+    return TUNDISH_OK;
 }
 
 static void
@@ -63,14 +70,17 @@ discard(struct batch *batch, const struct plan_node *input)
 
 /* One batch; on a failure or an end the partial one is still there. */
 static enum order_result
-fill(struct batch *batch, const struct plan_node *input)
+fill(struct order_iterator *iterator)
 {
+    struct batch *batch = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
     enum order_result result = ORDER_OK;
 
     while (batch->count < batch->size && result == ORDER_OK) {
         size_t count;
 
-        make_room(batch, input->width);
+        if (make_room(iterator) != TUNDISH_OK)
+            return ORDER_FAILED;
         result = order_next(batch->input, batch->words + batch->count * input->width,
                             batch->room - batch->count, &count);
         batch->count += count;
@@ -86,7 +96,7 @@ batch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     enum order_result result = ORDER_OK;
 
     while (*ret_count < max && result == ORDER_OK) {
-        result = fill(batch, input);
+        result = fill(iterator);
         /* As in tf.data, a failure takes the rows along that stood before it in its batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && batch->drop_remainder))
             discard(batch, input);

@@ -99,15 +99,22 @@ bucket_of(struct buckets *buckets, int64_t length)
     return &buckets->list[i];
 }
 
-static void
-put(struct bucket *bucket, const uint64_t *element, uint32_t width)
+static tundish_status
+put(const struct order_iterator *iterator, struct bucket *bucket, const uint64_t *element)
 {
+    uint32_t width = iterator->node->inputs[0]->width;
+
     if (bucket->count == bucket->room) {
-        bucket->room = bucket->room == 0 ? ROOM_AT_FIRST : 2 * bucket->room;
-        bucket->words = tnd_realloc(bucket->words, bucket->room, width * sizeof *bucket->words);
+        size_t room = bucket->room == 0 ? ROOM_AT_FIRST : 2 * bucket->room;
+
+        if (order_room(iterator, "bucket_batch_sizes", room, width * sizeof *element) != TUNDISH_OK)
+            return TUNDISH_E_MEMORY;
+        bucket->room = room;
+        bucket->words = tnd_realloc(bucket->words, room, width * sizeof *bucket->words);
     }
     memcpy(bucket->words + bucket->count * width, element, width * sizeof *element);
     bucket->count++;
+    return TUNDISH_OK;
 }
 
 /* Make a batch of what is in a bucket. The last one has no boundary to be padded to. */
@@ -171,7 +178,10 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
             break;
         }
         bucket = bucket_of(buckets, length);
-        put(bucket, element, input->width);
+        if (put(iterator, bucket, element) != TUNDISH_OK) {
+            run_words_release(element, 1, input->width, input->run_words);
+            return ORDER_FAILED;
+        }
         tnd_stats_add(&iterator->figures->queued, 1);
         if (bucket->count == bucket->size)
             return flush(iterator, bucket, word);

@@ -31,7 +31,7 @@ struct cache {
     uint64_t at;
 };
 
-enum { ROOM_AT_FIRST = 1024 };
+enum { ROOM_AT_FIRST = 1024, AT_ONCE = 1024 };
 
 static struct cache *
 state_of(struct order_iterator *iterator)
@@ -97,16 +97,29 @@ cache_open(struct order_iterator *iterator)
     return order_open(node->inputs[0], iterator->instance, &cache->input);
 }
 
+/* For `count` more elements. */
+static tundish_status
+make_room(const struct order_iterator *iterator, struct cached *cached, size_t count)
+{
+    uint64_t room = cached->room == 0 ? ROOM_AT_FIRST : cached->room;
+
+    while (room - cached->count < count)
+        room *= 2;
+    if (room == cached->room)
+        return TUNDISH_OK;
+    if (order_room(iterator, "input, or keep it in a file (filename)", room,
+                   cached->width * sizeof *cached->words) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    cached->room = room;
+    cached->words = tnd_realloc(cached->words, room, cached->width * sizeof *cached->words);
+    return TUNDISH_OK;
+}
+
 static void
 append(struct cached *cached, const uint64_t *words, size_t count)
 {
     if (count == 0)
         return;
-    while (cached->count + count > cached->room) {
-        cached->room = cached->room == 0 ? ROOM_AT_FIRST : 2 * cached->room;
-        cached->words =
-            tnd_realloc(cached->words, cached->room, cached->width * sizeof *cached->words);
-    }
     memcpy(cached->words + cached->count * cached->width, words,
            count * cached->width * sizeof *words);
     cached->count += count;
@@ -150,7 +163,14 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     struct cached *cached = cache->cached;
     enum order_result result;
 
+    /* A pass without end is never whole: nothing of it is needed again. */
+    if (cache->input != NULL && cache->cardinality == CARDINALITY_INFINITE)
+        return order_next(cache->input, words, max, ret_count);
     if (cache->input != NULL) {
+        if (max > AT_ONCE)
+            max = AT_ONCE;
+        if (make_room(iterator, cached, max) != TUNDISH_OK)
+            return ORDER_FAILED;
         result = order_next(cache->input, words, max, ret_count);
         append(cached, words, *ret_count);
         if (result == ORDER_END)
@@ -178,6 +198,8 @@ cache_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     uint64_t left;
 
     *ret_passed = 0;
+    if (cache->input != NULL && cache->cardinality == CARDINALITY_INFINITE)
+        return order_pass_over(cache->input, count, ret_passed);
     if (cache->input != NULL || cache->cached == NULL)
         return ORDER_OK;
     left = cache->cached->count - cache->at;

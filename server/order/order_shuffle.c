@@ -22,7 +22,7 @@ enum {
     EPOCHS_AT_MOST = 3, /* with more in the window, tf.data does not refill it */
     ROOM_AT_FIRST = 1024,
     SAMPLE_LIMIT = 1 << 14, /* of the window, where any elements will do */
-    SHOWN_MAX = 1 << 30, /* a larger buffer is meant to take whatever there is */
+    SHOWN_MAX = 1 << 30,    /* a larger buffer is meant to take whatever there is */
     HUGE_PAGE_BYTES = 2 << 20,
     AHEAD = 32 /* draws known, and fetched, before they are used */
 };
@@ -69,9 +69,11 @@ shuffle_window_alloc(uint64_t room, uint32_t width)
 }
 
 /* A larger ring, with what is held (all that fits) at its beginning. */
-static void
-grow(struct shuffle *shuffle, uint32_t width)
+static tundish_status
+grow(struct order_iterator *iterator)
 {
+    struct shuffle *shuffle = shuffle_of(iterator);
+    uint32_t width = iterator->node->width;
     uint64_t room = shuffle->room == 0 ? ROOM_AT_FIRST : 2 * shuffle->room;
     uint64_t to_end = shuffle->room - shuffle->head;
     uint64_t *window;
@@ -79,6 +81,8 @@ grow(struct shuffle *shuffle, uint32_t width)
     must(shuffle->held == shuffle->room);
     if (room > shuffle->limit)
         room = shuffle->limit;
+    if (order_room(iterator, "buffer_size", room, width * sizeof *window) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
     window = shuffle_window_alloc(room, width);
     if (shuffle->held > 0) {
         memcpy(window, shuffle->window + shuffle->head * width, to_end * width * sizeof *window);
@@ -88,6 +92,7 @@ grow(struct shuffle *shuffle, uint32_t width)
     shuffle->window = window;
     shuffle->room = room;
     shuffle->head = 0;
+    return TUNDISH_OK;
 }
 
 void
@@ -137,14 +142,16 @@ wants_more(const struct shuffle *shuffle)
 
 /* Pull elements straight into the ring. */
 static enum order_result
-pull(struct shuffle *shuffle, uint32_t width)
+pull(struct order_iterator *iterator)
 {
+    struct shuffle *shuffle = shuffle_of(iterator);
+    uint32_t width = iterator->node->width;
     uint64_t tail, room;
     size_t count;
     enum order_result result;
 
-    if (shuffle->held == shuffle->room)
-        grow(shuffle, width);
+    if (shuffle->held == shuffle->room && grow(iterator) != TUNDISH_OK)
+        return ORDER_FAILED;
     tail = wrap(shuffle, shuffle->head + shuffle->held);
     room = tail >= shuffle->head ? shuffle->room - tail : shuffle->head - tail;
     if (shuffle->length_count > EPOCHS_AT_MOST)
@@ -187,7 +194,7 @@ fill(struct order_iterator *iterator)
 
         if (shuffle->input == NULL && begin_epoch(iterator) != TUNDISH_OK)
             return ORDER_FAILED;
-        result = pull(shuffle, iterator->node->width);
+        result = pull(iterator);
         tnd_stats_set(&iterator->figures->queued, shuffle->held);
         if (result == ORDER_FAILED)
             return result;

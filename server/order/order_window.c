@@ -69,24 +69,36 @@ window_open(struct order_iterator *iterator)
     return order_open(node->inputs[0], iterator->instance, &window->input);
 }
 
-static void
-make_room(struct window *window, uint32_t width)
+static tundish_status
+make_room(struct order_iterator *iterator)
 {
+    struct window *window = state_of(iterator);
+    uint32_t width = iterator->node->inputs[0]->width;
+    size_t room = window->room == 0 ? ROOM_AT_FIRST : 2 * window->room;
+
     if (window->held < window->room)
-        return;
-    window->room = window->room == 0 ? ROOM_AT_FIRST : 2 * window->room;
-    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
-    window->errors = tnd_realloc(window->errors, window->room, sizeof *window->errors);
+        return TUNDISH_OK;
+    if (order_room(iterator, "size", room,
+                   width * sizeof *window->words + sizeof *window->errors) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    window->room = room;
+    window->words = tnd_realloc(window->words, room, width * sizeof *window->words);
+    window->errors = tnd_realloc(window->errors, room, sizeof *window->errors);
+    return TUNDISH_OK;
 }
 
-static void
-fill(struct window *window, const struct plan_node *input)
+static tundish_status
+fill(struct order_iterator *iterator)
 {
+    struct window *window = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
     while (window->input != NULL && window->held < window->span) {
         size_t room, count;
         enum order_result result;
 
-        make_room(window, input->width);
+        if (make_room(iterator) != TUNDISH_OK)
+            return TUNDISH_E_MEMORY;
         room = window->room < window->span ? window->room : (size_t)window->span;
         result = order_next(window->input, window->words + window->held * input->width,
                             room - window->held, &count);
@@ -100,6 +112,7 @@ fill(struct window *window, const struct plan_node *input)
             window->errors[window->held++] = tnd_strdup(tnd_error_text());
         }
     }
+    return TUNDISH_OK;
 }
 
 /* Elements beyond the window, up to the next one's first: pulled at once, failures or not. */
@@ -174,7 +187,8 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     while (*ret_count < max && result == ORDER_OK) {
         char *error = NULL;
 
-        fill(window, input);
+        if (fill(iterator) != TUNDISH_OK)
+            return ORDER_FAILED;
         if (window->held == 0 || (window->drop_remainder && window->held < window->span))
             return ORDER_END;
         result = choose(window, input, &words[*ret_count]);

@@ -148,7 +148,11 @@ leap_in_epoch(struct order_iterator *iterator, uint64_t draws, uint64_t *ret_rea
     if (__builtin_add_overflow(draws, shuffle->limit - 1, &end))
         end = UINT64_MAX;
     result = probe(iterator, end, ret_reached);
-    if (result == ORDER_OK && (shuffle->limit > UINT32_MAX || open_input(iterator) != TUNDISH_OK))
+    if (result == ORDER_OK &&
+        (shuffle->limit > UINT32_MAX ||
+         order_room(iterator, "buffer_size", shuffle->limit,
+                    iterator->node->width * sizeof *shuffle->window) != TUNDISH_OK ||
+         open_input(iterator) != TUNDISH_OK))
         result = ORDER_FAILED;
     if (result == ORDER_OK)
         result = land(iterator, draws, end, ret_reached);

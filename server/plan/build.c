@@ -199,10 +199,12 @@ build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     return status;
 }
 
+/* A pass without end is never whole, so no file comes of it. */
 static bool
-is_cache_in_file(const struct spec_stage *stage)
+is_cache_in_file(const struct spec_stage *stage, const struct plan_node *previous)
 {
-    return strcmp(stage->info->name, "cache") == 0 && spec_text(stage, "filename")[0] != '\0';
+    return strcmp(stage->info->name, "cache") == 0 && spec_text(stage, "filename")[0] != '\0' &&
+           previous != NULL && !build_is_endless(previous);
 }
 
 /* A stage that draws random numbers draws them by where an element stands before it. */
@@ -243,7 +245,7 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     }
     if (previous != NULL && content_find(name) != NULL && content_draws(content_find(name), stage))
         previous = number_elements(graph, previous);
-    node = build_node(graph, stage, is_cache_in_file(stage) ? "cache_file" : name);
+    node = build_node(graph, stage, is_cache_in_file(stage, previous) ? "cache_file" : name);
     node->name = name;
     node->inputs = inputs;
     node->input_count = input_count;

@@ -402,6 +402,10 @@ cut_into_shards(struct plan_builder *builder, const struct edges *files)
     const struct spec_distribute *asked = &plan->stream->distribute;
     uint32_t hints = 0;
 
+    if (build_is_endless(plan->user_root))
+        return spec_complain(builder->errors, asked->line, asked->column,
+                             "evaluation_shards: a shard has to end, and this stream repeats for "
+                             "ever: take repeat out, or give it a count");
     if (plan->policy == SHARD_HINT)
         hints = shard_hints(plan->graph, &plan->options);
     for (uint32_t i = 0; plan->policy == SHARD_FILE && i < files->count; i++)

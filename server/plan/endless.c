@@ -33,21 +33,42 @@ is_batch(const struct plan_node *node)
     return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
 }
 
+/* How many elements, or rows of them, the stage gathers before it hands any on. */
+static int64_t
+gathered(const struct plan_node *node, const char **ret_parameter)
+{
+    int64_t most = 0;
+    const struct spec_value *sizes;
+
+    *ret_parameter = node_is(node, "window") ? "size" : "batch_size";
+    if (node_is(node, "window") || is_batch(node) || node_is(node, "rebatch"))
+        return build_literal(node, *ret_parameter, 1);
+    if (!node_is(node, "bucket_by_sequence_length"))
+        return 1;
+    *ret_parameter = "bucket_batch_sizes";
+    sizes = spec_get(node->stage, "bucket_batch_sizes");
+    for (uint32_t i = 0; i < sizes->count; i++)
+        if (sizes->items[i].kind == SPEC_INTEGER && sizes->items[i].integer > most)
+            most = sizes->items[i].integer;
+    return most;
+}
+
 tundish_status
 build_check_end(struct plan_builder *builder, const struct plan_node *node)
 {
+    const char *parameter;
     int64_t buffer = node_is(node, "shuffle") ? build_literal(node, "buffer_size", 1) : 1;
+    int64_t rows = gathered(node, &parameter);
     bool whole_epoch = buffer == -2 || buffer > INT32_MAX;
-    bool whole_batch = is_batch(node) && build_literal(node, "batch_size", 1) > INT32_MAX;
 
-    if ((!whole_epoch && !whole_batch) || !build_is_endless(node->inputs[0]))
+    if ((!whole_epoch && rows <= INT32_MAX) || !build_is_endless(node->inputs[0]))
         return TUNDISH_OK;
-    if (whole_batch)
-        return build_complain(
-            builder, node,
-            "%s: a batch of %lld rows is never full, since what stands before it "
-            "repeats for ever: give a smaller batch_size, or put repeat behind it",
-            node->name, (long long)build_literal(node, "batch_size", 1));
+    if (rows > INT32_MAX)
+        return build_complain(builder, node,
+                              "%s: a %s of %lld rows is never full, since what stands before it "
+                              "repeats for ever: give a smaller %s, or put repeat behind it",
+                              node->name, node_is(node, "window") ? "window" : "batch",
+                              (long long)rows, parameter);
     return build_complain(
         builder, node,
         "shuffle: a buffer for all elements (buffer_size: %lld) is never full, "

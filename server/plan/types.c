@@ -419,6 +419,42 @@ outer_columns(struct plan_graph *graph)
             schema_pass(&graph->outer_schema, &graph->outside->outer_schema, i);
 }
 
+/* Bytes of the column in a row, as far as its dimensions are known; those of the batch it is in are
+ * not its own, unless the stage gave it them. UINT64_MAX: more than can be counted. */
+static uint64_t
+known_bytes(const struct plan_node *node, uint32_t index)
+{
+    const struct column_spec *column = &node->schema.columns[index];
+    const struct schema *input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns;
+    int32_t before = schema_find(input, column->name);
+    uint64_t bytes = column->dtype == TUNDISH_STRING ? 1 : tnd_dtype_bytes(column->dtype);
+
+    for (int k = 0; k < column->rank; k++) {
+        bool is_rows =
+            (uint32_t)k < node->depth &&
+            (node->content == NULL || (before >= 0 && input->columns[before].rank > k &&
+                                       input->columns[before].shape[k] == column->shape[k]));
+
+        if (column->shape[k] > 0 && !is_rows &&
+            __builtin_mul_overflow(bytes, (uint64_t)column->shape[k], &bytes))
+            return UINT64_MAX;
+    }
+    return bytes;
+}
+
+/* No row of a file may be longer either. */
+static tundish_status
+check_bytes(const struct plan_builder *builder, const struct plan_node *node)
+{
+    for (uint32_t i = 0; i < node->schema.count; i++)
+        if (node->schema.columns[i].kind == TUNDISH_DENSE && known_bytes(node, i) > INT32_MAX)
+            return build_complain(builder, node,
+                                  "%s: column '%s' would have more than 2 GiB in each row: look at "
+                                  "the sizes that are given for it",
+                                  node->name, node->schema.columns[i].name);
+    return TUNDISH_OK;
+}
+
 static tundish_status
 node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
@@ -499,6 +535,8 @@ build_types(struct plan_builder *builder, struct plan_graph *graph)
             if (node->inputs[k] == NULL)
                 return TUNDISH_E_PIPELINE; /* complained of already */
         status = node_types(builder, graph, node);
+        if (status == TUNDISH_OK)
+            status = check_bytes(builder, node);
         if (status != TUNDISH_OK) {
             /* What reads this node would only complain of the same. */
             if (builder->errors->count == 0)

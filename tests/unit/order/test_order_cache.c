@@ -106,6 +106,19 @@ a_pass_is_whole_with_its_last_known_element(void **state)
     }
 }
 
+static void
+a_pass_without_end_is_not_kept(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, "{range: 3}, {repeat: -1}, cache, {take: 7}");
+    fixture.services.memory_limit = 1; /* nothing has room */
+    assert_string_equal(fixture_epoch(&fixture, 100, 3), "0 1 2 0 1 2 0");
+    assert_string_equal(fixture_epoch(&fixture, 100, 3), "0 1 2 0 1 2 0");
+    fixture_close(&fixture);
+}
+
 int
 main(void)
 {
@@ -115,6 +128,7 @@ main(void)
         cmocka_unit_test(whoever_resumes_makes_the_pass_again),
         cmocka_unit_test(a_pass_broken_off_is_not_kept),
         cmocka_unit_test(a_pass_is_whole_with_its_last_known_element),
+        cmocka_unit_test(a_pass_without_end_is_not_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

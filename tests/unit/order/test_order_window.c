@@ -54,6 +54,36 @@ a_failure_fails_the_windows_it_is_in(void **state)
     fixture_close(&fixture);
 }
 
+/* Of every stage that holds elements. */
+static void
+what_there_is_no_room_for_is_refused_with_its_size(void **state)
+{
+    static const struct {
+        const char *stages, *words;
+    } cases[] = {
+        { "{range: 9000}, {window: 9000}", "window: 2048 elements take" },
+        { "{range: 9000}, {batch: 9000}", "give a smaller batch_size" },
+        { "{range: 9000}, {shuffle: {buffer_size: 9000, seed: 1}}", "give a smaller buffer_size" },
+        { "{range: 9000}, {batch: 1}, {bucket_by_sequence_length: {column: value, "
+          "bucket_boundaries: [2], bucket_batch_sizes: [9000, 9000]}}",
+          "give a smaller bucket_batch_sizes" },
+        { "{range: 9000}, cache", "or keep it in a file" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture fixture;
+        const char *elements;
+
+        fixture_open(&fixture, cases[i].stages);
+        fixture.services.memory_limit = 30 << 10;
+        elements = fixture_epoch(&fixture, 10000, 1000);
+        if (strchr(elements, '!') == NULL || strstr(tnd_error_text(), cases[i].words) == NULL)
+            fail_msg("%s: %s", cases[i].stages, tnd_error_text());
+        fixture_close(&fixture);
+    }
+}
+
 int
 main(void)
 {
@@ -62,6 +92,7 @@ main(void)
         cmocka_unit_test(windows_of_batches_share_them),
         cmocka_unit_test(elements_between_windows_are_pulled_with_the_first),
         cmocka_unit_test(a_failure_fails_the_windows_it_is_in),
+        cmocka_unit_test(what_there_is_no_room_for_is_refused_with_its_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

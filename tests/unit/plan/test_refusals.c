@@ -206,11 +206,50 @@ ends_that_never_come(void **state)
         { "{range: 5}, repeat, {shuffle: 9000000000000000000}", "give a smaller buffer_size" },
         { "{range: 5}, repeat, {batch: 9000000000000000000}", "give a smaller batch_size" },
         { "{range: 5}, repeat, {permute: 1}", "put it before that, or use shuffle" },
+        { "{range: 5}, repeat, {window: 9000000000000000000}", "give a smaller size" },
+        { "{range: 5}, {batch: 1}, repeat, {rebatch: 9000000000000000000}",
+          "give a smaller batch_size" },
+        { "{range: 5}, {batch: 1}, repeat, {bucket_by_sequence_length: {column: value, "
+          "bucket_boundaries: [2], bucket_batch_sizes: [1, 9000000000000000000]}}",
+          "give a smaller bucket_batch_sizes" },
     };
 
     (void)state;
     assert_refusals(refusals, sizeof refusals / sizeof *refusals);
     assert_taken("{range: 5}, repeat, {take: 9}, {shuffle: -2}");
+    assert_taken("{range: 5}, repeat, {cache: {filename: c}}, {batch: 2}"); /* keeps nothing */
+}
+
+static void
+rows_that_no_memory_holds(void **state)
+{
+#define SAYS "would have more than 2 GiB in each row: look at the sizes"
+    static const struct refusal refusals[] = {
+        { "{from_tensor_slices: {v: [[1], [2]]}}, {padded_batch: {batch_size: 2, padded_shapes: "
+          "[4611686018427387904]}}",
+          "padded_batch: column 'v' " SAYS },
+        { "{range: 3}, {one_hot: 4611686018427387904}", "one_hot: column 'value' " SAYS },
+        { "{range: 3}, {batch: 3}, {pad_or_truncate: {length: 4611686018427387904}}",
+          "pad_or_truncate: column 'value' " SAYS },
+    };
+#undef SAYS
+
+    (void)state;
+    assert_refusals(refusals, sizeof refusals / sizeof *refusals);
+    assert_taken("{range: 3}, {batch: {batch_size: 4611686018427387904, drop_remainder: true}}, "
+                 "{map: {value: \"value + 1\"}}");
+}
+
+static void
+sparse_rows_that_are_none(void **state)
+{
+    static const struct refusal refusals[] = {
+        { "{range: 4}, {batch: 2}, to_sparse, unbatch", "to_sparse behind it" },
+        { "{range: 4}, {batch: 2}, to_sparse, {rebatch: 3}", "to_sparse behind it" },
+    };
+
+    (void)state;
+    assert_refusals(refusals, sizeof refusals / sizeof *refusals);
 }
 
 int
@@ -225,6 +264,8 @@ main(void)
         cmocka_unit_test(choices_that_choose_nothing),
         cmocka_unit_test(lengths_that_there_are_not),
         cmocka_unit_test(ends_that_never_come),
+        cmocka_unit_test(rows_that_no_memory_holds),
+        cmocka_unit_test(sparse_rows_that_are_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
