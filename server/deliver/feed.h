@@ -96,9 +96,10 @@ tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *byt
                               uint64_t byte_count);
 
 /* Can this replica of the group be given (epoch, step) and what follows without another start of the
- * session? ret_exact: it is the very next, nothing has to be passed over. */
+ * session? ret_near: it is the very next or, for a group that has been here, no farther than a lane
+ * is long; what is before it has to be passed over. */
 bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64_t epoch,
-                  uint64_t step, bool *ret_exact);
+                  uint64_t step, bool *ret_near);
 
 /* Is nobody attached, and has no group a cursor here but the one being admitted? */
 bool feed_is_unused(struct feed *feed);

@@ -60,18 +60,18 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
                const struct feed_start *start)
 {
     struct place place;
-    bool exact = false, reached;
+    bool near = false, reached;
     tundish_status status = read_place(session, start, &place);
 
     if (status != TUNDISH_OK)
         return status;
     if (session->gate.closed)
         return session_gate_lower(session, &place, start);
-    reached = feed_reaches(session->feed, group, replica, start->epoch, start->step, &exact) &&
+    reached = feed_reaches(session->feed, group, replica, start->epoch, start->step, &near) &&
               place.root_seed == session->plan->options.root_seed;
     if (!reached && is_about_to_start(session, &place, start))
         reached = true;
-    if (reached && (exact || !feed_is_unused(session->feed)))
+    if (reached && (near || !feed_is_unused(session->feed)))
         return TUNDISH_OK;
     if (!feed_is_unused(session->feed))
         return refuse_place(session, start);
