@@ -5,15 +5,15 @@
  * trainers come, go, or want the next epoch. Sockets and liveness are the hub's (hub.h); this file
  * decides who may read what from where.
  *
- * Groups. The replicas of one job. Each has a cursor in every lane; a slot is free when every group
- * has released it, and a group has when all its replicas have. When a trainer dies, the others of
- * its group get E_PEER_LOST at their next call and its unreleased slots stay: a successor within
- * `rejoin` gets its first unreleased step. A group that comes back whole goes on at the lowest of
- * its replicas'. If none comes, or the whole group is gone for that long, the group ends: its
- * cursors are dropped and what trainers it has are told. So it does when only some of its trainers
- * come back to a server that was started again. One that closes its reader in good order
- * gets the same time before its group is told. A new group starts at the oldest slot kept, or after
- * it if that is an epoch's end.
+ * Groups. The replicas of one job. Each has a cursor in every lane; a slot is free when every
+ * group has released it, and a group has when all its replicas have. When a trainer dies, the
+ * others of its group get E_PEER_LOST at their next call and its unreleased slots stay: a
+ * successor within `rejoin` gets its first unreleased step. A group that comes back whole goes on
+ * at the lowest of its replicas'. If none comes, or the whole group is gone for that long, the
+ * group ends: its cursors are dropped and what trainers it has are told. So it does when only some
+ * of its trainers come back to a server that was started again. One that closes its reader in good
+ * order gets the same time before its group is told, and is not missed if it has read all. A new
+ * group starts at the oldest slot kept, or after it if that is an epoch's end.
  */
 #ifndef DELIVER_FEED_H
 #define DELIVER_FEED_H

@@ -177,7 +177,7 @@ send_places(struct feed *feed, struct client *client)
     }
 }
 
-/* Of a group that outlived a server, who does not come back is as one that has left. */
+/* Whoever is not here is given the time to rejoin. */
 static void
 expect_back(struct group *group)
 {
@@ -282,6 +282,19 @@ tell_others(struct group *group, const struct seat *but, tundish_status status, 
     }
 }
 
+/* Who has taken everything up to the stream's end, or the error that ended it, needs no successor. */
+static bool
+has_read_all(struct feed *feed, const struct seat *seat)
+{
+    struct lane_reader_stats stats;
+    struct lane_look         look;
+
+    lane_reader_stats(seat->reader, &stats);
+    return !feed->config.lane.queue &&
+           lane_look(feed->lanes[seat->replica], stats.taken, &look) && look.published &&
+           look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
+}
+
 static void
 leave_seat(struct feed *feed, struct seat *seat, bool died)
 {
@@ -295,7 +308,9 @@ leave_seat(struct feed *feed, struct seat *seat, bool died)
              (double)feed->config.rejoin_ns / 1e9);
     lane_reader_detach(seat->reader);
     seat->client = NULL;
-    seat->gone_since_ns = tnd_clock_ns();
+    seat->gone_since_ns = has_read_all(feed, seat) ? -1 : tnd_clock_ns();
+    if (count_present(group) == 0)
+        expect_back(group);
     if (died && !group->ended)
         tell_others(group, seat, TUNDISH_OK, text);
     if (count_present(group) == 0 &&

@@ -150,6 +150,19 @@ class GroupDeaths(Rig):
         victim.process.kill()
         self.assertEqual(batches(self.lines(other)), expected)
 
+    def test_are_not_seen_in_one_who_has_read_all(self):
+        """It leaves, and has nothing that a successor could take."""
+        file = self.pipeline(["range: 40", "batch: 16"], "{replicas: 2}",
+                             "{epochs: 1, slots: 8, rejoin: 100ms}")
+        expected = self.peek(file)
+        self.serve(file)
+        slow = self.read_paced(replica=1)
+        self.assertEqual(batches(self.lines(self.read(replica=0))), expected[0])
+        sleep(0.5)
+        lines = slow.finish()
+        self.assertEqual(batches(lines), expected[1])
+        self.assertEqual(lines[-1], "end_of_stream")
+
     def test_with_their_server_are_told_to_those_who_outlived_it(self):
         """The new server never saw the one that is missing; its sibling must not wait for ever."""
         file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 300ms}")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from nodes_rig import NodesRig, end, main, rows
-from rig import TUNDISH, batches, place, sleep
+from rig import DEADLINE_S, TUNDISH, batches, place, sleep
 from test_evaluation import finished_shards
 from test_records import record
 from test_records import write as write_records
@@ -413,6 +413,47 @@ class LocalFiles(NodesRig):
             self.assertIn("E_DATA", lines[-1])
             self.assertIn("part-1.txt", lines[-1])
 
+    def test_are_read_in_windows_however_much_there_is(self):
+        """Six GB of holes: what waits for a slow trainer must not grow with the data."""
+        names = [f"part-{i}.bin" for i in range(6)]
+        self.write_all(names, lambda path, i: os.truncate(touched(path), 1 << 30))
+        file = self.pipeline([
+            f"fixed_length_record: {{filenames: [{', '.join(names)}], record_bytes: {1 << 20}}}",
+            "batch: 4"], self.LOCAL, "{epochs: 1, slots: 3}")
+        self.serve_nodes(self.roots(file, 2), apart=True)
+        trainers = [self.read_node(rank, "--batches", "60", "--delay-ms", "10") for rank in (0, 1)]
+        for trainer in trainers:
+            self.assertEqual(len(batches(self.lines(trainer))), 60)
+        for rank in (0, 1):
+            self.assertLess(peak_memory(self.ranks[rank]), 200 << 20)
+
+    def test_go_on_where_they_stood_when_an_owner_comes_back(self):
+        """An owner is killed while rows travel: the job ends, and a new one goes on at the places."""
+        total = self.spread(2, [3000, 3000])
+        stages = [*self.LINES, "shuffle: {buffer_size: 500, seed: 3}", "batch: 16"]
+        files = self.roots(self.pipeline(stages, self.LOCAL), 2)
+        job = self.serve_nodes(files, apart=True)
+        trainers = [self.read_node(rank, "--places", "--delay-ms", "2") for rank in (0, 1)]
+        for trainer in trainers:
+            self.wait_for_line(trainer, "batch 0 20 ")
+        os.kill(self.ranks[1], signal.SIGKILL)
+        lines = {rank: self.waited_through[trainers[rank]] + self.lines(trainers[rank])
+                 for rank in (0, 1)}
+        self.assertIn("E_PEER_LOST", lines[0][-1])
+        self.assertIn("E_SERVER_GONE", lines[1][-1])
+        os.kill(self.ranks[0], signal.SIGTERM)
+        job.wait(timeout=DEADLINE_S)
+        places = {rank: [line for line in lines[rank] if line.startswith("place ")][-1].split()[1]
+                  for rank in (0, 1)}
+        for rank in (0, 1):
+            os.unlink(self.node_log(rank))
+        self.serve_nodes(files, apart=True)
+        again = [self.read_node(rank, "--place", places[rank]) for rank in (0, 1)]
+        rest = {rank: self.lines(again[rank]) for rank in (0, 1)}
+        seen = [value for rank in (0, 1) for _, _, values in batches(lines[rank]) + batches(rest[rank])
+                for value in values]
+        self.assertEqual(sorted(seen), list(range(total)))
+
     def test_of_a_dead_owner_are_an_error(self):
         self.spread(2, [3000, 3000])
         file = self.pipeline([*self.LINES, "shuffle: {buffer_size: 10}", "batch: 4"], self.LOCAL,
@@ -424,6 +465,19 @@ class LocalFiles(NodesRig):
         last = self.lines(trainer)[-1]
         self.assertIn("E_PEER_LOST", last)
         self.assertIn("(rank 1)", last)
+
+
+def touched(path):
+    path.touch()
+    return path
+
+
+def peak_memory(pid):
+    """Of a process' own and what it maps, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("the process has ended")
 
 
 class LostNodes(NodesRig):

@@ -1,0 +1,641 @@
+/* test_far.c - rows of other nodes: asked for, answered, and believed only as far as they can be.
+ *
+ * Two nodes in one process: what they send each other passes through here, where it may be held
+ * back, spoilt, or never come.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/bytes.h"
+#include "core/memory.h"
+#include "../draw.h"
+#include "source/far_private.h"
+#include "source/scan.h"
+#include "source/table.h"
+
+enum { ASKER, OWNER, NODES };
+enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 };
+
+/* --- a link between the two ---------------------------------------------------------------------
+ */
+
+struct link {
+    uint32_t rank;
+    link_mail_handler handler;
+    void *user;
+};
+
+static struct wire {
+    pthread_mutex_t lock;
+    struct link links[NODES];
+    bool owner_is_lost, holds_answers;
+    struct link_mail held[QUEUE_MAX];
+    size_t held_count;
+    int64_t ns_a_byte;
+    void (*spoil)(struct link_mail *answer);
+
+    /* What went over it. */
+    uint32_t questions, answers;
+    uint64_t answer_bytes;
+    int32_t last_status;
+} wire;
+
+static void
+deliver(const struct link_mail *mail, uint32_t to)
+{
+    struct link *link = &wire.links[to];
+
+    if (link->handler != NULL)
+        link->handler(link->user, mail);
+    else
+        free(mail->bytes);
+}
+
+/* True: it is kept back. */
+static bool
+note_answer(struct link_mail *mail)
+{
+    struct far_head head = { 0 };
+    bool is_held;
+
+    if (wire.spoil != NULL)
+        wire.spoil(mail);
+    if (mail->byte_count >= sizeof head)
+        memcpy(&head, mail->bytes, sizeof head);
+    pthread_mutex_lock(&wire.lock);
+    is_held = wire.holds_answers;
+    if (is_held)
+        wire.held[wire.held_count++] = *mail;
+    wire.last_status = head.status;
+    wire.answer_bytes += mail->byte_count;
+    wire.answers++;
+    pthread_mutex_unlock(&wire.lock);
+    return is_held;
+}
+
+void __wrap_link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
+                      size_t byte_count);
+void
+__wrap_link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
+                 size_t byte_count)
+{
+    struct link_mail mail = { .from = link->rank, .key = *key, .byte_count = byte_count };
+
+    mail.bytes = tnd_alloc(byte_count + 1);
+    memcpy(mail.bytes, bytes, byte_count);
+    mail.took_ns = (int64_t)byte_count * wire.ns_a_byte;
+    if (key->epoch == FAR_ANSWER && note_answer(&mail))
+        return;
+    wire.questions += key->epoch == FAR_ASK_ROWS || key->epoch == FAR_ASK_RECORDS;
+    deliver(&mail, to);
+}
+
+void __wrap_link_open_box(struct link *link, enum link_box box, link_mail_handler handler,
+                          void *user);
+void
+__wrap_link_open_box(struct link *link, enum link_box box, link_mail_handler handler, void *user)
+{
+    assert_int_equal(box, LINK_ROWS);
+    link->handler = handler;
+    link->user = user;
+}
+
+tundish_status __wrap_link_wait_for_one(struct link *link, uint32_t rank,
+                                        bool (*ready)(struct link *link, void *context),
+                                        void *context, int64_t timeout_ns, const _Atomic int *stop);
+tundish_status
+__wrap_link_wait_for_one(struct link *link, uint32_t rank,
+                         bool (*ready)(struct link *link, void *context), void *context,
+                         int64_t timeout_ns, const _Atomic int *stop)
+{
+    assert_int_equal(rank, OWNER);
+    assert_true(timeout_ns < 0 && stop == NULL);
+    while (!ready(link, context)) {
+        if (wire.owner_is_lost)
+            return tnd_fail(TUNDISH_E_PEER_LOST, "the owner is lost");
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    }
+    return TUNDISH_OK;
+}
+
+uint64_t __wrap_link_queued(struct link *link, uint32_t to);
+uint64_t
+__wrap_link_queued(struct link *link, uint32_t to)
+{
+    (void)link;
+    (void)to;
+    return 0;
+}
+
+uint32_t __wrap_link_size(const struct link *link);
+uint32_t
+__wrap_link_size(const struct link *link)
+{
+    (void)link;
+    return NODES;
+}
+
+void __wrap_link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_bytes);
+void
+__wrap_link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_bytes)
+{
+    (void)link;
+    snprintf(ret_name, name_bytes, "node %u", rank);
+}
+
+static void
+wait_for_answers(uint32_t count)
+{
+    uint32_t answers;
+
+    do {
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+        pthread_mutex_lock(&wire.lock);
+        answers = wire.answers;
+        pthread_mutex_unlock(&wire.lock);
+    } while (answers < count);
+}
+
+/* --- two nodes, the second of which has all files -----------------------------------------------
+ */
+
+struct pair {
+    char folder[64];
+    struct catalogue catalogues[NODES];
+    struct far *fars[NODES];
+    struct source_files *files; /* the asker's */
+    uint8_t *large;
+};
+
+static void
+write_file(const struct pair *pair, const char *name, const void *bytes, size_t byte_count)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", pair->folder, name);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, byte_count, file), byte_count);
+    fclose(file);
+}
+
+static void
+write_files(struct pair *pair)
+{
+    char *lines = tnd_alloc(LINES * 8);
+    size_t used = 0;
+
+    pair->large = tnd_alloc(LARGE_BYTES);
+    for (size_t i = 0; i < LARGE_BYTES; i++) /* worth packing */
+        pair->large[i] = (uint8_t)('a' + (i * i / 4096) % 17);
+    write_file(pair, "large", pair->large, LARGE_BYTES);
+    write_file(pair, "small", pair->large + 77, SMALL_BYTES);
+    for (int i = 0; i < LINES; i++)
+        used += (size_t)sprintf(lines + used, "%d\n", i);
+    write_file(pair, "lines", lines, used);
+    free(lines);
+}
+
+static int
+open_pair(void **state)
+{
+    static const char *const names[] = { "large", "small", "lines", "secret" };
+    struct pair *pair = tnd_zalloc(1, sizeof *pair);
+    const char *name;
+    uint32_t owners[2];
+
+    wire = (struct wire){ .lock = PTHREAD_MUTEX_INITIALIZER };
+    snprintf(pair->folder, sizeof pair->folder, "/tmp/tundish-far-XXXXXX");
+    assert_non_null(mkdtemp(pair->folder));
+    write_files(pair);
+    for (uint32_t rank = 0; rank < NODES; rank++) {
+        struct far_options options = { .link = &wire.links[rank],
+                                       .catalogue = &pair->catalogues[rank],
+                                       .root = pair->folder,
+                                       .cache_folder = pair->folder };
+
+        wire.links[rank].rank = rank;
+        /* "secret" is served by nobody, though the asker believes so. */
+        for (size_t i = 0; i < (rank == OWNER ? 3 : 4); i++)
+            catalogue_add(&pair->catalogues[rank], names[i], i, OWNER, rank == OWNER);
+        assert_int_equal(catalogue_finish(&pair->catalogues[rank], &name, owners), TUNDISH_OK);
+        assert_int_equal(far_open(&options, &pair->fars[rank]), TUNDISH_OK);
+    }
+    assert_int_equal(source_files_open(&(struct source_files_options){ .root = pair->folder,
+                                                                       .cache_folder = pair->folder,
+                                                                       .far = pair->fars[ASKER] },
+                                       &pair->files),
+                     TUNDISH_OK);
+    *state = pair;
+    return 0;
+}
+
+static int
+close_pair(void **state)
+{
+    struct pair *pair = *state;
+    char command[128];
+
+    source_files_close(pair->files);
+    for (uint32_t rank = 0; rank < NODES; rank++) {
+        far_close(pair->fars[rank]);
+        catalogue_close(&pair->catalogues[rank]);
+    }
+    for (size_t i = 0; i < wire.held_count; i++)
+        free(wire.held[i].bytes);
+    snprintf(command, sizeof command, "rm -r %s", pair->folder);
+    assert_int_equal(system(command), 0);
+    free(pair->large);
+    free(pair);
+    return 0;
+}
+
+static struct source_file *
+enter(const struct pair *pair, const char *name)
+{
+    struct record_format format = { .scanner = &scanner_text_line };
+    struct source_file *file = table_enter(pair->files, name, strlen(name), &format);
+
+    assert_true(file->is_far);
+    return file;
+}
+
+static struct far_rows *
+ask_for(const struct pair *pair, const char *name, uint64_t offset, uint32_t bytes)
+{
+    struct far_row row = { offset, enter(pair, name)->number, bytes };
+
+    return far_ask(pair->fars[ASKER], pair->files, &row, 1);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------
+ */
+
+enum { WANTED = 600 };
+
+static void
+draw_rows(struct pair *pair, struct far_row rows[WANTED])
+{
+    uint32_t large = enter(pair, "large")->number, small = enter(pair, "small")->number;
+
+    for (int i = 0; i < WANTED; i++) {
+        uint32_t bytes = (uint32_t)draw() % (6000);
+
+        rows[i] = (struct far_row){ draw() % (LARGE_BYTES - 6000), large, bytes };
+        if (i % 5 == 1)
+            rows[i] = (struct far_row){ draw() % (100), small, bytes % 4000 };
+        if (i % 7 == 2) /* the same again, longer or shorter */
+            rows[i] = (struct far_row){ rows[i - 1].offset, rows[i - 1].file, bytes % 4000 };
+    }
+    rows[17] = (struct far_row){ 5, large, 3 << 20 }; /* longer than a question */
+}
+
+static void
+rows_are_what_lies_in_the_owners_files(void **state)
+{
+    struct pair *pair = *state;
+    struct far_row rows[WANTED], wanted[WANTED];
+    struct far_rows *asked;
+
+    draw_rows(pair, rows);
+    memcpy(wanted, rows, sizeof rows);
+    asked = far_ask(pair->fars[ASKER], pair->files, wanted, WANTED);
+    assert_int_equal(far_wait(asked), TUNDISH_OK);
+    assert_true(wire.questions >= 3);
+    for (int i = 0; i < WANTED; i++) {
+        size_t base = rows[i].file == enter(pair, "small")->number ? 77 : 0;
+
+        assert_true(far_has(asked, &rows[i]));
+        assert_memory_equal(far_find(asked, &rows[i]), pair->large + base + rows[i].offset,
+                            rows[i].bytes);
+    }
+    rows[0].offset = LARGE_BYTES - 1;
+    assert_false(far_has(asked, &rows[0]));
+    far_rows_close(asked);
+}
+
+static void
+rows_come_packed_where_the_wire_is_slow(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t least = UINT64_MAX;
+
+    wire.ns_a_byte = 1000; /* a MB a second */
+    for (int i = 0; i < 20; i++) {
+        uint64_t before = wire.answer_bytes;
+        struct far_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
+        struct far_row row = { (uint64_t)i, enter(pair, "large")->number, 900000 };
+
+        assert_int_equal(far_wait(asked), TUNDISH_OK);
+        assert_memory_equal(far_find(asked, &row), pair->large + i, 900000);
+        if (wire.answer_bytes - before < least)
+            least = wire.answer_bytes - before;
+        far_rows_close(asked);
+    }
+    assert_true(least < 300000);
+}
+
+static void
+rows_come_as_they_are_where_the_wire_is_fast(void **state)
+{
+    struct pair *pair = *state;
+
+    for (int i = 0; i < 20; i++) {
+        uint64_t before = wire.answer_bytes;
+        struct far_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
+
+        assert_int_equal(far_wait(asked), TUNDISH_OK);
+        assert_true(wire.answer_bytes - before >= 900000);
+        far_rows_close(asked);
+    }
+}
+
+/* --- errors -------------------------------------------------------------------------------------
+ */
+
+static void
+what_the_owner_cannot_read_is_its_error(void **state)
+{
+    struct far_rows *asked = ask_for(*state, "small", SMALL_BYTES - 10, 11);
+
+    assert_true(far_wait(asked) < 0);
+    assert_non_null(strstr(tnd_error_text(), "small"));
+    far_rows_close(asked);
+}
+
+static void
+only_what_is_served_is_read(void **state)
+{
+    const struct pair *pair = *state;
+    struct far_rows *asked;
+
+    write_file(pair, "secret", "shh", 3);
+    asked = ask_for(pair, "secret", 0, 3);
+    assert_int_equal(far_wait(asked), TUNDISH_E_DATA);
+    assert_string_equal(tnd_error_text(), "secret: it is not here");
+    far_rows_close(asked);
+}
+
+static void
+a_lost_owner_is_an_error_and_a_late_answer_nobodys(void **state)
+{
+    const struct pair *pair = *state;
+    struct far_rows *asked;
+
+    wire.holds_answers = true;
+    asked = ask_for(pair, "small", 3, 100);
+    wait_for_answers(1);
+    wire.owner_is_lost = true;
+    assert_int_equal(far_wait(asked), TUNDISH_E_PEER_LOST);
+    far_rows_close(asked);
+    assert_int_equal(wire.held_count, 1);
+    deliver(&wire.held[--wire.held_count], ASKER);
+    assert_null(pair->fars[ASKER]->questions);
+}
+
+static void
+answers_to_the_question_of_another_are_dropped(void **state)
+{
+    const struct pair *pair = *state;
+    struct far_rows *asked;
+    struct link_mail other;
+    struct far_row row = { 3, enter(pair, "small")->number, 100 };
+
+    wire.holds_answers = true;
+    asked = ask_for(pair, "small", 3, 100);
+    wait_for_answers(1);
+    other = wire.held[0];
+    other.bytes = tnd_alloc(other.byte_count);
+    memset(other.bytes, 0xff, other.byte_count);
+    other.from = ASKER; /* not who was asked */
+    deliver(&other, ASKER);
+    deliver(&wire.held[--wire.held_count], ASKER);
+    assert_int_equal(far_wait(asked), TUNDISH_OK);
+    assert_memory_equal(far_find(asked, &row), pair->large + 77 + 3, 100);
+    far_rows_close(asked);
+}
+
+/* --- nonsense -----------------------------------------------------------------------------------
+ */
+
+static struct far_head
+head_of(const struct link_mail *mail)
+{
+    struct far_head head;
+
+    memcpy(&head, mail->bytes, sizeof head);
+    return head;
+}
+
+static void
+cut_head(struct link_mail *answer)
+{
+    answer->byte_count = sizeof(struct far_head) - 1;
+}
+
+static void
+cut_rows(struct link_mail *answer)
+{
+    answer->byte_count--;
+}
+
+static void
+lie_about_bytes(struct link_mail *answer)
+{
+    struct far_head head = head_of(answer);
+
+    head.raw_bytes = UINT64_C(1) << 40;
+    memcpy(answer->bytes, &head, sizeof head);
+}
+
+static void
+give_too_little(struct link_mail *answer)
+{
+    struct far_head head = head_of(answer);
+
+    head.raw_bytes -= 5;
+    answer->byte_count -= 5;
+    memcpy(answer->bytes, &head, sizeof head);
+}
+
+static void
+pretend_to_be_packed(struct link_mail *answer)
+{
+    struct far_head head = head_of(answer);
+
+    head.is_packed = 1;
+    memcpy(answer->bytes, &head, sizeof head);
+}
+
+static void
+claim_success_of_a_kind(struct link_mail *answer)
+{
+    struct far_head head = head_of(answer);
+
+    head.status = 3;
+    memcpy(answer->bytes, &head, sizeof head);
+}
+
+static void
+answers_without_sense_are_refused(void **state)
+{
+    static void (*const spoils[])(struct link_mail * answer) = {
+        cut_head,
+        cut_rows,
+        lie_about_bytes,
+        give_too_little,
+        pretend_to_be_packed,
+        claim_success_of_a_kind,
+    };
+
+    for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
+        struct far_rows *asked;
+
+        wire.spoil = spoils[i];
+        asked = ask_for(*state, "small", 3, 100);
+        assert_int_equal(far_wait(asked), TUNDISH_E_CORRUPT);
+        assert_string_equal(tnd_error_text(), "node 1: its answer makes no sense");
+        far_rows_close(asked);
+    }
+    wire.spoil = NULL;
+}
+
+/* As the other node might send them; the owner must answer each, and with an error. */
+static void
+put_question(struct pair *pair, enum far_letter kind, const uint8_t *bytes, size_t byte_count)
+{
+    struct link_mail mail = { .from = ASKER, .byte_count = byte_count };
+    uint32_t answers = wire.answers;
+
+    (void)pair;
+    mail.key = (struct link_key){ .topic = LINK_ROWS, .epoch = kind, .part = 1000 + answers };
+    mail.bytes = tnd_alloc(byte_count + 1);
+    if (byte_count > 0)
+        memcpy(mail.bytes, bytes, byte_count);
+    deliver(&mail, OWNER);
+    wait_for_answers(answers + 1);
+}
+
+static void
+questions_without_sense_are_answered_with_an_error(void **state)
+{
+    struct pair *pair = *state;
+    struct far_text text = { 0 };
+    uint64_t offset = 0;
+    uint32_t bytes = 10;
+    uint8_t noise[200];
+
+    far_text_add_file(&text, enter(pair, "small"), 1);
+    far_text_add(&text, &offset, sizeof offset);
+    far_text_add(&text, &bytes, sizeof bytes);
+    put_question(pair, FAR_ASK_ROWS, text.bytes, text.used);
+    assert_int_equal(wire.last_status, TUNDISH_OK);
+    for (size_t cut = 1; cut < text.used; cut++) {
+        put_question(pair, FAR_ASK_ROWS, text.bytes, cut);
+        assert_true(wire.last_status < 0);
+        put_question(pair, FAR_ASK_RECORDS, text.bytes, cut < 20 ? cut : 20);
+        assert_true(wire.last_status < 0);
+    }
+    for (int i = 0; i < 300; i++) {
+        for (size_t k = 0; k < sizeof noise; k++)
+            noise[k] = (uint8_t)draw() % (256);
+        memcpy(noise, text.bytes, (size_t)draw() % (40));
+        put_question(pair, i % 2 == 0 ? FAR_ASK_ROWS : FAR_ASK_RECORDS, noise,
+                     1 + (size_t)draw() % (sizeof noise));
+    }
+    free(text.bytes);
+}
+
+/* --- records ------------------------------------------------------------------------------------
+ */
+
+static void
+records_are_those_that_the_owner_finds(void **state)
+{
+    const struct pair *pair = *state;
+    struct record_writer writer = { .usual_gap = 1 };
+    bool is_over = false;
+    uint64_t offset = 0;
+    struct record_reader reader;
+    uint64_t words[2];
+    size_t got;
+
+    while (!is_over)
+        assert_int_equal(
+            far_scan(pair->fars[ASKER], enter(pair, "lines"), writer.count, &writer, &is_over),
+            TUNDISH_OK);
+    assert_int_equal(writer.count, LINES);
+    reader = (struct record_reader){ .at = writer.bytes,
+                                     .limit = writer.bytes + writer.used,
+                                     .left = writer.count,
+                                     .usual_gap = 1,
+                                     .end_limit = UINT64_MAX };
+    for (int i = 0; i < LINES; i++) {
+        char line[16];
+        size_t length = (size_t)sprintf(line, "%d", i);
+
+        assert_true(record_reader_next(&reader, 0, words, 1, &got));
+        assert_int_equal(got, 1);
+        assert_int_equal(words[0], offset);
+        assert_int_equal(words[1], length);
+        offset += length + 1;
+    }
+    free(writer.bytes);
+}
+
+/* The second record begins before the first. */
+static void
+turn_records_round(struct link_mail *answer)
+{
+    uint8_t *first = answer->bytes + sizeof(struct far_head) + FAR_RECORDS_HEAD;
+
+    if (!head_of(answer).is_packed && answer->byte_count > 100)
+        memset(first, 0x11, sizeof(uint64_t));
+}
+
+static void
+records_that_cannot_be_are_refused(void **state)
+{
+    const struct pair *pair = *state;
+    struct record_writer writer = { .usual_gap = 1 };
+    bool is_over;
+
+    wire.spoil = turn_records_round;
+    assert_int_equal(far_scan(pair->fars[ASKER], enter(pair, "lines"), 0, &writer, &is_over),
+                     TUNDISH_E_CORRUPT);
+    wire.spoil = NULL;
+    free(writer.bytes);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(rows_are_what_lies_in_the_owners_files),
+        test(rows_come_packed_where_the_wire_is_slow),
+        test(rows_come_as_they_are_where_the_wire_is_fast),
+        test(what_the_owner_cannot_read_is_its_error),
+        test(only_what_is_served_is_read),
+        test(a_lost_owner_is_an_error_and_a_late_answer_nobodys),
+        test(answers_to_the_question_of_another_are_dropped),
+        test(answers_without_sense_are_refused),
+        test(questions_without_sense_are_answered_with_an_error),
+        test(records_are_those_that_the_owner_finds),
+        test(records_that_cannot_be_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
