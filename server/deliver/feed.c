@@ -170,7 +170,8 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
         return false;
     /* The end of an epoch stands behind all its steps: only who has had those is content with it. */
     if (look.published && look.kind == TND_SLOT_END)
-        *ret_near = look.epoch + 1 == epoch && step <= distance;
+        *ret_near = (look.epoch + 1 == epoch && step <= distance) ||
+                    (look.epoch == epoch && look.step == step);
     else
         *ret_near = look.epoch == epoch && look.step <= step && step - look.step <= distance;
     return look.epoch < epoch || (look.epoch == epoch && look.step <= step);

@@ -113,6 +113,18 @@ replace(const char *folder, const char *name, const uint8_t *bytes, size_t count
     return status;
 }
 
+/* What a place in the epoch carries. Behind the last epoch that is the last one's. */
+static bool
+find_header(struct session *session, struct tnd_place *place, uint8_t **ret_header)
+{
+    place->header_epoch = place->epoch;
+    if (feed_place_of(session->feed, place->epoch, ret_header, &place->header_bytes))
+        return true;
+    place->header_epoch--;
+    return place->epoch > 0 && place->step == 0 &&
+           feed_place_of(session->feed, place->header_epoch, ret_header, &place->header_bytes);
+}
+
 /* Where the stream stands, as the bytes of a place; NULL: nothing was published yet. */
 static uint8_t *
 standing_place(struct session *session, size_t *ret_count)
@@ -122,10 +134,9 @@ standing_place(struct session *session, size_t *ret_count)
     uint8_t *header = NULL, *bytes;
 
     if (!feed_standing(session->feed, &place.epoch, &place.step, &bits) ||
-        !feed_place_of(session->feed, place.epoch, &header, &place.header_bytes))
+        !find_header(session, &place, &header))
         return NULL;
     place.header = header;
-    place.header_epoch = place.epoch;
     place.bits = bits.bits;
     place.bit_count = bits.bit_count;
     *ret_count = tnd_place_bytes(&place);

@@ -26,6 +26,7 @@
 #include "core/must.h"
 #include "deliver/bell.h"
 #include "session/session.h"
+#include "session/session_state.h"
 #include "shm/segment.h"
 #include "spec/spec.h"
 #include "stats/stats.h"
@@ -54,7 +55,7 @@ static const int64_t MS = 1000000, SECOND = 1000000000;
 static const int64_t LATE_NS = 400000000; /* about what a new server waits for survivors */
 
 /* What a run is about. */
-enum story { STORY_LANES, STORY_QUEUE, STORY_ENDING, STORY_SLOW, STORY_COUNT };
+enum story { STORY_LANES, STORY_QUEUE, STORY_ENDING, STORY_SLOW, STORY_STATE, STORY_COUNT };
 
 struct position {
     uint64_t epoch, step;
@@ -75,9 +76,12 @@ struct trainer {
     int64_t comes_after_ns;
 };
 
-/* A queue's batch: given to whom, and what became of it. */
+/* A queue's batch: given to whom, and what became of it; is_kept: the state that its server keeps
+ * says that it was visited. */
 struct visit {
+    bool is_kept;
     unsigned given;
+    unsigned server; /* which one it was of */
     const struct trainer *holder;
     unsigned life;
     bool is_done;
@@ -96,10 +100,10 @@ struct run {
     unsigned groups, replicas, trainer_count;
     struct spec_file *file;
     struct server server;
-    bool is_restarted;
+    bool is_restarted, has_state;
     struct trainer trainers[GROUPS_MAX * REPLICAS_MAX];
     bool group_is_cut[GROUPS_MAX];
-    unsigned troubles;
+    unsigned troubles, servers;
     uint64_t batches;
     uint8_t rows[GROUPS_MAX][EPOCHS][ROWS]; /* how often a row was kept by a place */
     struct visit visits[EPOCHS][STEPS];
@@ -145,11 +149,18 @@ name_of(const struct trainer *trainer)
     return name;
 }
 
+/* A queue, whose server keeps its place and comes back (STATE) or not. */
+static bool
+is_queue(const struct run *run)
+{
+    return run->story == STORY_QUEUE || run->story == STORY_STATE;
+}
+
 /* The batch holds what its step always holds. Returns its rows. */
 static uint32_t
 check_values(const struct trainer *trainer, const tundish_batch *batch, int64_t values[SLICE])
 {
-    unsigned lane = trainer->run->story == STORY_QUEUE ? REPLICAS_MAX : trainer->replica;
+    unsigned lane = is_queue(trainer->run) ? REPLICAS_MAX : trainer->replica;
     const tundish_tensor *tensor;
     uint32_t count;
     int64_t *known;
@@ -221,7 +232,8 @@ take_batch(struct trainer *trainer, const tundish_batch *batch)
     run->batches++;
 }
 
-/* What nobody has given back is offered again only if its holder died. */
+/* What nobody has given back is offered again only if its holder died, or the server did since it
+ * last kept its place. */
 static void
 take_visit(struct trainer *trainer, const tundish_batch *batch)
 {
@@ -229,23 +241,28 @@ take_visit(struct trainer *trainer, const tundish_batch *batch)
     int64_t values[SLICE];
 
     check_values(trainer, batch, values);
-    if (visit->is_done)
+    tell("%s takes %u/%u, visited %u times", name_of(trainer), (unsigned)batch->epoch,
+         (unsigned)batch->step, visit->given);
+    if (visit->is_kept || (visit->is_done && !trainer->run->is_restarted))
         complain("%s: epoch %u, step %u was given back already", name_of(trainer),
                  (unsigned)batch->epoch, (unsigned)batch->step);
-    if (visit->given > 0 && visit->holder->lives == visit->life)
+    if (visit->given > 0 && visit->holder->lives == visit->life && !trainer->run->is_restarted)
         complain("%s: epoch %u, step %u is somebody else's", name_of(trainer),
                  (unsigned)batch->epoch, (unsigned)batch->step);
     /* It may have been granted to one that died before it looked. */
-    if (batch->visits < visit->given)
+    if (batch->visits < visit->given && !trainer->run->is_restarted)
         complain("%s: epoch %u, step %u is said to have come %u times before, not %u",
                  name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step,
                  (unsigned)batch->visits, visit->given);
     visit->given++;
+    visit->is_done = false;
+    visit->server = trainer->run->servers;
     visit->holder = trainer;
     visit->life = trainer->lives;
     work(trainer);
     tundish_release(trainer->reader, batch);
     visit->is_done = true;
+    tell("%s gives %u/%u back", name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step);
     trainer->run->batches++;
 }
 
@@ -352,7 +369,7 @@ train(void *argument)
             tell("%s: %s", name_of(trainer), tundish_status_name(status));
         if (status == TUNDISH_OK) {
             told = 0;
-            if (trainer->run->story == STORY_QUEUE)
+            if (is_queue(trainer->run))
                 take_visit(trainer, batch);
             else
                 take_batch(trainer, batch);
@@ -425,6 +442,8 @@ serve(struct run *run)
     options.stats = server->stats;
     options.bell = server->bell;
     if (session_open(&options, &errors, &server->session) != TUNDISH_OK ||
+        (run->story == STORY_STATE &&
+         session_state_restore(server->session, folder) != TUNDISH_OK) ||
         hub_add(server->hub, session_feed(server->session)) != TUNDISH_OK ||
         session_start(server->session) != TUNDISH_OK || hub_start(server->hub) != TUNDISH_OK)
         complain("the session does not open: %s", tnd_error_text());
@@ -487,7 +506,7 @@ static void
 kill_some(struct run *run)
 {
     struct trainer *victim = &run->trainers[turns_draw(run->trainer_count)];
-    bool whole = turns_draw(4) == 0 && run->story != STORY_QUEUE;
+    bool whole = turns_draw(4) == 0 && !is_queue(run);
     bool all = run->story == STORY_LANES && turns_draw(6) == 0;
     struct trainer *dead[GROUPS_MAX * REPLICAS_MAX];
     unsigned count = 0;
@@ -516,22 +535,54 @@ kill_some(struct run *run)
 static void
 kill_server(struct run *run)
 {
-    for (unsigned i = 0; i < run->trainer_count; i++)
+    if (run->story == STORY_STATE && !run->has_state)
+        return;
+    for (unsigned i = 0; i < run->trainer_count && run->story == STORY_LANES; i++)
         if (run->trainers[i].token[0] == '\0' && !run->trainers[i].is_over)
             return;
     for (unsigned i = 0; i < run->trainer_count; i++)
         run->trainers[i].is_late |= run->trainers[i].comes_after_ns > LATE_NS;
     run->is_restarted = true;
     end_server(run);
+    run->servers++;
     turns_sleep((int64_t)turns_draw(50 * MS));
     serve(run);
+}
+
+static const char *
+state_path(void)
+{
+    static char name[sizeof folder + 32];
+
+    snprintf(name, sizeof name, "%s/train.place", folder);
+    return name;
+}
+
+/* As a server does ten times a second. What was given back before is in it. */
+static void
+keep_state(struct run *run)
+{
+    bool is_done[EPOCHS][STEPS];
+
+    if (run->story != STORY_STATE || turns_draw(3) == 0)
+        return;
+    for (unsigned e = 0; e < EPOCHS; e++)
+        for (unsigned s = 0; s < STEPS; s++)
+            is_done[e][s] = run->visits[e][s].is_done && run->visits[e][s].server == run->servers;
+    if (session_state_keep(run->server.session, folder) != TUNDISH_OK)
+        complain("the state is not kept: %s", tnd_error_text());
+    for (unsigned e = 0; e < EPOCHS; e++)
+        for (unsigned s = 0; s < STEPS; s++)
+            run->visits[e][s].is_kept |= is_done[e][s];
+    run->has_state = access(state_path(), F_OK) == 0; /* nothing may have been published yet */
+    tell("the server keeps where it stands");
 }
 
 static void
 make_trouble(struct run *run)
 {
     run->troubles++;
-    if (run->story == STORY_LANES && turns_draw(3) == 0)
+    if ((run->story == STORY_LANES || run->story == STORY_STATE) && turns_draw(3) == 0)
         kill_server(run);
     else
         kill_some(run);
@@ -540,12 +591,12 @@ make_trouble(struct run *run)
 static void
 check_all(const struct run *run)
 {
-    for (unsigned g = 0; g < run->groups && run->story != STORY_QUEUE; g++)
+    for (unsigned g = 0; g < run->groups && !is_queue(run); g++)
         for (unsigned e = 0; e < EPOCHS && !run->group_is_cut[g]; e++)
             for (unsigned row = 0; row < ROWS; row++)
                 if (run->rows[g][e][row] != 1)
                     complain("group %c: row %u of epoch %u is lost", 'a' + (int)g, row, e);
-    for (unsigned e = 0; e < EPOCHS && run->story == STORY_QUEUE; e++)
+    for (unsigned e = 0; e < EPOCHS && is_queue(run); e++)
         for (unsigned s = 0; s < STEPS; s++)
             if (!run->visits[e][s].is_done &&
                 (run->visits[e][s].given == 0 ||
@@ -565,6 +616,7 @@ direct(void *argument)
         start_trainer(&run->trainers[i]);
     while (!is_over(run)) {
         turns_sleep((int64_t)turns_draw(6 * MS));
+        keep_state(run);
         if (run->troubles < TROUBLES_MAX && turns_draw(3) == 0)
             make_trouble(run);
         end_refused_groups(run);
@@ -591,12 +643,13 @@ pipeline_of(const struct run *run)
         "rejoin: 60s",
         "rejoin: 50ms",
         "rejoin: 60s, slow_group: detach",
+        "rejoin: 60s",
     };
     struct spec_errors errors = { 0 };
     struct spec_file *file;
     char text[1024], distribute[128];
 
-    if (run->story == STORY_QUEUE)
+    if (is_queue(run))
         snprintf(distribute, sizeof distribute, "{delivery: queue}");
     else
         snprintf(distribute, sizeof distribute, "{replicas: %u, groups: %u}", run->replicas,
@@ -611,15 +664,22 @@ pipeline_of(const struct run *run)
     return file;
 }
 
+/* Seeds that are kept mean the same for good. */
+static enum story
+story_of(uint64_t seed)
+{
+    return seed / 128 % 5 == 4 ? STORY_STATE : (enum story)(seed % STORY_STATE);
+}
+
 static void
 play(uint64_t seed)
 {
-    struct run run = { .seed = seed, .story = (enum story)(seed % STORY_COUNT) };
+    struct run run = { .seed = seed, .story = story_of(seed) };
 
     present_seed = seed;
     is_told = getenv("SEED") != NULL;
-    run.replicas = run.story == STORY_QUEUE ? 1 : REPLICAS_MAX;
-    run.groups = run.story == STORY_QUEUE ? 3 : 2;
+    run.replicas = is_queue(&run) ? 1 : REPLICAS_MAX;
+    run.groups = is_queue(&run) ? 3 : 2;
     run.trainer_count = run.groups * run.replicas;
     for (unsigned i = 0; i < run.trainer_count; i++)
         run.trainers[i] = (struct trainer){
@@ -631,6 +691,7 @@ play(uint64_t seed)
     run.file = pipeline_of(&run);
     turns_run(seed, direct, &run);
     spec_close(run.file);
+    unlink(state_path());
 }
 
 static uint64_t
@@ -661,8 +722,8 @@ static void
 what_once_went_wrong_does_not_again(void **state)
 {
     static const uint64_t seeds[] = { 1882521938690860, 1882522405311424, 1882523146649672,
-                                      1882523377337630, 1882523696104012,
-                                      1882523824033598 };
+                                      1882523377337630, 1882523696104012, 1882523824033598,
+                                      1882524196274826 };
 
     (void)state;
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)

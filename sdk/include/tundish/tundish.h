@@ -208,7 +208,8 @@ TUNDISH_API void tundish_close(tundish_reader *reader);
  * END comes once at the end of an epoch, on the same step in every replica. END_OF_STREAM, STOPPED
  * and E_DATA stay. E_PEER_LOST is said once for each replica lost; batches follow if a successor
  * takes its place in time, else it stays. At most slots - 2 batches may be held: one more is
- * E_ARGUMENT at once, not a deadlock. E_SERVER_GONE comes once what was published is drained; the
+ * E_ARGUMENT at once, not a deadlock. One that is held also keeps its place in the ring: after as
+ * many batches more as the lane has slots, the next waits for its release. E_SERVER_GONE comes once what was published is drained; the
  * next call attaches anew, waiting up to server_timeout_ns, and goes on where this reader stood. */
 TUNDISH_API tundish_status tundish_next(tundish_reader *reader, int64_t timeout_ns,
                                         const tundish_batch **ret_batch);
