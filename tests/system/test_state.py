@@ -83,6 +83,21 @@ class State(Rig):
         # Twice at most what was given back since the last time it was written.
         self.assertLessEqual(len(seen), STEPS + 3)
 
+    def test_says_that_a_stream_was_read_to_its_end(self):
+        # Who reads a lane gives an end back with the batch behind it, of which there is none here.
+        for distribute, end in (("{delivery: queue}", (2, 0)), ("{replicas: 1}", (1, STEPS))):
+            with self.subTest(distribute=distribute):
+                file = self.pipeline(SHUFFLED, distribute, "{epochs: 2}", seed="")
+                server = self.serve_kept(file)
+                self.assertEqual(len(batches(self.lines(self.read()))), 2 * STEPS)
+                self.wait_until_kept(lambda epoch, step, _: (epoch, step) == end)
+                stop(server, signal.SIGKILL)
+                server = self.serve_kept(file)
+                self.assertEqual(self.lines(self.read())[-1], "end_of_stream")
+                self.assertEqual(batches(self.lines(self.read())), [])
+                stop(server, signal.SIGKILL)
+                (self.state / "train.place").unlink()
+
     def test_is_refused_where_it_is_of_another_pipeline(self):
         server = self.serve_kept(self.pipeline(SHUFFLED))
         self.lines(self.read("--batches", "5"))
