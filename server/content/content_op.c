@@ -16,7 +16,7 @@
 #include "spec/columns.h"
 #include "tundish/tundish_op.h"
 
-enum { COLUMNS_MAX = 64 };
+enum { COLUMNS_MAX = 64, WIDTH_MAX = 1 << 20 };
 
 _Static_assert(sizeof(tundish_op_text) == sizeof(struct byte_view), "strings are handed over");
 
@@ -71,8 +71,9 @@ find_op(const struct content_config *config, struct op *stage)
     *(void **)&ops = dlsym(object, "tundish_ops");
     if (ops == NULL)
         return content_complain(config, "op: %s does not export tundish_ops", library);
-    for (list = ops(); *list != NULL; list++)
-        if (strcmp((*list)->name, name) == 0) {
+    list = ops();
+    for (; list != NULL && *list != NULL; list++)
+        if ((*list)->name != NULL && strcmp((*list)->name, name) == 0) {
             stage->op = *list;
             return check_op(config, *list);
         }
@@ -134,6 +135,9 @@ describe_output(const struct content_config *config, const struct op *stage,
     if (spec->dtype != TUNDISH_STRING && tnd_dtype_bytes(spec->dtype) == 0)
         return content_complain(config, "op %s gives an unknown dtype %d", stage->op->name,
                                 (int)spec->dtype);
+    if (spec->width > WIDTH_MAX)
+        return content_complain(config, "op %s gives %u values for one, and at most %d may be",
+                                stage->op->name, spec->width, WIDTH_MAX);
     column->dtype = spec->dtype;
     column->has_range = false;
     if (spec->width == 0)
@@ -275,7 +279,8 @@ reject(tundish_op_call *call, uint64_t index, const char *sentence)
     struct call *own = (struct call *)(void *)call;
 
     if (index < (uint64_t)own->column->value_count)
-        frame_reject(own->output, column_element_of(own->column, (int64_t)index), "%s", sentence);
+        frame_reject(own->output, column_element_of(own->column, (int64_t)index), "%s",
+                     sentence != NULL ? sentence : "it was rejected");
 }
 
 /* Room for the values of an output, which has the structure of the first input. */
@@ -296,6 +301,14 @@ place_output(const tundish_op_spec *spec, const struct column *like, struct fram
     if (spec->dtype == TUNDISH_STRING) /* of what the op forgets nothing is left to chance */
         memset(values, 0, bytes);
     return values;
+}
+
+/* Whatever is not 0 is true: other stages count on 1. */
+static void
+settle_bools(uint8_t *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] = values[i] != 0;
 }
 
 static tundish_status
@@ -324,6 +337,9 @@ apply_group(const struct op *stage, const struct group *group, const struct fram
     for (uint32_t i = 0; i < stage->op->output_count; i++)
         outputs[i] = place_output(&group->specs[i], first, output, group->outputs[i]);
     stage->op->apply(group->state, (uint64_t)first->value_count, inputs, outputs, &call.call);
+    for (uint32_t i = 0; i < stage->op->output_count; i++)
+        if (group->specs[i].dtype == TUNDISH_BOOL)
+            settle_bools(outputs[i], output->columns[group->outputs[i]].value_count);
     return TUNDISH_OK;
 }
 

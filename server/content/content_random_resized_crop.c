@@ -1,6 +1,7 @@
 /* content_random_resized_crop.c - a part drawn as by
  * tf.image.stateless_sample_distorted_bounding_box with the seed (seed, ordinal), then
- * tf.image.resize.
+ * tf.image.resize. There is no object to be covered (min_object_covered 0): area_range alone says
+ * how small a part may be.
  */
 #include <math.h>
 #include <string.h>

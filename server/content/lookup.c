@@ -125,7 +125,11 @@ check_input(const struct lookup_rules *rules, const struct content_config *confi
                                 "integer_lookup: '%s' is sparse, which Keras does not look up; "
                                 "to_ragged or to_dense first",
                                 column->name);
-
+    if (rules->mode == ENCODE_TF_IDF && column->rank > 2 && given(config, "vocabulary") == NULL)
+        return content_complain(config,
+                                "%s: tf_idf is learned from lists of terms, and '%s' has %d "
+                                "dimensions: reshape it",
+                                config->stage->info->name, column->name, column->rank);
     if (wants_integers == (column->dtype != TUNDISH_STRING))
         return TUNDISH_OK;
     return content_complain(config, "column '%s' is %s, but %s works on %s", column->name,

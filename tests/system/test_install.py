@@ -33,6 +33,74 @@ int main(int argc, char **argv)
 }
 """
 
+# Tables that are not what they should be, and transforms that do what they should not.
+LIARS = """
+#include <string.h>
+#include <tundish/tundish_op.h>
+
+static tundish_op_spec given;
+
+static const char *
+open_as(const char *parameters, const tundish_op_spec *inputs, tundish_op_spec *outputs,
+        void **ret_state)
+{
+    (void)inputs, (void)ret_state;
+    given = (tundish_op_spec){ TUNDISH_INT32, 0 };
+    if (strstr(parameters, "dtype"))
+        given.dtype = (tundish_dtype)4711;
+    if (strstr(parameters, "width"))
+        given.width = 4000000000u;
+    if (strstr(parameters, "text"))
+        given.dtype = TUNDISH_STRING;
+    if (strstr(parameters, "bool"))
+        given.dtype = TUNDISH_BOOL;
+    *outputs = given;
+    return strstr(parameters, "complain") ? "no pleasing" : NULL;
+}
+
+static void
+apply(const void *state, uint64_t count, const void *const *inputs, void *const *outputs,
+      tundish_op_call *call)
+{
+    (void)state, (void)inputs;
+    call->reject(call, count, "out of range");
+    call->reject(call, UINT64_MAX, NULL);
+    if (given.dtype == TUNDISH_BOOL)
+        memset(outputs[0], 7, count);
+    else if (given.dtype == TUNDISH_INT32)
+        memset(outputs[0], 0, 4 * count);
+}
+
+static void
+close_it(void *state)
+{
+    (void)state;
+}
+
+#define OP(op_name, version, bytes, flag, ins, outs, apply_it) \\
+    { version, bytes, op_name, "", flag, ins, outs, open_as, apply_it, close_it }
+
+static const tundish_op ops[] = {
+    OP(NULL, 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, apply),
+    OP("version", 99, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, apply),
+    OP("small", 1, 8, TUNDISH_OP_PURE, 1, 1, apply),
+    OP("impure", 1, sizeof(tundish_op), 0, 1, 1, apply),
+    OP("none", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 0, 1, apply),
+    OP("many", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 4000000000u, apply),
+    OP("empty", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, NULL),
+    OP("good", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, apply),
+};
+
+TUNDISH_API const tundish_op *const *
+tundish_ops(void)
+{
+    static const tundish_op *list[] = { &ops[0], &ops[1], &ops[2], &ops[3],
+                                        &ops[4], &ops[5], &ops[6], &ops[7], NULL };
+
+    return list;
+}
+"""
+
 PIPELINE = """
 streams:
   train:
@@ -95,6 +163,54 @@ class Install(unittest.TestCase):
                 [program, str(pipeline)], stdout=subprocess.PIPE, text=True, check=False
             )
             self.assertEqual(done.returncode, 0, done.stdout)
+
+    def shared_object(self, source):
+        path = self.path / "libmine.so"
+        flags = self.flags("tundish", "--cflags")
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-fvisibility=hidden", str(source), *flags, "-o", str(path)],
+            check=True,
+        )
+        return path
+
+    def peek_op(self, library, name, parameters):
+        file = self.path / "op.yaml"
+        file.write_text(
+            "streams:\n  a:\n    dataset:\n      - from_tensors: {x: [0.5, 20.0]}\n"
+            f"      - op: {{library: '{library}', name: {name}, parameters: {parameters}}}\n"
+        )
+        return subprocess.run(
+            [Path(BUILD) / "server/tundish", "peek", str(file)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600,
+        )
+
+    def test_a_transform_of_ones_own_is_built_with_it(self):
+        library = self.shared_object(ROOT / "sdk/examples/op_clamp.c")
+        done = self.peek_op(library, "clamp", "[0, 10]")
+        self.assertIn("0.5, 1e+01", done.stdout)
+
+    def test_what_a_transform_claims_is_not_believed(self):
+        source = self.path / "liars.c"
+        source.write_text(LIARS)
+        library = self.shared_object(source)
+        for name, parameters, words in (
+            ("absent", "{}", "no transform 'absent'"),
+            ("version", "{}", "version 99"),
+            ("small", "{}", "made for version"),
+            ("impure", "{}", "pure"),
+            ("none", "{}", "incomplete"),
+            ("many", "{}", "incomplete"),
+            ("empty", "{}", "incomplete"),
+            ("good", "dtype", "unknown dtype 4711"),
+            ("good", "width", "4000000000 values for one"),
+            ("good", "complain", "no pleasing"),
+            ("good", "plain", "0, 0"),
+            ("good", "text", '"", ""'),
+            ("good", "bool", "true, true"),
+        ):
+            done = self.peek_op(library, name, parameters)
+            self.assertIn(words, done.stdout, (name, parameters))
+            self.assertGreaterEqual(done.returncode, 0, done.stdout)
 
     def test_programs_have_manual_pages(self):
         pages = {page.name for page in self.path.rglob("man1/*.1")}
