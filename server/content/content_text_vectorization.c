@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/lookup_table.h"
 #include "content/lookup_tally.h"
-#include "content/text_tokens.h"
+#include "content/text_ids.h"
 #include "core/memory.h"
-
-enum { TEXTS = 32 }; /* texts whose tokens are looked up together, while they are in the cache */
 
 struct vectorized {
     struct column_spec input;
@@ -22,13 +19,9 @@ struct vectorized {
 struct text_vectorization {
     struct content_targets targets;
     struct vectorized *vectorized; /* of each target */
-    struct text_rules rules;
-    text_tokenize *tokenize;
-    uint32_t width_count; /* n-grams; 0: none */
-    int64_t *widths;
+    struct text_ids how;
     int64_t length; /* output_sequence_length; -1: none */
     bool ragged, sparse;
-    bool tokens_only; /* to learn from: the tokens themselves, in lists as they are */
     struct lookup_rules lookup;
 };
 
@@ -49,13 +42,13 @@ read_text_rules(struct text_vectorization *state, const struct content_config *c
     const struct spec_value *split = given(config, "split");
     const char *how = standardize == NULL ? "" : standardize->text;
 
-    state->rules.lower = strncmp(how, "lower", strlen("lower")) == 0;
-    state->rules.strip = strstr(how, "strip_punctuation") != NULL;
-    state->rules.split = split == NULL                            ? SPLIT_NONE
-                         : strcmp(split->text, "whitespace") == 0 ? SPLIT_WHITESPACE
-                                                                  : SPLIT_CHARACTER;
-    state->rules.most = -1;
-    state->tokenize = text_tokenize_best();
+    state->how.rules.lower = strncmp(how, "lower", strlen("lower")) == 0;
+    state->how.rules.strip = strstr(how, "strip_punctuation") != NULL;
+    state->how.rules.split = split == NULL                            ? SPLIT_NONE
+                             : strcmp(split->text, "whitespace") == 0 ? SPLIT_WHITESPACE
+                                                                      : SPLIT_CHARACTER;
+    state->how.rules.most = -1;
+    state->how.tokenize = text_tokenize_best();
 }
 
 /* n stands for the widths 1 to n, a list for itself. */
@@ -67,10 +60,10 @@ read_ngrams(struct text_vectorization *state, const struct content_config *confi
 
     if (ngrams == NULL)
         return;
-    state->width_count = is_list ? ngrams->count : (uint32_t)ngrams->integer;
-    state->widths = tnd_zalloc(state->width_count + 1, sizeof *state->widths);
-    for (uint32_t i = 0; i < state->width_count; i++)
-        state->widths[i] = is_list ? ngrams->items[i].integer : (int64_t)i + 1;
+    state->how.width_count = is_list ? ngrams->count : (uint32_t)ngrams->integer;
+    state->how.widths = tnd_zalloc(state->how.width_count + 1, sizeof *state->how.widths);
+    for (uint32_t i = 0; i < state->how.width_count; i++)
+        state->how.widths[i] = is_list ? ngrams->items[i].integer : (int64_t)i + 1;
 }
 
 static tundish_status
@@ -103,7 +96,7 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
     read_text_rules(state, config);
     read_ngrams(state, config);
     state->length = length == NULL ? -1 : length->integer;
-    state->tokens_only = config->tokens_only;
+    state->how.tokens_only = config->tokens_only;
     state->ragged = spec_bool(config->stage, "ragged");
     state->sparse = spec_bool(config->stage, "sparse");
     state->lookup = (struct lookup_rules){
@@ -116,9 +109,10 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
         .oov = bytes_of_text("[UNK]"),
     };
     encoding_mode_of(spec_text(config->stage, "output_mode"), &state->lookup.mode);
-    if (!state->tokens_only && state->width_count == 0 && state->length >= 0 &&
-        state->rules.split != SPLIT_NONE)
-        state->rules.most = state->length; /* the rest of a text is cut off: do not look at it */
+    if (!state->how.tokens_only && state->how.width_count == 0 && state->length >= 0 &&
+        state->how.rules.split != SPLIT_NONE)
+        state->how.rules.most =
+            state->length; /* the rest of a text is cut off: do not look at it */
     return check_modes(state, config);
 }
 
@@ -128,7 +122,7 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
 static bool
 makes_lists(const struct text_vectorization *state)
 {
-    return state->rules.split != SPLIT_NONE || state->width_count > 0 || state->length >= 0;
+    return state->how.rules.split != SPLIT_NONE || state->how.width_count > 0 || state->length >= 0;
 }
 
 /* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
@@ -138,7 +132,7 @@ check_shape(const struct text_vectorization *state, const struct content_config 
             struct vectorized *one)
 {
     const struct column_spec *input = &one->input;
-    bool is_split = state->rules.split != SPLIT_NONE;
+    bool is_split = state->how.rules.split != SPLIT_NONE;
     bool is_squeezed = is_split && input->rank > 1;
 
     if (input->dtype != TUNDISH_STRING || input->rank < 0)
@@ -155,7 +149,7 @@ check_shape(const struct text_vectorization *state, const struct content_config 
                                 "text_vectorization splits columns of rank 1, or with a last "
                                 "dimension of 1, and '%s' has another shape",
                                 input->name);
-    if (!is_split && state->width_count > 0 && input->rank == 0)
+    if (!is_split && state->how.width_count > 0 && input->rank == 0)
         return content_complain(config, "ngrams of column '%s' need split", input->name);
     if (!is_split && state->length >= 0 && input->rank <= (int)config->depth)
         return content_complain(config, "output_sequence_length of column '%s' needs split",
@@ -192,7 +186,7 @@ describe_ids(const struct text_vectorization *state, struct vectorized *one)
     if (!one->is_vector && one->input.kind == TUNDISH_DENSE) {
         one->ids.kind = TUNDISH_RAGGED;
         one->ids.ragged_rank = (int)one->text_levels;
-        for (uint32_t k = 0; state->rules.split != SPLIT_CHARACTER && k < one->text_levels; k++)
+        for (uint32_t k = 0; state->how.rules.split != SPLIT_CHARACTER && k < one->text_levels; k++)
             one->ids.shape[k] = -1; /* TensorFlow forgets them where it splits at blanks */
     }
 }
@@ -258,163 +252,11 @@ text_vectorization_open(void *memory, const struct content_config *config,
         if (status != TUNDISH_OK)
             break;
         describe_ids(state, one);
-        if (state->tokens_only)
+        if (state->how.tokens_only)
             continue;
         status = describe(state, config, one, column, ret_batch_wide);
     }
     return status;
-}
-
-/* --- Ids ------------------------------------------------------------------------------------ */
-
-/* Ids of all texts, one list for each. */
-struct id_lists {
-    int64_t *ids;
-    struct byte_view *tokens; /* tokens_only, instead */
-    int64_t used, capacity;
-    int64_t *splits;
-    uint64_t absent; /* tokens that have no id of their own */
-};
-
-static void
-append_tokens(const struct byte_view *tokens, int64_t count, struct id_lists *lists,
-              struct scratch *scratch)
-{
-    if (lists->capacity - lists->used < count) {
-        struct byte_view *old = lists->tokens;
-
-        lists->capacity = 2 * lists->capacity + count + 1024;
-        lists->tokens = scratch_array(scratch, (size_t)lists->capacity, sizeof *lists->tokens);
-        if (lists->used > 0)
-            memcpy(lists->tokens, old, (size_t)lists->used * sizeof *old);
-    }
-    if (count > 0)
-        memcpy(&lists->tokens[lists->used], tokens, (size_t)count * sizeof *tokens);
-    lists->used += count;
-}
-
-static void
-reserve(struct id_lists *lists, int64_t more, struct scratch *scratch)
-{
-    int64_t *old = lists->ids;
-
-    if (lists->ids != NULL && lists->capacity - lists->used >= more)
-        return;
-    lists->capacity = 2 * lists->capacity + more + 1024;
-    lists->ids = scratch_array(scratch, (size_t)lists->capacity, sizeof *lists->ids);
-    if (lists->used > 0)
-        memcpy(lists->ids, old, (size_t)lists->used * sizeof *old);
-}
-
-/* All runs of w1 tokens, then all of w2, joined by blanks, in place of the tokens. */
-static struct byte_view *
-make_ngrams(const struct text_vectorization *state, const struct byte_view *tokens, int64_t count,
-            struct scratch *scratch, int64_t *ret_count)
-{
-    struct byte_view *grams;
-    uint64_t bytes = 0;
-    int64_t made = 0;
-    uint8_t *to;
-
-    for (uint32_t w = 0; w < state->width_count; w++)
-        for (int64_t i = 0; i + state->widths[w] <= count; i++, made++)
-            for (int64_t k = 0; k < state->widths[w]; k++)
-                bytes += tokens[i + k].size + 1;
-    grams = scratch_array(scratch, (size_t)made, sizeof *grams);
-    to = scratch_alloc(scratch, bytes);
-    made = 0;
-    for (uint32_t w = 0; w < state->width_count; w++)
-        for (int64_t i = 0; i + state->widths[w] <= count; i++) {
-            uint8_t *begin = to;
-
-            for (int64_t k = 0; k < state->widths[w]; k++) {
-                if (k > 0)
-                    *to++ = ' ';
-                if (tokens[i + k].size > 0)
-                    memcpy(to, tokens[i + k].data, tokens[i + k].size);
-                to += tokens[i + k].size;
-            }
-            grams[made++] = (struct byte_view){ begin, (uint64_t)(to - begin) };
-        }
-    *ret_count = made;
-    return grams;
-}
-
-/* Look up the tokens and append their ids. */
-static void
-append_ids(const struct text_vectorization *state, const struct lookup_table *table,
-           const struct byte_view *tokens, int64_t count, struct id_lists *lists,
-           struct scratch *scratch)
-{
-    struct vocab_output output;
-
-    if (state->tokens_only) {
-        append_tokens(tokens, count, lists, scratch);
-        return;
-    }
-    reserve(lists, count, scratch);
-    output = (struct vocab_output){ &lists->ids[lists->used], TUNDISH_INT64, 1, &lists->absent };
-    if (count > 0)
-        vocab_map(table->vocab, &table->rule, tokens, (size_t)count, &output);
-    lists->used += count;
-}
-
-/* Where the lists of tokens stand in the input: each text is one, or (unsplit) each list of texts
- * at the last level. */
-static int64_t
-texts_before(const struct text_vectorization *state, const struct vectorized *one,
-             const struct column *column, int64_t list)
-{
-    return state->rules.split == SPLIT_NONE && one->is_list
-               ? level_begin(&column->levels[one->text_levels], list)
-               : list;
-}
-
-static struct id_lists
-find_ids(const struct text_vectorization *state, const struct vectorized *one,
-         const struct column *column, int64_t list_count, struct scratch *scratch)
-{
-    const struct byte_view *texts = column->values;
-    struct text_tokens tokens = { .scratch = scratch };
-    struct id_lists lists = { 0 };
-    int64_t token_ends[TEXTS];
-
-    lists.splits = scratch_array(scratch, (size_t)list_count + 1, sizeof *lists.splits);
-    lists.splits[0] = 0;
-    for (int64_t begin = 0; begin < list_count; begin += TEXTS) {
-        int64_t end = begin + TEXTS < list_count ? begin + TEXTS : list_count;
-        int64_t first = texts_before(state, one, column, begin);
-        int64_t last = texts_before(state, one, column, end);
-        int64_t at = first;
-        uint64_t bytes = 0;
-
-        for (int64_t i = first; i < last; i++)
-            bytes += texts[i].size;
-        if (state->tokens_only)
-            tokens = (struct text_tokens){ .scratch = scratch }; /* its bytes are still needed */
-        text_tokens_clear(&tokens, bytes, last - first);
-        for (int64_t l = begin; l < end; l++) {
-            for (int64_t stop = texts_before(state, one, column, l + 1); at < stop; at++)
-                state->tokenize(&state->rules, texts[at], &tokens);
-            token_ends[l - begin] = tokens.count;
-        }
-        if (state->width_count == 0) {
-            for (int64_t l = begin; l < end; l++)
-                lists.splits[l + 1] = lists.used + token_ends[l - begin];
-            append_ids(state, &one->table, tokens.views, tokens.count, &lists, scratch);
-            continue;
-        }
-        for (int64_t l = begin; l < end; l++) {
-            int64_t from = l > begin ? token_ends[l - begin - 1] : 0;
-            int64_t count;
-            struct byte_view *grams = make_ngrams(state, tokens.views + from,
-                                                  token_ends[l - begin] - from, scratch, &count);
-
-            append_ids(state, &one->table, grams, count, &lists, scratch);
-            lists.splits[l + 1] = lists.used;
-        }
-    }
-    return lists;
 }
 
 /* --- Results -------------------------------------------------------------------------------- */
@@ -541,12 +383,15 @@ vectorize(const struct text_vectorization *state, uint32_t i, const struct colum
     uint32_t index = state->targets.list[i].output;
     bool is_list = one->is_list;
     int64_t list_count = is_list ? column_list_count(input, one->text_levels) : input->value_count;
-    struct id_lists lists = find_ids(state, one, input, list_count, output->scratch);
+    bool has_lists = is_list && state->how.rules.split == SPLIT_NONE;
+    struct id_lists lists = text_ids_find(&state->how, &one->table, input,
+                                          has_lists ? &input->levels[one->text_levels] : NULL,
+                                          list_count, output->scratch);
     bool is_int = state->lookup.mode == ENCODE_INT;
     bool is_padded = is_int && is_list && !state->ragged && (state->length >= 0 || !one->is_vector);
     struct column ids;
 
-    if (state->tokens_only) {
+    if (state->how.tokens_only) {
         if (is_list) {
             set_levels(&ids, input, one->text_levels);
             add_lists(&ids, &lists, list_count);
@@ -596,7 +441,7 @@ text_vectorization_close(void *memory)
     for (uint32_t i = 0; state->vectorized != NULL && i < state->targets.count; i++)
         lookup_table_close(&state->vectorized[i].table);
     free(state->vectorized);
-    free(state->widths);
+    free(state->how.widths);
     content_targets_close(&state->targets);
 }
 

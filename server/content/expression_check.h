@@ -71,6 +71,10 @@ const struct value_type *operand_type(const struct checker *checker, struct oper
 tundish_dtype operand_dtype(const struct checker *checker, struct operand operand);
 bool operand_is_literal(struct operand operand);
 
+/* The type of two values that meet, in `a`: their shapes broadcast. False: complained. */
+bool operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
+                       const struct value_type *b);
+
 /* Append a step: its kind, inputs and type are given. */
 struct operand operand_emit(struct checker *checker, const struct step *step);
 
@@ -86,6 +90,9 @@ struct operand operand_binary(struct checker *checker, enum tree_kind kind, uint
                               struct operand left, struct operand right);
 struct operand operand_select(struct checker *checker, uint32_t at, struct operand condition,
                               struct operand yes, struct operand no);
+
+/* expression_operator.c */
+struct operand operand_operator(struct checker *checker, const struct tree *tree);
 
 /* expression_call.c */
 struct operand operand_call(struct checker *checker, const struct tree *tree);
