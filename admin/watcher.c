@@ -1,6 +1,7 @@
 /* watcher.c - servers looked at once a second. */
 #include "watcher.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ note_node(struct history *history, uint32_t number, const struct watched *node)
     }
     while ((set = watch_next(now, "reader", set)) != NULL) {
         note(history, number, set, "batches", growth(node, set, "released"));
-        note(history, number, set, "wait", growth(node, set, "wait") / 1e9);
+        note(history, number, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
     }
     set = watch_next(now, "server", NULL);
     if (set != NULL)

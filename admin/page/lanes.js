@@ -3,8 +3,9 @@
 
 const Lanes = (() => {
   const { make, fill_table } = Dom;
-  const { percent, bytes, brief } = Format;
+  const { percent, bytes, brief, duration } = Format;
   const SLOTS_SHOWN = 64;
+  const STANDS_S = 10; // with batches ready before it: it is stopped, or busy with something long
 
   function name_of(reader) {
     return `${reader.group === "default" ? "" : `${reader.group} `}replica ${reader.replica}`;
@@ -27,8 +28,10 @@ const Lanes = (() => {
     const held = Math.max(0, reader.taken - reader.released);
     const ready = Math.max(0, reader.published - reader.taken);
     const words = `${held} with the trainer, ${ready} ready, ${Math.max(0, lane.slots - held - ready)} free`;
-    const waits = make("span", `waits ${percent(reader.wait_rate)}`, "figure");
-    if (reader.wait_rate > 0.05) waits.className = "figure much";
+    const stands = reader.attached && ready > 0 && reader.silent_seconds > STANDS_S;
+    const waits = make("span", stands ? `takes nothing for ${duration(reader.silent_seconds)}`
+      : `waits ${percent(Math.min(1, reader.wait_rate))}`, "figure");
+    if (stands || reader.wait_rate > 0.05) waits.className = "figure much";
     waits.title = `99% of the last batches were there within ${brief(reader.next_wait_seconds.p99)}`;
     const name = make("span", name_of(reader) + (reader.attached ? "" : " (gone)"), "name");
     if (reader.process) name.title = `process ${reader.process}`;

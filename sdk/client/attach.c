@@ -1,5 +1,6 @@
 /* attach.c - from a path to mapped memory. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,6 +15,7 @@
 #include "shm/segment.h"
 
 #define KNOCK_AGAIN_NS INT64_C(20000000)
+#define SAY_AFTER_NS   INT64_C(2000000000) /* a server that starts with its trainers is there by then */
 #define SEND_AGAIN_NS  INT64_C(1000000)
 #define HANDSHAKE_NS   INT64_C(5000000000) /* for the answer of somebody who is there */
 
@@ -355,12 +357,23 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
     return TUNDISH_OK;
 }
 
+/* Whoever started this by hand wonders. */
+static void
+say_waiting(const tundish_reader *reader, int64_t deadline_ns)
+{
+    fprintf(stderr,
+            "tundish: no server at %s yet; waiting %lld s more (start one: tundish serve FILE, or "
+            "both: tundish-launch FILE -- TRAINER)\n",
+            reader->path, (long long)(tnd_clock_left_ns(deadline_ns) / 1000000000));
+}
+
 tundish_status
 tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
 {
     struct attempt     attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
     struct attachment *attachment = NULL;
     uint8_t           *place = NULL;
+    int64_t            say_at_ns = tnd_clock_deadline_ns(SAY_AFTER_NS);
     tundish_status     status = TUNDISH_OK;
 
     if (reader->has_started)
@@ -368,10 +381,14 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     if (status != TUNDISH_OK)
         return status;
     attempt.place = place;
-    for (;;) {
+    for (bool is_said = is_survivor;;) {
         status = attach_once(reader, &attempt, &attachment);
         if (status != TUNDISH_E_SERVER_GONE || tnd_clock_left_ns(deadline_ns) == 0)
             break;
+        if (!is_said && tnd_clock_left_ns(say_at_ns) == 0) {
+            is_said = true;
+            say_waiting(reader, deadline_ns);
+        }
         pause_for(KNOCK_AGAIN_NS);
     }
     free(place);

@@ -1,6 +1,7 @@
 /* index.c - `tundish index`: find the records of files ahead of time. */
 #include "commands/options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,8 +62,15 @@ index_files(const struct indexing *indexing, char **paths)
     }
     for (; *paths != NULL; paths++) {
         struct source_index index;
-        tundish_status status = source_index_build(files, *paths, indexing->kind,
-                                                   terminal ? show_progress : NULL, *paths, &index);
+        tundish_status status;
+
+        if (access(*paths, R_OK) != 0) {
+            fprintf(stderr, "tundish index: %s: %s\n", *paths, strerror(errno));
+            result = result == EXIT_OK ? EXIT_SYSTEM : result;
+            continue;
+        }
+        status = source_index_build(files, *paths, indexing->kind, terminal ? show_progress : NULL,
+                                    *paths, &index);
 
         if (terminal)
             fputs("\r\033[K", stderr);

@@ -353,7 +353,7 @@ run_peek(struct peek *peek)
     if (status != TUNDISH_OK) {
         say_refused(peek);
         pipeline_close(&peek->pipeline);
-        return EXIT_REFUSED;
+        return status == TUNDISH_E_SYSTEM ? EXIT_SYSTEM : EXIT_REFUSED;
     }
     status = open_dealers(peek);
     if (status == TUNDISH_OK)

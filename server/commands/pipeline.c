@@ -126,7 +126,7 @@ pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipel
     if (status != TUNDISH_OK) {
         if (pipeline->errors.count == 0)
             spec_complain(&pipeline->errors, 0, 0, "%s", tnd_error_text());
-        return status;
+        return status == TUNDISH_E_PIPELINE ? status : TUNDISH_E_SYSTEM;
     }
     status = choose_stream(pipeline, options->stream);
     if (status != TUNDISH_OK)

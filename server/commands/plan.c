@@ -11,13 +11,14 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker,
 {
     struct pipeline pipeline;
     tundish_status status = pipeline_open(wanted, &pipeline);
+    int result = EXIT_OK;
 
     if (status == TUNDISH_OK)
         print(pipeline.plans[worker], stdout);
     else
-        command_failed(&command_plan, status, &pipeline.errors);
+        result = command_failed(&command_plan, status, &pipeline.errors);
     pipeline_close(&pipeline);
-    return status == TUNDISH_OK ? EXIT_OK : EXIT_REFUSED;
+    return result;
 }
 
 static int

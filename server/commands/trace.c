@@ -20,12 +20,17 @@ enum { TRACKS_MAX = 1024, OVERWRITTEN_MAX = TND_STATS_EVENTS / 4 };
 
 static const struct timespec POLL = { .tv_nsec = 20000000 };
 
+/* How often servers look at their lanes and trainers. */
+static const int64_t LANES_NS = 100000000;
+
 struct trace {
     struct tnd_stats_file file; /* with a copy, for the names of stages */
     int64_t began_ns;
     uint32_t track_count;
     uint64_t seen[TRACKS_MAX]; /* events of the k-th track ever made, the first at the file's end */
     uint64_t events, lost;
+    struct tnd_stats_file lanes_file; /* opened apart: its copies are taken away */
+    struct watch_snapshot lanes;      /* as they were last; zeros at first */
     struct json json;
 };
 
@@ -50,6 +55,22 @@ name_of(const struct trace *trace, uint64_t what, char name[64])
             watch_label(&set, "stage", name, 64);
             return;
         }
+}
+
+/* An arrow from the deal of a step to each part that is made of it. */
+static void
+write_flow(struct trace *trace, const char *phase, uint64_t at_ns, uint64_t step, uint32_t thread)
+{
+    json_object(&trace->json);
+    json_key_text(&trace->json, "name", "step");
+    json_key_text(&trace->json, "cat", "step");
+    json_key_text(&trace->json, "ph", phase);
+    json_key_int(&trace->json, "id", (int64_t)step);
+    json_key(&trace->json, "ts");
+    json_float(&trace->json, (double)(at_ns - (uint64_t)trace->began_ns) / 1e3, 17);
+    json_key_int(&trace->json, "pid", trace->file.header->process);
+    json_key_int(&trace->json, "tid", thread);
+    json_object_end(&trace->json);
 }
 
 static void
@@ -79,6 +100,10 @@ write_event(struct trace *trace, const struct tnd_stats_event *event, uint32_t t
     json_object_end(&trace->json);
     json_object_end(&trace->json);
     trace->events++;
+    if (what == TND_STATS_DEALS)
+        write_flow(trace, "s", begin_ns, tnd_stats_get(&event->detail), thread);
+    if (what == TND_STATS_MAKES_PART)
+        write_flow(trace, "t", begin_ns, tnd_stats_get(&event->detail), thread);
 }
 
 static void
@@ -141,6 +166,75 @@ collect(struct trace *trace, bool is_first_look)
     return TUNDISH_OK;
 }
 
+/* --- lanes --------------------------------------------------------------------------------------
+ */
+
+static void
+begin_counter(struct trace *trace, const struct watch_snapshot *now, const struct watch_set *set,
+              const char *what)
+{
+    char stream[64], group[64], replica[16], name[200];
+
+    watch_label(set, "stream", stream, sizeof stream);
+    watch_label(set, "group", group, sizeof group);
+    watch_label(set, "replica", replica, sizeof replica);
+    snprintf(name, sizeof name, "%s: %s%sreplica %s %s", stream, group, group[0] != '\0' ? " " : "",
+             replica, what);
+    json_object(&trace->json);
+    json_key_text(&trace->json, "name", name);
+    json_key_text(&trace->json, "ph", "C");
+    json_key(&trace->json, "ts");
+    json_float(&trace->json, (double)(now->taken_ns - trace->began_ns) / 1e3, 17);
+    json_key_int(&trace->json, "pid", now->copy.header->process);
+    json_key(&trace->json, "args");
+    json_object(&trace->json);
+}
+
+static void
+end_counter(struct trace *trace)
+{
+    json_object_end(&trace->json);
+    json_object_end(&trace->json);
+}
+
+static void
+write_lanes(struct trace *trace, const struct watch_snapshot *now)
+{
+    const struct watch_set *set = NULL;
+    double passed_ns = (double)(now->taken_ns - trace->lanes.taken_ns);
+
+    while ((set = watch_next(now, "lane", set)) != NULL) {
+        begin_counter(trace, now, set, "slots");
+        json_key_int(&trace->json, "with the trainer", (int64_t)watch_value(set, "held"));
+        json_key_int(&trace->json, "ready",
+                     (int64_t)(watch_value(set, "published") - watch_value(set, "taken")));
+        end_counter(trace);
+    }
+    while (trace->lanes.sets != NULL && (set = watch_next(now, "reader", set)) != NULL) {
+        double share = (double)watch_growth(&trace->lanes, set, "wait") / passed_ns;
+
+        begin_counter(trace, now, set, "waits");
+        json_key(&trace->json, "percent");
+        json_float(&trace->json, share < 1 ? 100 * share : 100, 4);
+        end_counter(trace);
+    }
+}
+
+/* What is in the lanes, and how much trainers waited, now and then. */
+static void
+collect_lanes(struct trace *trace)
+{
+    struct watch_snapshot now;
+
+    if (trace->lanes.sets != NULL && tnd_clock_ns() - trace->lanes.taken_ns < LANES_NS)
+        return;
+    if (watch_snapshot_open(&trace->lanes_file, &now) != TUNDISH_OK)
+        return;
+    write_lanes(trace, &now);
+    watch_snapshot_close(&trace->lanes);
+    trace->lanes = now;
+}
+
 static tundish_status
 record(struct trace *trace, int64_t duration_ns)
 {
@@ -150,17 +244,23 @@ record(struct trace *trace, int64_t duration_ns)
     while (status == TUNDISH_OK && tnd_clock_left_ns(deadline_ns) > 0) {
         nanosleep(&POLL, NULL);
         status = collect(trace, false);
+        collect_lanes(trace);
     }
+    watch_snapshot_close(&trace->lanes);
     return status;
 }
 
 static int
 trace_to(const char *socket, const char *path, int64_t duration_ns)
 {
-    struct trace trace = { .file = TND_STATS_FILE_NONE, .began_ns = tnd_clock_ns() };
+    struct trace trace = { .file = TND_STATS_FILE_NONE,
+                           .lanes_file = TND_STATS_FILE_NONE,
+                           .began_ns = tnd_clock_ns() };
     FILE *file;
     tundish_status status = watch_find_figures(socket, &trace.file);
 
+    if (status == TUNDISH_OK)
+        status = watch_find_figures(socket, &trace.lanes_file);
     if (status != TUNDISH_OK) {
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
         return EXIT_SYSTEM;
@@ -169,6 +269,7 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
     if (file == NULL) {
         perror(path);
         tnd_stats_close(&trace.file);
+        tnd_stats_close(&trace.lanes_file);
         return EXIT_SYSTEM;
     }
     json_start(&trace.json, file);
@@ -190,6 +291,7 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
     if (trace.lost > 0)
         fprintf(stderr, "%" PRIu64 " events came faster than they could be read\n", trace.lost);
     tnd_stats_close(&trace.file);
+    tnd_stats_close(&trace.lanes_file);
     return status == TUNDISH_OK ? EXIT_OK : EXIT_SYSTEM;
 }
 

@@ -1,11 +1,13 @@
 /* vocab.c - `tundish vocab`: build a vocabulary's table ahead of time, or ask it something. */
 #include "commands/options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/json.h"
@@ -69,7 +71,13 @@ inspect(const struct inspection *inspection, const char *path, char **terms, int
 {
     struct vocab *vocab;
     int64_t began_ns = tnd_clock_ns();
-    tundish_status status = vocab_open_file(inspection->cache, path, inspection->keys, &vocab);
+    tundish_status status;
+
+    if (access(path, R_OK) != 0) {
+        fprintf(stderr, "tundish vocab: %s: %s\n", path, strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    status = vocab_open_file(inspection->cache, path, inspection->keys, &vocab);
 
     if (status == TUNDISH_OK && term_count == 0)
         say_table(inspection, path, vocab, tnd_clock_ns() - began_ns);

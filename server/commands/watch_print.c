@@ -120,6 +120,39 @@ draw_slots(const struct print *print, const char *replica, uint64_t held, uint64
     slots[count] = '\0';
 }
 
+/* A time in three digits. */
+static const char *
+shorten_time(uint64_t ns, char text[NUMBER_BYTES])
+{
+    double value = (double)ns;
+    const char *unit = "ns";
+
+    if (ns == 0)
+        return "-";
+    for (const char *const *next = (const char *const[]){ "us", "ms", "s", NULL };
+         *next != NULL && value >= 999.5; next++) {
+        value /= 1000;
+        unit = *next;
+    }
+    snprintf(text, NUMBER_BYTES, "%.*f %s",
+             value >= 99.95   ? 0
+             : value >= 9.995 ? 1
+                              : 2,
+             value, unit);
+    return text;
+}
+
+/* Below which 99% of what was observed lately lies. */
+static const char *
+worst_of(const struct print *print, const struct watch_set *set, const char *field,
+         char text[NUMBER_BYTES])
+{
+    struct watch_histogram grown = { 0 };
+
+    watch_observed(&print->watch->before, set, field, &grown);
+    return shorten_time(watch_quantile_ns(&grown, 0.99), text);
+}
+
 static void
 put_readers(const struct print *print)
 {
@@ -129,11 +162,12 @@ put_readers(const struct print *print)
     while ((set = next(print, "reader", set)) != NULL) {
         uint64_t taken = watch_value(set, "taken"), released = watch_value(set, "released");
         uint64_t published = watch_value(set, "published");
-        char group[64], replica[16], name[104], rate[NUMBER_BYTES], slots[SLOTS_SHOWN + 1];
+        char group[64], replica[16], name[104], rate[NUMBER_BYTES], worst[NUMBER_BYTES];
+        char slots[SLOTS_SHOWN + 1];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-28s %11s %6s  %s", "replica", "batches/s", "waits",
-                "# held  = ready  . free");
+            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s", "waits",
+                "99% wait", "# held  = ready  . free");
         headed = true;
         watch_label(set, "group", group, sizeof group);
         watch_label(set, "replica", replica, sizeof replica);
@@ -143,9 +177,9 @@ put_readers(const struct print *print)
                  watch_value(set, "attached") != 0 ? "" : " (gone)");
         draw_slots(print, replica, taken > released ? taken - released : 0,
                    published > taken ? published - taken : 0, slots);
-        put(print, WATCH_PLAIN, "  %-28.28s %11s %5.0f%%  %s", name,
+        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%% %9s  %s", name,
             shorten(per_second(print, set, "released"), "", rate), percent(print, set, "wait"),
-            slots);
+            worst_of(print, set, "next_wait", worst), slots);
     }
 }
 
@@ -164,6 +198,31 @@ count_threads(const struct print *print)
     return count > 0 ? count : 1;
 }
 
+/* The next stage of that part, NULL behind the last. */
+static const struct watch_set *
+next_stage(const struct print *print, const char *part, const struct watch_set *previous)
+{
+    char of[16];
+
+    do {
+        previous = next(print, "stage", previous);
+        if (previous != NULL)
+            watch_label(previous, "part", of, sizeof of);
+    } while (previous != NULL && strcmp(of, part) != 0);
+    return previous;
+}
+
+/* "map:12", with its line. */
+static void
+name_stage(const struct watch_set *set, char name[96])
+{
+    char stage[64], line[16];
+
+    watch_label(set, "stage", stage, sizeof stage);
+    watch_label(set, "line", line, sizeof line);
+    snprintf(name, 96, "%s%s%s", stage, line[0] != '\0' ? ":" : "", line);
+}
+
 static void
 put_stages(const struct print *print)
 {
@@ -171,18 +230,46 @@ put_stages(const struct print *print)
     unsigned threads = count_threads(print);
     bool headed = false;
 
-    while ((set = next(print, "stage", set)) != NULL) {
-        char stage[64], rows[NUMBER_BYTES], errors[NUMBER_BYTES];
+    while ((set = next_stage(print, "content", set)) != NULL) {
+        char name[96], rows[NUMBER_BYTES], made[NUMBER_BYTES], worst[NUMBER_BYTES];
+        char lost[2 * NUMBER_BYTES], skipped[NUMBER_BYTES], errors[NUMBER_BYTES];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-28s %11s %6s %10s   (%u thread%s)", "stage", "rows/s",
-                "busy", "errors", threads, threads == 1 ? "" : "s");
+            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)", "content stage:line",
+                "rows/s", "busy", "made/s", "99% run", "skipped+errors", threads,
+                threads == 1 ? "" : "s");
         headed = true;
-        watch_label(set, "stage", stage, sizeof stage);
-        put(print, WATCH_PLAIN, "  %-28.28s %11s %5.0f%% %10s", stage,
+        name_stage(set, name);
+        snprintf(lost, sizeof lost, "%s+%s",
+                 shorten((double)watch_value(set, "skipped"), "", skipped),
+                 shorten((double)watch_value(set, "errors"), "", errors));
+        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%% %9s %9s  %s", name,
             shorten(per_second(print, set, "rows"), "", rows),
             per_second(print, set, "busy") / 1e7 / threads,
-            shorten((double)watch_value(set, "errors"), "", errors));
+            shorten(per_second(print, set, "output"), "B", made),
+            worst_of(print, set, "call", worst), lost);
+    }
+}
+
+static void
+put_order(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+    bool headed = false;
+
+    while ((set = next_stage(print, "order", set)) != NULL) {
+        uint64_t room = watch_value(set, "room");
+        char name[96], rows[NUMBER_BYTES], held[NUMBER_BYTES], of[NUMBER_BYTES];
+
+        if (!headed)
+            put(print, WATCH_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s", "busy",
+                "in its buffer (1 thread)");
+        headed = true;
+        name_stage(set, name);
+        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
+            shorten(per_second(print, set, "rows"), "", rows), percent(print, set, "busy"),
+            room > 0 ? shorten((double)watch_value(set, "queued"), "", held) : "-",
+            room > 0 ? " of " : "", room > 0 ? shorten((double)room, "", of) : "");
     }
 }
 
@@ -198,15 +285,37 @@ put_vocabularies(const struct print *print)
         char name[128], rate[NUMBER_BYTES], terms[NUMBER_BYTES], bytes[NUMBER_BYTES];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-28s %11s %6s %10s %10s", "vocabulary", "lookups/s",
-                "OOV", "terms", "size");
+            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s", "vocabulary", "lookups/s", "OOV",
+                "terms", "size");
         headed = true;
         watch_label(set, "vocabulary", name, sizeof name);
-        put(print, WATCH_PLAIN, "  %-28.28s %11s %5.1f%% %10s %10s", name,
+        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.1f%% %9s %9s", name,
             shorten(per_second(print, set, "lookups"), "", rate),
             lookups > 0 ? 100 * absent / lookups : 0,
             shorten((double)watch_value(set, "terms"), "", terms),
             shorten((double)watch_value(set, "table"), "B", bytes));
+    }
+}
+
+/* More than one job, or one with a name: where each is. */
+static void
+put_groups(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = next(print, "group", set)) != NULL) {
+        char group[64];
+
+        watch_label(set, "group", group, sizeof group);
+        if (strcmp(group, "default") == 0 && next(print, "group", set) == NULL &&
+            next(print, "group", NULL) == set)
+            return;
+        put(print, WATCH_PLAIN,
+            "  job %-20.20s epoch %llu step %llu, %llu batches behind, %llu here", group,
+            (unsigned long long)watch_value(set, "epoch"),
+            (unsigned long long)watch_value(set, "step"),
+            (unsigned long long)watch_value(set, "lag"),
+            (unsigned long long)watch_value(set, "attached"));
     }
 }
 
@@ -226,9 +335,32 @@ put_stream(struct print *print, const struct watch_set *stream)
         shorten(per_second(print, stream, "read"), "B", bytes),
         (unsigned long long)watch_value(stream, "rows_skipped"),
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
+    put_groups(print);
     put_readers(print);
     put_stages(print);
+    put_order(print);
     put_vocabularies(print);
+}
+
+/* The link to other nodes, if there are any. */
+static void
+put_link(const struct print *print)
+{
+    const struct watch_set *set = watch_next(&print->watch->now, "link", NULL);
+    char messages[NUMBER_BYTES], sent[NUMBER_BYTES], received[NUMBER_BYTES], worst[NUMBER_BYTES];
+
+    if (set == NULL)
+        return;
+    put(print, WATCH_PLAIN, "%s", "");
+    put(print, WATCH_STREAM,
+        "link: %s messages/s, %s/s sent, %s/s received, waits for nodes %.0f%%, 99%% within %s%s",
+        shorten(per_second(print, set, "messages_sent") +
+                    per_second(print, set, "messages_received"),
+                "", messages),
+        shorten(per_second(print, set, "sent"), "B", sent),
+        shorten(per_second(print, set, "received"), "B", received), percent(print, set, "wait"),
+        worst_of(print, set, "each_wait", worst),
+        watch_value(set, "failed") != 0 ? ", FAILED: a node is lost" : "");
 }
 
 static void
@@ -255,4 +387,5 @@ watch_print(const struct watch_server *watch, const struct watch_page *page)
     put_sentence(&print, WATCH_ADVICE, "", verdict.advice);
     while ((stream = watch_next(&watch->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
+    put_link(&print);
 }

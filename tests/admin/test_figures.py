@@ -2,12 +2,14 @@
 
 import json
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rig_admin import PLAIN, AdminRig  # noqa: E402
+from rig_admin import PLAIN, AdminRig, has_readers  # noqa: E402
+from rig import TUNDISH  # noqa: E402
 
 MONITORING = Path(__file__).parents[2] / "admin" / "monitoring"
 
@@ -87,6 +89,46 @@ class Figures(AdminRig):
                         r'group_lag\{.*group="default"', r'server_unseen_sets_total\{.*\} 0$',
                         r'server_resident_memory_bytes\{', r'server_cpu_seconds_total\{'):
             self.assertRegex(metrics, re.compile(f"^tundish_{pattern}", re.MULTILINE))
+
+
+class Trace(AdminRig):
+    def test_shows_stages_lanes_and_waits(self):
+        self.serve(self.pipeline(PLAIN, deliver="{epochs: null}"))
+        self.admin()
+        self.train("--delay-ms", "1")
+        self.wait_until(has_readers(1))
+        out = subprocess.run([TUNDISH, "trace", "--seconds", "1"], env=self.environment,
+                             capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        events = json.loads(out.stdout)["traceEvents"]
+        kinds = {kind: [event for event in events if event["ph"] == kind] for kind in "MXCst"}
+        self.assertEqual(len(events), sum(map(len, kinds.values())))
+        self.assertTrue(all(event["ts"] >= 0 for event in events if event["ph"] != "M"))
+        self.assertIn("train: order", {event["args"]["name"] for event in kinds["M"]})
+        self.assertLessEqual({"range", "batch", "part", "deal a step"},
+                             {event["name"] for event in kinds["X"]})
+        lanes = [event for event in kinds["C"] if event["name"] == "train: replica 0 slots"]
+        self.assertEqual(set(lanes[0]["args"]), {"ready", "with the trainer"})
+        self.assertIn("train: default replica 0 waits", {event["name"] for event in kinds["C"]})
+        self.assertEqual({event["id"] for event in kinds["t"]},
+                         {event["args"]["step"] for event in kinds["X"] if event["name"] == "part"})
+        self.assertEqual(overlaps(kinds["X"]), [])
+
+
+def overlaps(events):
+    """Events of a thread that neither follow nor contain each other."""
+    found = []
+    for thread in {event["tid"] for event in events}:
+        around = []
+        mine = [event for event in events if event["tid"] == thread]
+        for event in sorted(mine, key=lambda event: (event["ts"], -event["dur"])):
+            end = event["ts"] + event["dur"]
+            while around and around[-1] <= event["ts"] + 0.002:
+                around.pop()
+            if around and end > around[-1] + 0.002:
+                found.append(event)
+            around.append(end)
+    return found
 
 
 class Monitoring(AdminRig):

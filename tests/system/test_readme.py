@@ -6,7 +6,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from rig import DEADLINE_S, TUNDISH, Rig
+from rig import DEADLINE_S, READER, TUNDISH, Rig
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = os.environ["TUNDISH_LIBRARY"]
@@ -41,6 +41,33 @@ class Readme(Rig):
         )
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         self.assertEqual(self.start([trainer]).wait(timeout=DEADLINE_S), 0)
+
+    def test_a_trainer_without_a_server_says_what_it_waits_for(self):
+        trainer = subprocess.Popen([READER], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(trainer.stderr.close)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        self.assertRegex(trainer.stderr.readline(), "no server at .*; waiting .* tundish serve FILE")
+
+    def test_what_is_not_there_is_another_status_than_what_is_wrong(self):
+        wrong = self.path / "wrong.yaml"
+        wrong.write_text("streams: {}\n")
+        missing = str(self.path / "missing")
+        for command in ("plan", "peek", "analyze", "index", "vocab", "serve"):
+            out = subprocess.run([TUNDISH, command, missing], env=self.environment,
+                                 capture_output=True, text=True)
+            self.assertEqual(out.returncode, 3, command)
+            self.assertIn(missing, out.stderr)
+        for command in ("plan", "peek"):
+            out = subprocess.run([TUNDISH, command, str(wrong)], env=self.environment,
+                                 capture_output=True, text=True)
+            self.assertEqual(out.returncode, 1, command)
+        for command in ("status", "stop", "trace", "top"):
+            out = subprocess.run([TUNDISH, command], env=self.environment, capture_output=True,
+                                 text=True)
+            self.assertEqual(out.returncode, 3, command)
+            self.assertIn("no server", out.stderr)
 
     def test_its_commands_are_there(self):
         listed = re.findall(r"^\| `tundish (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
