@@ -16,7 +16,7 @@ open_body(struct body *body, const struct order_iterator *iterator, const uint64
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &body->scope);
     if (status != TUNDISH_OK)
         return status;
-    body->instance = order_instance_open(node->body, body->scope, iterator->instance->services);
+    body->instance = order_instance_open_body(iterator, body->scope, body->scope->words);
     return order_open(node->body->root, body->instance, &body->iterator);
 }
 

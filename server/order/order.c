@@ -141,6 +141,30 @@ order_instance_open(const struct plan_graph *graph, const struct order_scope *sc
     return instance;
 }
 
+/* Numbers that begin at random places of 64 bits do not meet. */
+static uint64_t
+mix(uint64_t number)
+{
+    number += UINT64_C(0x9E3779B97F4A7C15);
+    number = (number ^ number >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    number = (number ^ number >> 27) * UINT64_C(0x94D049BB133111EB);
+    return number ^ number >> 31;
+}
+
+struct order_instance *
+order_instance_open_body(const struct order_iterator *iterator, const struct order_scope *scope,
+                         const uint64_t *outer_words)
+{
+    const struct order_instance *outside = iterator->instance;
+    const struct plan_node *node = iterator->node;
+    struct order_instance *instance = order_instance_open(node->body, scope, outside->services);
+
+    if (node->numbers_bodies)
+        instance->ordinal_base =
+            mix(outside->ordinal_base ^ mix(outer_words[node->inputs[0]->width - 1]));
+    return instance;
+}
+
 void
 order_instance_close(struct order_instance *instance)
 {

@@ -85,6 +85,7 @@ struct order_instance {
     uint64_t *element_counts;        /* by plan_node.number: elements numbered by `ordinal`, what
                                         `cache` remembers */
     struct order_kept *kept;         /* by plan_node.number */
+    uint64_t ordinal_base;           /* where those of a function's dataset begin; 0 at the top */
     struct order_services *services;
 };
 
@@ -94,7 +95,7 @@ struct order_iterator {
     struct order_instance *instance;
     struct tnd_stats_stage *figures; /* never NULL */
     size_t timed_from;               /* ORDER_TIMED_MIN, or SIZE_MAX */
-    uint64_t iterator_number;      /* 0 for the first that its dataset object made */
+    uint64_t iterator_number;        /* 0 for the first that its dataset object made */
     enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
     char *next_error;              /* FAILED: the text that goes with it */
     max_align_t state[];
@@ -151,6 +152,12 @@ struct order_instance *order_instance_open(const struct plan_graph *graph,
                                            struct order_services *services);
 void order_instance_close(struct order_instance *instance);
 
+/* The same for the body of the iterator's node and one outer element, whose words are given. What
+ * is drawn in there is then another element's nowhere else. */
+struct order_instance *order_instance_open_body(const struct order_iterator *iterator,
+                                                const struct order_scope *scope,
+                                                const uint64_t *outer_words);
+
 /* Make an iterator of `node` (of its nearest order stage, if it is a content node). */
 tundish_status order_open(const struct plan_node *node, struct order_instance *instance,
                           struct order_iterator **ret_iterator);
@@ -177,7 +184,7 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     if (__builtin_expect(iterator->next_result != ORDER_OK, 0))
         return order_next_held(iterator, ret_count);
     result = max < iterator->timed_from ? iterator->ops->next(iterator, words, max, ret_count)
-                                   : order_next_timed(iterator, words, max, ret_count);
+                                        : order_next_timed(iterator, words, max, ret_count);
     tnd_stats_add(&iterator->figures->rows, *ret_count);
     if (__builtin_expect(result != ORDER_OK, 0))
         return order_next_settle(iterator, result, ret_count);

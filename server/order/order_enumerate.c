@@ -2,7 +2,7 @@
  *
  * `enumerate` counts from its start in every iterator. `ordinal`, which the plan puts before random
  * stages, goes on counting over all iterators of its dataset object, so that an epoch draws other
- * numbers than the one before.
+ * numbers than the one before; in a function every outer element's dataset has numbers of its own.
  */
 #include "order/order.h"
 
@@ -10,6 +10,7 @@ struct enumerate {
     struct order_iterator *input;
     uint64_t start;
     uint64_t own_next;
+    uint64_t base; /* of an ordinal in a function */
     uint64_t *next; /* own_next, or the dataset object's */
 };
 
@@ -42,6 +43,7 @@ ordinal_open(struct order_iterator *iterator)
 
     enumerate->next = &iterator->instance->element_counts[iterator->node->number];
     enumerate->start = *enumerate->next;
+    enumerate->base = iterator->instance->ordinal_base;
     return order_open(iterator->node->inputs[0], iterator->instance, &enumerate->input);
 }
 
@@ -55,7 +57,7 @@ enumerate_next(struct order_iterator *iterator, uint64_t *words, size_t max, siz
     result = order_next(enumerate->input, words, max, ret_count);
     order_spread(words, *ret_count, width - 1, width, 0);
     for (size_t i = 0; i < *ret_count; i++)
-        words[i * width + width - 1] = (*enumerate->next)++;
+        words[i * width + width - 1] = enumerate->base + (*enumerate->next)++;
     return result;
 }
 

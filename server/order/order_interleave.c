@@ -111,7 +111,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
     status = order_scope_open(iterator->instance, node->inputs[0], outer_words, &slot->scope);
     if (status != TUNDISH_OK)
         return status;
-    slot->instance = order_instance_open(node->body, slot->scope, iterator->instance->services);
+    slot->instance = order_instance_open_body(iterator, slot->scope, slot->scope->words);
     status = order_open(node->body->root, slot->instance, &slot->iterator);
     if (status != TUNDISH_OK)
         close_slot(slot, node);

@@ -217,6 +217,45 @@ number_elements(struct plan_graph *graph, struct plan_node *previous)
     return ordinal;
 }
 
+static bool value_draws(const struct spec_value *value);
+
+/* Does any stage of the dataset, or of those inside, draw random numbers by ordinals? */
+static bool
+dataset_draws(const struct spec_dataset *dataset)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+        const struct content_ops *content = content_find(stage->info->name);
+
+        if (content != NULL && content_draws(content, stage))
+            return true;
+        for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+            if (value_draws(stage->arguments[k]))
+                return true;
+    }
+    return false;
+}
+
+static bool
+value_draws(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    if (value->dataset != NULL)
+        return dataset_draws(value->dataset);
+    for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
+        if (value_draws(&value->items[i]))
+            return true;
+    return false;
+}
+
+static bool
+is_function(const struct spec_stage *stage)
+{
+    return strcmp(stage->info->name, "interleave") == 0 ||
+           strcmp(stage->info->name, "flat_map") == 0;
+}
+
 static tundish_status
 build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
             struct plan_node *previous, uint32_t *function_place, struct plan_node **ret_node)
@@ -225,6 +264,7 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     struct plan_node **inputs = NULL;
     uint32_t input_count = 0;
     struct plan_node *node;
+    bool numbers_bodies;
     tundish_status status = TUNDISH_OK;
 
     if ((order_find(name) == NULL && source_find(name) == NULL && content_find(name) == NULL) ||
@@ -243,7 +283,9 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
             return status;
         }
     }
-    if (previous != NULL && content_find(name) != NULL && content_draws(content_find(name), stage))
+    numbers_bodies = is_function(stage) && value_draws(spec_get(stage, "dataset"));
+    if (previous != NULL && (numbers_bodies || (content_find(name) != NULL &&
+                                                content_draws(content_find(name), stage))))
         previous = number_elements(graph, previous);
     node = build_node(graph, stage, is_cache_in_file(stage, previous) ? "cache_file" : name);
     node->name = name;
@@ -257,7 +299,8 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
         node_close(node);
         return reader_of_names(builder, graph, stage, ret_node);
     }
-    if (strcmp(name, "interleave") == 0 || strcmp(name, "flat_map") == 0)
+    node->numbers_bodies = numbers_bodies;
+    if (is_function(stage))
         return build_body(builder, graph, node);
     if (strcmp(name, "shuffle") == 0) {
         draw_seeds(builder, node, "seed", function_place);

@@ -494,7 +494,17 @@ is_dealt(const struct plan_node *node, const struct edges *files)
 
 /* A stage that draws random numbers draws them by how many elements came before: where each worker
  * has its own, a row's numbers would hang on how many workers there are. Inside a function the
- * count begins anew with each outer element, whoever has that. */
+ * count begins anew with each outer element, at a place that follows from that one's number. */
+/* Files that are numbered before they are dealt have the same numbers on every worker. */
+static bool
+numbers_files(const struct plan_node *node, const struct edges *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (files->list[i].reader == node)
+            return true;
+    return false;
+}
+
 static tundish_status
 check_state(struct plan_builder *builder, const struct edges *files)
 {
@@ -507,7 +517,7 @@ check_state(struct plan_builder *builder, const struct edges *files)
         const struct plan_node *node = plan->graph->nodes[i];
 
         if (node->stage != NULL && node->input_count > 0 && node_is(node->inputs[0], "ordinal") &&
-            is_dealt(node, files))
+            !numbers_files(node, files) && is_dealt(node, files))
             return build_complain(
                 builder, node,
                 "%s draws by the number of rows before it, and under auto_shard %s each worker "

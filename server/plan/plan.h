@@ -46,6 +46,10 @@ struct plan_node {
     const struct plan_node *first;
     struct decoded_resized *decoded_resized;
 
+    /* interleave, flat_map: its body draws by ordinals, which begin elsewhere for each outer
+     * element; that has an ordinal itself, as its last word */
+    bool numbers_bodies;
+
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
     uint64_t seed, seed2; /* by TensorFlow's rule */
@@ -94,12 +98,12 @@ enum plan_policy_source { POLICY_ASKED, POLICY_ONE_WORKER, POLICY_FILES_FOUND, P
 
 struct plan_options {
     uint32_t worker, worker_count;
-    uint32_t replicas;              /* 0: as the pipeline file says */
-    uint64_t root_seed;             /* for what has no seed */
-    const char *cache_folder;       /* NULL: the default one */
+    uint32_t replicas;                 /* 0: as the pipeline file says */
+    uint64_t root_seed;                /* for what has no seed */
+    const char *cache_folder;          /* NULL: the default one */
     const struct catalogue *catalogue; /* of all nodes' files (files: local), or NULL */
-    const struct learned *learned;  /* content/learned.h; NULL: nothing is */
-    struct plan_learning *learning; /* while `tundish analyze` runs; else NULL */
+    const struct learned *learned;     /* content/learned.h; NULL: nothing is */
+    struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
 };
 
 /* What a plan for learning does otherwise: asked of every node at the top, in their order, before
