@@ -3,6 +3,7 @@
 
 #include "core/bytes.h"
 #include "core/decimal.h"
+#include "core/decimal_words.h"
 
 #define K0 UINT64_C(0xC3A5C85C97CB3127)
 #define K1 UINT64_C(0xB492B66FBE98F273)
@@ -32,26 +33,55 @@ mix_two(uint64_t u, uint64_t v, uint64_t mul)
     return shift_mix((v ^ a) * mul) * mul;
 }
 
+/* 8 to 16 bytes: the first and the last eight. */
+static inline uint64_t
+hash_eights(uint64_t first, uint64_t last, size_t bytes)
+{
+    const uint64_t mul = K2 + bytes * 2;
+    uint64_t a = first + K2;
+
+    return mix_two(rotate_right(last, 37) * mul + a, (rotate_right(a, 25) + last) * mul, mul);
+}
+
+/* 4 to 7 */
+static inline uint64_t
+hash_fours(uint32_t first, uint32_t last, size_t bytes)
+{
+    return mix_two(bytes + ((uint64_t)first << 3), last, K2 + bytes * 2);
+}
+
+/* 1 to 3: the first, the one in the middle and the last. */
+static inline uint64_t
+hash_ones(uint32_t first, uint32_t middle, uint32_t last, size_t bytes)
+{
+    uint32_t y = first + (middle << 8);
+    uint32_t z = (uint32_t)bytes + (last << 2);
+
+    return shift_mix(y * K2 ^ z * K0) * K2;
+}
+
 static inline uint64_t
 hash_to_16(const uint8_t *s, size_t bytes)
 {
-    const uint64_t mul = K2 + bytes * 2;
-
-    if (bytes >= 8) {
-        uint64_t a = load_u64(s) + K2;
-        uint64_t b = load_u64(s + bytes - 8);
-
-        return mix_two(rotate_right(b, 37) * mul + a, (rotate_right(a, 25) + b) * mul, mul);
-    }
+    if (bytes >= 8)
+        return hash_eights(load_u64(s), load_u64(s + bytes - 8), bytes);
     if (bytes >= 4)
-        return mix_two(bytes + ((uint64_t)load_u32(s) << 3), load_u32(s + bytes - 4), mul);
-    if (bytes > 0) {
-        uint32_t y = s[0] + ((uint32_t)s[bytes >> 1] << 8);
-        uint32_t z = (uint32_t)bytes + ((uint32_t)s[bytes - 1] << 2);
-
-        return shift_mix(y * K2 ^ z * K0) * K2;
-    }
+        return hash_fours(load_u32(s), load_u32(s + bytes - 4), bytes);
+    if (bytes > 0)
+        return hash_ones(s[0], s[bytes >> 1], s[bytes - 1], bytes);
     return K2;
+}
+
+/* The same of a text in registers, which is not empty. */
+static inline uint64_t
+hash_words(tnd_text_words text, size_t bytes)
+{
+    if (bytes >= 8)
+        return hash_eights((uint64_t)text, (uint64_t)(text >> (8 * (bytes - 8))), bytes);
+    if (bytes >= 4)
+        return hash_fours((uint32_t)text, (uint32_t)((uint64_t)text >> (8 * (bytes - 4))), bytes);
+    return hash_ones((uint8_t)text, (uint8_t)(text >> (8 * (bytes >> 1))),
+                     (uint8_t)(text >> (8 * (bytes - 1))), bytes);
 }
 
 static inline uint64_t
@@ -169,8 +199,12 @@ uint64_t
 tnd_hash_farm_decimal(int64_t number)
 {
     char text[TND_DECIMAL_BYTES];
-    size_t bytes = tnd_decimal(number, text);
+    tnd_text_words words;
+    size_t bytes;
 
+    if (tnd_decimal_words(number, &words, &bytes))
+        return hash_words(words, bytes);
+    bytes = tnd_decimal(number, text);
     return tnd_hash_farm(text, bytes);
 }
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,38 @@ recorded_crosses_come_out(void **state)
 }
 
 static void
+hashes_are_of_the_text(int64_t number)
+{
+    const uint64_t key[2] = { 133, 137 };
+    char text[32];
+    size_t bytes = (size_t)sprintf(text, "%" PRId64, number);
+
+    assert_true(tnd_hash_farm_decimal(number) == tnd_hash_farm(text, bytes));
+    assert_true(tnd_hash_sip_decimal(key, number) == tnd_hash_sip(key, text, bytes));
+}
+
+static void
+integers_are_hashed_as_their_text(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (int64_t i = -20000; i <= 20000; i++)
+        hashes_are_of_the_text(i);
+    for (uint64_t power = 1, last = 0; power > last; last = power, power *= 10)
+        for (int64_t i = -2; i <= 2; i++) {
+            hashes_are_of_the_text((int64_t)(power + (uint64_t)i));
+            hashes_are_of_the_text(-(int64_t)(power + (uint64_t)i));
+        }
+    for (int i = 0; i < 100000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        hashes_are_of_the_text((int64_t)random >> i % 64);
+    }
+    hashes_are_of_the_text(INT64_MIN);
+    hashes_are_of_the_text(INT64_MAX);
+}
+
+static void
 decimals_are_printfs(void **state)
 {
     const int64_t numbers[] = { 0,     7,  10,  42,   99,        100,      101,
@@ -191,6 +224,7 @@ main(void)
         cmocka_unit_test(recorded_salted_bins_come_out),
         cmocka_unit_test(sip_gives_its_authors_vector),
         cmocka_unit_test(recorded_crosses_come_out),
+        cmocka_unit_test(integers_are_hashed_as_their_text),
         cmocka_unit_test(decimals_are_printfs),
     };
 
