@@ -2,8 +2,9 @@
 #include "content/array_loops.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-enum { TOGETHER = 16, COMPARED_MAX = 16 };
+enum { TOGETHER = 16, COMPARED_MAX = 40, COMPARED_TOGETHER = 32 };
 
 static int32_t
 search(const float *boundaries, int64_t count, float x)
@@ -36,18 +37,78 @@ search_together(const float *boundaries, int64_t boundary_count, const float *re
         bins[k] = at[k];
 }
 
-/* A few boundaries: all are compared, with several values at once. */
-static void
-compare_all(const float *boundaries, int64_t boundary_count, const float *restrict x,
-            int32_t *restrict bins)
-{
-    int32_t found[TOGETHER] = { 0 };
+/* Eight values, in whatever registers there are. */
+typedef float floats8 __attribute__((vector_size(32), aligned(4)));
+typedef int32_t integers8 __attribute__((vector_size(32), aligned(4)));
 
-    for (int64_t b = 0; b < boundary_count; b++)
-        for (int k = 0; k < TOGETHER; k++)
-            found[k] += !(x[k] < boundaries[b]);
-    for (int k = 0; k < TOGETHER; k++)
-        bins[k] = found[k];
+/* A few boundaries: all are compared, with several values at once. */
+static inline __attribute__((always_inline)) void
+compare_all(const float *boundaries, int64_t boundary_count, const float *x, int32_t *bins)
+{
+    floats8 a, b, c, d;
+    integers8 in_a = { 0 }, in_b = { 0 }, in_c = { 0 }, in_d = { 0 };
+
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + 8, sizeof b);
+    memcpy(&c, x + 16, sizeof c);
+    memcpy(&d, x + 24, sizeof d);
+    for (int64_t i = 0; i < boundary_count; i++) {
+        const float y = boundaries[i];
+        const floats8 limit = { y, y, y, y, y, y, y, y };
+
+        /* Below is -1, everything else, NaN too, 0. */
+        in_a += (integers8)(a < limit);
+        in_b += (integers8)(b < limit);
+        in_c += (integers8)(c < limit);
+        in_d += (integers8)(d < limit);
+    }
+    in_a += (int32_t)boundary_count;
+    in_b += (int32_t)boundary_count;
+    in_c += (int32_t)boundary_count;
+    in_d += (int32_t)boundary_count;
+    memcpy(bins, &in_a, sizeof in_a);
+    memcpy(bins + 8, &in_b, sizeof in_b);
+    memcpy(bins + 16, &in_c, sizeof in_c);
+    memcpy(bins + 24, &in_d, sizeof in_d);
+}
+
+static inline __attribute__((always_inline)) void
+compare_column(const float *boundaries, int64_t boundary_count, const float *x, size_t count,
+               int32_t *bins)
+{
+    float last[COMPARED_TOGETHER] = { 0 };
+    int32_t last_bins[COMPARED_TOGETHER];
+    size_t i = 0;
+
+    for (; i + COMPARED_TOGETHER <= count; i += COMPARED_TOGETHER)
+        compare_all(boundaries, boundary_count, x + i, bins + i);
+    if (i == count)
+        return;
+    memcpy(last, x + i, (count - i) * sizeof *x);
+    compare_all(boundaries, boundary_count, last, last_bins);
+    memcpy(bins + i, last_bins, (count - i) * sizeof *bins);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void
+compare_avx2(const float *boundaries, int64_t boundary_count, const float *x, size_t count,
+             int32_t *bins)
+{
+    compare_column(boundaries, boundary_count, x, count, bins);
+}
+#endif
+
+static void
+compare(const float *boundaries, int64_t boundary_count, const float *x, size_t count,
+        int32_t *bins)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        compare_avx2(boundaries, boundary_count, x, count, bins);
+        return;
+    }
+#endif
+    compare_column(boundaries, boundary_count, x, count, bins);
 }
 
 /* Of others no more can be said than what a search finds. */
@@ -65,15 +126,15 @@ void
 bins_loop(const float *boundaries, int64_t boundary_count, const float *x, size_t count,
           int32_t *ret_bins)
 {
-    bool rising = count >= TOGETHER && boundary_count <= INT32_MAX / 2 &&
-                  are_rising(boundaries, boundary_count);
+    bool rising = boundary_count <= INT32_MAX / 2 && are_rising(boundaries, boundary_count);
     size_t i = 0;
 
+    if (rising && boundary_count <= COMPARED_MAX) {
+        compare(boundaries, boundary_count, x, count, ret_bins);
+        return;
+    }
     for (; rising && i + TOGETHER <= count; i += TOGETHER)
-        if (boundary_count <= COMPARED_MAX)
-            compare_all(boundaries, boundary_count, x + i, ret_bins + i);
-        else
-            search_together(boundaries, boundary_count, x + i, ret_bins + i);
+        search_together(boundaries, boundary_count, x + i, ret_bins + i);
     for (; i < count; i++)
         ret_bins[i] = search(boundaries, boundary_count, x[i]);
 }
