@@ -139,6 +139,43 @@ bins_loop(const float *boundaries, int64_t boundary_count, const float *x, size_
         ret_bins[i] = search(boundaries, boundary_count, x[i]);
 }
 
+static inline __attribute__((always_inline)) void
+find_cells(const float *restrict x, size_t count, float low, float scale, int32_t cell_count,
+           int32_t *restrict cells)
+{
+    const float last = (float)(cell_count - 1);
+
+    for (size_t i = 0; i < count; i++) {
+        float cell = (x[i] - low) * scale + 1;
+
+        cell = cell > 0 ? cell : 0;
+        cell = cell < last ? cell : last;
+        cells[i] = x[i] == x[i] ? (int32_t)cell : cell_count;
+    }
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void
+find_cells_avx2(const float *x, size_t count, float low, float scale, int32_t cell_count,
+                int32_t *cells)
+{
+    find_cells(x, count, low, scale, cell_count, cells);
+}
+#endif
+
+void
+cells_loop(const float *x, size_t count, float low, float scale, int32_t cell_count,
+           int32_t *ret_cells)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        find_cells_avx2(x, count, low, scale, cell_count, ret_cells);
+        return;
+    }
+#endif
+    find_cells(x, count, low, scale, cell_count, ret_cells);
+}
+
 void
 normalize_loop(const float *restrict x, size_t count, float mean, float deviation,
                float *restrict ret_y)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/array_loops.h"
+#include "content/bins.h"
 #include "content/convert.h"
 #include "content/keyed.h"
 #include "content/learned.h"
@@ -14,7 +14,8 @@ struct bucketed {
     int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */
     int64_t boundary_count; /* of each */
     double *boundaries;
-    float *singles; /* the same for all values, and no less exact; else NULL */
+    float *singles;   /* the same for all values, and no less exact; else NULL */
+    struct bins bins; /* of them */
     struct vocab *keys;
 };
 
@@ -28,8 +29,10 @@ read_singles(struct bucketed *bucketed)
         bucketed->singles[i] = (float)bucketed->boundaries[i];
         exact = (double)bucketed->singles[i] == bucketed->boundaries[i];
     }
-    if (exact)
+    if (exact) {
+        bins_open(&bucketed->bins, bucketed->singles, bucketed->boundary_count);
         return;
+    }
     free(bucketed->singles);
     bucketed->singles = NULL;
 }
@@ -158,7 +161,7 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
         size_t count = (size_t)from->value_count;
         int32_t *bins = scratch_array(output->scratch, count, sizeof *bins);
 
-        bins_loop(bucketed->singles, bucketed->boundary_count, narrow, count, bins);
+        bins_find(&bucketed->bins, narrow, count, bins);
         convert_values(TUNDISH_INT64, numbers, TUNDISH_INT32, bins, count);
         column_set_like(&output->columns[target->output], from, numbers);
         return;
@@ -193,6 +196,7 @@ buckets_close(void *state)
 
     for (uint32_t i = 0; buckets->columns != NULL && i < buckets->targets.count; i++) {
         free(buckets->columns[i].boundaries);
+        bins_close(&buckets->columns[i].bins);
         free(buckets->columns[i].singles);
         vocab_close(buckets->columns[i].keys);
     }

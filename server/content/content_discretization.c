@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/array_loops.h"
+#include "content/bins.h"
 #include "content/convert.h"
 #include "content/encoding.h"
 #include "content/learned.h"
@@ -14,6 +14,7 @@ struct discretized {
     struct encoding encoding;
     int64_t boundary_count;
     float *boundaries;
+    struct bins bins;
 };
 
 struct discretization {
@@ -99,6 +100,7 @@ open_column(const struct content_config *config, const struct discretization *st
     status = read_boundaries(config, column->name, layer);
     if (status != TUNDISH_OK)
         return status;
+    bins_open(&layer->bins, layer->boundaries, layer->boundary_count);
     layer->encoding = stage->encoding;
     layer->encoding.depth = layer->boundary_count + 1;
     if (layer->encoding.mode != ENCODE_INT)
@@ -147,7 +149,7 @@ apply_int(const struct discretized *layer, const struct column *from, const floa
     int32_t *bins =
         dtype == TUNDISH_INT32 ? values : scratch_array(output->scratch, count, sizeof *bins);
 
-    bins_loop(layer->boundaries, layer->boundary_count, numbers, count, bins);
+    bins_find(&layer->bins, numbers, count, bins);
     if (dtype != TUNDISH_INT32)
         convert_values(dtype, values, TUNDISH_INT32, bins, count);
     column_set_like(&output->columns[index], from, values);
@@ -162,7 +164,7 @@ apply_encoded(const struct discretized *layer, const struct column_spec *spec,
     int32_t *bins = scratch_array(output->scratch, count, sizeof *bins);
     int64_t *wide = scratch_array(output->scratch, count, sizeof *wide);
 
-    bins_loop(layer->boundaries, layer->boundary_count, numbers, count, bins);
+    bins_find(&layer->bins, numbers, count, bins);
     convert_values(TUNDISH_INT64, wide, TUNDISH_INT32, bins, count);
     indices.values = wide;
     encoding_apply(&layer->encoding, spec, &indices, NULL, output, index);
@@ -208,8 +210,10 @@ discretization_close(void *state)
 {
     struct discretization *layer = state;
 
-    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++)
+    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++) {
+        bins_close(&layer->columns[i].bins);
         free(layer->columns[i].boundaries);
+    }
     free(layer->columns);
     content_targets_close(&layer->targets);
 }

@@ -1,4 +1,5 @@
 /* test_array_loops.c - loops over columns give what a loop of single values gives. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <cmocka.h>
 
 #include "content/array_loops.h"
+#include "content/bins.h"
+#include "content/flush.h"
 
 enum { VALUES = 100, BOUNDARIES = 100 };
 
@@ -72,6 +75,69 @@ values_find_their_bins(void **state)
     }
 }
 
+/* Numbers and boundaries of all sizes, and those that are nearly or exactly equal to a boundary. */
+static float
+any_float(void)
+{
+    static const float special[] = { NAN,    -NAN,    INFINITY, -INFINITY, 0,        -0.0F,
+                                     1e-40F, -1e-40F, FLT_MIN,  FLT_MAX,   -FLT_MAX, 1 };
+    uint32_t bits = draw(1 << 16) << 16 | draw(1 << 16);
+    float any;
+
+    if (draw(8) == 0)
+        return special[draw(sizeof special / sizeof *special)];
+    if (draw(2) == 0)
+        return (float)draw(2000) / 500 - 2;
+    memcpy(&any, &bits, sizeof any);
+    return any;
+}
+
+static void
+fill_boundaries(uint32_t round, float *boundaries, uint32_t count)
+{
+    float scale = powf(10, (float)draw(70) - 40);
+
+    for (uint32_t i = 0; i < count; i++)
+        boundaries[i] = round % 3 == 0   ? any_float()
+                        : round % 3 == 1 ? ((float)i - (float)(count / 3)) * scale
+                                         : (float)draw(100000) * scale;
+    if (round % 9 != 0)
+        qsort(boundaries, count, sizeof *boundaries, compare);
+}
+
+static void
+cells_find_the_same_bins(void **state)
+{
+    enum { MANY = 1200, NUMBERS = 600 };
+    static float boundaries[MANY], x[NUMBERS];
+    static int32_t found[NUMBERS], expected[NUMBERS];
+    int with_cells = 0;
+
+    (void)state;
+    for (uint32_t round = 0; round < 600; round++) {
+        uint32_t count = 1 + draw(MANY), numbers = draw(NUMBERS);
+        struct bins bins;
+        uint64_t mode;
+
+        fill_boundaries(round, boundaries, count);
+        for (uint32_t i = 0; i < numbers; i++)
+            x[i] = draw(3) == 0 ? any_float() : nextafterf(boundaries[draw(count)], any_float());
+        bins_open(&bins, boundaries, count);
+        with_cells += bins.cells != NULL;
+        mode = flush_begin();
+        bins_find(&bins, x, numbers, found);
+        for (uint32_t i = 0; i < numbers; i++)
+            expected[i] = upper_bound(boundaries, count, x[i]);
+        flush_end(mode);
+        for (uint32_t i = 0; i < numbers; i++)
+            if (found[i] != expected[i])
+                fail_msg("%a of %u boundaries: %d, not %d", (double)x[i], count, found[i],
+                         expected[i]);
+        bins_close(&bins);
+    }
+    assert_true(with_cells > 100);
+}
+
 static void
 floats_out_of_range_become_the_least_integer(void **state)
 {
@@ -106,6 +172,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_find_their_bins),
+        cmocka_unit_test(cells_find_the_same_bins),
         cmocka_unit_test(floats_out_of_range_become_the_least_integer),
     };
 
