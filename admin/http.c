@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -283,9 +284,15 @@ http_listen(const struct sockaddr_storage *address, int *ret_socket, uint16_t *r
         listen(listener, BACKLOG) != 0 ||
         getsockname(listener, (struct sockaddr *)&bound, &bytes) != 0) {
         int error = errno;
+        char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
 
         close(listener);
-        return tnd_fail_errno(error, "listen at the address that --listen names");
+        getnameinfo((const struct sockaddr *)address, bytes, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+        return tnd_fail_errno(error,
+                              "listen at port %s of %s (--listen HOST:PORT says where; port "
+                              "0 is any)",
+                              port, host);
     }
     *ret_socket = listener;
     *ret_port = ntohs(bound.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound)->sin6_port

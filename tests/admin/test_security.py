@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rig_admin import ADMIN, BEARER, AdminRig  # noqa: E402
+from rig_admin import ADMIN, BEARER, TOKEN, AdminRig  # noqa: E402
 from rig import DEADLINE_S  # noqa: E402
 
 class Security(AdminRig):
@@ -18,6 +18,21 @@ class Security(AdminRig):
         out = subprocess.run([ADMIN, *options], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(out.returncode, 2, out.stderr)
         return out.stderr
+
+    def test_listens_on_loopback_unless_told(self):
+        """At its own port, or not at all if that is taken."""
+        process = subprocess.Popen([ADMIN, "--ready-fd", "1"], env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        word = process.stdout.readline()
+        if word:
+            self.assertEqual(word, "http://127.0.0.1:8465/\n")
+        else:
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 3)
+            self.assertIn("Address already in use", process.stderr.read())
 
     def test_another_address_needs_a_token_and_tls(self):
         self.assertIn("--token-file", self.refused("--listen", "0.0.0.0:0"))
@@ -113,6 +128,36 @@ class Security(AdminRig):
         self.assertNotIn("style=", body)
         self.assertNotIn("<script>", body)
         self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+
+    def test_the_token_is_told_to_nobody(self):
+        self.admin("--listen", "0.0.0.0:0", "--token-file", self.token_file(), "--behind-proxy")
+        own = ("Host", self.host)
+        for path in (f"/metrics?token={TOKEN}", f"/api/v1/status?access_token={TOKEN}"):
+            status, headers, body = self.ask(path, headers=[own])
+            self.assertEqual(status, 401, path)
+            self.assertNotIn(TOKEN, str(headers) + body)
+        self.assertEqual(self.ask("/metrics", headers=[own, BEARER])[0], 200)
+        for shorter in (TOKEN[:-1], TOKEN + "x", "", TOKEN.upper()):
+            wrong = ("Authorization", f"Bearer {shorter}")
+            self.assertEqual(self.ask("/metrics", headers=[own, wrong])[0], 401)
+        self.assertNotIn(TOKEN, (self.path / "admin-log").read_text())
+
+    def test_so_many_connections_and_no_more(self):
+        process = self.admin()
+        name, port = self.host.split(":")
+        idle = [socket.create_connection((name, int(port))) for _ in range(180)]
+        self.assertLess(len(list(Path(f"/proc/{process.pid}/fd").iterdir())), 150)
+        for connection in idle:
+            connection.close()
+        self.assertEqual(self.ask("/healthz")[0], 200)
+
+    def test_a_request_that_never_ends_is_dropped(self):
+        self.admin()
+        name, port = self.host.split(":")
+        with socket.create_connection((name, int(port)), timeout=DEADLINE_S) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+            while connection.recv(4096):  # at most a refusal, then the end
+                pass
 
     def test_a_slow_client_does_not_hold_up_others(self):
         self.admin()
