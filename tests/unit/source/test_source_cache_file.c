@@ -207,12 +207,15 @@ contents(const struct folder *folder, const char *stages)
 {
     struct pipeline pipeline;
     struct row_bytes bytes = { 0 };
+    uint64_t words[PLAN_WIDTH_MAX];
+    size_t count;
 
     if (pipeline_open(&pipeline, folder, 0, stages) != TUNDISH_OK)
         fail_msg("%s: %s", stages, tnd_error_text());
-    while (pipeline_next(&pipeline) == ORDER_OK) {
+    while (order_next(pipeline.iterator, words, 1, &count) == ORDER_OK) {
         struct row_bytes row = { 0 };
 
+        assert_int_equal(pipeline_content(&pipeline, words, 1), TUNDISH_OK);
         row_codec_encode(&pipeline.frame, 0, &row);
         for (size_t i = 0; i < row.used; i++) {
             char digits[3];
@@ -222,6 +225,7 @@ contents(const struct folder *folder, const char *stages)
         }
         row_bytes_add(&bytes, "|", 1);
         free(row.data);
+        run_words_release(words, 1, pipeline.node->width, pipeline.node->run_words);
     }
     pipeline_close(&pipeline);
     row_bytes_add(&bytes, "", 1);
