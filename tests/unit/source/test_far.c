@@ -96,7 +96,8 @@ __wrap_link_send(struct link *link, uint32_t to, const struct link_key *key, con
     mail.took_ns = (int64_t)byte_count * wire.ns_a_byte;
     if (key->epoch == FAR_ANSWER && note_answer(&mail))
         return;
-    wire.questions += key->epoch == FAR_ASK_ROWS || key->epoch == FAR_ASK_RECORDS;
+    if (key->epoch == FAR_ASK_ROWS || key->epoch == FAR_ASK_RECORDS)
+        wire.questions++; /* in one thread, unlike answers */
     deliver(&mail, to);
 }
 
