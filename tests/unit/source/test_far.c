@@ -31,6 +31,7 @@ enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 
 
 struct link {
     uint32_t rank;
+    pthread_mutex_t lock; /* of being handed something */
     link_mail_handler handler;
     void *user;
 };
@@ -55,10 +56,12 @@ deliver(const struct link_mail *mail, uint32_t to)
 {
     struct link *link = &wire.links[to];
 
+    pthread_mutex_lock(&link->lock);
     if (link->handler != NULL)
         link->handler(link->user, mail);
     else
         free(mail->bytes);
+    pthread_mutex_unlock(&link->lock);
 }
 
 /* True: it is kept back. */
@@ -107,8 +110,10 @@ void
 __wrap_link_open_box(struct link *link, enum link_box box, link_mail_handler handler, void *user)
 {
     assert_int_equal(box, LINK_ROWS);
+    pthread_mutex_lock(&link->lock);
     link->handler = handler;
     link->user = user;
+    pthread_mutex_unlock(&link->lock);
 }
 
 tundish_status __wrap_link_wait_for_one(struct link *link, uint32_t rank,
@@ -227,6 +232,7 @@ open_pair(void **state)
                                        .cache_folder = pair->folder };
 
         wire.links[rank].rank = rank;
+        pthread_mutex_init(&wire.links[rank].lock, NULL);
         /* "secret" is served by nobody, though the asker believes so. */
         for (size_t i = 0; i < (rank == OWNER ? 3 : 4); i++)
             catalogue_add(&pair->catalogues[rank], names[i], i, OWNER, rank == OWNER);
