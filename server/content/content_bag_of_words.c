@@ -54,10 +54,10 @@ bag_of_words_open(void *state, const struct content_config *config, struct schem
 }
 
 static bool
-is_among(const struct byte_view *list, int64_t count, struct byte_view text)
+is_among(const struct text_parts *parts, int64_t from, struct byte_view text)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (bytes_are_equal(list[i], text))
+    for (int64_t i = from; i < parts->count; i++)
+        if (bytes_are_equal(parts->list[i], text))
             return true;
     return false;
 }
@@ -104,7 +104,7 @@ bag_column(const struct bag_of_words *stage, const struct column *from, struct f
             for (int64_t n = stage->shortest; n <= stage->longest && i + n <= end; n++) {
                 struct byte_view run = n == 1 ? words[i] : join(stage, &maker, &words[i], n);
 
-                if (!is_among(parts.list + splits[row], parts.count - splits[row], run))
+                if (!is_among(&parts, splits[row], run))
                     text_parts_add(&parts, run);
             }
         splits[row + 1] = parts.count;

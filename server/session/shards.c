@@ -7,7 +7,10 @@
 #include "core/clock.h"
 #include "core/memory.h"
 
-enum { SHARDS_PER_READER = 5, FREE = 0, DONE = UINT32_MAX };
+enum { SHARDS_PER_READER = 5 };
+
+#define FREE 0U
+#define DONE UINT32_MAX
 
 static void
 set_count(struct shards *shards, uint32_t count)
