@@ -261,7 +261,9 @@ take_visit(struct trainer *trainer, const tundish_batch *batch)
     visit->life = trainer->lives;
     work(trainer);
     tundish_release(trainer->reader, batch);
-    visit->is_done = true;
+    /* A server that came meanwhile may have given it to another. */
+    if (visit->holder == trainer)
+        visit->is_done = true;
     tell("%s gives %u/%u back", name_of(trainer), (unsigned)batch->epoch, (unsigned)batch->step);
     trainer->run->batches++;
 }
