@@ -26,12 +26,14 @@ ask_queue(tundish_reader *reader)
 {
     struct tnd_message_head ask = { .type = TND_ASK_QUEUE };
     int64_t        deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
-    tundish_status status;
+    tundish_status status = tnd_reader_listen(reader);
 
     reader->has_queue = false;
-    status = reader->attachments->is_gone
-                 ? tnd_fail(TUNDISH_E_SERVER_GONE, "a queue's place is its server's, which is gone")
-                 : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
+    if (status == TUNDISH_OK)
+        status = reader->attachments->is_gone
+                     ? tnd_fail(TUNDISH_E_SERVER_GONE,
+                                "a queue's place is its server's, which is gone")
+                     : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
     while (status == TUNDISH_OK && !reader->has_queue)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     if (status == TUNDISH_OK && reader->queue_status != TUNDISH_OK) {
@@ -63,9 +65,7 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
     uint8_t                   *bytes;
     tundish_status             status = TUNDISH_OK;
 
-    if (may_ask && !reader->attachments->is_gone)
-        status = tnd_reader_listen(reader);
-    if (status == TUNDISH_OK && may_ask)
+    if (may_ask)
         status = await_epoch(reader);
     if (status == TUNDISH_OK && may_ask && reader->attachments->is_queue)
         status = ask_queue(reader);
