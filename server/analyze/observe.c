@@ -6,8 +6,8 @@
 
 #include "analyze/artifact.h"
 #include "analyze/each.h"
-#include "content/convert.h"
-#include "content/learned.h"
+#include "column/convert.h"
+#include "learned/learned.h"
 #include "content/lookup.h"
 #include "core/memory.h"
 

@@ -8,7 +8,7 @@
 #include "analyze/artifact.h"
 #include "analyze/input_files.h"
 #include "analyze/view.h"
-#include "content/learned_file.h"
+#include "learned/learned_file.h"
 #include "core/memory.h"
 #include "spec/fingerprint.h"
 

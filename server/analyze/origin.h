@@ -13,7 +13,7 @@
 #define ANALYZE_ORIGIN_H
 
 #include "analyze/sites.h"
-#include "content/learned.h"
+#include "learned/learned.h"
 
 /* The stream to learn from: learn_from, else the only one, else `train`; NULL: it is not clear. */
 const struct spec_stream *origin_stream(const struct spec_file *file);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analyze/artifact.h"
-#include "content/dims.h"
-#include "content/keyed.h"
+#include "column/dims.h"
+#include "learned/keyed.h"
 #include "core/memory.h"
 
 /* --- Open ------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "core/memory.h"
 
 /* The stage that runs a dataset on each of its elements; NULL: nothing stands around. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "core/memory.h"
 
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };

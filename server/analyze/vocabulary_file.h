@@ -1,10 +1,10 @@
 /* vocabulary_file.h - the file of a vocabulary being written: lines, or gzipped records, as
- * content/learned.h reads them. */
+ * learned/learned.h reads them. */
 #ifndef ANALYZE_VOCABULARY_FILE_H
 #define ANALYZE_VOCABULARY_FILE_H
 
 #include "analyze/artifact.h"
-#include "content/learned.h"
+#include "learned/learned.h"
 
 struct vocabulary_file;
 

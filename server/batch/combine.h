@@ -4,8 +4,8 @@
 #ifndef BATCH_COMBINE_H
 #define BATCH_COMBINE_H
 
-#include "content/column.h"
-#include "content/scratch.h"
+#include "column/column.h"
+#include "column/scratch.h"
 
 /* Bytes of one value in a column's array. */
 size_t column_value_bytes(tundish_dtype dtype);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/convert.h"
+#include "column/convert.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 

@@ -7,7 +7,7 @@
 
 #include "commands/print_batch.h"
 #include "commands/rows_npy.h"
-#include "content/convert.h"
+#include "column/convert.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/status.h"

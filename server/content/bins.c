@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/array_loops.h"
-#include "content/flush.h"
+#include "column/array_loops.h"
+#include "column/flush.h"
 #include "core/memory.h"
 
 /* Fewer boundaries are compared at once; with more in a cell, searching is as fast. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "content/bins.h"
-#include "content/convert.h"
-#include "content/keyed.h"
-#include "content/learned.h"
+#include "column/convert.h"
+#include "learned/keyed.h"
+#include "learned/learned.h"
 #include "core/memory.h"
 
 struct bucketed {

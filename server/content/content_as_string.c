@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "content/convert.h"
-#include "content/texts.h"
+#include "column/convert.h"
+#include "text/texts.h"
 #include "core/decimal.h"
 
 struct as_string {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "content/texts.h"
+#include "text/texts.h"
 
 struct bag_of_words {
     int64_t shortest, longest;

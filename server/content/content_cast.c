@@ -1,6 +1,6 @@
 /* content_cast.c - columns in another dtype. */
 #include "content/content.h"
-#include "content/convert.h"
+#include "column/convert.h"
 
 struct cast {
     tundish_dtype dtype;

@@ -1,8 +1,8 @@
 /* content_category_encoding.c - keras.layers.CategoryEncoding. */
 #include <string.h>
 
-#include "content/convert.h"
-#include "content/dims.h"
+#include "column/convert.h"
+#include "column/dims.h"
 #include "content/encoding.h"
 
 struct category_encoding {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "content/lookup.h"
 #include "content/lookup_tally.h"
 #include "core/memory.h"

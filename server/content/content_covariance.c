@@ -1,5 +1,5 @@
 /* content_covariance.c - tft.covariance: learned for its own sake; the columns stay as they are. */
-#include "content/learned.h"
+#include "learned/learned.h"
 
 static tundish_status
 covariance_open(void *state, const struct content_config *config, struct schema *ret_schema,

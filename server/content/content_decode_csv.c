@@ -1,7 +1,7 @@
 /* content_decode_csv.c - tf.io.decode_csv. */
 #include "content/content.h"
-#include "content/csv_fields.h"
-#include "content/features.h"
+#include "parse/csv_fields.h"
+#include "parse/features.h"
 #include "content/literal.h"
 
 struct decode_csv {

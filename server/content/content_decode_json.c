@@ -1,6 +1,6 @@
 /* content_decode_json.c - JSON objects to columns, by features as parse_example has them. */
-#include "content/feature_columns.h"
-#include "content/json_parse.h"
+#include "parse/feature_columns.h"
+#include "parse/json_parse.h"
 
 static tundish_status
 decode_json_open(void *state, const struct content_config *config, struct schema *ret_schema,

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/dims.h"
+#include "column/dims.h"
 #include "sound/wav.h"
 
 struct decode_wav {

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "content/bins.h"
-#include "content/convert.h"
+#include "column/convert.h"
 #include "content/encoding.h"
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "content/literal.h"
 #include "core/memory.h"
 

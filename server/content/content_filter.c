@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "content/content.h"
-#include "content/expression_tree.h"
+#include "expression/expression_tree.h"
 
 struct filter {
     struct expression *expression;

@@ -1,5 +1,5 @@
 /* content_hash_strings.c - tft.hash_strings. */
-#include "content/text_buckets.h"
+#include "text/text_buckets.h"
 
 static tundish_status
 hash_strings_open(void *state, const struct content_config *config, struct schema *ret_schema,

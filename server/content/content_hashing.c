@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/convert.h"
+#include "column/convert.h"
 #include "content/encoding.h"
 #include "content/literal.h"
 #include "content/lookup.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/expression.h"
-#include "content/expression_alike.h"
+#include "expression/expression.h"
+#include "expression/expression_alike.h"
 #include "core/memory.h"
 #include "spec/columns.h"
 

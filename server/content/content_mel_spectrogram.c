@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/convert.h"
-#include "content/dims.h"
+#include "column/convert.h"
+#include "column/dims.h"
 #include "core/memory.h"
 #include "sound/spectrum.h"
 

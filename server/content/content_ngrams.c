@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "content/texts.h"
+#include "text/texts.h"
 #include "core/memory.h"
 
 struct ngrams {

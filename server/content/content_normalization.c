@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/array_loops.h"
+#include "column/array_loops.h"
 #include "content/content.h"
-#include "content/convert.h"
-#include "content/dims.h"
-#include "content/learned.h"
+#include "column/convert.h"
+#include "column/dims.h"
+#include "learned/learned.h"
 #include "content/literal.h"
 #include "core/memory.h"
 

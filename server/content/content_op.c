@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/dims.h"
+#include "column/dims.h"
 #include "content/literal.h"
-#include "content/texts.h"
+#include "text/texts.h"
 #include "core/json.h"
 #include "core/memory.h"
 #include "spec/columns.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/dims.h"
+#include "column/dims.h"
 #include "content/filler.h"
 #include "core/memory.h"
 

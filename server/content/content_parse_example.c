@@ -1,5 +1,5 @@
 /* content_parse_example.c - tf.io.parse_example, and parse_single_example for a row. */
-#include "content/feature_columns.h"
+#include "parse/feature_columns.h"
 
 static tundish_status
 parse_example_open(void *state, const struct content_config *config, struct schema *ret_schema,

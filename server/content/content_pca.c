@@ -1,8 +1,8 @@
 /* content_pca.c - tft.pca: vectors times the learned components. */
 #include <stdlib.h>
 
-#include "content/convert.h"
-#include "content/learned.h"
+#include "column/convert.h"
+#include "learned/learned.h"
 #include "core/memory.h"
 
 struct components {

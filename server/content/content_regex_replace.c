@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "content/regex.h"
-#include "content/texts.h"
+#include "text/regex.h"
+#include "text/texts.h"
 #include "core/must.h"
 
 struct regex_replace {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/convert.h"
-#include "content/dims.h"
+#include "column/convert.h"
+#include "column/dims.h"
 #include "content/literal.h"
 #include "core/memory.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "content/dims.h"
+#include "column/dims.h"
 
 struct reshape {
     uint32_t rank;

@@ -1,7 +1,7 @@
 /* content_string_length.c - tf.strings.length, in bytes or in characters. */
 #include <string.h>
 
-#include "content/texts.h"
+#include "text/texts.h"
 
 struct string_length {
     bool letters;

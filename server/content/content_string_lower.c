@@ -1,5 +1,5 @@
 /* content_string_lower.c - tf.strings.lower. */
-#include "content/text_case.h"
+#include "text/text_case.h"
 
 static tundish_status
 string_lower_open(void *state, const struct content_config *config, struct schema *ret_schema,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "content/texts.h"
+#include "text/texts.h"
 
 struct string_split {
     struct byte_view separator; /* empty: blanks */

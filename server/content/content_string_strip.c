@@ -1,5 +1,5 @@
 /* content_string_strip.c - tf.strings.strip: texts without blanks around them, where they lie. */
-#include "content/texts.h"
+#include "text/texts.h"
 
 struct string_strip {
     struct content_targets targets;

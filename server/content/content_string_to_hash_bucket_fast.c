@@ -1,5 +1,5 @@
 /* content_string_to_hash_bucket_fast.c - tf.strings.to_hash_bucket_fast. */
-#include "content/text_buckets.h"
+#include "text/text_buckets.h"
 
 static tundish_status
 string_to_hash_bucket_fast_open(void *state, const struct content_config *config,

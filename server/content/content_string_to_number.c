@@ -1,8 +1,8 @@
 /* content_string_to_number.c - tf.strings.to_number. */
 #include <string.h>
 
-#include "content/number.h"
-#include "content/texts.h"
+#include "parse/number.h"
+#include "text/texts.h"
 
 struct string_to_number {
     tundish_dtype dtype;

@@ -1,7 +1,7 @@
 /* content_substr.c - tf.strings.substr, in bytes or in characters. */
 #include <string.h>
 
-#include "content/texts.h"
+#include "text/texts.h"
 
 struct substr {
     int64_t position, length;

@@ -4,7 +4,7 @@
 
 #include "content/content.h"
 #include "content/lookup_tally.h"
-#include "content/text_ids.h"
+#include "text/text_ids.h"
 #include "core/memory.h"
 
 struct vectorized {

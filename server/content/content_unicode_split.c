@@ -1,7 +1,7 @@
 /* content_unicode_split.c - tf.strings.unicode_split: texts to their characters. */
 #include <string.h>
 
-#include "content/texts.h"
+#include "text/texts.h"
 
 enum unicode_encoding { UTF_8, UTF_16_BE, UTF_32_BE };
 enum unicode_errors { ERRORS_REPLACE, ERRORS_IGNORE, ERRORS_STRICT };

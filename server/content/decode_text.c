@@ -1,7 +1,7 @@
 /* decode_text.c - the loop over strings. */
 #include "content/decode_text.h"
 
-#include "content/texts.h"
+#include "text/texts.h"
 
 tundish_status
 decode_text_open(const struct content_config *config, struct schema *ret_schema,

@@ -1,7 +1,7 @@
 /* decoded_resized.c - pictures, one after the other, from file to their last size. */
 #include "content/decoded_resized.h"
 
-#include "content/dims.h"
+#include "column/dims.h"
 
 bool
 decoded_resized_fits(const struct decoded *decoded, const struct resized *resized,

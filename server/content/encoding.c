@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "content/convert.h"
-#include "content/dims.h"
+#include "column/convert.h"
+#include "column/dims.h"
 
 bool
 encoding_mode_of(const char *name, enum encoding_mode *ret_mode)

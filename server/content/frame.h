@@ -2,8 +2,8 @@
 #ifndef CONTENT_FRAME_H
 #define CONTENT_FRAME_H
 
-#include "content/column.h"
-#include "content/scratch.h"
+#include "column/column.h"
+#include "column/scratch.h"
 
 /* What went wrong first, and which elements are bad. */
 struct frame_errors {

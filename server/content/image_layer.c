@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "content/convert.h"
+#include "column/convert.h"
 #include "content/draws.h"
 
 /* --- Parameters ---------------------------------------------------------------------------------

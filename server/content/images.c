@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "content/dims.h"
+#include "column/dims.h"
 
 tundish_status
 images_check(const struct content_config *config, const struct column_spec *column)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/convert.h"
+#include "column/convert.h"
 #include "content/literal.h"
 #include "content/lookup_tally.h"
 #include "core/memory.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "content/literal.h"
 #include "core/memory.h"
 #include "spec/columns.h"

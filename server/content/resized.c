@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "content/convert.h"
-#include "content/dims.h"
+#include "column/convert.h"
+#include "column/dims.h"
 
 /* --- Columns ------------------------------------------------------------------------------------
  */

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/array_loops.h"
-#include "content/convert.h"
-#include "content/keyed.h"
-#include "content/learned.h"
+#include "column/array_loops.h"
+#include "column/convert.h"
+#include "learned/keyed.h"
+#include "learned/learned.h"
 #include "content/tukey.h"
-#include "content/vector.h"
+#include "column/vector.h"
 #include "core/memory.h"
 
 enum { PARTS_MAX = 4 };

@@ -2,7 +2,7 @@
 #ifndef CONTENT_WHOLE_FILE_H
 #define CONTENT_WHOLE_FILE_H
 
-#include "content/scratch.h"
+#include "column/scratch.h"
 #include "core/bytes.h"
 #include "core/status.h"
 

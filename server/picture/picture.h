@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "content/scratch.h"
+#include "column/scratch.h"
 #include "core/bytes.h"
 #include "core/dtype.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/scratch.h"
+#include "column/scratch.h"
 
 enum resample_method {
     RESAMPLE_BILINEAR,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/expression.h"
+#include "expression/expression.h"
 #include "core/memory.h"
 #include "order/order.h"
 #include "source/source.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "content/scratch.h"
+#include "column/scratch.h"
 
 /* Is the library of the transform in this build? */
 bool spectrum_is_possible(void);

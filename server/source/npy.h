@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/schema.h"
+#include "column/schema.h"
 
 enum npy_text { NPY_NO_TEXT, NPY_BYTES, NPY_UCS4 };
 

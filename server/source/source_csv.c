@@ -2,7 +2,7 @@
  * decode_csv does. */
 #include <stdio.h>
 
-#include "content/csv_fields.h"
+#include "parse/csv_fields.h"
 #include "content/literal.h"
 #include "source/fetch.h"
 #include "source/reader.h"

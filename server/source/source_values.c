@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "content/expression.h"
+#include "expression/expression.h"
 #include "core/memory.h"
 
 enum { INPUTS = 2 };

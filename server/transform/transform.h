@@ -11,7 +11,7 @@
 
 #include "batch/evaluate.h"
 #include "batch/output.h"
-#include "content/csv_fields.h"
+#include "parse/csv_fields.h"
 
 struct transform_options {
     const char *path;   /* the pipeline file; or, with text, what messages call it */

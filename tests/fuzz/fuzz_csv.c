@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/csv_cut.h"
+#include "parse/csv_cut.h"
 #include "core/must.h"
 
 enum { CAPACITY = 40 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/expression.h"
-#include "content/flush.h"
+#include "expression/expression.h"
+#include "column/flush.h"
 #include "core/memory.h"
 #include "core/must.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/json_parse.h"
+#include "parse/json_parse.h"
 #include "core/memory.h"
 #include "core/must.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "core/must.h"
 
 int

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "core/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

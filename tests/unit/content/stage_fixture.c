@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/flush.h"
+#include "column/flush.h"
 #include "core/memory.h"
 
 struct stage_run *

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/example.h"
+#include "parse/example.h"
 #include "core/memory.h"
 #include "record_builder.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../remove_tree.h"
-#include "content/learned.h"
+#include "learned/learned.h"
 #include "core/memory.h"
 #include "session/place.h"
 #include "shm/place.h"

@@ -1,0 +1,103 @@
+/* scratch.c - a chain of blocks, bumped through and kept. */
+#include "column/scratch.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+
+enum { ALIGNMENT = 64, TAIL = 64, FIRST_BLOCK = 256 << 10 };
+
+struct block {
+    struct block *next;
+    size_t bytes; /* of payload */
+    uint8_t *payload;
+};
+
+struct scratch {
+    struct block *first, *current;
+    size_t used; /* of current */
+};
+
+static struct block *
+block_new(size_t bytes)
+{
+    struct block *block = tnd_alloc(sizeof *block);
+
+    *block = (struct block){ .bytes = bytes, .payload = tnd_alloc_aligned(ALIGNMENT, bytes) };
+    return block;
+}
+
+struct scratch *
+scratch_open(void)
+{
+    struct scratch *scratch = tnd_zalloc(1, sizeof *scratch);
+
+    scratch->first = scratch->current = block_new(FIRST_BLOCK);
+    return scratch;
+}
+
+void
+scratch_close(struct scratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    for (struct block *block = scratch->first, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block->payload);
+        free(block);
+    }
+    free(scratch);
+}
+
+/* Go to the next kept block that is large enough, or make one twice the last. */
+static void
+advance(struct scratch *scratch, size_t bytes)
+{
+    struct block *block = scratch->current;
+
+    while (block->next != NULL) {
+        block = block->next;
+        if (block->bytes >= bytes)
+            break;
+    }
+    if (block == scratch->current || block->bytes < bytes) {
+        size_t wanted = 2 * block->bytes;
+
+        block->next = block_new(bytes > wanted ? bytes : wanted);
+        block = block->next;
+    }
+    scratch->current = block;
+    scratch->used = 0;
+}
+
+void *
+scratch_alloc(struct scratch *scratch, size_t bytes)
+{
+    size_t whole = (bytes + TAIL + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    void *memory;
+
+    must(whole > bytes);
+    if (scratch->current->bytes - scratch->used < whole)
+        advance(scratch, whole);
+    memory = scratch->current->payload + scratch->used;
+    scratch->used += whole;
+    return memory;
+}
+
+void *
+scratch_array(struct scratch *scratch, size_t count, size_t bytes)
+{
+    size_t total;
+
+    must(!__builtin_mul_overflow(count, bytes, &total));
+    return scratch_alloc(scratch, total);
+}
+
+void
+scratch_reset(struct scratch *scratch)
+{
+    scratch->current = scratch->first;
+    scratch->used = 0;
+}

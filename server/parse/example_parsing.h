@@ -1,0 +1,73 @@
+/* example_parsing.h - what the guessing parser and the plain one share. */
+#ifndef PARSE_EXAMPLE_PARSING_H
+#define PARSE_EXAMPLE_PARSING_H
+
+#include "parse/example.h"
+#include "parse/example_wire.h"
+
+enum { NOBODY = -1 };
+
+/* The first sixteen bytes of a name, zeros behind it: most names are equal when these are. */
+struct name_words {
+    uint64_t low, high;
+};
+
+struct example_parser {
+    uint32_t count;
+    struct example_feature *features;
+    struct name_words *words;
+    int32_t *first; /* the first feature of this one's name */
+    int32_t *same;  /* the next feature of the same name, or NOBODY */
+    uint32_t list_count;
+    uint32_t *lists;     /* the features that are lists */
+    uint32_t slot_mask;  /* of `slots` */
+    int32_t *slots;      /* open addressing by name: the first feature of that name, or NOBODY */
+    uint32_t seen_words; /* words of a bit set over the features */
+    uint64_t *required;  /* the features that every record must have or get from the fallback */
+};
+
+/* A name met in the records, wanted or not, and what came next after it. */
+struct known_name {
+    struct name_words words;
+    const uint8_t *bytes;
+    uint32_t size;
+    int32_t feature; /* NOBODY: not wanted */
+    uint32_t next;   /* index of a known name */
+};
+
+struct parsing {
+    const struct example_parser *parser;
+    const struct example_input *input;
+    struct frame *frame;
+    struct example_values *values;
+    uint64_t *seen;
+    int64_t row;
+    struct known_name *known; /* the features', then those learned */
+    uint32_t known_count;
+    uint32_t *learned; /* by hash: index of a learned name, 0 if none */
+
+    struct example_entry *entries; /* of the record that is read plainly */
+    uint64_t entry_count, entry_capacity;
+};
+
+size_t example_value_bytes(tundish_dtype dtype);
+
+/* The feature's place for this record's values (not a list). */
+void *example_place(const struct parsing *parsing, uint32_t feature);
+
+/* The values of a list of the dtype's kind (example_wire.h). */
+bool example_read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *values,
+                       int64_t capacity, int64_t *ret_count);
+
+/* Append this record's values to a list, whose end splits[row + 1] moves. False: they cannot be
+ * read, or are not a multiple of what the shape holds. */
+bool example_take_list(struct parsing *parsing, uint32_t feature, const uint8_t *at,
+                       const uint8_t *end);
+
+/* Give a record that lacks the feature its fallback. */
+void example_take_fallback(struct parsing *parsing, uint32_t feature);
+
+/* Read one record by the plain parser. */
+void example_read_plainly(struct parsing *parsing, struct byte_view record);
+
+#endif

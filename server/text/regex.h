@@ -1,0 +1,18 @@
+/* regex.h - RE2's regular expressions, matched by PCRE2.
+ *
+ * What RE2 refuses (references back, looking around, possessive and atomic groups, recursion) is
+ * refused; what the two read differently is rewritten: \s is [\t\n\f\r ], $ stands only at the end
+ * of the text. Both prefer the leftmost match and the first alternative. Texts are UTF-8; bytes
+ * that are not match nothing.
+ */
+#ifndef TEXT_REGEX_H
+#define TEXT_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The pattern as PCRE2 takes it, or NULL: *ret_fault says what is not RE2's. The caller frees. */
+char *regex_translate(const char *pattern, size_t bytes, const char **ret_fault);
+
+#endif
