@@ -1,5 +1,6 @@
 /* main.c - argv to command, nothing else. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,15 @@ print_version(void)
 {
     puts("tundish " TUNDISH_VERSION_TEXT);
     return EXIT_OK;
+}
+
+static bool
+asks_for_help(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
 }
 
 int
@@ -25,7 +35,7 @@ main(int argc, char **argv)
         name = "help";
     for (size_t i = 0; commands[i] != NULL; i++)
         if (strcmp(commands[i]->name, name) == 0) {
-            if (argc > 2 && strcmp(argv[2], "--help") == 0) {
+            if (asks_for_help(argc, argv)) {
                 command_print_help(commands[i]);
                 return EXIT_OK;
             }

@@ -74,6 +74,15 @@ class Readme(Rig):
         out = subprocess.run([TUNDISH, "help", "--commands"], capture_output=True, text=True)
         self.assertEqual(sorted(listed), sorted(out.stdout.split()))
 
+    def test_a_command_is_explained_wherever_help_is_asked_for(self):
+        for command in ("peek", "serve", "transform"):
+            first = subprocess.run([TUNDISH, command, "--help"], capture_output=True, text=True)
+            late = subprocess.run([TUNDISH, command, "file.yaml", "--help"], capture_output=True,
+                                  text=True)
+            self.assertEqual(late.returncode, 0, late.stderr)
+            self.assertIn(f"tundish {command}", first.stdout)
+            self.assertEqual(late.stdout, first.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
