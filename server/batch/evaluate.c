@@ -132,7 +132,7 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
     flush_end(mode);
     count_rows_between(evaluation, before, node, input.count);
     if (ret_frame->errors->bad_count > 0)
-        evaluate_say_where(evaluation, node->inputs[0], request, ret_frame);
+        evaluate_say_where(evaluation, node, request, ret_frame);
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, ret_frame);
 }
 

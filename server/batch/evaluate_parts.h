@@ -16,8 +16,8 @@ void evaluate_gather(struct evaluation *evaluation, struct frame *frame, const i
 /* After a stage has run: bad elements are left out, or end it. */
 tundish_status evaluate_settle(struct evaluation *evaluation, struct frame *frame);
 
-/* Put before the sentence about the frame's first bad element where it comes from, if it is a record
- * of a file. */
+/* Complete the sentence about the frame's first bad element, which `node` gave: where the element
+ * comes from, if it is a record of a file, and which stage of the pipeline file it failed at. */
 void evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
                         const struct evaluate_request *request, struct frame *frame);
 

@@ -41,15 +41,25 @@ origin_of(const struct plan_node *node, const uint64_t *words, const struct plan
     return words;
 }
 
-void
-evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
-                   const struct evaluate_request *request, struct frame *frame)
+/* Behind the sentence, which stage it is about: many of a pipeline may say the same. */
+static void
+say_stage(const struct plan_node *node, struct frame_errors *errors)
 {
-    struct frame_errors *errors = frame->errors;
-    int64_t element = frame->kept != NULL ? frame->kept[errors->first_bad] : errors->first_bad;
+    const struct spec_stage *stage = node->first != NULL ? node->first->stage : node->stage;
+    size_t used = strlen(errors->text);
+
+    if (stage != NULL)
+        snprintf(errors->text + used, sizeof errors->text - used, " (%s, line %u of %s)",
+                 stage->info->name, stage->line, stage->file->path);
+}
+
+/* Before it, where the row lies, if one row of a file is behind it. */
+static void
+say_record(const struct evaluation *evaluation, const struct plan_node *node,
+           const uint64_t *element, struct frame_errors *errors)
+{
     const struct plan_node *source = NULL;
-    const uint64_t *words =
-        origin_of(node, request->words + (size_t)element * request->stride, &source);
+    const uint64_t *words = origin_of(node->inputs[0], element, &source);
     struct source_read read = { .files = evaluation->files, .words = words, .count = 1 };
     char text[sizeof errors->text];
 
@@ -58,4 +68,16 @@ evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *
     memcpy(text, errors->text, sizeof text);
     snprintf(errors->text, sizeof errors->text, "%s, at byte %llu: %.*s", fetch_file_name(&read, 0),
              (unsigned long long)words[0], (int)sizeof text / 2, text);
+}
+
+void
+evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
+                   const struct evaluate_request *request, struct frame *frame)
+{
+    int64_t element = frame->errors->first_bad;
+
+    if (frame->kept != NULL)
+        element = frame->kept[element];
+    say_record(evaluation, node, request->words + (size_t)element * request->stride, frame->errors);
+    say_stage(node, frame->errors);
 }

@@ -1,29 +1,28 @@
 /* content_op.c - a transform from a shared object (tundish_op.h).
  *
  * One that takes a single column works on each of `columns` in turn; one that takes several takes
- * them all together and gives new columns. The object stays loaded: what it gave out may be in use.
+ * them all together and gives new columns.
  */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "column/dims.h"
 #include "content/literal.h"
-#include "text/texts.h"
-#include "core/json.h"
+#include "content/op_list.h"
+#include "content/op_object.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "spec/columns.h"
-#include "tundish/tundish_op.h"
+#include "text/texts.h"
 
-enum { COLUMNS_MAX = 64, WIDTH_MAX = 1 << 20 };
+enum { WIDTH_MAX = 1 << 20 };
 
 _Static_assert(sizeof(tundish_op_text) == sizeof(struct byte_view), "strings are handed over");
 
 /* Inputs that are taken together, and what becomes of them. */
 struct group {
-    uint32_t inputs[COLUMNS_MAX], outputs[COLUMNS_MAX];
-    tundish_op_spec specs[COLUMNS_MAX]; /* of the outputs */
+    uint32_t inputs[OP_COLUMNS_MAX], outputs[OP_COLUMNS_MAX];
+    tundish_op_spec taken[OP_COLUMNS_MAX], made[OP_COLUMNS_MAX];
     void *state;
     bool is_open;
 };
@@ -35,99 +34,33 @@ struct op {
     struct content_targets targets;
 };
 
-/* --- The shared object ------------------------------------------------------------------------ */
+/* --- Columns ---------------------------------------------------------------------------------- */
+
+static bool
+takes_vectors(const struct op *stage)
+{
+    return (stage->op->flags & TUNDISH_OP_VECTORS) != 0;
+}
 
 static tundish_status
-check_op(const struct content_config *config, const tundish_op *op)
+describe_input(const struct content_config *config, const struct op *stage,
+               const struct column_spec *column, tundish_op_spec *ret_spec)
 {
-    if (op->version != TUNDISH_OP_VERSION || op->size < sizeof *op)
-        return content_complain(config, "op %s is made for version %u of tundish_op.h, not %u",
-                                op->name, op->version, TUNDISH_OP_VERSION);
-    if ((op->flags & TUNDISH_OP_PURE) == 0)
-        return content_complain(config, "op %s does not say that it is pure (TUNDISH_OP_PURE)",
-                                op->name);
-    if (op->input_count < 1 || op->input_count > COLUMNS_MAX || op->output_count < 1 ||
-        op->output_count > COLUMNS_MAX || op->open == NULL || op->apply == NULL ||
-        op->close == NULL)
-        return content_complain(config, "op %s: its table is incomplete", op->name);
+    *ret_spec = (tundish_op_spec){ .dtype = column->dtype };
+    if (!takes_vectors(stage))
+        return TUNDISH_OK;
+    if (column->kind == TUNDISH_SPARSE || column->rank <= (int)config->depth ||
+        column->shape[column->rank - 1] <= 0 || column->shape[column->rank - 1] > WIDTH_MAX ||
+        (column->kind == TUNDISH_RAGGED && column->ragged_rank >= column->rank - 1))
+        return content_complain(config,
+                                "op %s takes vectors, and '%s' has no last dimension of a known "
+                                "size from 1 to %d in each row",
+                                stage->op->name, column->name, WIDTH_MAX);
+    ret_spec->width = (uint32_t)column->shape[column->rank - 1];
     return TUNDISH_OK;
 }
 
-static tundish_status
-find_op(const struct content_config *config, struct op *stage)
-{
-    const char *library = spec_text(config->stage, "library");
-    const char *name = spec_text(config->stage, "name");
-    /* A bare name is looked for where libraries are, as by the linker. */
-    char *path = strchr(library, '/') != NULL ? spec_path(config->stage->file, library)
-                                              : tnd_strdup(library);
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const tundish_op *const *(*ops)(void) = NULL;
-    const tundish_op *const *list;
-
-    free(path);
-    if (object == NULL)
-        return content_complain(config, "op: %s", dlerror());
-    *(void **)&ops = dlsym(object, "tundish_ops");
-    if (ops == NULL)
-        return content_complain(config, "op: %s does not export tundish_ops", library);
-    list = ops();
-    for (; list != NULL && *list != NULL; list++)
-        if ((*list)->name != NULL && strcmp((*list)->name, name) == 0) {
-            stage->op = *list;
-            return check_op(config, *list);
-        }
-    return content_complain(config, "op: %s has no transform '%s'", library, name);
-}
-
-/* --- Parameters ------------------------------------------------------------------------------- */
-
-static void
-write_parameters(struct json *json, const struct spec_value *value)
-{
-    if (value == NULL || value->kind == SPEC_NULL) {
-        json_null(json);
-    } else if (value->kind == SPEC_LIST) {
-        json_array(json);
-        for (uint32_t i = 0; i < value->count; i++)
-            write_parameters(json, &value->items[i]);
-        json_array_end(json);
-    } else if (value->kind == SPEC_MAP) {
-        json_object(json);
-        for (uint32_t i = 0; i < value->count; i++) {
-            json_key(json, value->keys[i].text);
-            write_parameters(json, &value->items[i]);
-        }
-        json_object_end(json);
-    } else if (value->kind == SPEC_BOOL) {
-        json_bool(json, value->boolean);
-    } else if (value->kind == SPEC_INTEGER) {
-        json_int(json, value->integer);
-    } else if (value->kind == SPEC_NATURAL) {
-        json_uint(json, value->natural);
-    } else if (value->kind == SPEC_NUMBER) {
-        json_float(json, value->number, 17);
-    } else {
-        json_text(json, value->text);
-    }
-}
-
-static char *
-parameters_text(const struct content_config *config)
-{
-    struct json json;
-    char *text = NULL;
-    size_t bytes;
-    FILE *file = open_memstream(&text, &bytes);
-
-    json_start(&json, file);
-    write_parameters(&json, spec_get(config->stage, "parameters"));
-    fclose(file);
-    return text;
-}
-
-/* --- Columns ---------------------------------------------------------------------------------- */
-
+/* `column` is as the first input yet. */
 static tundish_status
 describe_output(const struct content_config *config, const struct op *stage,
                 const tundish_op_spec *spec, struct column_spec *column)
@@ -135,11 +68,15 @@ describe_output(const struct content_config *config, const struct op *stage,
     if (spec->dtype != TUNDISH_STRING && tnd_dtype_bytes(spec->dtype) == 0)
         return content_complain(config, "op %s gives an unknown dtype %d", stage->op->name,
                                 (int)spec->dtype);
+    column->dtype = spec->dtype;
+    column->has_range = false;
+    if (takes_vectors(stage))
+        column->rank--;
+    if (spec->width == TUNDISH_OP_LIST)
+        return texts_open_lists(config, column);
     if (spec->width > WIDTH_MAX)
         return content_complain(config, "op %s gives %u values for one, and at most %d may be",
                                 stage->op->name, spec->width, WIDTH_MAX);
-    column->dtype = spec->dtype;
-    column->has_range = false;
     if (spec->width == 0)
         return TUNDISH_OK;
     if (column->kind == TUNDISH_SPARSE || column->rank < 0 || column->rank == RANK_MAX)
@@ -150,25 +87,36 @@ describe_output(const struct content_config *config, const struct op *stage,
 }
 
 static tundish_status
-open_group(const struct content_config *config, const struct op *stage, struct group *group,
-           struct schema *schema)
+ask_object(const struct content_config *config, const struct op *stage, struct group *group)
 {
-    tundish_op_spec inputs[COLUMNS_MAX] = { 0 };
-    char *parameters = parameters_text(config);
+    char *parameters = op_object_parameters(config);
+    tundish_op_spec given[OP_COLUMNS_MAX] = { 0 };
     const char *problem;
-    tundish_status status = TUNDISH_OK;
 
-    for (uint32_t i = 0; i < stage->op->input_count; i++)
-        inputs[i].dtype = config->input->columns[group->inputs[i]].dtype;
+    memcpy(given, group->taken, sizeof given); /* theirs to write to, whatever they promise */
     group->is_open = true;
-    problem = stage->op->open(parameters, inputs, group->specs, &group->state);
+    problem = stage->op->open(parameters, given, group->made, &group->state);
     free(parameters);
     if (problem != NULL)
         return content_complain(config, "op %s, column '%s': %s", stage->op->name,
                                 config->input->columns[group->inputs[0]].name, problem);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_group(const struct content_config *config, const struct op *stage, struct group *group,
+           struct schema *schema)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < stage->op->input_count && status == TUNDISH_OK; i++)
+        status = describe_input(config, stage, &config->input->columns[group->inputs[i]],
+                                &group->taken[i]);
+    if (status == TUNDISH_OK)
+        status = ask_object(config, stage, group);
     for (uint32_t i = 0; i < stage->op->output_count && status == TUNDISH_OK; i++)
         status =
-            describe_output(config, stage, &group->specs[i], &schema->columns[group->outputs[i]]);
+            describe_output(config, stage, &group->made[i], &schema->columns[group->outputs[i]]);
     return status;
 }
 
@@ -245,7 +193,7 @@ op_open(void *state, const struct content_config *config, struct schema *ret_sch
         bool *ret_batch_wide)
 {
     struct op *stage = state;
-    tundish_status status = find_op(config, stage);
+    tundish_status status = op_object_find(config, &stage->op);
 
     *ret_batch_wide = false;
     if (status != TUNDISH_OK)
@@ -261,13 +209,22 @@ struct call {
     tundish_op_call call; /* first: the op sees this */
     struct text_maker maker;
     struct frame *output;
-    const struct column *column;
+    const struct column *taken; /* one value for each that apply counts */
+    const struct group *group;
+    uint32_t output_count;
+    struct op_list *lists; /* one for each output, open where it is of lists */
 };
+
+static struct call *
+call_of(tundish_op_call *call)
+{
+    return (struct call *)(void *)call;
+}
 
 static uint8_t *
 text_room_of(tundish_op_call *call, size_t bytes)
 {
-    struct text_maker *maker = &((struct call *)(void *)call)->maker;
+    struct text_maker *maker = &call_of(call)->maker;
 
     text_room(maker, bytes);
     return (uint8_t *)(uintptr_t)text_take(maker, bytes).data;
@@ -276,70 +233,118 @@ text_room_of(tundish_op_call *call, size_t bytes)
 static void
 reject(tundish_op_call *call, uint64_t index, const char *sentence)
 {
-    struct call *own = (struct call *)(void *)call;
+    struct call *own = call_of(call);
 
-    if (index < (uint64_t)own->column->value_count)
-        frame_reject(own->output, column_element_of(own->column, (int64_t)index), "%s",
+    if (index < (uint64_t)own->taken->value_count)
+        frame_reject(own->output, column_element_of(own->taken, (int64_t)index), "%s",
                      sentence != NULL ? sentence : "it was rejected");
 }
 
-/* Room for the values of an output, which has the structure of the first input. */
 static void *
-place_output(const tundish_op_spec *spec, const struct column *like, struct frame *output,
-             uint32_t index)
+list_room(tundish_op_call *call, uint32_t output, uint64_t index, uint64_t count)
 {
-    struct column *column = &output->columns[index];
-    int64_t width = spec->width > 0 ? spec->width : 1;
-    size_t bytes = literal_bytes(spec->dtype) * (size_t)(like->value_count * width);
-    void *values = frame_values(output, index, bytes);
+    struct call *own = call_of(call);
 
-    *column = *like;
-    column->value_count = like->value_count * width;
+    return output < own->output_count && own->group->made[output].width == TUNDISH_OP_LIST
+               ? op_list_room(&own->lists[output], index, count)
+               : NULL;
+}
+
+/* Room for the values of an output, which has the structure of `taken`; lists find their own. */
+static void *
+place_output(struct call *call, uint32_t output)
+{
+    const tundish_op_spec *spec = &call->group->made[output];
+    uint32_t index = call->group->outputs[output];
+    struct column *column = &call->output->columns[index];
+    int64_t count = call->taken->value_count * (spec->width > 0 ? (int64_t)spec->width : 1);
+    size_t bytes = literal_bytes(spec->dtype) * (size_t)count;
+    void *values;
+
+    if (spec->width == TUNDISH_OP_LIST) {
+        op_list_open(&call->lists[output], call->output->scratch, spec->dtype,
+                     call->taken->value_count);
+        return NULL;
+    }
+    values = frame_values(call->output, index, bytes);
+    *column = *call->taken;
+    column->value_count = count;
     column->values = values;
     if (spec->width > 0)
-        column->levels[column->level_count++] = (struct level){ .uniform = width };
+        column->levels[column->level_count++] = (struct level){ .uniform = spec->width };
     if (spec->dtype == TUNDISH_STRING) /* of what the op forgets nothing is left to chance */
         memset(values, 0, bytes);
     return values;
 }
 
-/* Whatever is not 0 is true: other stages count on 1. */
+/* Lists become columns. Whatever is not 0 is true: other stages count on 1. */
 static void
-settle_bools(uint8_t *values, int64_t count)
+settle_output(struct call *call, uint32_t output)
 {
-    for (int64_t i = 0; i < count; i++)
-        values[i] = values[i] != 0;
+    const tundish_op_spec *spec = &call->group->made[output];
+    struct column *column = &call->output->columns[call->group->outputs[output]];
+
+    if (spec->width == TUNDISH_OP_LIST) {
+        *column = *call->taken;
+        op_list_append(&call->lists[output], column);
+    }
+    if (spec->dtype == TUNDISH_BOOL) {
+        uint8_t *values = (uint8_t *)(uintptr_t)column->values;
+
+        for (int64_t i = 0; i < column->value_count; i++)
+            values[i] = values[i] != 0;
+    }
+}
+
+/* A column without its last dimension, where an op takes that at once. */
+static struct column
+taken_of(const struct op *stage, const struct column *column)
+{
+    struct column taken = *column;
+
+    if (takes_vectors(stage))
+        taken.value_count = column_list_count(column, --taken.level_count);
+    return taken;
 }
 
 static tundish_status
 apply_group(const struct op *stage, const struct group *group, const struct frame *input,
             struct frame *output)
 {
-    const struct column *first = &input->columns[group->inputs[0]];
-    const void *inputs[COLUMNS_MAX];
-    void *outputs[COLUMNS_MAX];
+    const struct column first = taken_of(stage, &input->columns[group->inputs[0]]);
+    struct op_list lists[OP_COLUMNS_MAX];
+    const void *inputs[OP_COLUMNS_MAX];
+    void *outputs[OP_COLUMNS_MAX];
     struct call call = {
-        .call = { .size = sizeof call.call, .text_room = text_room_of, .reject = reject },
+        .call = { .size = sizeof call.call,
+                  .text_room = text_room_of,
+                  .reject = reject,
+                  .list_room = list_room },
         .maker = { .scratch = output->scratch },
         .output = output,
-        .column = first,
+        .taken = &first,
+        .group = group,
+        .output_count = stage->op->output_count,
+        .lists = lists,
     };
 
     for (uint32_t i = 0; i < stage->op->input_count; i++) {
         const struct column *column = &input->columns[group->inputs[i]];
+        const struct column taken = taken_of(stage, column);
 
-        if (!column_same_structure(first, column))
+        if (!column_same_structure(&first, &taken))
             return tnd_fail(TUNDISH_E_DATA, "op %s: columns '%s' and '%s' are not of equal shape",
                             stage->op->name, input->schema->columns[group->inputs[0]].name,
                             input->schema->columns[group->inputs[i]].name);
+        must(!takes_vectors(stage) ||
+             column->value_count == taken.value_count * (int64_t)group->taken[i].width);
         inputs[i] = column->values;
     }
     for (uint32_t i = 0; i < stage->op->output_count; i++)
-        outputs[i] = place_output(&group->specs[i], first, output, group->outputs[i]);
-    stage->op->apply(group->state, (uint64_t)first->value_count, inputs, outputs, &call.call);
+        outputs[i] = place_output(&call, i);
+    stage->op->apply(group->state, (uint64_t)first.value_count, inputs, outputs, &call.call);
     for (uint32_t i = 0; i < stage->op->output_count; i++)
-        if (group->specs[i].dtype == TUNDISH_BOOL)
-            settle_bools(outputs[i], output->columns[group->outputs[i]].value_count);
+        settle_output(&call, i);
     return TUNDISH_OK;
 }
 

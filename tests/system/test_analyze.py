@@ -14,6 +14,7 @@ from rig import TUNDISH, Rig
 PICTURES = Path(__file__).parents[1] / "conformance" / "cases" / "data"
 CLICKLOG = os.environ.get("TUNDISH_CLICKLOG", "")
 OP_CLAMP = os.environ.get("TUNDISH_OP_CLAMP", "")
+OP_LISTS = os.environ.get("TUNDISH_OP_LISTS", "")
 EQUALS = os.environ.get("TUNDISH_TRANSFORM_EQUALS", "")
 LEARNING = [
     "csv: {filenames: rows.csv, record_defaults: [0, 0.0, ''], column_names: [id, x, word]}",
@@ -408,7 +409,41 @@ class CustomOps(Learning):
              f"op: {{library: '{OP_CLAMP}', name: clamp, parameters: [0, 1]}}"]
         )
         said, _ = self.tundish("peek", file, fails=True)
-        self.assertIn("NaN is not within any bounds", said)
+        self.assertRegex(said, r"NaN is not within any bounds \(op, line \d+ of .*\)")
+
+    def columns_of(self, *stages):
+        said, _ = self.tundish("peek", self.pipeline(stages), "--json")
+        return json.loads(said.splitlines()[1])["columns"]
+
+    def test_make_lists(self):
+        pieces = f"op: {{library: '{OP_LISTS}', name: pieces, parameters: 2, columns: text}}"
+        rows = self.columns_of(
+            "from_tensor_slices: {text: [abcd, '', a, xyz]}", pieces, "ragged_batch: 4"
+        )
+        self.assertEqual(rows["text"]["dtype"], "int64")
+        self.assertEqual(rows["text"]["values"], [0x6162, 0x6364, 0x61, 0x7879, 0x7A])
+        self.assertEqual(rows["text"]["row_splits"], [[0, 2, 2, 3, 5]])
+        batch = self.columns_of(
+            "from_tensor_slices: {text: [abcd, '', a, xyz]}", "batch: 4", pieces
+        )
+        self.assertEqual(batch, rows)
+
+    def test_take_vectors(self):
+        stage = f"op: {{library: '{OP_LISTS}', name: unit_length, columns: x}}"
+        columns = self.columns_of("from_tensors: {x: [[3.0, 4.0], [0.0, -2.0]]}", stage)
+        self.assertEqual(columns["x"]["shape"], [2, 2])
+        self.assertEqual(columns["x"]["values"], [0.6, 0.8, 0.0, -1.0])
+
+    def test_take_vectors_only_of_a_known_size(self):
+        stage = f"op: {{library: '{OP_LISTS}', name: unit_length, columns: x}}"
+        for stages in (
+            ["from_tensor_slices: {x: [1.0, 2.0]}"],
+            ["from_tensor_slices: {x: [1.0, 2.0]}", "batch: {batch_size: 2, drop_remainder: true}"],
+            ["from_tensors: {x: [[1.0, 2.0]]}", "to_sparse: {columns: x}"],
+            ["from_tensors: {x: [[1.0, 2.0]]}", "to_ragged: {columns: x}"],
+        ):
+            _, said = self.tundish("peek", self.pipeline([*stages, stage]), fails=True)
+            self.assertIn("no last dimension of a known size", said)
 
 
 if __name__ == "__main__":

@@ -50,12 +50,27 @@ open_as(const char *parameters, const tundish_op_spec *inputs, tundish_op_spec *
         given.dtype = (tundish_dtype)4711;
     if (strstr(parameters, "width"))
         given.width = 4000000000u;
+    if (strstr(parameters, "list"))
+        given.width = TUNDISH_OP_LIST;
     if (strstr(parameters, "text"))
         given.dtype = TUNDISH_STRING;
     if (strstr(parameters, "bool"))
         given.dtype = TUNDISH_BOOL;
     *outputs = given;
     return strstr(parameters, "complain") ? "no pleasing" : NULL;
+}
+
+/* Only the third is to be had: two values for the second of two. */
+static void
+give_lists(uint64_t count, tundish_op_call *call)
+{
+    int32_t *rooms[] = { call->list_room(call, 1, 0, 1), call->list_room(call, 0, count, 1),
+                         call->list_room(call, 0, 1, 2), call->list_room(call, 0, 0, 1),
+                         call->list_room(call, 0, 1, 1), call->list_room(call, 0, 1, UINT64_MAX) };
+
+    for (uint64_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        if (rooms[i] != NULL)
+            rooms[i][0] = rooms[i][1] = (int32_t)i;
 }
 
 static void
@@ -67,6 +82,8 @@ apply(const void *state, uint64_t count, const void *const *inputs, void *const 
     call->reject(call, UINT64_MAX, NULL);
     if (given.dtype == TUNDISH_BOOL)
         memset(outputs[0], 7, count);
+    else if (given.width == TUNDISH_OP_LIST)
+        give_lists(count, call);
     else if (given.dtype == TUNDISH_INT32)
         memset(outputs[0], 0, 4 * count);
 }
@@ -89,13 +106,15 @@ static const tundish_op ops[] = {
     OP("many", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 4000000000u, apply),
     OP("empty", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, NULL),
     OP("good", 1, sizeof(tundish_op), TUNDISH_OP_PURE, 1, 1, apply),
+    OP("flags", 1, sizeof(tundish_op), TUNDISH_OP_PURE | 1u << 31, 1, 1, apply),
 };
 
 TUNDISH_API const tundish_op *const *
 tundish_ops(void)
 {
     static const tundish_op *list[] = { &ops[0], &ops[1], &ops[2], &ops[3],
-                                        &ops[4], &ops[5], &ops[6], &ops[7], NULL };
+                                        &ops[4], &ops[5], &ops[6], &ops[7],
+                                        &ops[8], NULL };
 
     return list;
 }
@@ -198,6 +217,7 @@ class Install(unittest.TestCase):
             ("version", "{}", "version 99"),
             ("small", "{}", "made for version"),
             ("impure", "{}", "pure"),
+            ("flags", "{}", "flags that this build does not know"),
             ("none", "{}", "incomplete"),
             ("many", "{}", "incomplete"),
             ("empty", "{}", "incomplete"),
@@ -207,6 +227,7 @@ class Install(unittest.TestCase):
             ("good", "plain", "0, 0"),
             ("good", "text", '"", ""'),
             ("good", "bool", "true, true"),
+            ("good", "list", "ragged 2, 2\n"),
         ):
             done = self.peek_op(library, name, parameters)
             self.assertIn(words, done.stdout, (name, parameters))

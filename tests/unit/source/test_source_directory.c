@@ -113,6 +113,8 @@ a_link_that_leads_back_is_refused(void **state)
     folder_close(&folder);
 }
 
+#define STAGE " (read_file, line 3 of case.yaml)"
+
 static void
 read_file_gives_what_a_path_names(void **state)
 {
@@ -121,10 +123,11 @@ read_file_gives_what_a_path_names(void **state)
     (void)state;
     animals(&folder);
     put_text(&folder, "list", "d/loose.jpg\nnone\n\nd\n");
-    assert_texts(&folder, "[text_line: list, read_file]",
-                 "d/loose.jpg|?list, at byte 12: none: cannot be opened: No such file or directory|"
-                 "?list, at byte 17: an empty path names no file|"
-                 "?list, at byte 18: d: it is not a regular file: Is a directory|");
+    assert_texts(
+        &folder, "[text_line: list, read_file]",
+        "d/loose.jpg|?list, at byte 12: none: cannot be opened: No such file or directory" STAGE
+        "|?list, at byte 17: an empty path names no file" STAGE
+        "|?list, at byte 18: d: it is not a regular file: Is a directory" STAGE "|");
     folder_close(&folder);
 }
 
