@@ -2,6 +2,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #include "column/array_loops.h"
 #include "column/flush.h"
 #include "column/half.h"
@@ -57,7 +61,6 @@ truncate_u64(double value)
     LOOP(name, u16, T, uint16_t, x[i])                                                             \
     LOOP(name, u32, T, uint32_t, x[i])                                                             \
     LOOP(name, u64, T, uint64_t, x[i])                                                             \
-    LOOP(name, f32, T, float, x[i])                                                                \
     LOOP(name, f64, T, double, x[i])                                                               \
     LOOP(name, f16, T, uint16_t, half_of_float((float)x[i]))                                       \
     LOOP(name, bf16, T, uint16_t, bfloat_of_float((float)x[i]))
@@ -71,6 +74,72 @@ FROM_INTEGER(u32, uint32_t)
 FROM_INTEGER(i32, int32_t)
 FROM_INTEGER(u64, uint64_t)
 FROM_INTEGER(i64, int64_t)
+
+LOOP(b8, f32, uint8_t, float, x[i])
+LOOP(u8, f32, uint8_t, float, x[i])
+LOOP(i8, f32, int8_t, float, x[i])
+LOOP(u16, f32, uint16_t, float, x[i])
+LOOP(i16, f32, int16_t, float, x[i])
+LOOP(u32, f32, uint32_t, float, x[i])
+LOOP(i32, f32, int32_t, float, x[i])
+LOOP(u64, f32, uint64_t, float, x[i])
+
+#ifdef __x86_64__
+/* There is no such instruction for int64. Below 2^51 in magnitude, one added to the bits of 1.5 * 2^52
+ * is the bits of the sum, so the double is exact and only the float is rounded. Returns where it met
+ * a larger one, or fewer than eight were left. */
+__attribute__((target("avx2"))) static size_t
+i64_to_f32_avx2(float *out, const int64_t *in, size_t count)
+{
+    const double large = 0x1.8p52;
+    const __m256d sum = _mm256_set1_pd(large);
+    const __m256i half = _mm256_set1_epi64x(INT64_C(1) << 51);
+    const __m256i outside = _mm256_set1_epi64x((int64_t)(UINT64_MAX << 52));
+    size_t i = 0;
+
+    for (; i + 8 <= count; i += 8) {
+        const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(in + i));
+        const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(in + i + 4));
+        const __m256i above = _mm256_or_si256(_mm256_add_epi64(a, half), _mm256_add_epi64(b, half));
+        const __m256i bits_a = _mm256_add_epi64(a, _mm256_castpd_si256(sum));
+        const __m256i bits_b = _mm256_add_epi64(b, _mm256_castpd_si256(sum));
+
+        if (!_mm256_testz_si256(above, outside))
+            break;
+        _mm_storeu_ps(out + i, _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_castsi256_pd(bits_a), sum)));
+        _mm_storeu_ps(out + i + 4,
+                      _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_castsi256_pd(bits_b), sum)));
+    }
+    return i;
+}
+#endif
+
+static size_t
+i64_to_f32_eights(float *out, const int64_t *in, size_t count)
+{
+#ifdef __x86_64__
+    if (count >= 8 && __builtin_cpu_supports("avx2"))
+        return i64_to_f32_avx2(out, in, count);
+#endif
+    (void)out, (void)in, (void)count;
+    return 0;
+}
+
+static void
+i64_to_f32(void *out, const void *in, size_t count)
+{
+    const int64_t *x = in;
+    float *y = out;
+
+    for (size_t i = 0; i < count;) {
+        size_t end;
+
+        i += i64_to_f32_eights(y + i, x + i, count - i);
+        end = count - i < 8 ? count : i + 8;
+        for (; i < end; i++)
+            y[i] = (float)x[i];
+    }
+}
 
 #define FROM_FLOAT(name, T, truncate_32, value)                                                    \
     LOOP(name, b8, T, uint8_t, (value) != 0)                                                       \

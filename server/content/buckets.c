@@ -152,20 +152,17 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
     int64_t *numbers =
         frame_values(output, target->output, (size_t)from->value_count * sizeof *numbers);
 
+    column_set_like(&output->columns[target->output], from, numbers);
     /* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
+    if (dtype != TUNDISH_FLOAT64 && bucketed->singles != NULL) {
+        bins_find_as(&bucketed->bins, dtype, from->values, (size_t)from->value_count,
+                     TUNDISH_INT64, numbers);
+        return;
+    }
     if (dtype == TUNDISH_FLOAT64)
         wide = from->values;
     else
         narrow = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-    if (narrow != NULL && bucketed->singles != NULL) {
-        size_t count = (size_t)from->value_count;
-        int32_t *bins = scratch_array(output->scratch, count, sizeof *bins);
-
-        bins_find(&bucketed->bins, narrow, count, bins);
-        convert_values(TUNDISH_INT64, numbers, TUNDISH_INT32, bins, count);
-        column_set_like(&output->columns[target->output], from, numbers);
-        return;
-    }
     if (buckets->per_key)
         lines = keyed_lines(bucketed->keys, &input->columns[buckets->key], from, output);
     for (int64_t k = 0; k < from->value_count; k++) {
@@ -176,7 +173,6 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
                                : bucket_of(&bucketed->boundaries[place * bucketed->boundary_count],
                                            bucketed->boundary_count, x);
     }
-    column_set_like(&output->columns[target->output], from, numbers);
 }
 
 tundish_status

@@ -139,51 +139,47 @@ discretization_open(void *state, const struct content_config *config, struct sch
     return status;
 }
 
+/* Values in the layer's dtype, which float32 is made of. */
+struct numbers {
+    tundish_dtype dtype;
+    const void *values;
+};
+
+/* float64 is no step between another dtype and float32: it holds all that float32 does. */
+static struct numbers
+numbers_of(const struct discretization *layer, tundish_dtype dtype, const struct column *from,
+           struct scratch *scratch)
+{
+    if (layer->computed == TUNDISH_FLOAT32 || layer->computed == TUNDISH_FLOAT64)
+        return (struct numbers){ dtype, from->values };
+    return (struct numbers){ layer->computed,
+                                convert_column(layer->computed, dtype, from, scratch) };
+}
+
 static void
-apply_int(const struct discretized *layer, const struct column *from, const float *numbers,
-          struct frame *output, uint32_t index)
+apply_int(const struct discretized *layer, const struct column *from,
+          const struct numbers *numbers, struct frame *output, uint32_t index)
 {
     size_t count = (size_t)from->value_count;
     tundish_dtype dtype = layer->encoding.dtype;
     void *values = frame_values(output, index, count * tnd_dtype_bytes(dtype));
-    int32_t *bins =
-        dtype == TUNDISH_INT32 ? values : scratch_array(output->scratch, count, sizeof *bins);
 
-    bins_find(&layer->bins, numbers, count, bins);
-    if (dtype != TUNDISH_INT32)
-        convert_values(dtype, values, TUNDISH_INT32, bins, count);
+    bins_find_as(&layer->bins, numbers->dtype, numbers->values, count, dtype, values);
     column_set_like(&output->columns[index], from, values);
 }
 
 static void
 apply_encoded(const struct discretized *layer, const struct column_spec *spec,
-              const struct column *from, const float *numbers, struct frame *output, uint32_t index)
+              const struct column *from, const struct numbers *numbers, struct frame *output,
+              uint32_t index)
 {
     size_t count = (size_t)from->value_count;
     struct column indices = *from;
-    int32_t *bins = scratch_array(output->scratch, count, sizeof *bins);
-    int64_t *wide = scratch_array(output->scratch, count, sizeof *wide);
+    int64_t *bins = scratch_array(output->scratch, count, sizeof *bins);
 
-    bins_find(&layer->bins, numbers, count, bins);
-    convert_values(TUNDISH_INT64, wide, TUNDISH_INT32, bins, count);
-    indices.values = wide;
+    bins_find_as(&layer->bins, numbers->dtype, numbers->values, count, TUNDISH_INT64, bins);
+    indices.values = bins;
     encoding_apply(&layer->encoding, spec, &indices, NULL, output, index);
-}
-
-/* float32 of them, by way of the layer's dtype. */
-static const float *
-numbers_of(const struct discretization *layer, tundish_dtype dtype, const struct column *from,
-           struct scratch *scratch)
-{
-    size_t count = (size_t)from->value_count;
-    float *numbers;
-
-    if (layer->computed == TUNDISH_FLOAT32 || layer->computed == TUNDISH_FLOAT64)
-        return convert_column(TUNDISH_FLOAT32, dtype, from, scratch);
-    numbers = scratch_array(scratch, count, sizeof *numbers);
-    convert_values(TUNDISH_FLOAT32, numbers, layer->computed,
-                   convert_column(layer->computed, dtype, from, scratch), count);
-    return numbers;
 }
 
 static tundish_status
@@ -195,12 +191,12 @@ discretization_apply(const void *state, const struct frame *input, struct frame 
         const struct content_target *target = &layer->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct column_spec *spec = &input->schema->columns[target->input];
-        const float *numbers = numbers_of(layer, spec->dtype, from, output->scratch);
+        const struct numbers numbers = numbers_of(layer, spec->dtype, from, output->scratch);
 
         if (layer->encoding.mode == ENCODE_INT)
-            apply_int(&layer->columns[i], from, numbers, output, target->output);
+            apply_int(&layer->columns[i], from, &numbers, output, target->output);
         else
-            apply_encoded(&layer->columns[i], spec, from, numbers, output, target->output);
+            apply_encoded(&layer->columns[i], spec, from, &numbers, output, target->output);
     }
     return TUNDISH_OK;
 }

@@ -123,7 +123,7 @@ cells_find_the_same_bins(void **state)
         for (uint32_t i = 0; i < numbers; i++)
             x[i] = draw(3) == 0 ? any_float() : nextafterf(boundaries[draw(count)], any_float());
         bins_open(&bins, boundaries, count);
-        with_cells += bins.cells != NULL;
+        with_cells += bins.cells.cells != NULL;
         mode = flush_begin();
         bins_find(&bins, x, numbers, found);
         for (uint32_t i = 0; i < numbers; i++)
