@@ -13,9 +13,9 @@ void bins_loop(const float *boundaries, int64_t boundary_count, const float *x, 
                int32_t *ret_bins);
 
 /* Numbers as integers that rise with them: 0 for all that are below the boundaries, up to that of
- * `high`, which NaN has too. The bits of a float rise with its magnitude; of what is nearer to 0 than
- * any boundary only the sign matters, so magnitudes without boundaries cost nothing. Adding 0 makes
- * one 0 of all that are equal to it, where subnormal numbers are. */
+ * `high`, which NaN has too. The bits of a float rise with its magnitude; of what is nearer to 0
+ * than any boundary only the sign matters, so magnitudes without boundaries cost nothing. Adding 0
+ * makes one 0 of all that are equal to it, where subnormal numbers are. */
 struct bin_keys {
     float high;      /* the last boundary */
     int32_t ignored; /* the bits of a magnitude below those of all boundaries but 0 */

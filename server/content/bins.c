@@ -1,10 +1,10 @@
 /* bins.c - bins by way of cells.
  *
  * Numbers become keys, which rise with them (bin_loops.h). Their range is cut into equal cells, so
- * small that nearly all have one boundary at most: where a key leads, one comparison says which side
- * of it the number is on. As keys are nearly logarithms, this holds for boundaries that lie evenly as
- * for quantiles of a long tail. Boundaries too close for that share a crowded cell, and the few
- * numbers that fall there are searched for.
+ * small that nearly all have one boundary at most: where a key leads, one comparison says which
+ * side of it the number is on. As keys are nearly logarithms, this holds for boundaries that lie
+ * evenly as for quantiles of a long tail. Boundaries too close for that share a crowded cell, and
+ * the few numbers that fall there are searched for.
  */
 #include "content/bins.h"
 
@@ -66,8 +66,8 @@ count_crowded(const uint32_t *keys, int64_t count, uint32_t shift)
     return crowded;
 }
 
-/* The fewest cells in which no boundaries meet, or else the most that there may be; a bin fits above
- * the shift. */
+/* The fewest cells in which no boundaries meet, or else the most that there may be; a bin fits
+ * above the shift. */
 static uint32_t
 shift_of(const uint32_t *keys, int64_t count)
 {

@@ -155,8 +155,8 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
     column_set_like(&output->columns[target->output], from, numbers);
     /* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
     if (dtype != TUNDISH_FLOAT64 && bucketed->singles != NULL) {
-        bins_find_as(&bucketed->bins, dtype, from->values, (size_t)from->value_count,
-                     TUNDISH_INT64, numbers);
+        bins_find_as(&bucketed->bins, dtype, from->values, (size_t)from->value_count, TUNDISH_INT64,
+                     numbers);
         return;
     }
     if (dtype == TUNDISH_FLOAT64)

@@ -153,12 +153,12 @@ numbers_of(const struct discretization *layer, tundish_dtype dtype, const struct
     if (layer->computed == TUNDISH_FLOAT32 || layer->computed == TUNDISH_FLOAT64)
         return (struct numbers){ dtype, from->values };
     return (struct numbers){ layer->computed,
-                                convert_column(layer->computed, dtype, from, scratch) };
+                             convert_column(layer->computed, dtype, from, scratch) };
 }
 
 static void
-apply_int(const struct discretized *layer, const struct column *from,
-          const struct numbers *numbers, struct frame *output, uint32_t index)
+apply_int(const struct discretized *layer, const struct column *from, const struct numbers *numbers,
+          struct frame *output, uint32_t index)
 {
     size_t count = (size_t)from->value_count;
     tundish_dtype dtype = layer->encoding.dtype;

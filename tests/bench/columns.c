@@ -5,11 +5,13 @@
  * written a second, and their share of what copying a column of the same number of bytes moves on
  * this machine in the same turn. The best of several turns counts for both.
  */
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "analyze/analyze.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "transform/transform.h"
@@ -50,35 +52,64 @@ seconds_of_copy(size_t bytes, int64_t repeats)
     return best;
 }
 
-/* A pipeline whose rows are ROW values of x. */
+/* A pipeline whose rows are ROW values of x, spread evenly over what is measured. */
 static char *
 pipeline_of(tundish_dtype dtype, const char *stage)
 {
-    char *text = tnd_sprintf("streams:\n  s:\n    dataset:\n      - from_tensors:\n          x: "
-                             "{dtype: %s, values: [0%s]}\n",
-                             tnd_dtype_name(dtype), tnd_dtype_is_float(dtype) ? ".0" : "");
-    char *values = tnd_alloc(8 * ROW + 8), *whole, *at = values;
+    char *values = tnd_alloc(16 * ROW), *whole, *at = values;
 
-    for (int i = 1; i < ROW; i++)
-        at += sprintf(at, ", 0");
-    text[strlen(text) - 3] = '\0'; /* the bracket, the brace and the line's end */
-    whole = tnd_sprintf("%s%s]}\n      - %s\n", text, values, stage);
-    free(text);
+    for (int i = 0; i < ROW; i++)
+        at += tnd_dtype_is_float(dtype) ? sprintf(at, "%s%.6f", i > 0 ? ", " : "", i / 256.0 - 2)
+                                        : sprintf(at, "%s%d", i > 0 ? ", " : "", i << 14);
+    whole = tnd_sprintf("streams:\n  s:\n    dataset:\n      - from_tensors:\n          x: "
+                        "{dtype: %s, values: [%s]}\n      - %s\n",
+                        tnd_dtype_name(dtype), values, stage);
     free(values);
     return whole;
 }
 
+static void
+check(tundish_status status, const struct spec_errors *errors)
+{
+    if (status == TUNDISH_OK)
+        return;
+    fprintf(stderr, "bench_columns: %s\n", spec_errors_text(errors));
+    exit(1);
+}
+
+/* Boundaries of buckets are learned, from the one row that the pipeline has. */
+static void
+learn(const char *text, const char *folder)
+{
+    struct spec_errors errors = { 0 };
+    struct spec_file *file;
+
+    check(spec_open_text(text, strlen(text), "bench", "/", &errors, &file), &errors);
+    check(analyze_run(&(struct analyze_options){ .file = file,
+                                                 .stream = &file->streams[0],
+                                                 .folder = folder,
+                                                 .cache_folder = folder,
+                                                 .thread_count = 1,
+                                                 .memory_bytes = ANALYZE_MEMORY_BYTES,
+                                                 .is_quiet = true,
+                                                 .errors = &errors }),
+          &errors);
+    spec_close(file);
+}
+
 static struct transformer *
-open_stage(tundish_dtype dtype, const char *stage, struct transform **ret_transform)
+open_stage(tundish_dtype dtype, const char *stage, const char *folder,
+           struct transform **ret_transform)
 {
     char *text = pipeline_of(dtype, stage);
-    const struct transform_options options = { .path = "bench", .text = text, .root = "/" };
+    const struct transform_options options = {
+        .path = "bench", .text = text, .root = "/", .analysis = folder
+    };
     struct spec_errors errors = { 0 };
 
-    if (transform_open(&options, &errors, ret_transform) != TUNDISH_OK) {
-        fprintf(stderr, "bench_columns: %s\n", spec_errors_text(&errors));
-        exit(1);
-    }
+    if (strncmp(stage, "bucketize", 9) == 0)
+        learn(text, folder);
+    check(transform_open(&options, &errors, ret_transform), &errors);
     free(text);
     return transformer_open(*ret_transform);
 }
@@ -106,9 +137,17 @@ seconds_of_stage(struct transformer *transformer, const struct column *column, i
     return best;
 }
 
+static int
+remove_one(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about, (void)kind, (void)place;
+    return remove(path);
+}
+
 static void
 measure(const char *name, tundish_dtype dtype, const char *stage, const void *values, int64_t count)
 {
+    char folder[] = "/tmp/bench-columns-XXXXXX";
     int64_t repeats = LARGE / count, total = repeats * count;
     struct column column = { .count = count / ROW,
                              .level_count = 1,
@@ -117,7 +156,7 @@ measure(const char *name, tundish_dtype dtype, const char *stage, const void *va
                              .levels = { { .uniform = ROW } } };
     const struct output_column *out;
     struct transform *transform;
-    struct transformer *transformer = open_stage(dtype, stage, &transform);
+    struct transformer *transformer = open_stage(dtype, stage, mkdtemp(folder), &transform);
     double seconds = seconds_of_stage(transformer, &column, repeats, &out);
     size_t bytes = tnd_dtype_bytes(dtype) + tnd_dtype_bytes(out[0].spec->dtype);
     double copy = seconds_of_copy((size_t)count * bytes / 2, repeats);
@@ -130,17 +169,20 @@ measure(const char *name, tundish_dtype dtype, const char *stage, const void *va
     fflush(stdout);
     transformer_close(transformer);
     transform_close(transform);
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* "discretization: {bin_boundaries: [...]}" with so many of them between -2 and 2. */
+/* "discretization: {bin_boundaries: [...]}" with so many of them over what is measured. */
 static char *
-discretization_of(int count)
+discretization_of(int count, tundish_dtype dtype)
 {
+    double range = dtype == TUNDISH_FLOAT32 ? 4 : 1 << 24,
+           least = dtype == TUNDISH_FLOAT32 ? -2 : 0;
     char *text = tnd_alloc((size_t)count * 24 + 64), *at = text;
 
     at += sprintf(at, "discretization: {bin_boundaries: [");
     for (int i = 0; i < count; i++)
-        at += sprintf(at, "%s%.6f", i > 0 ? ", " : "", 4.0 * i / count - 2);
+        at += sprintf(at, "%s%.6f", i > 0 ? ", " : "", range * i / count + least);
     sprintf(at, "]}");
     return text;
 }
@@ -156,12 +198,23 @@ measure_all(const float *floats, const int64_t *integers, int64_t count)
             integers, count);
     measure("rescaling", TUNDISH_FLOAT32, "rescaling: {scale: 0.5, offset: 1.0}", floats, count);
     for (size_t b = 0; b < sizeof boundaries / sizeof *boundaries; b++) {
-        char *stage = discretization_of(boundaries[b]);
+        char *of_floats = discretization_of(boundaries[b], TUNDISH_FLOAT32);
+        char *of_integers = discretization_of(boundaries[b], TUNDISH_INT64);
         char *name = tnd_sprintf("discretization, %d", boundaries[b]);
 
+        measure(name, TUNDISH_FLOAT32, of_floats, floats, count);
+        if (boundaries[b] >= 10 && boundaries[b] != 16)
+            measure(name, TUNDISH_INT64, of_integers, integers, count);
+        free(of_floats);
+        free(of_integers);
+        free(name);
+    }
+    for (int buckets = 100; buckets <= 1000; buckets *= 10) {
+        char *stage = tnd_sprintf("bucketize: {num_buckets: %d}", buckets);
+        char *name = tnd_sprintf("bucketize, %d", buckets);
+
         measure(name, TUNDISH_FLOAT32, stage, floats, count);
-        if (boundaries[b] == 10)
-            measure(name, TUNDISH_INT64, stage, integers, count);
+        measure(name, TUNDISH_INT64, stage, integers, count);
         free(stage);
         free(name);
     }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "column/array_loops.h"
+#include "column/bin_loops.h"
 #include "content/bins.h"
 #include "column/flush.h"
 
@@ -138,6 +140,47 @@ cells_find_the_same_bins(void **state)
     assert_true(with_cells > 100);
 }
 
+/* Boundaries as they come in practice have cells of their own, and other dtypes the same bins. */
+static void
+cells_hold_any_spread(void **state)
+{
+    enum { MANY = 1000, NUMBERS = 4000 };
+    static float boundaries[MANY], numbers[NUMBERS];
+    static int64_t integers[NUMBERS], found[NUMBERS];
+
+    (void)state;
+    for (int spread = 0; spread < 5; spread++) {
+        struct bins bins;
+        uint64_t mode;
+
+        for (int i = 0; i < MANY; i++) {
+            double part = (i + 0.5) / MANY;
+
+            boundaries[i] = (float)(spread == 0   ? 4 * part - 2
+                                    : spread == 1 ? pow(1 - part, -3) - 1
+                                    : spread == 2 ? log(part / (1 - part))
+                                    : spread == 3 ? 1.6e9 + i * 128.0
+                                                  : -log(part) * 1e-30);
+        }
+        qsort(boundaries, MANY, sizeof *boundaries, compare);
+        for (int i = 0; i < NUMBERS; i++) {
+            numbers[i] = nextafterf(boundaries[draw(MANY)], any_float());
+            integers[i] = fabsf(numbers[i]) < 0x1p62F ? (int64_t)numbers[i] : 0;
+        }
+        bins_open(&bins, boundaries, MANY);
+        assert_non_null(bins.cells.cells);
+        mode = flush_begin();
+        bins_find_as(&bins, TUNDISH_FLOAT32, numbers, NUMBERS, TUNDISH_INT64, found);
+        for (int i = 0; i < NUMBERS; i++)
+            assert_int_equal(found[i], upper_bound(boundaries, MANY, numbers[i]));
+        bins_find_as(&bins, TUNDISH_INT64, integers, NUMBERS, TUNDISH_INT64, found);
+        for (int i = 0; i < NUMBERS; i++)
+            assert_int_equal(found[i], upper_bound(boundaries, MANY, (float)integers[i]));
+        flush_end(mode);
+        bins_close(&bins);
+    }
+}
+
 static void
 floats_out_of_range_become_the_least_integer(void **state)
 {
@@ -167,12 +210,51 @@ floats_out_of_range_become_the_least_integer(void **state)
     assert_memory_equal(wide, expected, sizeof wide);
 }
 
+/* Of all sizes, and on both sides of where a float or a double stops being exact. */
+static int64_t
+any_integer(void)
+{
+    int64_t any =
+        (int64_t)((uint64_t)draw(1 << 24) << 40 | (uint64_t)draw(1 << 20) << 20 | draw(1 << 20));
+    int64_t near = (INT64_C(1) << draw(63)) + (int64_t)draw(5) - 2;
+
+    return draw(2) == 0 ? any >> draw(64) : draw(2) == 0 ? near : -near;
+}
+
+static void
+integers_become_the_nearest_float(void **state)
+{
+    int64_t from[VALUES] = { 0 };
+    float to[VALUES];
+
+    (void)state;
+    for (uint32_t round = 0; round < 20000; round++) {
+        uint32_t count = draw(VALUES);
+        bool is_small = draw(2) == 0;
+
+        for (uint32_t i = 0; i < count; i++)
+            from[i] = is_small ? any_integer() >> 13 : any_integer();
+        if (draw(50) == 0)
+            from[draw(VALUES)] = draw(2) == 0 ? INT64_MIN : INT64_MAX;
+        convert_loop_of(TUNDISH_INT64, TUNDISH_FLOAT32)(to, from, count);
+        for (uint32_t i = 0; i < count; i++) {
+            volatile int64_t one = from[i]; /* as the processor converts it */
+
+            if (to[i] != (float)one)
+                fail_msg("%lld becomes %a, not %a", (long long)one, (double)to[i],
+                         (double)(float)one);
+        }
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_find_their_bins),
         cmocka_unit_test(cells_find_the_same_bins),
+        cmocka_unit_test(cells_hold_any_spread),
+        cmocka_unit_test(integers_become_the_nearest_float),
         cmocka_unit_test(floats_out_of_range_become_the_least_integer),
     };
 
