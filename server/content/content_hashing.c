@@ -8,14 +8,19 @@
 #include "content/encoding.h"
 #include "content/literal.h"
 #include "content/lookup.h"
+#include "core/hash_decimals.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/memory.h"
+#include "core/modulus.h"
+
+enum { BLOCK = 256 }; /* hashes that stay near by */
 
 struct hashing {
     struct content_targets targets;
     struct column_spec *inputs; /* of each target */
     int64_t num_bins;
+    struct tnd_modulus modulus; /* of what is left of them beside the mask's */
     bool is_salted;
     uint64_t salt[2];
     bool has_mask; /* one bin has none, whatever is asked for */
@@ -41,6 +46,7 @@ read_parameters(struct hashing *state, const struct content_config *config)
         state->mask = literal_text(mask->text, mask->text_bytes);
         state->mask_integer = mask->integer;
     }
+    state->modulus = tnd_modulus_of((uint64_t)(state->num_bins - state->has_mask));
     return status != TUNDISH_OK ? status : encoding_read(&state->encoding, config);
 }
 
@@ -101,8 +107,7 @@ hashing_open(void *memory, const struct content_config *config, struct schema *r
 static inline int64_t
 bin_of_hash(const struct hashing *state, uint64_t hash)
 {
-    return state->has_mask ? 1 + (int64_t)(hash % (uint64_t)(state->num_bins - 1))
-                           : (int64_t)(hash % (uint64_t)state->num_bins);
+    return state->has_mask + (int64_t)tnd_modulo(state->modulus, hash);
 }
 
 static inline uint64_t
@@ -111,11 +116,14 @@ hash_of_text(const struct hashing *state, const void *text, size_t bytes)
     return state->is_salted ? tnd_hash_sip(state->salt, text, bytes) : tnd_hash_farm(text, bytes);
 }
 
-static inline uint64_t
-hash_of_integer(const struct hashing *state, int64_t integer)
+static void
+hash_integers(const struct hashing *state, const int64_t *integers, size_t count,
+              uint64_t *ret_hashes)
 {
-    return state->is_salted ? tnd_hash_sip_decimal(state->salt, integer)
-                            : tnd_hash_farm_decimal(integer);
+    if (state->is_salted)
+        tnd_hash_sip_decimals(state->salt, integers, count, ret_hashes);
+    else
+        tnd_hash_farm_decimals(integers, count, ret_hashes);
 }
 
 static void
@@ -130,13 +138,26 @@ bins_of_texts(const struct hashing *state, const struct column *column, int64_t 
 }
 
 static void
+bins_of_all(const struct hashing *state, const int64_t *integers, int64_t count, int64_t *ret_bins)
+{
+    uint64_t hashes[BLOCK];
+
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        const int64_t some = count - i < BLOCK ? count - i : BLOCK;
+
+        hash_integers(state, integers + i, (size_t)some, hashes);
+        for (int64_t k = 0; k < some; k++)
+            ret_bins[i + k] = bin_of_hash(state, hashes[k]);
+    }
+}
+
+static void
 bins_of_integers(const struct hashing *state, const int64_t *integers, int64_t count,
                  int64_t *ret_bins)
 {
-    for (int64_t i = 0; i < count; i++)
-        ret_bins[i] = state->has_mask && integers[i] == state->mask_integer
-                          ? 0
-                          : bin_of_hash(state, hash_of_integer(state, integers[i]));
+    bins_of_all(state, integers, count, ret_bins);
+    for (int64_t i = 0; state->has_mask && i < count; i++)
+        ret_bins[i] = integers[i] == state->mask_integer ? 0 : ret_bins[i];
 }
 
 /* Beyond int64 a number's text is not that of the int64 with the same bits. */
@@ -177,10 +198,17 @@ truncated(double number)
 static void
 bins_of_floats(const struct hashing *state, const double *numbers, int64_t count, int64_t *ret_bins)
 {
-    for (int64_t i = 0; i < count; i++)
-        ret_bins[i] = state->has_mask && numbers[i] == (double)state->mask_integer
-                          ? 0
-                          : bin_of_hash(state, hash_of_integer(state, truncated(numbers[i])));
+    int64_t integers[BLOCK];
+
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        const int64_t some = count - i < BLOCK ? count - i : BLOCK;
+
+        for (int64_t k = 0; k < some; k++)
+            integers[k] = truncated(numbers[i + k]);
+        bins_of_all(state, integers, some, ret_bins + i);
+    }
+    for (int64_t i = 0; state->has_mask && i < count; i++)
+        ret_bins[i] = numbers[i] == (double)state->mask_integer ? 0 : ret_bins[i];
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
+#include "core/modulus.h"
 
 tundish_status
 text_buckets_open(struct text_buckets *stage, const struct content_config *config, uint64_t count,
@@ -32,6 +33,7 @@ text_buckets_apply(const void *state, const struct frame *input, struct frame *o
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
+        const struct tnd_modulus modulus = tnd_modulus_of(stage->count);
         int64_t *buckets =
             frame_values(output, target->output, (size_t)from->value_count * sizeof *buckets);
 
@@ -40,7 +42,7 @@ text_buckets_apply(const void *state, const struct frame *input, struct frame *o
                                 ? tnd_hash_sip(stage->key, texts[j].data, texts[j].size)
                                 : tnd_hash_farm(texts[j].data, texts[j].size);
 
-            buckets[j] = (int64_t)(hash % stage->count);
+            buckets[j] = (int64_t)tnd_modulo(modulus, hash);
         }
         column_set_like(&output->columns[target->output], from, buckets);
     }

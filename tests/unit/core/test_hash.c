@@ -11,8 +11,10 @@
 
 #include "core/bytes.h"
 #include "core/decimal.h"
+#include "core/hash_decimals.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
+#include "core/modulus.h"
 
 #define MODULUS UINT64_C(9223372036854775783) /* num_buckets of the recorded cases */
 
@@ -198,6 +200,82 @@ integers_are_hashed_as_their_text(void **state)
     hashes_are_of_the_text(INT64_MAX);
 }
 
+/* Of any length, mostly like its neighbours. */
+static int64_t
+any_number(uint64_t *random, unsigned shift)
+{
+    static const int64_t special[] = { 0,
+                                       9,
+                                       10,
+                                       999,
+                                       1000,
+                                       9999999,
+                                       10000000,
+                                       99999999,
+                                       100000000,
+                                       99999999999999,
+                                       100000000000000,
+                                       INT64_MAX,
+                                       INT64_MIN };
+    int64_t number;
+
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    number = (int64_t)*random >> (*random >> 60 == 0 ? *random >> 32 & 63 : shift);
+    if (*random >> 20 & 31)
+        return *random >> 19 & 3 ? (int64_t)(number & INT64_MAX) : number;
+    number = special[(*random >> 32) % (sizeof special / sizeof *special)];
+    return *random & 1 << 25 ? (int64_t)(0 - (uint64_t)number) : number;
+}
+
+static void
+many_integers_are_hashed_as_each(void **state)
+{
+    enum { MANY = 70 };
+    const uint64_t key[2] = { 133, 137 };
+    uint64_t random = 1;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t count = (size_t)round % MANY;
+        int64_t numbers[MANY];
+        uint64_t farm[MANY], sip[MANY];
+
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = any_number(&random, (unsigned)round / MANY % 64);
+        tnd_hash_farm_decimals(numbers, count, farm);
+        tnd_hash_sip_decimals(key, numbers, count, sip);
+        for (size_t i = 0; i < count; i++)
+            if (farm[i] != tnd_hash_farm_decimal(numbers[i]) ||
+                sip[i] != tnd_hash_sip_decimal(key, numbers[i]))
+                fail_msg("%" PRId64 " has other hashes among others", numbers[i]);
+    }
+}
+
+static void
+remainders_are_divisions(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        uint64_t divisor, number;
+
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        divisor = random >> (random >> 58);
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        number = i % 4 == 0   ? random
+                 : i % 4 == 1 ? UINT64_MAX - (random >> 60)
+                              : random >> (random >> 58);
+        if (i % 3 == 0)
+            divisor = UINT64_C(1) << (divisor & 63);
+        if (i % 4 == 3)
+            number = divisor * (random >> 40) + (uint64_t)(i % 3) - 1;
+        if (divisor == 0)
+            divisor = 1;
+        assert_true(tnd_modulo(tnd_modulus_of(divisor), number) == number % divisor);
+    }
+}
+
 static void
 decimals_are_printfs(void **state)
 {
@@ -225,6 +303,8 @@ main(void)
         cmocka_unit_test(sip_gives_its_authors_vector),
         cmocka_unit_test(recorded_crosses_come_out),
         cmocka_unit_test(integers_are_hashed_as_their_text),
+        cmocka_unit_test(many_integers_are_hashed_as_each),
+        cmocka_unit_test(remainders_are_divisions),
         cmocka_unit_test(decimals_are_printfs),
     };
 
