@@ -27,7 +27,7 @@ struct picture_jpeg {
     bool accurate_dct;
     float acceptable_fraction;
 
-    /* Not 0: shrink to 1/8, 1/4 or 1/2 if that still covers this. */
+    /* Not 0: shrink to the fewest eighths that still cover this. */
     int64_t cover_height, cover_width;
 };
 
@@ -65,7 +65,8 @@ bool picture_read(const struct picture_options *options, struct byte_view bytes,
 
 /* Who takes a picture row by row: uint8, from the top. */
 struct picture_rows {
-    /* Once: `bytes` bytes of memory, with 64 readable ones behind, for what is being read. */
+    /* Before the first row, and again if rows come anew from the top: `bytes` bytes of memory, with
+     * 64 readable ones behind, for what is being read. */
     uint8_t *(*begin)(void *context, const struct picture_size *size, size_t bytes);
     void (*row)(void *context, const uint8_t *row); /* with 64 readable bytes behind */
     void *context;

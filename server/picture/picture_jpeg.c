@@ -13,6 +13,11 @@
 
 #include "picture/format.h"
 
+#ifdef PICTURE_HAS_JPEG_PARTS
+#include "picture/jpeg_huffman.h"
+#include "picture/jpeg_idct.h"
+#endif
+
 /* More of a picture than this must have a bit for each 8 by 8 block behind its header: less is a
  * header that lies, and no memory is spent on it. */
 #define TRUSTED_PIXELS (INT64_C(1) << 24)
@@ -32,7 +37,9 @@ struct jpeg_job {
     struct scratch *scratch;
     int64_t height, width, channels;
     int64_t lines_read;
-    int64_t made_up; /* times that there was no more and recovering went on nevertheless */
+    int64_t made_up;     /* times that there was no more and recovering went on nevertheless */
+    bool has_own_reader; /* jpeg_huffman.h's, which reads what is as it should be */
+    bool is_repeated;    /* so that the library's reader says what becomes of what is not */
 };
 
 /* --- libjpeg's hooks ----------------------------------------------------------------------------
@@ -119,8 +126,7 @@ end_source(j_decompress_ptr info)
 /* --- the header ---------------------------------------------------------------------------------
  */
 
-/* The least of 1/8, 1/4, 1/2 and 1 of both sides that covers what is asked for: the eighths between
- * are slower than no scaling at all, since libjpeg-turbo has no vector code for them. */
+/* The fewest eighths of both sides that cover what is asked for. */
 static void
 choose_scale(struct jpeg_decompress_struct *info, const struct picture_jpeg *options)
 {
@@ -134,7 +140,7 @@ choose_scale(struct jpeg_decompress_struct *info, const struct picture_jpeg *opt
     while (eighths < 8 &&
            (((int64_t)info->image_height * eighths + 7) / 8 < options->cover_height ||
             ((int64_t)info->image_width * eighths + 7) / 8 < options->cover_width))
-        eighths *= 2;
+        eighths++;
     info->scale_num = eighths;
     info->scale_denom = 8;
 }
@@ -258,7 +264,7 @@ read_lines(struct jpeg_job *job)
         JSAMPROW row = is_cmyk ? cmyk : line_place(job, line);
 
         if (jpeg_read_scanlines(info, &row, 1) == 0) {
-            if (job->options->jpeg.try_recover_truncated)
+            if (job->options->jpeg.try_recover_truncated && !job->has_own_reader)
                 repeat_line(job, line);
             else
                 job->lines_read = line;
@@ -272,6 +278,17 @@ read_lines(struct jpeg_job *job)
     jpeg_finish_decompress(info);
 }
 
+static void
+put_parts_in_place(struct jpeg_job *job)
+{
+#ifdef PICTURE_HAS_JPEG_PARTS
+    job->has_own_reader = !job->is_repeated && jpeg_huffman_install(&job->info);
+    jpeg_idct_install(&job->info);
+#else
+    (void)job;
+#endif
+}
+
 static bool
 read_pixels(struct jpeg_job *job)
 {
@@ -281,7 +298,10 @@ read_pixels(struct jpeg_job *job)
     jpeg_start_decompress(&job->info);
     if (job->info.output_components != (job->info.out_color_space == JCS_CMYK ? 4 : job->channels))
         return picture_fail(options, job->fault, "the JPEG's colours cannot be converted");
+    put_parts_in_place(job);
     read_lines(job);
+    if (job->has_own_reader && job->lines_read < job->height)
+        return false;
     if ((float)job->lines_read / (float)job->height < (wanted < 1.0F ? wanted : 1.0F))
         return picture_fail(options, job->fault,
                             "the JPEG is cut short: %lld of %lld lines are there",
@@ -330,7 +350,7 @@ run(struct jpeg_job *job)
 }
 
 static bool
-decompress(struct jpeg_job *job)
+decompress_once(struct jpeg_job *job)
 {
     bool ok;
 
@@ -346,6 +366,20 @@ decompress(struct jpeg_job *job)
                                             .term_source = end_source };
     ok = run(job);
     jpeg_destroy_decompress(&job->info);
+    return ok;
+}
+
+static bool
+decompress(struct jpeg_job *job)
+{
+    bool ok = decompress_once(job);
+
+    if (!ok && job->has_own_reader) {
+        job->has_own_reader = false;
+        job->is_repeated = true;
+        job->made_up = 0;
+        ok = decompress_once(job);
+    }
     return ok;
 }
 
