@@ -24,7 +24,8 @@ enum {
     COSINE_BITS = 15, /* of what is behind the point */
     BETWEEN_BITS = 3, /* between the two products */
     DOWN_SHIFT = COSINE_BITS - BETWEEN_BITS,
-    ACROSS_SHIFT = COSINE_BITS + BETWEEN_BITS
+    ACROSS_SHIFT = COSINE_BITS + BETWEEN_BITS,
+    CENTER = CENTERJSAMPLE << ACROSS_SHIFT
 };
 
 /* What coefficient u gives to pixel x, and the same with pairs of coefficients side by side. */
@@ -70,7 +71,6 @@ saturated(int32_t value)
 static inline uint8_t
 pixel_of(int32_t value)
 {
-    value += CENTERJSAMPLE;
     return (uint8_t)(value < 0 ? 0 : value > MAXJSAMPLE ? MAXJSAMPLE : value);
 }
 
@@ -98,7 +98,7 @@ transform(int size, const int16_t *factors, const JCOEF *block, JSAMPARRAY rows,
             between[u] = saturated(scaled_down(dot(columns[u], table->of_pixel[y]), DOWN_SHIFT));
         for (int x = 0; x < size; x++)
             rows[y][column + (JDIMENSION)x] =
-                pixel_of(scaled_down(dot(between, table->of_pixel[x]), ACROSS_SHIFT));
+                pixel_of(scaled_down(CENTER + dot(between, table->of_pixel[x]), ACROSS_SHIFT));
     }
 }
 
@@ -162,7 +162,7 @@ across(__m256i pair, const int16_t (*of_pair)[2])
 static inline AVX2 __m256i
 across_all(const struct cosines *table, int first, int pairs, __m256i rows)
 {
-    __m256i sum = _mm256_set1_epi32((CENTERJSAMPLE << ACROSS_SHIFT) + (1 << (ACROSS_SHIFT - 1)));
+    __m256i sum = _mm256_set1_epi32(CENTER + (1 << (ACROSS_SHIFT - 1)));
 
     sum =
         _mm256_add_epi32(sum, across(_mm256_shuffle_epi32(rows, 0x00), &table->of_pair[0][first]));
@@ -294,11 +294,11 @@ has_avx2(void)
 }
 
 static inverse_DCT_method_ptr
-routine_of(int size)
+routine_of(int size, bool uses_avx2)
 {
     for (size_t i = 0; i < sizeof routines / sizeof *routines; i++)
         if (routines[i].size == size)
-            return has_avx2() ? routines[i].avx2 : routines[i].plain;
+            return uses_avx2 ? routines[i].avx2 : routines[i].plain;
     return NULL;
 }
 
@@ -314,17 +314,29 @@ make_factors(struct jpeg_decompress_struct *info, const JQUANT_TBL *from)
     return factors;
 }
 
-void
-jpeg_idct_install(struct jpeg_decompress_struct *info)
+static void
+install(struct jpeg_decompress_struct *info, bool uses_avx2)
 {
     pthread_once(&cosines_once, make_cosines);
     for (int i = 0; i < info->num_components; i++) {
         jpeg_component_info *component = &info->comp_info[i];
-        inverse_DCT_method_ptr routine = routine_of(component->DCT_scaled_size);
+        inverse_DCT_method_ptr routine = routine_of(component->DCT_scaled_size, uses_avx2);
 
         if (routine == NULL || component->quant_table == NULL)
             continue;
         component->dct_table = make_factors(info, component->quant_table);
         info->idct->inverse_DCT[i] = routine;
     }
+}
+
+void
+jpeg_idct_install(struct jpeg_decompress_struct *info)
+{
+    install(info, has_avx2());
+}
+
+void
+jpeg_idct_install_plain(struct jpeg_decompress_struct *info)
+{
+    install(info, false);
 }

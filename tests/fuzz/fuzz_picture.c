@@ -22,7 +22,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint64_t count = 1;
 
     options.jpeg.try_recover_truncated = (choice & 32) != 0;
-    options.jpeg.cover_height = options.jpeg.cover_width = (choice & 64) != 0 ? 5 : 0;
+    options.jpeg.cover_height = (choice & 64) != 0 ? 1 + data[bytes - 1] % 64 : 0;
+    options.jpeg.cover_width = options.jpeg.cover_height;
     if (!picture_measure(&options, file, &size, &fault))
         return 0;
     must(size.rank == 3 || size.rank == 4);
