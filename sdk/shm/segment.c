@@ -27,6 +27,9 @@
 #define NAME_PREFIX  "tundish-"
 #define SHM_NAME_MAX 64
 
+/* Bytes for which the machine is not asked what it has. */
+#define ROOM_UNASKED (UINT64_C(256) << 20)
+
 static void
 close_descriptor(int *descriptor)
 {
@@ -111,6 +114,21 @@ tnd_segment_room(bool memfd)
         (uint64_t)space.f_bavail * space.f_bsize < room)
         room = (uint64_t)space.f_bavail * space.f_bsize;
     return room;
+}
+
+bool
+tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
+                 struct tnd_room *ret_room)
+{
+    struct tnd_room room = { .limit_bytes = limit_bytes };
+
+    if (__builtin_mul_overflow(count, bytes_each, &room.wanted_bytes))
+        room.wanted_bytes = UINT64_MAX;
+    if (limit_bytes == 0)
+        room.limit_bytes =
+            room.wanted_bytes < ROOM_UNASKED ? ROOM_UNASKED : tnd_segment_room(true);
+    *ret_room = room;
+    return room.wanted_bytes <= room.limit_bytes;
 }
 
 static tundish_status

@@ -26,6 +26,15 @@ tundish_status tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_
 /* Bytes of batches that there is memory for now, in /dev/shm unless memfd is asked for. */
 uint64_t tnd_segment_room(bool memfd);
 
+/* Is there memory for so many things of bytes_each, within limit_bytes, or, if that is 0, within
+ * what the machine has, which is not asked after small amounts? */
+struct tnd_room {
+    uint64_t wanted_bytes; /* UINT64_MAX: more than can be counted */
+    uint64_t limit_bytes;
+};
+bool tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
+                      struct tnd_room *ret_room);
+
 /* A page that one consumer writes and the server reads: always a sealed memfd. The descriptor may
  * be mapped for writing by whoever gets it. */
 tundish_status tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segment);

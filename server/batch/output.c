@@ -1,10 +1,9 @@
 /* output.c - levels to shapes, row splits and indices. */
 #include "batch/output.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "column/dims.h"
 #include "core/status.h"
 
 static const int64_t no_rows[1] = { 0 };
@@ -140,31 +139,15 @@ is_as_promised(const struct output_column *column)
     return spec->rank == column->rank;
 }
 
-static void
-say_shape(const int64_t *shape, int rank, char *text, size_t bytes)
-{
-    size_t at = (size_t)snprintf(text, bytes, "[");
-
-    for (int k = 0; k < rank && at < bytes; k++) {
-        const char *comma = k > 0 ? "," : "";
-
-        at += shape[k] < 0
-                  ? (size_t)snprintf(text + at, bytes - at, "%s?", comma)
-                  : (size_t)snprintf(text + at, bytes - at, "%s%" PRId64, comma, shape[k]);
-    }
-    if (at < bytes)
-        snprintf(text + at, bytes - at, "]");
-}
-
 static tundish_status
 fail_broken_promise(const struct output_column *column)
 {
     char promised[128], is[128];
 
-    say_shape(column->spec->shape, column->spec->rank, promised, sizeof promised);
-    say_shape(column->shape, column->rank, is, sizeof is);
     return tnd_fail(TUNDISH_E_DATA, "column %s: Incompatible shapes: expected %s but got %s",
-                    column->spec->name, promised, is);
+                    column->spec->name,
+                    dims_text(column->spec->shape, (uint32_t)column->spec->rank, promised),
+                    dims_text(column->shape, (uint32_t)column->rank, is));
 }
 
 tundish_status

@@ -9,9 +9,6 @@
 #include "core/memory.h"
 #include "shm/segment.h"
 
-/* Bytes for which the machine is not asked what it has. */
-#define ROOM_UNASKED (UINT64_C(256) << 20)
-
 /* What the parameter says for this column: a map by name, or a value for all. NULL: nothing. */
 static const struct spec_value *
 parameter_for(const struct plan_node *node, const char *parameter, const char *column)
@@ -94,17 +91,15 @@ static tundish_status
 check_room(const struct plan_node *node, const struct column_spec *spec, int64_t count,
            size_t value_bytes)
 {
-    uint64_t bytes;
+    struct tnd_room room;
 
-    if (__builtin_mul_overflow((uint64_t)count, value_bytes, &bytes))
-        bytes = UINT64_MAX;
-    if (bytes < ROOM_UNASKED || bytes <= tnd_segment_room(true))
+    if (tnd_memory_holds((uint64_t)count, value_bytes, 0, &room))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_MEMORY,
                     "%s: column '%s' of a batch would take %llu bytes when its rows are padded: "
                     "smaller batches, padded_shapes, ragged_batch or bucket_by_sequence_length "
                     "take less",
-                    node->name, spec->name, (unsigned long long)bytes);
+                    node->name, spec->name, (unsigned long long)room.wanted_bytes);
 }
 
 /* Write list `index` of level k, padded. */

@@ -239,9 +239,13 @@ dims_text(const int64_t *dims, uint32_t rank, char ret_text[128])
     size_t used = 1;
 
     ret_text[0] = '[';
-    for (uint32_t k = 0; k < rank && used < 100; k++)
-        used += (size_t)snprintf(ret_text + used, 128 - used, "%s%lld", k > 0 ? "," : "",
-                                 (long long)dims[k]);
+    for (uint32_t k = 0; k < rank && used < 100; k++) {
+        const char *comma = k > 0 ? "," : "";
+
+        used += dims[k] < 0 ? (size_t)snprintf(ret_text + used, 128 - used, "%s?", comma)
+                            : (size_t)snprintf(ret_text + used, 128 - used, "%s%lld", comma,
+                                               (long long)dims[k]);
+    }
     snprintf(ret_text + used, 128 - used, "]");
     return ret_text;
 }

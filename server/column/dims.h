@@ -39,7 +39,7 @@ bool dims_broadcast(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_
 void column_broadcast(const struct column *from, const struct column *to, size_t bytes,
                       void *ret_values);
 
-/* "[2,3]" for messages. */
+/* "[2,3]" for messages; "?" stands for a dimension that is not known. */
 const char *dims_text(const int64_t *dims, uint32_t rank, char ret_text[128]);
 
 #endif

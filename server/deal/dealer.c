@@ -22,16 +22,25 @@ struct dealer {
     bool can_be_empty; /* a replica without a slice gets an empty batch */
 };
 
-/* Scalars have no dimension that could be 0: on a single worker the last, incomplete round is left
- * out, as by tf.distribute. (On several it takes part in the common end, and is filled with zeros.)
- */
+/* Scalars have no dimension that could be 0: where all shapes are known, a single worker leaves the
+ * last, incomplete round out, as tf.distribute does. (Else and on several workers it is filled with
+ * zeros.) */
 static bool
 can_be_empty(const struct plan *plan)
 {
-    for (uint32_t i = 0; i < plan->element_spec.count; i++)
-        if (plan->element_spec.columns[i].rank == 0 && plan->options.worker_count == 1)
-            return false;
-    return true;
+    bool has_scalar = false;
+
+    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
+        const struct column_spec *column = &plan->element_spec.columns[i];
+
+        for (int k = 0; k < column->rank; k++)
+            if (column->shape[k] < 0)
+                return true;
+        if (column->rank < 0)
+            return true;
+        has_scalar |= column->rank == 0;
+    }
+    return !has_scalar || plan->options.worker_count > 1;
 }
 
 tundish_status

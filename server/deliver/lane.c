@@ -351,12 +351,6 @@ place_bytes_of(const struct lane *lane, uint64_t epoch)
     return 0;
 }
 
-static uint64_t
-decoded_bytes(const struct slot_buffer *buffer)
-{
-    return buffer->codec.number == TND_CODEC_RAW ? buffer->stored_bytes : buffer->decoded_bytes;
-}
-
 static void
 write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memory)
 {
@@ -385,7 +379,7 @@ write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memor
         buffers[i] = (struct tnd_buffer){
             .offset = (uint64_t)((const uint8_t *)buffer->data - base),
             .stored_bytes = buffer->stored_bytes,
-            .decoded_bytes = decoded_bytes(buffer),
+            .decoded_bytes = lane_decoded_bytes(buffer),
             .role = (uint16_t)buffer->role,
             .has_checksum = lane->config.checksums,
             .checksum = buffer->checksum,
@@ -471,43 +465,6 @@ add_checksums(struct slot *slot)
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
 }
 
-static enum lane_encoding
-encoding_of(const struct tnd_codec *codec)
-{
-    switch (codec->number) {
-    case TND_CODEC_RAW:
-        return LANE_RAW;
-    case TND_CODEC_NARROW:
-        return LANE_NARROW;
-    case TND_CODEC_BITPACK:
-        return LANE_BITPACK;
-    case TND_CODEC_ZSTD:
-        return LANE_ZSTD;
-    default:
-        return LANE_OTHER;
-    }
-}
-
-const char *
-lane_encoding_name(enum lane_encoding encoding)
-{
-    static const char *const names[] = { "raw", "narrow", "bitpack", "zstd", "other" };
-
-    return names[encoding];
-}
-
-static void
-count_encoded(struct lane *lane, const struct slot *slot)
-{
-    for (uint32_t i = 0; i < slot->buffer_count; i++) {
-        struct lane_encoded *encoded = &lane->encoded[encoding_of(&slot->buffers[i].codec)];
-
-        encoded->buffers++;
-        encoded->decoded_bytes += decoded_bytes(&slot->buffers[i]);
-        encoded->stored_bytes += slot->buffers[i].stored_bytes;
-    }
-}
-
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
@@ -524,7 +481,7 @@ lane_publish(struct lane *lane, struct slot *slot)
     lane->slots[slot->index].passed = slot->passed;
     slot->index = NO_SLOT;
     if (has_payload(slot))
-        count_encoded(lane, slot);
+        lane_count_encoded(lane, slot);
     publish_ready(lane);
     pthread_mutex_unlock(&lane->lock);
 }
@@ -569,43 +526,6 @@ lane_set_place_bytes(struct lane *lane, uint64_t epoch, uint64_t place_bytes)
     lane->places[lane->place_next] = (struct place_size){ .epoch = epoch, .bytes = place_bytes };
     lane->place_next = (lane->place_next + 1) % (lane->config.slots + 2);
     pthread_mutex_unlock(&lane->lock);
-}
-
-void
-lane_stats(struct lane *lane, struct lane_stats *ret_stats)
-{
-    struct lane_stats stats = { .trainer_waits_ns = -1 };
-
-    pthread_mutex_lock(&lane->lock);
-    lane_collect(lane);
-    stats.published = stats.taken = lane->published;
-    stats.released = lane->released;
-    stats.reserved_count = lane->reserved_count;
-    stats.payload_bytes = lane->arena.used_bytes + lane->own_bytes;
-    stats.arena_bytes = lane->config.arena_bytes;
-    memcpy(stats.encoded, lane->encoded, sizeof stats.encoded);
-    for (int i = 0; i < LANE_ENCODINGS; i++) {
-        stats.decoded_bytes += lane->encoded[i].decoded_bytes;
-        stats.stored_bytes += lane->encoded[i].stored_bytes;
-    }
-    stats.segment_bytes = lane->segment.segment_bytes + lane->own_bytes;
-    stats.own_segment_count = lane->own_total;
-    stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
-    for (uint32_t i = 0; i < lane->reader_limit; i++) {
-        const struct lane_reader *reader = lane->readers[i];
-        int64_t                   waits_ns;
-
-        if (reader == NULL || reader->cut_off)
-            continue;
-        if (reader->taken < stats.taken)
-            stats.taken = reader->taken;
-        waits_ns = lane_reader_waits_ns(reader);
-        stats.trainer_waits |= waits_ns >= 0;
-        if (waits_ns > stats.trainer_waits_ns)
-            stats.trainer_waits_ns = waits_ns;
-    }
-    pthread_mutex_unlock(&lane->lock);
-    *ret_stats = stats;
 }
 
 void

@@ -1,4 +1,4 @@
-/* lane_private.h - a lane from the inside: for lane.c, lane_reader.c and lane_segments.c. */
+/* lane_private.h - a lane from the inside: for the files lane*.c. */
 #ifndef DELIVER_LANE_PRIVATE_H
 #define DELIVER_LANE_PRIVATE_H
 
@@ -133,6 +133,16 @@ lane_reader_page(const struct lane_reader *reader)
 {
     return (struct tnd_returns *)(void *)reader->returns.bytes;
 }
+
+/* Of a buffer that is filled. */
+static inline uint64_t
+lane_decoded_bytes(const struct slot_buffer *buffer)
+{
+    return buffer->codec.number == TND_CODEC_RAW ? buffer->stored_bytes : buffer->decoded_bytes;
+}
+
+/* Add a filled slot's buffers to what its codecs have carried. The lock is held. */
+void lane_count_encoded(struct lane *lane, const struct slot *slot);
 
 /* What its page says, made to fit what can be true. The lock is held, here and below. */
 void lane_reader_read(struct lane *lane, struct lane_reader *reader);

@@ -71,7 +71,6 @@ tell_first(struct link *link)
     pthread_cond_broadcast(&link->changed);
 }
 
-
 static void
 end_telling(struct link *link)
 {

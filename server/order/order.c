@@ -281,9 +281,6 @@ order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, s
     return result;
 }
 
-/* Bytes for which the machine is not asked what it has. */
-#define ROOM_UNASKED (UINT64_C(256) << 20)
-
 enum { SKIP_WORDS = 4096 };
 
 /* Pull some elements and give them up. */
@@ -345,21 +342,14 @@ tundish_status
 order_room(const struct order_iterator *iterator, const char *parameter, uint64_t elements,
            uint64_t bytes_each)
 {
-    uint64_t limit = iterator->instance->services->memory_limit;
-    uint64_t bytes;
+    struct tnd_room room;
 
-    if (__builtin_mul_overflow(elements, bytes_each, &bytes))
-        bytes = UINT64_MAX;
-    if (limit == 0 && bytes < ROOM_UNASKED)
-        return TUNDISH_OK;
-    if (limit == 0)
-        limit = tnd_segment_room(true);
-    if (bytes <= limit)
+    if (tnd_memory_holds(elements, bytes_each, iterator->instance->services->memory_limit, &room))
         return TUNDISH_OK;
     return order_fail(iterator, TUNDISH_E_MEMORY,
                       "%" PRIu64 " elements take %" PRIu64 " bytes, and there is room for %" PRIu64
                       ": give a smaller %s, or more memory (deliver.memory_limit)",
-                      elements, bytes, limit, parameter);
+                      elements, room.wanted_bytes, room.limit_bytes, parameter);
 }
 
 tundish_status

@@ -3,18 +3,17 @@
  *
  * The draws are our own: 64 bits of Philox each, compared with the weights' running sum. They are
  * the same in every iterator, as tf.data's are by default. A draw of an input that is used up is
- * drawn again. All inputs' iterators are made at once, but for those of weight 0.
+ * drawn again. All inputs' iterators are made at once. Datasets of weight 0 are no inputs.
  */
 #include "order/order.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
 #include "core/philox.h"
 
 struct sample {
-    struct order_iterator **inputs; /* NULL: used up, or of weight 0 */
+    struct order_iterator **inputs; /* NULL: used up */
     uint64_t *limits;               /* an input is drawn by numbers below its limit, not below the
                                        one before */
     uint32_t open_count;
@@ -28,35 +27,34 @@ state_of(struct order_iterator *iterator)
     return (struct sample *)iterator->state;
 }
 
-/* The running sums of the weights, the last one stretched to 2^64 - 1. */
-static tundish_status
-read_weights(struct order_iterator *iterator, double *weights)
+static const struct spec_value *
+weights_of(const struct plan_node *node)
 {
-    struct sample *sample = state_of(iterator);
-    const struct plan_node *node = iterator->node;
-    const struct spec_value *list = spec_get(node->stage, "weights");
+    const struct spec_value *weights = spec_get(node->stage, "weights");
+
+    return weights != NULL && weights->kind == SPEC_LIST ? weights : NULL;
+}
+
+/* The running sums of the weights that are not 0, each being an input's, as parts of 2^64. */
+static void
+read_weights(const struct plan_node *node, uint64_t *ret_limits)
+{
+    const struct spec_value *list = weights_of(node);
+    uint32_t count = list == NULL ? node->input_count : list->count, input = 0;
     double total = 0, sum = 0;
 
-    if (list != NULL && list->count != node->input_count)
-        return order_fail(iterator, TUNDISH_E_PIPELINE, "there are %u datasets, but %u weights",
-                          node->input_count, list->count);
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        weights[i] = list == NULL ? 1 : list->items[i].number;
-        if (!(weights[i] >= 0) || isinf(weights[i]))
-            return order_fail(iterator, TUNDISH_E_PIPELINE, "weight %u is %g; it must be 0 or more",
-                              i, weights[i]);
-        total += weights[i];
-    }
-    if (!(total > 0) || isinf(total))
-        return order_fail(iterator, TUNDISH_E_PIPELINE, "the weights add up to %g", total);
-    for (uint32_t i = 0; i < node->input_count; i++) {
+    for (uint32_t i = 0; i < count; i++)
+        total += list == NULL ? 1 : list->items[i].number;
+    for (uint32_t i = 0; i < count; i++) {
+        double weight = list == NULL ? 1 : list->items[i].number;
         double limit;
 
-        sum += weights[i];
+        if (weight == 0)
+            continue;
+        sum += weight;
         limit = sum / total * 0x1p64;
-        sample->limits[i] = limit < 0x1p64 ? (uint64_t)limit : UINT64_MAX;
+        ret_limits[input++] = limit < 0x1p64 ? (uint64_t)limit : UINT64_MAX;
     }
-    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -64,20 +62,20 @@ sample_open(struct order_iterator *iterator)
 {
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
-    double *weights = tnd_zalloc(node->input_count, sizeof *weights);
-    tundish_status status;
+    bool is_empty = weights_of(node) != NULL && node->input_count == 1;
+    tundish_status status = TUNDISH_OK;
 
     sample->inputs = tnd_zalloc(node->input_count, sizeof(struct order_iterator *));
     sample->limits = tnd_zalloc(node->input_count, sizeof *sample->limits);
     sample->random = tnd_random_of_seeds(node->seed, node->seed2);
     sample->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
-    status = read_weights(iterator, weights);
-    for (uint32_t i = 0; i < node->input_count && status == TUNDISH_OK; i++)
-        if (weights[i] > 0) {
-            status = order_open(node->inputs[i], iterator->instance, &sample->inputs[i]);
-            sample->open_count++;
-        }
-    free(weights);
+    if (is_empty) /* all weights are 0: one alone would not have made a node */
+        return TUNDISH_OK;
+    read_weights(node, sample->limits);
+    for (uint32_t i = 0; i < node->input_count && status == TUNDISH_OK; i++) {
+        status = order_open(node->inputs[i], iterator->instance, &sample->inputs[i]);
+        sample->open_count++;
+    }
     return status;
 }
 
@@ -99,14 +97,14 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
 
-    while (*ret_count < max) {
+    while (*ret_count < max && sample->open_count > 0) {
         uint64_t *element = words + *ret_count * node->width;
         uint32_t drawn = draw(sample, node->input_count);
         const struct plan_node *input = node->inputs[drawn];
         enum order_result result;
         size_t count;
 
-        if (sample->inputs[drawn] == NULL)
+        if (sample->inputs[drawn] == NULL) /* used up */
             continue;
         result = order_next(sample->inputs[drawn], element, 1, &count);
         if (result == ORDER_FAILED)
@@ -121,7 +119,7 @@ sample_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (--sample->open_count == 0 || sample->stop_on_empty)
             return ORDER_END;
     }
-    return ORDER_OK;
+    return sample->open_count > 0 ? ORDER_OK : ORDER_END;
 }
 
 static struct order_gathered

@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/cardinality.h"
 #include "order/shuffle_private.h"
 
 enum {
@@ -375,6 +376,20 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
 
 /* --- Opening and closing ---------------------------------------------------------------------- */
 
+/* The shuffle that the plan puts behind a list of files has a buffer as large as the list: it tells
+ * where distribution has moved it behind stages that repeat the list. */
+static int64_t
+list_length(const struct order_iterator *iterator)
+{
+    const struct plan_node *list = iterator->node->inputs[0];
+    int64_t count;
+
+    while (list->input_count == 1)
+        list = list->inputs[0];
+    count = order_cardinality(list, iterator->instance);
+    return count > 0 ? count : INT64_MAX;
+}
+
 /* The input's iterator is made on first need, as tf.data does. */
 static tundish_status
 shuffle_open(struct order_iterator *iterator)
@@ -386,6 +401,8 @@ shuffle_open(struct order_iterator *iterator)
     status = order_int(iterator, "buffer_size", &buffer_size);
     if (status != TUNDISH_OK)
         return status;
+    if (iterator->node->stage == NULL && iterator->node->inputs[0]->input_count > 0)
+        buffer_size = list_length(iterator);
     if (buffer_size < 1 && buffer_size != WHOLE_EPOCH)
         return order_fail(iterator, TUNDISH_E_PIPELINE,
                           "buffer_size must be greater than zero, not %" PRId64, buffer_size);

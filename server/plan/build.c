@@ -109,6 +109,14 @@ static tundish_status build_dataset(struct plan_builder *builder, struct plan_gr
                                     const struct spec_dataset *dataset, uint32_t *function_place,
                                     struct plan_node **ret_last);
 
+/* A dataset that was built, for the seeds it draws, but that nobody reads. */
+static void
+give_back_nodes(struct plan_graph *graph, uint32_t node_count)
+{
+    while (graph->node_count > node_count)
+        node_close(graph->nodes[--graph->node_count]);
+}
+
 /* zip, concatenate, sample_from_datasets, choose_from_datasets: what they unite, choices last. */
 static tundish_status
 build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
@@ -118,20 +126,26 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
     const struct spec_value *choice = strcmp(stage->info->name, "choose_from_datasets") == 0
                                           ? spec_get(stage, "choice_dataset")
                                           : NULL;
-    uint32_t count = datasets->count + (choice != NULL);
+    bool samples = strcmp(stage->info->name, "sample_from_datasets") == 0;
+    uint32_t count = datasets->count + (choice != NULL), kept = 0;
     struct plan_node **inputs = tnd_zalloc(count, sizeof(struct plan_node *));
-    tundish_status status = TUNDISH_OK;
+    tundish_status status = samples ? build_check_weights(builder, stage) : TUNDISH_OK;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct spec_value *value = i < datasets->count ? &datasets->items[i] : choice;
+        uint32_t node_count = graph->node_count;
         tundish_status one =
-            build_dataset(builder, graph, value->dataset, function_place, &inputs[i]);
+            build_dataset(builder, graph, value->dataset, function_place, &inputs[kept]);
 
         if (one != TUNDISH_OK)
             status = one;
+        if (status == TUNDISH_OK && samples && !build_is_drawn(stage, i))
+            give_back_nodes(graph, node_count);
+        else
+            kept++;
     }
     *ret_inputs = inputs;
-    *ret_count = count;
+    *ret_count = kept;
     return status;
 }
 
@@ -283,6 +297,11 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
             return status;
         }
     }
+    if (strcmp(name, "sample_from_datasets") == 0 && input_count == 1 && build_is_draw(stage)) {
+        *ret_node = inputs[0]; /* as it is: nothing is drawn, no seed either */
+        free(inputs);
+        return TUNDISH_OK;
+    }
     numbers_bodies = is_function(stage) && value_draws(spec_get(stage, "dataset"));
     if (previous != NULL && (numbers_bodies || (content_find(name) != NULL &&
                                                 content_draws(content_find(name), stage))))
@@ -305,7 +324,7 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     if (strcmp(name, "shuffle") == 0) {
         draw_seeds(builder, node, "seed", function_place);
         node->seeds_fixed = !spec_bool(stage, "reshuffle_each_iteration");
-    } else if (strcmp(name, "sample_from_datasets") == 0) {
+    } else if (strcmp(name, "sample_from_datasets") == 0 && build_is_draw(stage)) {
         draw_seeds(builder, node, "seed", function_place);
     } else if (strcmp(name, "permute") == 0) {
         const struct spec_value *seed = spec_get(stage, "seed");

@@ -20,6 +20,15 @@ struct plan_node *build_node(struct plan_graph *graph, const struct spec_stage *
                              const char *name);
 void build_graph_close(struct plan_graph *graph);
 
+/* Are sample_from_datasets' weights, if any, together finite? */
+tundish_status build_check_weights(const struct plan_builder *builder,
+                                   const struct spec_stage *stage);
+
+/* Does it draw from this one? Those of weight 0 are left out; where all are, the first stands for
+ * an empty dataset and nothing is drawn. */
+bool build_is_drawn(const struct spec_stage *stage, uint32_t dataset);
+bool build_is_draw(const struct spec_stage *stage);
+
 /* 2. The columns after every node; sources and content stages are opened. */
 tundish_status build_types(struct plan_builder *builder, struct plan_graph *graph);
 

@@ -11,7 +11,7 @@
 
 #include "core/memory.h"
 #include "order/order.h"
-#include "source/source.h"
+#include "plan/shard_edges.h"
 
 /* --- the global batch --------------------------------------------------------------------------
  */
@@ -74,70 +74,6 @@ batch_behind(const struct plan_node *node)
         return batch;
     }
     return -1;
-}
-
-/* --- finding the files -------------------------------------------------------------------------
- */
-
-static bool
-graph_reads_files(const struct plan_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct plan_node *node = graph->nodes[i];
-
-        if ((node->source != NULL && node->source->reads_files) ||
-            (node->body != NULL && graph_reads_files(node->body)))
-            return true;
-    }
-    return false;
-}
-
-/* An input of some node: where a shard goes. */
-struct edge {
-    struct plan_node *reader;
-    uint32_t input;
-};
-
-struct edges {
-    struct edge *list;
-    uint32_t count;
-};
-
-static void
-add_edge(struct edges *edges, struct plan_node *reader, uint32_t input)
-{
-    edges->list = tnd_realloc(edges->list, edges->count + 1, sizeof *edges->list);
-    edges->list[edges->count++] = (struct edge){ reader, input };
-}
-
-static bool
-stops_file_search(const struct plan_node *node)
-{
-    return (node->source != NULL && node->input_count == 0) || node_is(node, "enumerate") ||
-           node_is(node, "sample_from_datasets") || node_is(node, "choose_from_datasets") ||
-           node_is(node, "bucket_by_sequence_length");
-}
-
-/* Every place where a shard must go so that files are dealt; false: there is data that no file
- * list decides. */
-static bool
-find_files(struct plan_node *node, struct edges *edges)
-{
-    for (;;) {
-        if (node->body != NULL && graph_reads_files(node->body)) {
-            add_edge(edges, node, 0);
-            return true;
-        }
-        if (stops_file_search(node))
-            return false;
-        if (node->input_count > 1) {
-            for (uint32_t i = 0; i < node->input_count; i++)
-                if (!find_files(node->inputs[i], edges))
-                    return false;
-            return true;
-        }
-        node = node->inputs[0];
-    }
 }
 
 /* --- putting nodes in --------------------------------------------------------------------------
@@ -242,12 +178,23 @@ shard_hints(struct plan_graph *graph, const struct plan_options *options)
     return found;
 }
 
+static const char *
+file_reason(const struct spec_distribute *asked, const struct edges *edges)
+{
+    if (asked->auto_shard == SHARD_FILE)
+        return "asked for";
+    for (uint32_t i = 0; i < edges->count; i++)
+        if (edges->list[i].deals_elements)
+            return "AUTO found a list that a function runs on and another function behind it: as "
+                   "by TensorFlow, what the first one yields is dealt out";
+    return "AUTO found a list of files";
+}
+
 static tundish_status
 resolve_policy(struct plan_builder *builder, struct edges *files)
 {
     struct plan *plan = builder->plan;
     const struct spec_distribute *asked = &plan->stream->distribute;
-    bool found;
 
     if (asked->from_function) {
         set_policy(plan, SHARD_OFF, "from_function: the pipeline deals its own rows");
@@ -266,13 +213,10 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
         set_policy(plan, asked->auto_shard, "asked for");
         return TUNDISH_OK;
     }
-    found = find_files(plan->graph->root, files);
-    if (found) {
-        set_policy(plan, SHARD_FILE,
-                   asked->auto_shard == SHARD_FILE ? "asked for" : "AUTO found a list of files");
+    if (find_shard_edges(plan->graph->root, files)) {
+        set_policy(plan, SHARD_FILE, file_reason(asked, files));
         return TUNDISH_OK;
     }
-    files->count = 0;
     if (asked->auto_shard == SHARD_AUTO) {
         set_policy(plan, SHARD_DATA, "AUTO found data that is not in a list of files");
         return TUNDISH_OK;
@@ -529,6 +473,18 @@ check_state(struct plan_builder *builder, const struct edges *files)
     return TUNDISH_OK;
 }
 
+/* TensorFlow rewrites the stream of a single worker, too, if it is AUTO that found the files: the
+ * shard passes all, but shuffles before it move. A stream that says nothing of distribution is a
+ * tf.data program that nobody distributes. */
+static bool
+deals_files(const struct plan *plan, uint32_t worker_count)
+{
+    const struct spec_distribute *asked = &plan->stream->distribute;
+
+    return worker_count > 1 ||
+           (asked->line != 0 && asked->auto_shard == SHARD_AUTO && asked->evaluation_shards == 0);
+}
+
 tundish_status
 build_distribution(struct plan_builder *builder)
 {
@@ -555,7 +511,7 @@ build_distribution(struct plan_builder *builder)
         status = cut_into_shards(builder, &files);
     if (plan->stream->distribute.evaluation_shards != 0)
         worker_count = 1; /* any node may deal any shard */
-    if (plan->policy == SHARD_FILE && worker_count > 1)
+    if (plan->policy == SHARD_FILE && deals_files(plan, worker_count))
         for (uint32_t i = 0; i < files.count; i++)
             shard_files(plan->graph, files.list[i], &plan->options);
     if (plan->policy == SHARD_DATA && worker_count > 1)

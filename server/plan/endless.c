@@ -20,7 +20,10 @@ build_is_endless(const struct plan_node *node)
         return build_literal(node, "count", 1) < 0 || build_is_endless(node->inputs[0]);
     if (node_is(node, "take") && build_literal(node, "count", -1) >= 0)
         return false;
-    if (node_is(node, "zip") || node_is(node, "choose_from_datasets"))
+    if (node_is(node, "sample_from_datasets") && !build_is_draw(node->stage))
+        return false;
+    if (node_is(node, "zip") || node_is(node, "choose_from_datasets") ||
+        (node_is(node, "sample_from_datasets") && spec_bool(node->stage, "stop_on_empty_dataset")))
         return !any_input_is(node, false);
     if (node->body != NULL && build_is_endless(node->body->root))
         return true;

@@ -48,17 +48,25 @@ shifted(uint64_t run_words, uint32_t by)
     return by < 64 ? run_words << by : 0;
 }
 
+/* Inputs whose elements the node hands on: all but the one that only says which. */
+static uint32_t
+branch_count(const struct plan_node *node)
+{
+    return node->input_count - node_is(node, "choose_from_datasets");
+}
+
 /* Branches lie over each other if none owns runs, else side by side: then the words of the branches
  * that an element is not of are zero, and zero is no run. */
 static void
-branch_layout(struct plan_node *node, uint32_t branch_count)
+branch_layout(struct plan_node *node)
 {
+    uint32_t count = branch_count(node);
     bool any_runs = false;
 
-    for (uint32_t i = 0; i < branch_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         any_runs |= node->inputs[i]->run_words != 0;
     node->width = 1;
-    for (uint32_t i = 0; i < branch_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct plan_node *input = node->inputs[i];
         uint32_t end;
 
@@ -113,7 +121,7 @@ build_is_wide(const struct plan_node *node)
             return build_is_wide(node->body->root);
         if (is_batching(node) || node->input_count == 0)
             return false;
-        for (uint32_t i = 1; i < node->input_count; i++)
+        for (uint32_t i = 1; i < branch_count(node); i++)
             if (build_is_wide(node->inputs[i]))
                 return true;
     }
@@ -153,7 +161,7 @@ rows_are_content(const struct plan_node *node)
         return true;
     if (node->body != NULL)
         return rows_are_content(node->body->root);
-    for (uint32_t i = 0; i < node->input_count; i++)
+    for (uint32_t i = 0; i < branch_count(node); i++)
         if (rows_are_content(node->inputs[i]))
             return true;
     return false;
@@ -211,10 +219,9 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         node->width = SOURCE_WIDTH;
     } else if (node_is(node, "zip")) {
         zip_layout(node);
-    } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets")) {
-        branch_layout(node, node->input_count);
-    } else if (node_is(node, "choose_from_datasets")) {
-        branch_layout(node, node->input_count - 1);
+    } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets") ||
+               node_is(node, "choose_from_datasets")) {
+        branch_layout(node);
     } else if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry")) {
         node->width = 1;
         node->run_words = 1;

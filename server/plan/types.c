@@ -169,10 +169,43 @@ check_rows(struct plan_builder *builder, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
+/* The size asked for, if it is the same for every batch. */
+static int64_t
+rebatch_size(const struct plan_node *node)
+{
+    const struct spec_value *sizes = spec_get(node->stage, "batch_size");
+
+    if (sizes->kind != SPEC_LIST || sizes->count == 0)
+        return build_literal(node, "batch_size", -1);
+    for (uint32_t i = 0; i < sizes->count; i++)
+        if (sizes->items[i].kind != SPEC_INTEGER ||
+            sizes->items[i].integer != sizes->items[0].integer)
+            return -1;
+    return sizes->items[0].integer;
+}
+
+/* Known where no batch can be partial: what remains is dropped, or the rows of a batch that comes
+ * in are known and a multiple. */
+static int64_t
+rebatched_length(const struct plan_node *node)
+{
+    const struct schema *input = &node->inputs[0]->schema;
+    int64_t size = rebatch_size(node);
+
+    if (size < 1 || is_literal_true(node, "drop_remainder"))
+        return size;
+    for (uint32_t i = 0; i < input->count; i++)
+        if (input->columns[i].rank > 0 && input->columns[i].shape[0] >= 0)
+            return input->columns[i].shape[0] % size == 0 ? size : -1;
+    return -1;
+}
+
 /* Ragged columns stay ragged, whatever their rows are. */
 static tundish_status
-rebatched_columns(struct plan_builder *builder, struct plan_node *node, int64_t length)
+rebatched_columns(struct plan_builder *builder, struct plan_node *node)
 {
+    int64_t length = rebatched_length(node);
+
     same_columns(node);
     for (uint32_t i = 0; i < node->schema.count; i++) {
         struct column_spec *column = &node->schema.columns[i];
@@ -388,7 +421,7 @@ build_order_types(struct plan_builder *builder, struct plan_node *node)
             return build_complain(builder, node,
                                   "rebatch of elements that were never batched: unbatch them and "
                                   "batch the rows");
-        status = rebatched_columns(builder, node, batch_length(node, "batch_size"));
+        status = rebatched_columns(builder, node);
     } else if (node_is(node, "enumerate"))
         status = enumerated_columns(builder, node);
     else if (node_is(node, "zip"))

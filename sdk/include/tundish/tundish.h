@@ -194,7 +194,8 @@ typedef struct tundish_options {
 
 #define TUNDISH_FOREVER INT64_C(-1)
 
-/* Attach to a server. Waits for one that is starting, up to server_timeout_ns.
+/* Attach to a server. Waits for one that is starting, up to server_timeout_ns; after 2 s of that it
+ * says once on standard error what it waits for.
  * Returns OK, E_SERVER_GONE (nobody is there), or why the server refused: E_ARGUMENT (no such
  * stream, replica out of range or taken), E_LAYOUT, E_PIPELINE, E_PLACE, E_SYSTEM, E_MEMORY. */
 TUNDISH_API tundish_status tundish_open(const tundish_options *options,
@@ -209,8 +210,9 @@ TUNDISH_API void tundish_close(tundish_reader *reader);
  * and E_DATA stay. E_PEER_LOST is said once for each replica lost; batches follow if a successor
  * takes its place in time, else it stays. At most slots - 2 batches may be held: one more is
  * E_ARGUMENT at once, not a deadlock. One that is held also keeps its place in the ring: after as
- * many batches more as the lane has slots, the next waits for its release. E_SERVER_GONE comes once what was published is drained; the
- * next call attaches anew, waiting up to server_timeout_ns, and goes on where this reader stood. */
+ * many batches more as the lane has slots, the next waits for its release. E_SERVER_GONE comes once
+ * what was published is drained; the next call attaches anew, waiting up to server_timeout_ns, and
+ * goes on where this reader stood. */
 TUNDISH_API tundish_status tundish_next(tundish_reader *reader, int64_t timeout_ns,
                                         const tundish_batch **ret_batch);
 

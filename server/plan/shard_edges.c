@@ -1,0 +1,108 @@
+/* shard_edges.c - from the stream's end towards its sources. */
+#include "plan/shard_edges.h"
+
+#include "core/memory.h"
+#include "order/order.h"
+#include "source/source.h"
+
+static bool
+graph_reads_files(const struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if ((node->source != NULL && node->source->reads_files) ||
+            (node->body != NULL && graph_reads_files(node->body)))
+            return true;
+    }
+    return false;
+}
+
+static void
+add_edge(struct edges *edges, struct edge edge)
+{
+    edges->list = tnd_realloc(edges->list, edges->count + 1, sizeof *edges->list);
+    edges->list[edges->count++] = edge;
+}
+
+static bool
+unites(const struct plan_node *node)
+{
+    return node_is(node, "zip") || node_is(node, "concatenate");
+}
+
+static bool
+stops_search(const struct plan_node *node)
+{
+    return node->input_count == 0 || node_is(node, "enumerate") ||
+           node_is(node, "sample_from_datasets") || node_is(node, "choose_from_datasets") ||
+           node_is(node, "bucket_by_sequence_length");
+}
+
+/* window is one, too: window and a flat_map of batch. */
+static bool
+is_function(const struct plan_node *node)
+{
+    return node->body != NULL || node_is(node, "window");
+}
+
+/* A function that runs on what is held in memory, a list of names above all. */
+static bool
+runs_on_list(const struct plan_node *node)
+{
+    const struct plan_node *input;
+
+    if (node->body == NULL)
+        return false;
+    input = node->inputs[0];
+    if (node_is(input, "ordinal")) /* of ours, for the function's sake */
+        input = input->inputs[0];
+    return node_is(input, "from_tensor_slices") || node_is(input, "from_tensors") ||
+           node_is(input, "list_files") || node_is(input, "filenames");
+}
+
+/* TensorFlow has a way of its own with datasets of datasets: before a function that reads nothing,
+ * it looks for one that runs on a list, and deals what that yields, be it files or rows. */
+static bool
+find_list_behind(struct plan_node *function, struct edge *ret_edge)
+{
+    for (struct plan_node *node = function; !stops_search(node) && !unites(node);
+         node = node->inputs[0])
+        if (runs_on_list(node->inputs[0])) {
+            *ret_edge = (struct edge){ .reader = node, .deals_elements = true };
+            return true;
+        }
+    return false;
+}
+
+static bool
+find_edges(struct plan_node *node, struct edges *edges)
+{
+    for (;; node = node->inputs[0]) {
+        struct edge edge = { .reader = node };
+
+        if ((node->body != NULL && graph_reads_files(node->body)) ||
+            (is_function(node) && find_list_behind(node, &edge))) {
+            add_edge(edges, edge);
+            return true;
+        }
+        if (stops_search(node))
+            return false;
+        if (!unites(node))
+            continue;
+        for (uint32_t i = 0; i < node->input_count; i++)
+            if (!find_edges(node->inputs[i], edges))
+                return false;
+        return true;
+    }
+}
+
+bool
+find_shard_edges(struct plan_node *root, struct edges *ret_edges)
+{
+    bool found = find_edges(root, ret_edges);
+
+    if (!found)
+        ret_edges->count = 0;
+    return found;
+}

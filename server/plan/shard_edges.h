@@ -1,0 +1,24 @@
+/* shard_edges.h - where auto_shard: FILE puts its shards, as TensorFlow finds it out
+ * (core/grappler/optimizers/data/auto_shard.cc). */
+#ifndef PLAN_SHARD_EDGES_H
+#define PLAN_SHARD_EDGES_H
+
+#include "plan/build.h"
+
+/* An input of some node: where a shard goes. */
+struct edge {
+    struct plan_node *reader;
+    uint32_t input;
+    bool deals_elements; /* what a function yields, rather than the files it is to read */
+};
+
+struct edges {
+    struct edge *list; /* the caller frees it */
+    uint32_t count;
+};
+
+/* Every place where a shard must go so that files are dealt; false, and none: there is data that no
+ * list of files decides. */
+bool find_shard_edges(struct plan_node *root, struct edges *ret_edges);
+
+#endif
