@@ -87,6 +87,23 @@ auto_finds_lists_of_files(void **state)
     assert_policy("{range: 9}, {batch: 4}", "from_function: true", SHARD_OFF, "from_function");
 }
 
+#define FROM_LIST "{from_tensor_slices: {value: [1, 2]}}, {flat_map: [{range: [0, $value]}]}"
+#define FROM_RANGE "{range: 2}, {flat_map: [{range: [0, $value]}]}"
+
+static void
+auto_deals_what_a_function_on_a_list_yields_to_another(void **state)
+{
+    (void)state;
+    assert_policy(FROM_LIST ", {flat_map: [{range: $value}]}, {batch: 4}", "", SHARD_FILE,
+                  "what the first one yields");
+    assert_policy(FROM_LIST ", {shuffle: 3}, {window: 4}", "", SHARD_FILE,
+                  "what the first one yields");
+    assert_policy(FROM_LIST ", {batch: 4}", "", SHARD_DATA, "not in a list of files");
+    assert_policy(FROM_RANGE ", {window: 4}", "", SHARD_DATA, "not in a list of files");
+    assert_policy("{zip: [[" FROM_LIST "]]}, {window: 4}", "", SHARD_DATA,
+                  "not in a list of files");
+}
+
 static void
 file_without_files_is_refused(void **state)
 {
@@ -193,6 +210,20 @@ rows_that_only_content_knows_are_not_shared(void **state)
     free(batched);
 }
 
+#define SAMPLED(weights_and_stop)                                                                  \
+    "{sample_from_datasets: {datasets: [[{range: 3}], [{range: 3}, {repeat: -1}]], seed: "         \
+    "1, " weights_and_stop "}}, {shuffle: -2}, {batch: 4}"
+
+static void
+a_sampled_end_comes_with_the_first_dataset_or_the_last(void **state)
+{
+    (void)state;
+    assert_refused(SAMPLED("stop_on_empty_dataset: false"), "", 1, "never full");
+    assert_policy(SAMPLED("stop_on_empty_dataset: true"), "", SHARD_DATA, "");
+    assert_policy(SAMPLED("weights: [1, 0]"), "", SHARD_DATA, "");
+    assert_refused(SAMPLED("weights: [0, 1]"), "", 1, "never full");
+}
+
 static void
 an_end_that_never_comes_is_refused(void **state)
 {
@@ -226,6 +257,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_finds_lists_of_files),
+        cmocka_unit_test(auto_deals_what_a_function_on_a_list_yields_to_another),
         cmocka_unit_test(file_without_files_is_refused),
         cmocka_unit_test(replicas_without_a_batch_are_refused),
         cmocka_unit_test(variables_of_the_input_context_stand_in_expressions),
@@ -234,6 +266,7 @@ main(void)
         cmocka_unit_test(permute_needs_numbers),
         cmocka_unit_test(rows_that_only_content_knows_are_not_shared),
         cmocka_unit_test(an_end_that_never_comes_is_refused),
+        cmocka_unit_test(a_sampled_end_comes_with_the_first_dataset_or_the_last),
         cmocka_unit_test(unlike_columns_are_refused),
     };
 
