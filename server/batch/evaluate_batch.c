@@ -317,6 +317,29 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     return TUNDISH_OK;
 }
 
+/* A batch should have `rows` rows: those that the order has counted, without the bad ones that were
+ * left out. Stages that make more or fewer of them would have slices cut where nothing is. */
+static tundish_status
+check_row_count(const struct plan_node *node, const struct frame *batch, uint32_t index,
+                uint64_t rows)
+{
+    const struct column *column = &batch->columns[index];
+    int64_t made;
+
+    if (batch->count == 0 || column->level_count == 0)
+        return TUNDISH_OK;
+    made = column->dense_shape != NULL ? column->dense_shape[0]
+                                       : level_length(&column->levels[0], 0);
+    if (made == (int64_t)rows)
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_DATA,
+                    "%s: column '%s' has %lld rows in a batch of %llu, so that it cannot be cut "
+                    "among others: let unbatch and batch follow the stage that changes how many "
+                    "there are",
+                    node->name, batch->schema->columns[index].name, (long long)made,
+                    (unsigned long long)rows);
+}
+
 /* One batch, whole, and a range of its rows cut from it. */
 static tundish_status
 evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
@@ -328,7 +351,8 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluate_request inner = {
         .words = whole, .stride = input->width, .count = 1, .outer = request->outer
     };
-    uint64_t begin = 0, count = 0;
+    uint64_t begin = 0, count = 0, rows = 0, end;
+    uint64_t skipped = evaluation->skipped;
     bool seen = false;
     tundish_status status;
 
@@ -346,15 +370,23 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
         seen = true;
         begin = run->begin;
         count = run->row_count;
+        rows = run->parent != NULL ? run->parent->row_count : count;
         if (run->parent != NULL)
             whole[w] = run_word(run->parent);
     }
     status = evaluate(evaluation, input, &inner, ret_frame);
+    skipped = evaluation->skipped - skipped;
+    rows -= skipped < rows ? skipped : rows;
+    end = begin + count < rows ? begin + count : rows;
+    begin = begin < end ? begin : end;
     for (uint32_t i = 0; status == TUNDISH_OK && i < ret_frame->column_count; i++) {
         if (ret_frame->schema->columns[i].kind == TUNDISH_SPARSE)
             column_state_shape(&ret_frame->columns[i], evaluation->scratch);
+        status = check_row_count(node, ret_frame, i, rows);
+        if (status != TUNDISH_OK)
+            break;
         column_slice(&ret_frame->columns[i], ret_frame->schema->columns[i].dtype, (int64_t)begin,
-                     (int64_t)(begin + count), evaluation->scratch, &ret_frame->columns[i]);
+                     (int64_t)end, evaluation->scratch, &ret_frame->columns[i]);
     }
     return status;
 }

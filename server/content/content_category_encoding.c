@@ -6,7 +6,7 @@
 #include "content/encoding.h"
 
 struct category_encoding {
-    struct encoding encoding;
+    struct encoding encoding; /* its dtype is also what the indices pass through */
     int32_t weights; /* the column of count_weights, or -1 */
     struct content_targets targets;
 };
@@ -27,6 +27,9 @@ find_weights(const struct content_config *config, struct category_encoding *laye
     if (layer->weights < 0)
         return spec_complain(config->errors, weights->line, weights->column,
                              "there is no column '%s' for count_weights", weights->text);
+    if (layer->encoding.dtype != TUNDISH_FLOAT32)
+        return spec_complain(config->errors, weights->line, weights->column,
+                             "count_weights give float32: leave out dtype, and let cast follow");
     if (config->input->columns[layer->weights].dtype == TUNDISH_STRING)
         return spec_complain(config->errors, weights->line, weights->column,
                              "count_weights: '%s' is string, and numbers are needed",
@@ -57,11 +60,17 @@ category_encoding_open(void *state, const struct content_config *config, struct 
                        bool *ret_batch_wide)
 {
     struct category_encoding *layer = state;
+    const struct spec_value *dtype = spec_get(config->stage, "dtype");
     tundish_status status;
 
     *ret_batch_wide = false;
     layer->encoding.depth = spec_int(config->stage, "num_tokens");
     layer->encoding.dtype = TUNDISH_FLOAT32;
+    if (dtype != NULL && dtype->kind != SPEC_NULL)
+        layer->encoding.dtype = spec_dtype(config->stage, "dtype");
+    if (layer->encoding.dtype == TUNDISH_STRING)
+        return spec_complain(config->errors, dtype->line, dtype->column,
+                             "category_encoding: the dtype must be one of numbers, not string");
     layer->encoding.sparse = spec_bool(config->stage, "sparse");
     encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
     status = find_weights(config, layer);
@@ -82,16 +91,19 @@ category_encoding_open(void *state, const struct content_config *config, struct 
     return status;
 }
 
-/* Keras casts its input to float32, also in a pipeline of integers, and the indices to int32. */
+/* Keras casts its input to the layer's dtype (float32 also in a pipeline of integers), and the
+ * indices to int32. */
 static int64_t *
-indices_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)
+indices_of(const struct category_encoding *layer, tundish_dtype dtype, const struct column *column,
+           struct scratch *scratch)
 {
-    const float *numbers = convert_column(TUNDISH_FLOAT32, dtype, column, scratch);
+    tundish_dtype computed = layer->encoding.dtype;
+    const void *numbers = convert_column(computed, dtype, column, scratch);
     size_t count = (size_t)column->value_count;
     int32_t *narrow = scratch_array(scratch, count, sizeof *narrow);
     int64_t *indices = scratch_array(scratch, count, sizeof *indices);
 
-    convert_values(TUNDISH_INT32, narrow, TUNDISH_FLOAT32, numbers, count);
+    convert_values(TUNDISH_INT32, narrow, computed, numbers, count);
     convert_values(TUNDISH_INT64, indices, TUNDISH_INT32, narrow, count);
     return indices;
 }
@@ -125,7 +137,7 @@ category_encoding_apply(const void *state, const struct frame *input, struct fra
         const struct column_spec *spec = &input->schema->columns[target->input];
         struct column indices = input->columns[target->input];
 
-        indices.values = indices_of(spec->dtype, &indices, output->scratch);
+        indices.values = indices_of(layer, spec->dtype, &indices, output->scratch);
         encoding_apply(&layer->encoding, spec, &indices, weights_of(layer, input, &indices, output),
                        output, target->output);
     }

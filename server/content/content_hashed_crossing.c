@@ -100,7 +100,8 @@ describe(struct hashed_crossing *state, const struct content_config *config, str
     for (int i = 0; i < first->rank; i++)
         column->shape[i] = first->shape[i];
     state->bins = *column;
-    column->has_range = state->encoding.mode == ENCODE_INT;
+    column->has_range =
+        state->encoding.mode == ENCODE_INT && tnd_dtype_is_integer(state->encoding.dtype);
     column->maximum = (int64_t)state->num_bins - 1;
     if (state->encoding.mode != ENCODE_INT)
         return encoding_open(&state->encoding, config, column, ret_batch_wide);

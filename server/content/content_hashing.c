@@ -70,6 +70,16 @@ check_input(const struct hashing *state, const struct content_config *config,
     return TUNDISH_OK;
 }
 
+/* Putting 0 for what is masked, TensorFlow makes the rows anew and keeps how long they are only
+ * where it knows how many there are. */
+static void
+forget_lengths(struct column_spec *column)
+{
+    for (int k = 1; k <= column->ragged_rank; k++)
+        if (column->shape[k - 1] < 0)
+            column->shape[k] = -1;
+}
+
 static tundish_status
 hashing_open(void *memory, const struct content_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
@@ -89,8 +99,8 @@ hashing_open(void *memory, const struct content_config *config, struct schema *r
         status = check_input(state, config, &state->inputs[i]);
         if (status != TUNDISH_OK)
             break;
-        for (int k = 1; state->has_mask && k <= column->ragged_rank; k++)
-            column->shape[k] = -1; /* TensorFlow forgets them */
+        if (state->has_mask)
+            forget_lengths(column);
         column->has_range = state->encoding.mode == ENCODE_INT;
         column->minimum = 0;
         column->maximum = state->num_bins - 1;

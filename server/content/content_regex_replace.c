@@ -14,6 +14,7 @@ struct regex_replace {
     pcre2_code *code;
     struct byte_view rewrite;
     bool all;
+    bool leaves_texts; /* the rewrite cannot be made, so nothing is replaced */
     struct content_targets targets;
 };
 
@@ -44,10 +45,14 @@ compile(const struct content_config *config, struct regex_replace *stage)
     return TUNDISH_OK;
 }
 
-static tundish_status
-check_rewrite(const struct content_config *config, const struct regex_replace *stage)
+/* RE2 leaves texts alone where the rewrite names a group that the pattern does not have. Behind an
+ * escape that it does not know it drops the rest of the rewrite, or, where only one match is to be
+ * replaced, replaces nothing. */
+static void
+read_rewrite(const struct content_config *config, struct regex_replace *stage)
 {
     const struct spec_value *rewrite = spec_get(config->stage, "rewrite");
+    size_t known = SIZE_MAX;
     uint32_t groups = 0;
 
     pcre2_pattern_info(stage->code, PCRE2_INFO_CAPTURECOUNT, &groups);
@@ -57,14 +62,14 @@ check_rewrite(const struct content_config *config, const struct regex_replace *s
         if (rewrite->text[i] != '\\')
             continue;
         next = rewrite->text[++i];
-        if (next >= '0' && next <= '9' && (uint32_t)(next - '0') > groups)
-            return spec_complain(config->errors, rewrite->line, rewrite->column,
-                                 "rewrite has \\%c, but the pattern has %u groups", next, groups);
-        if ((next < '0' || next > '9') && next != '\\')
-            return spec_complain(config->errors, rewrite->line, rewrite->column,
-                                 "in rewrite, \\ comes before a digit or another \\");
+        if (next >= '0' && next <= '9')
+            stage->leaves_texts |= (uint32_t)(next - '0') > groups;
+        else if (next != '\\' && known == SIZE_MAX)
+            known = i - 1;
     }
-    return TUNDISH_OK;
+    stage->leaves_texts |= known != SIZE_MAX && !stage->all;
+    stage->rewrite =
+        literal_text(rewrite->text, known == SIZE_MAX ? rewrite->text_bytes : known);
 }
 
 static tundish_status
@@ -72,17 +77,14 @@ regex_replace_open(void *state, const struct content_config *config, struct sche
                    bool *ret_batch_wide)
 {
     struct regex_replace *stage = state;
-    const struct spec_value *rewrite = spec_get(config->stage, "rewrite");
     tundish_status status = compile(config, stage);
 
     *ret_batch_wide = false;
+    if (status != TUNDISH_OK)
+        return status;
     stage->all = spec_bool(config->stage, "replace_global");
-    stage->rewrite = literal_text(rewrite->text, rewrite->text_bytes);
-    if (status == TUNDISH_OK)
-        status = check_rewrite(config, stage);
-    if (status == TUNDISH_OK)
-        status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
-    return status;
+    read_rewrite(config, stage);
+    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 }
 
 /* A text that is built piece by piece, somewhere at the end of the maker's room. */
@@ -142,7 +144,7 @@ replace(const struct regex_replace *stage, pcre2_match_data *match, struct byte_
     PCRE2_SIZE *groups = pcre2_get_ovector_pointer(match);
     size_t at = 0, last_end = SIZE_MAX;
 
-    while (at <= text.size) {
+    while (at <= text.size && !stage->leaves_texts) {
         int found = pcre2_match(stage->code, text.data, text.size, at, 0, match, NULL);
 
         if (found == PCRE2_ERROR_NOMATCH)

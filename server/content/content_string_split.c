@@ -23,8 +23,13 @@ string_split_open(void *state, const struct content_config *config, struct schem
     if (separator != NULL && separator->kind == SPEC_TEXT)
         stage->separator = literal_text(separator->text, separator->text_bytes);
     stage->most = spec_int(config->stage, "maxsplit");
-    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
-        status = texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
+
+        if (column->kind == TUNDISH_DENSE && column->rank == 1)
+            column->shape[0] = -1; /* TensorFlow forgets how many texts a vector has */
+        status = texts_open_lists(config, column);
+    }
     return status;
 }
 

@@ -138,6 +138,7 @@ struct work {
     const float *weights;
     struct frame *output;
     int64_t element;
+    bool from_sparse;
     bool refuses_negative;
 };
 
@@ -235,7 +236,7 @@ encode_lists(struct work *work, const struct column *indices, uint8_t *values)
 {
     size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
 
-    work->refuses_negative = true;
+    work->refuses_negative = !work->from_sparse;
     for (int64_t i = 0; i < indices->count; i++) {
         bool whole = indices->level_count < 2;
         int64_t first = whole ? i : level_begin(&indices->levels[0], i);
@@ -468,7 +469,11 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
                uint32_t index)
 {
     struct work work = {
-        .encoding = encoding, .indices = indices->values, .weights = weights, .output = output
+        .encoding = encoding,
+        .indices = indices->values,
+        .weights = weights,
+        .output = output,
+        .from_sparse = input_spec->kind == TUNDISH_SPARSE,
     };
     struct column *column = &output->columns[index];
     struct vectors vectors = { .count = 0 };
@@ -512,14 +517,14 @@ tundish_status
 encoding_read(struct encoding *encoding, const struct content_config *config)
 {
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
-    bool is_int;
+    bool crosses = strcmp(config->stage->info->name, "hashed_crossing") == 0, is_int;
 
     encoding_mode_of(spec_text(config->stage, "output_mode"), &encoding->mode);
     is_int = encoding->mode == ENCODE_INT;
     encoding->sparse = spec_bool(config->stage, "sparse");
     encoding->dtype = is_int ? TUNDISH_INT64 : TUNDISH_FLOAT32;
-    if (encoding->sparse && is_int && strcmp(config->stage->info->name, "hashed_crossing") == 0)
-        encoding->sparse = false; /* which passes it over */
+    if (is_int && crosses)
+        encoding->sparse = false; /* HashedCrossing passes it over */
     if (encoding->sparse && is_int)
         return content_complain(config, "sparse is not for output_mode int");
     if (dtype == NULL || dtype->kind == SPEC_NULL)
@@ -528,7 +533,7 @@ encoding_read(struct encoding *encoding, const struct content_config *config)
     if (encoding->dtype == TUNDISH_STRING)
         return spec_complain(config->errors, dtype->line, dtype->column,
                              "the dtype must be one of numbers, not string");
-    if (is_int && encoding->dtype != TUNDISH_INT64 && encoding->dtype != TUNDISH_INT32)
+    if (is_int && !crosses && encoding->dtype != TUNDISH_INT64 && encoding->dtype != TUNDISH_INT32)
         return spec_complain(config->errors, dtype->line, dtype->column,
                              "with output_mode int the dtype must be int32 or int64, not %s",
                              tnd_dtype_name(encoding->dtype));
@@ -536,14 +541,14 @@ encoding_read(struct encoding *encoding, const struct content_config *config)
 }
 
 static void
-store_narrow(const struct column *bins, struct frame *output, uint32_t index)
+store_converted(tundish_dtype dtype, const struct column *bins, struct frame *output,
+                uint32_t index)
 {
-    const int64_t *wide = bins->values;
-    int32_t *narrow = frame_values(output, index, (size_t)bins->value_count * sizeof *narrow);
+    size_t count = (size_t)bins->value_count;
+    void *values = frame_values(output, index, count * tnd_dtype_bytes(dtype));
 
-    for (int64_t k = 0; k < bins->value_count; k++)
-        narrow[k] = (int32_t)wide[k];
-    column_set_like(&output->columns[index], bins, narrow);
+    convert_values(dtype, values, TUNDISH_INT64, bins->values, count);
+    column_set_like(&output->columns[index], bins, values);
 }
 
 void
@@ -555,5 +560,5 @@ encoding_store(const struct encoding *encoding, const struct column_spec *input_
     else if (encoding->dtype == TUNDISH_INT64)
         output->columns[index] = *bins;
     else
-        store_narrow(bins, output, index);
+        store_converted(encoding->dtype, bins, output, index);
 }

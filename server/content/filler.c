@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/convert.h"
+#include "column/half.h"
 #include "content/literal.h"
 
 tundish_status
@@ -13,7 +15,9 @@ filler_open(const struct spec_value *value, tundish_dtype dtype, const char *wha
     struct filler filler = { .dtype = dtype, .bytes = literal_bytes(dtype) };
     tundish_status status = TUNDISH_OK;
 
-    if (value != NULL && value->kind != SPEC_NULL)
+    if (value != NULL && value->kind == SPEC_BOOL && dtype != TUNDISH_STRING)
+        convert_values(dtype, filler.value.raw, TUNDISH_BOOL, &value->boolean, 1);
+    else if (value != NULL && value->kind != SPEC_NULL)
         status = literal_store(value, dtype, what, errors, &filler.value);
     else if (dtype == TUNDISH_STRING)
         filler.value.text = literal_text("", 0);
@@ -57,6 +61,10 @@ filler_equals(const struct filler *filler, const void *value)
     case TUNDISH_STRING:
         return text->size == filler->value.text.size &&
                memcmp(text->data, filler->value.text.data, text->size) == 0;
+    case TUNDISH_FLOAT16:
+        return half_to_float(*(const uint16_t *)value) == half_to_float(filler->value.half);
+    case TUNDISH_BFLOAT16:
+        return bfloat_to_float(*(const uint16_t *)value) == bfloat_to_float(filler->value.half);
     case TUNDISH_FLOAT32:
         return *(const float *)value == filler->value.float32;
     case TUNDISH_FLOAT64:

@@ -10,6 +10,7 @@ struct filler {
     size_t bytes; /* of one value in memory */
     union {
         uint8_t raw[16];
+        uint16_t half; /* float16, bfloat16 */
         float float32;
         double float64;
         struct byte_view text; /* owned */
@@ -17,7 +18,7 @@ struct filler {
 };
 
 /* Take it from `value` (a parameter called `what`); where that is absent or null, 0, false or "".
- */
+ * As for TensorFlow, true is 1 and false 0 where numbers are asked for. */
 tundish_status filler_open(const struct spec_value *value, tundish_dtype dtype, const char *what,
                            struct spec_errors *errors, struct filler *ret_filler);
 void filler_close(struct filler *filler);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/half.h"
 #include "core/memory.h"
 
 size_t
@@ -67,6 +68,19 @@ literal_text(const char *text, size_t bytes)
     return (struct byte_view){ copy, bytes };
 }
 
+static void
+store_float(double number, tundish_dtype dtype, void *to)
+{
+    if (dtype == TUNDISH_FLOAT64)
+        *(double *)to = number;
+    else if (dtype == TUNDISH_FLOAT32)
+        *(float *)to = (float)number;
+    else if (dtype == TUNDISH_FLOAT16)
+        *(uint16_t *)to = half_of_float((float)number);
+    else
+        *(uint16_t *)to = bfloat_of_float((float)number);
+}
+
 tundish_status
 literal_store(const struct spec_value *value, tundish_dtype dtype, const char *what,
               struct spec_errors *errors, void *to)
@@ -86,16 +100,10 @@ literal_store(const struct spec_value *value, tundish_dtype dtype, const char *w
             return wrong_kind(value, dtype, what, errors);
         if (!store_integer(value, dtype, to))
             return out_of_range(value, dtype, what, errors);
-    } else if (dtype == TUNDISH_FLOAT32 || dtype == TUNDISH_FLOAT64) {
+    } else {
         if (!is_integer && value->kind != SPEC_NUMBER)
             return wrong_kind(value, dtype, what, errors);
-        if (dtype == TUNDISH_FLOAT64)
-            *(double *)to = value->number;
-        else
-            *(float *)to = (float)value->number;
-    } else {
-        return spec_complain(errors, value->line, value->column,
-                             "%s: dtype %s is not possible here", what, tnd_dtype_name(dtype));
+        store_float(value->number, dtype, to);
     }
     return TUNDISH_OK;
 }

@@ -79,6 +79,8 @@
 #define LOOKUP_MODE ENCODED_MODE("int", "int|one_hot|multi_hot|count|tf_idf|binary|tf-idf")
 #define SALT                                                                                       \
     MAY(salt, INTEGER | INTEGERS | NOTHING, ANY_VALUE, "One or two integers: a keyed hash.")
+#define IGNORED_DTYPE                                                                              \
+    MAY(dtype, DTYPE | NOTHING, ANY_VALUE, "Accepted for Keras' sake; changes nothing.")
 #define OOV_METHOD                                                                                 \
     DEFAULT(oov_method, "floormod", TEXT, ONE_OF("floormod|farmhash"),                             \
             "How unknown integers are dealt to the numbers set aside; strings are hashed."),       \
