@@ -14,9 +14,10 @@ open_column(const struct content_config *config, const struct expand_dims *stage
 {
     int64_t axis = stage->axis < 0 ? stage->axis + column->rank + 1 : stage->axis;
 
-    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "expand_dims: '%s' must be dense, of known rank",
-                                column->name);
+    if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
+        return content_complain(config, "expand_dims: '%s' is %s", column->name,
+                                column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                                                               : "of unknown rank");
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
         return content_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
                                 (long long)stage->axis, column->name, column->rank);
@@ -26,6 +27,11 @@ open_column(const struct content_config *config, const struct expand_dims *stage
             (size_t)(column->rank - axis) * sizeof *column->shape);
     column->shape[axis] = 1;
     column->rank++;
+    if (column->kind == TUNDISH_RAGGED && axis <= column->ragged_rank) {
+        column->ragged_rank++;
+        if (axis == 0)
+            column->shape[1] = -1; /* TensorFlow forgets how many rows there are */
+    }
     return TUNDISH_OK;
 }
 

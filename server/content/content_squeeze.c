@@ -36,8 +36,10 @@ find_axes(const struct content_config *config, const struct column_spec *column,
     tundish_status status = TUNDISH_OK;
     char text[128];
 
-    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "squeeze: '%s' must be dense, of known rank", column->name);
+    if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
+        return content_complain(config, "squeeze: '%s' is %s", column->name,
+                                column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                                                               : "of unknown rank");
     if (axis != NULL && axis->kind == SPEC_INTEGER)
         return add_axis(config, column, axis, ret_axes);
     if (axis != NULL && axis->kind == SPEC_LIST && axis->count > 0) {
@@ -45,6 +47,8 @@ find_axes(const struct content_config *config, const struct column_spec *column,
             status = add_axis(config, column, &axis->items[i], ret_axes);
         return status;
     }
+    if (column->kind == TUNDISH_RAGGED)
+        return content_complain(config, "squeeze: '%s' is ragged: say which axis", column->name);
     for (int k = 0; k < column->rank; k++) {
         if (column->shape[k] < 0)
             return content_complain(config,
@@ -58,6 +62,29 @@ find_axes(const struct content_config *config, const struct column_spec *column,
     return TUNDISH_OK;
 }
 
+static void
+describe(uint32_t axes, struct column_spec *column)
+{
+    int kept = 0, ragged_rank = column->ragged_rank;
+
+    for (int k = 0; k < column->rank; k++) {
+        if ((axes >> k & 1) == 0)
+            column->shape[kept++] = column->shape[k];
+        else if (column->kind == TUNDISH_RAGGED && k <= column->ragged_rank)
+            ragged_rank--;
+    }
+    column->rank = kept;
+    if (column->kind != TUNDISH_RAGGED)
+        return;
+    column->ragged_rank = ragged_rank > 0 ? ragged_rank : 0;
+    for (int k = 0; k <= column->ragged_rank && k < column->rank; k++)
+        column->shape[k] = -1;
+    if (column->ragged_rank == 0) {
+        column->kind = TUNDISH_DENSE;
+        column->splits_int32 = false;
+    }
+}
+
 static tundish_status
 squeeze_open(void *state, const struct content_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
@@ -69,16 +96,12 @@ squeeze_open(void *state, const struct content_config *config, struct schema *re
     stage->axes = tnd_zalloc(stage->targets.count + 1, sizeof *stage->axes);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
-        int kept = 0;
 
         status = find_axes(config, column, &stage->axes[i]);
         if (status != TUNDISH_OK)
             break;
         *ret_batch_wide |= config->depth > 0 && (stage->axes[i] & 1) != 0;
-        for (int k = 0; k < column->rank; k++)
-            if ((stage->axes[i] >> k & 1) == 0)
-                column->shape[kept++] = column->shape[k];
-        column->rank = kept;
+        describe(stage->axes[i], column);
     }
     return status;
 }
@@ -98,6 +121,59 @@ check_elements(const struct column *from, uint32_t axes, struct frame *output)
     }
 }
 
+/* Two levels as one: what lies in the lists that lie in a list. */
+static struct level
+merged(const struct column *column, uint32_t k, struct scratch *scratch)
+{
+    const struct level *outer = &column->levels[k], *inner = &column->levels[k + 1];
+    int64_t lists = column_list_count(column, k), *splits;
+
+    if (outer->uniform >= 0 && inner->uniform >= 0)
+        return (struct level){ .uniform = outer->uniform * inner->uniform };
+    splits = scratch_array(scratch, (size_t)lists + 1, sizeof *splits);
+    for (int64_t i = 0; i <= lists; i++)
+        splits[i] = level_begin(inner, level_begin(outer, i));
+    return (struct level){ .uniform = -1, .splits = splits };
+}
+
+/* Take level k out. Where a list in it is not of one, its element is bad, but still whole. */
+static void
+squeeze_level(struct column *column, uint32_t axis, uint32_t k, struct frame *output)
+{
+    uint32_t first = k > 0 ? k - 1 : 0;
+
+    for (int64_t i = 0; i < column->count; i++) {
+        int64_t begin = i, end = i + 1;
+
+        for (uint32_t l = 0; l < k; l++) {
+            begin = level_begin(&column->levels[l], begin);
+            end = level_begin(&column->levels[l], end);
+        }
+        for (int64_t list = begin; list < end; list++)
+            if (level_length(&column->levels[k], list) != 1)
+                frame_reject(output, i, "squeeze: axis %u is %lld, and only 1 can be squeezed",
+                             axis, (long long)level_length(&column->levels[k], list));
+    }
+    column->levels[first] = merged(column, first, output->scratch);
+    column->level_count--;
+    memmove(&column->levels[first + 1], &column->levels[first + 2],
+            (column->level_count - first - 1) * sizeof *column->levels);
+}
+
+static void
+squeeze_ragged(const struct column *from, uint32_t axes, struct frame *output,
+               struct column *column)
+{
+    uint32_t gone = 0;
+
+    *column = *from;
+    for (uint32_t k = 0; k < from->level_count; k++)
+        if ((axes >> k & 1) != 0) {
+            squeeze_level(column, k, k - gone, output);
+            gone++;
+        }
+}
+
 static tundish_status
 squeeze_apply(const void *state, const struct frame *input, struct frame *output)
 {
@@ -109,6 +185,10 @@ squeeze_apply(const void *state, const struct frame *input, struct frame *output
         int64_t *dims, each[RANK_MAX];
         uint32_t kept = 0;
 
+        if (input->schema->columns[stage->targets.list[i].input].kind == TUNDISH_RAGGED) {
+            squeeze_ragged(from, stage->axes[i], output, column);
+            continue;
+        }
         check_elements(from, stage->axes[i], output);
         *column = *from;
         if (column_same_dims(from, each)) {

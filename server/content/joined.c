@@ -37,9 +37,11 @@ check_column(const struct content_config *config, const struct joined *joined,
     const char *stage = config->stage->info->name;
     char a[128], b[128];
 
-    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "%s: '%s' must be dense, of known rank", stage,
-                                column->name);
+    if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
+        return content_complain(config, "%s: '%s' is %s", stage, column->name,
+                                column->kind == TUNDISH_SPARSE
+                                    ? "sparse; to_dense or to_ragged before it"
+                                    : "of unknown rank");
     if (!joined->is_new && column->rank == 0)
         return content_complain(config, "concat: '%s' is a scalar; stack joins scalars",
                                 column->name);
@@ -113,8 +115,10 @@ joined_open(struct joined *joined, bool is_new, const struct content_config *con
     if (status != TUNDISH_OK)
         return status;
     first = &config->input->columns[joined->inputs[0]];
-    for (uint32_t i = 0; i < joined->count && status == TUNDISH_OK; i++)
+    for (uint32_t i = 0; i < joined->count && status == TUNDISH_OK; i++) {
         status = check_column(config, joined, first, &config->input->columns[joined->inputs[i]]);
+        joined->is_ragged |= config->input->columns[joined->inputs[i]].kind == TUNDISH_RAGGED;
+    }
     if (status == TUNDISH_OK)
         status = find_axis(config, joined, first->rank);
     if (status != TUNDISH_OK)
@@ -126,13 +130,15 @@ joined_open(struct joined *joined, bool is_new, const struct content_config *con
     joined->output = ret_schema->count;
     result = schema_add(ret_schema, name->text, first->dtype);
     result->rank = first->rank + is_new;
+    *ret_batch_wide = config->depth > 0 && joined->axis == 0;
+    if (joined->is_ragged)
+        return joined_ragged_describe(joined, config, result);
     for (int k = 0; k < result->rank; k++)
         result->shape[k] = -1;
     result->shape[joined->axis] = is_new ? joined->count : 0;
     for (uint32_t i = 0; i < joined->count && status == TUNDISH_OK; i++)
         status =
             join_shape(config, joined, first, &config->input->columns[joined->inputs[i]], result);
-    *ret_batch_wide = config->depth > 0 && joined->axis == 0;
     return status;
 }
 
@@ -265,6 +271,10 @@ joined_apply(const void *state, const struct frame *input, struct frame *output)
     int64_t *dims;
     uint8_t *values;
 
+    if (joined->is_ragged) {
+        joined_ragged_apply(joined, input, output);
+        return TUNDISH_OK;
+    }
     if (join_alike(joined, input, bytes, output))
         return TUNDISH_OK;
     dims = scratch_array(output->scratch, (size_t)input->count * rank + RANK_MAX, sizeof *dims);

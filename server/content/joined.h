@@ -1,4 +1,5 @@
-/* joined.h - several dense columns become one: along a dimension (concat) or a new one (stack). */
+/* joined.h - several columns become one: along a dimension (concat) or a new one (stack). Where one
+ * of them is ragged, so is the result. */
 #ifndef CONTENT_JOINED_H
 #define CONTENT_JOINED_H
 
@@ -6,6 +7,7 @@
 
 struct joined {
     bool is_new;   /* stack */
+    bool is_ragged;
     uint32_t axis; /* in the result */
     uint32_t count;
     uint32_t *inputs;
@@ -16,5 +18,12 @@ tundish_status joined_open(struct joined *joined, bool is_new, const struct cont
                            struct schema *ret_schema, bool *ret_batch_wide);
 tundish_status joined_apply(const void *state, const struct frame *input, struct frame *output);
 void joined_close(void *state);
+
+/* joined_ragged.c: the same where joined->is_ragged. `result` has its rank already. */
+tundish_status joined_ragged_describe(const struct joined *joined,
+                                      const struct content_config *config,
+                                      struct column_spec *result);
+void joined_ragged_apply(const struct joined *joined, const struct frame *input,
+                         struct frame *output);
 
 #endif
