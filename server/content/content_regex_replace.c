@@ -23,15 +23,17 @@ compile(const struct content_config *config, struct regex_replace *stage)
 {
     const struct spec_value *pattern = spec_get(config->stage, "pattern");
     const char *fault;
-    char *translated = regex_translate(pattern->text, pattern->text_bytes, &fault);
+    bool in_bytes;
+    char *translated = regex_translate(pattern->text, pattern->text_bytes, &in_bytes, &fault);
     int error = 0;
     PCRE2_SIZE offset;
     PCRE2_UCHAR text[200] = "";
 
     if (fault == NULL) {
         stage->code = pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
-                                    PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY |
-                                        PCRE2_ALT_CIRCUMFLEX | PCRE2_NEVER_BACKSLASH_C,
+                                    (in_bytes ? 0 : PCRE2_UTF | PCRE2_MATCH_INVALID_UTF) |
+                                        PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX |
+                                        PCRE2_NEVER_BACKSLASH_C,
                                     &error, &offset, NULL);
         if (stage->code == NULL)
             pcre2_get_error_message(error, text, sizeof text);

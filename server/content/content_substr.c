@@ -22,12 +22,13 @@ substr_open(void *state, const struct content_config *config, struct schema *ret
     return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 }
 
+/* Bytes that go on with a letter that never began are one at the beginning of a text. */
 static int64_t
 letters_in(struct byte_view text)
 {
-    int64_t letters = 0;
+    int64_t letters = text.size > 0;
 
-    for (uint64_t i = 0; i < text.size; i++)
+    for (uint64_t i = 1; i < text.size; i++)
         letters += text_starts_letter(text.data[i]);
     return letters;
 }

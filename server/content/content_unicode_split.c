@@ -61,9 +61,8 @@ unicode_split_open(void *state, const struct content_config *config, struct sche
     stage->errors = strcmp(errors, "replace") == 0  ? ERRORS_REPLACE
                     : strcmp(errors, "ignore") == 0 ? ERRORS_IGNORE
                                                     : ERRORS_STRICT;
-    if (is_surrogate(replacement))
-        return content_complain(config, "unicode_split: replacement_char %u is no character",
-                                replacement);
+    if (is_surrogate(replacement) && stage->encoding == UTF_8)
+        replacement = 0xFFFD; /* UTF-8 has no other way to write it */
     stage->replacement_bytes = encode(stage->encoding, replacement, stage->replacement);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
         status = texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);

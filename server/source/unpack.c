@@ -80,11 +80,13 @@ damaged(const struct unpacker *unpacker)
                     unpacker->stream.msg == NULL ? "" : ")");
 }
 
-/* Inflate what there is. Sets *ret_over behind the last member. */
+/* Inflate what there is. Sets *ret_over behind the last member. What comes out together with the
+ * damage is not trusted: TensorFlow, too, gives nothing of it. */
 static tundish_status
 inflate_on(struct unpacker *unpacker, bool *ret_over)
 {
     z_stream *stream = &unpacker->stream;
+    uInt room = stream->avail_out;
     tundish_status status;
     int result;
 
@@ -108,7 +110,10 @@ inflate_on(struct unpacker *unpacker, bool *ret_over)
         must(inflateReset(stream) == Z_OK);
         return TUNDISH_OK;
     }
-    return result == Z_OK || result == Z_BUF_ERROR ? TUNDISH_OK : damaged(unpacker);
+    if (result == Z_OK || result == Z_BUF_ERROR)
+        return TUNDISH_OK;
+    stream->avail_out = room;
+    return damaged(unpacker);
 }
 
 tundish_status

@@ -11,6 +11,8 @@ struct translation {
     char *out; /* there is room for 32 bytes for each, and the longest replacement is 60 for 2 */
     bool in_class;
     bool after_repeat; /* what comes before is a repetition: + would make it possessive */
+    bool has_byte;     /* \C */
+    bool has_letters;  /* something that may be a character of several bytes */
     const char *fault;
 };
 
@@ -63,6 +65,48 @@ copy_braces(struct translation *t)
     t->at = close + 1;
 }
 
+/* \Q ... \E, or to the end: what is between stands for itself. */
+static void
+translate_quote(struct translation *t)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (t->at += 2; t->at < t->end; t->at++) {
+        unsigned char c = (unsigned char)*t->at;
+
+        if (c == '\\' && t->at + 1 < t->end && t->at[1] == 'E') {
+            t->at += 2;
+            return;
+        }
+        if (c >= 0x80 || isalnum(c)) {
+            *t->out++ = (char)c;
+            continue;
+        }
+        put(t, "\\x");
+        *t->out++ = digits[c >> 4];
+        *t->out++ = digits[c & 15];
+    }
+}
+
+static bool
+is_repeated(const struct translation *t, const char *at)
+{
+    return at < t->end && (*at == '*' || *at == '+' || *at == '?' || *at == '{');
+}
+
+/* A place in the text: RE2 lets it be repeated, PCRE2 only in a group. */
+static void
+put_place(struct translation *t, size_t bytes)
+{
+    bool grouped = is_repeated(t, t->at + bytes);
+
+    put(t, grouped ? "(?:" : "");
+    memcpy(t->out, t->at, bytes);
+    t->out += bytes;
+    put(t, grouped ? ")" : "");
+    t->at += bytes;
+}
+
 /* \x: letters that mean the same in both go through. */
 static void
 translate_escape(struct translation *t)
@@ -70,6 +114,21 @@ translate_escape(struct translation *t)
     char letter = t->at + 1 < t->end ? t->at[1] : '\0';
 
     t->after_repeat = false;
+    t->has_letters |= letter != '\0' && strchr("DSWpPx", letter) != NULL;
+    if (!t->in_class && letter == 'Q') {
+        translate_quote(t);
+        return;
+    }
+    if (!t->in_class && letter == 'C') {
+        t->has_byte = true;
+        put(t, "[\\x00-\\xff]");
+        t->at += 2;
+        return;
+    }
+    if (!t->in_class && letter != '\0' && strchr("AbBz", letter) != NULL) {
+        put_place(t, 2);
+        return;
+    }
     if (letter == '\0')
         t->fault = "it ends in \\";
     else if (letter == 'v')
@@ -77,7 +136,7 @@ translate_escape(struct translation *t)
     else if (letter >= '1' && letter <= '9' &&
              !(t->at + 2 < t->end && t->at[2] >= '0' && t->at[2] <= '7' && letter <= '7'))
         t->fault = "it refers back to a group";
-    else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPQEAbBzsS", letter) == NULL)
+    else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPsS", letter) == NULL)
         t->fault = "it has an escape that is not RE2's";
     else if (!translate_range(t, letter)) {
         *t->out++ = '\\';
@@ -139,15 +198,24 @@ translate_plain(struct translation *t)
     if (c == '[') {
         t->in_class = true;
         *t->out++ = *t->at++;
-        if (t->at < t->end && *t->at == '^')
+        if (t->at < t->end && *t->at == '^') {
+            t->has_letters = true;
             *t->out++ = *t->at++;
+        }
         if (t->at < t->end && *t->at == ']') /* first in a class it is itself */
             *t->out++ = *t->at++;
         t->after_repeat = false;
         return;
     }
+    if (c == '^' || c == '$') {
+        t->after_repeat = false;
+        put_place(t, 1);
+        return;
+    }
     if (c == '(')
         check_group(t);
+    t->has_letters |= c == '.' || (unsigned char)c >= 0x80 ||
+                      (c == '(' && t->at + 1 < t->end && t->at[1] == '?');
     if (c == '{')
         check_counts(t);
     if (t->after_repeat && (c == '+' || c == '*'))
@@ -177,7 +245,7 @@ translate_class(struct translation *t)
 }
 
 char *
-regex_translate(const char *pattern, size_t bytes, const char **ret_fault)
+regex_translate(const char *pattern, size_t bytes, bool *ret_in_bytes, const char **ret_fault)
 {
     char *made = tnd_zalloc(bytes * 32 + 16, 1);
     struct translation t = { .at = pattern, .end = pattern + bytes, .out = made };
@@ -191,6 +259,9 @@ regex_translate(const char *pattern, size_t bytes, const char **ret_fault)
             translate_plain(&t);
     }
     *t.out = '\0';
+    if (t.fault == NULL && t.has_byte && t.has_letters)
+        t.fault = "\\C, a byte, goes only with what is one byte itself";
+    *ret_in_bytes = t.has_byte;
     *ret_fault = t.fault;
     return made;
 }

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The pattern as PCRE2 takes it, or NULL: *ret_fault says what is not RE2's. The caller frees. */
-char *regex_translate(const char *pattern, size_t bytes, const char **ret_fault);
+/* The pattern as PCRE2 takes it; the caller frees it. *ret_fault says what is not RE2's, else NULL.
+ * *ret_in_bytes: it has \C, and is to be matched byte by byte instead of as UTF-8. */
+char *regex_translate(const char *pattern, size_t bytes, bool *ret_in_bytes,
+                      const char **ret_fault);
 
 #endif
