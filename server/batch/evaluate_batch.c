@@ -328,8 +328,8 @@ check_row_count(const struct plan_node *node, const struct frame *batch, uint32_
 
     if (batch->count == 0 || column->level_count == 0)
         return TUNDISH_OK;
-    made = column->dense_shape != NULL ? column->dense_shape[0]
-                                       : level_length(&column->levels[0], 0);
+    made =
+        column->dense_shape != NULL ? column->dense_shape[0] : level_length(&column->levels[0], 0);
     if (made == (int64_t)rows)
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_DATA,

@@ -7,7 +7,7 @@
 
 struct category_encoding {
     struct encoding encoding; /* its dtype is also what the indices pass through */
-    int32_t weights; /* the column of count_weights, or -1 */
+    int32_t weights;          /* the column of count_weights, or -1 */
     struct content_targets targets;
 };
 

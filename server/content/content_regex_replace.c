@@ -30,11 +30,11 @@ compile(const struct content_config *config, struct regex_replace *stage)
     PCRE2_UCHAR text[200] = "";
 
     if (fault == NULL) {
-        stage->code = pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
-                                    (in_bytes ? 0 : PCRE2_UTF | PCRE2_MATCH_INVALID_UTF) |
-                                        PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX |
-                                        PCRE2_NEVER_BACKSLASH_C,
-                                    &error, &offset, NULL);
+        stage->code =
+            pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
+                          (in_bytes ? 0 : PCRE2_UTF | PCRE2_MATCH_INVALID_UTF) |
+                              PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX | PCRE2_NEVER_BACKSLASH_C,
+                          &error, &offset, NULL);
         if (stage->code == NULL)
             pcre2_get_error_message(error, text, sizeof text);
     }
@@ -70,8 +70,7 @@ read_rewrite(const struct content_config *config, struct regex_replace *stage)
             known = i - 1;
     }
     stage->leaves_texts |= known != SIZE_MAX && !stage->all;
-    stage->rewrite =
-        literal_text(rewrite->text, known == SIZE_MAX ? rewrite->text_bytes : known);
+    stage->rewrite = literal_text(rewrite->text, known == SIZE_MAX ? rewrite->text_bytes : known);
 }
 
 static tundish_status

@@ -6,7 +6,7 @@
 #include "content/content.h"
 
 struct joined {
-    bool is_new;   /* stack */
+    bool is_new; /* stack */
     bool is_ragged;
     uint32_t axis; /* in the result */
     uint32_t count;

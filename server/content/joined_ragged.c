@@ -32,7 +32,8 @@ join_inside(const struct joined *joined, const struct content_config *config, in
                                     "%s: dimension %d of '%s' and '%s' must be known%s, for it is "
                                     "inside ragged rows",
                                     config->stage->info->name, k, input_of(joined, config, 0)->name,
-                                    input_of(joined, config, i)->name, along ? "" : " and the same");
+                                    input_of(joined, config, i)->name,
+                                    along ? "" : " and the same");
         size = along ? size + other : size;
     }
     *ret_size = size;
@@ -71,8 +72,8 @@ joined_ragged_describe(const struct joined *joined, const struct content_config 
         if (joined->is_new && k == axis && (k == 0 || k > result->ragged_rank))
             result->shape[k] = joined->count;
         else if (k > result->ragged_rank)
-            status = join_inside(joined, config, k - (joined->is_new && k > axis),
-                                 &result->shape[k]);
+            status =
+                join_inside(joined, config, k - (joined->is_new && k > axis), &result->shape[k]);
         if (status != TUNDISH_OK)
             return status;
     }
@@ -127,8 +128,8 @@ copy_lists(struct joining *joining, uint32_t i, uint32_t from, int64_t begin, in
     joining->value_count += end - begin;
 }
 
-/* Where each column's lists of the axis' level begin in this element, and how many there are. False:
- * lists above the axis are not equally long. */
+/* Where each column's lists of the axis' level begin in this element, and how many there are.
+ * False: lists above the axis are not equally long. */
 static bool
 find_lists(const struct joining *joining, int64_t element, int64_t *begins, int64_t *ret_count)
 {
@@ -226,9 +227,9 @@ joined_ragged_apply(const struct joined *joined, const struct frame *input, stru
 {
     const struct column_spec *spec = &output->schema->columns[joined->output];
     struct column *column = &output->columns[joined->output];
-    struct joining joining = {
-        .joined = joined, .input = input, .bytes = literal_bytes(spec->dtype)
-    };
+    struct joining joining = { .joined = joined,
+                               .input = input,
+                               .bytes = literal_bytes(spec->dtype) };
     int64_t *begins = scratch_array(output->scratch, joined->count, sizeof *begins), count;
 
     make_room(&joining, (uint32_t)spec->rank, output);

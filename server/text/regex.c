@@ -214,8 +214,8 @@ translate_plain(struct translation *t)
     }
     if (c == '(')
         check_group(t);
-    t->has_letters |= c == '.' || (unsigned char)c >= 0x80 ||
-                      (c == '(' && t->at + 1 < t->end && t->at[1] == '?');
+    t->has_letters |=
+        c == '.' || (unsigned char)c >= 0x80 || (c == '(' && t->at + 1 < t->end && t->at[1] == '?');
     if (c == '{')
         check_counts(t);
     if (t->after_repeat && (c == '+' || c == '*'))

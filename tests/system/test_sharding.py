@@ -65,6 +65,19 @@ class Sharding(Rig):
             self.assertIn("only 2 file(s)", end["message"])
             self.assertIn("auto_shard: DATA", end["message"])
 
+    def test_slices_of_a_batch_seen_whole_hold_only_rows_that_are_there(self):
+        (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n8\n")
+        read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        stages = [read, "batch: 4", 'map: {value: "value - min(value)"}', "rebatch: 3"]
+        lines, _ = self.peeked(self.pipeline(stages, deliver="{epochs: 1, on_error: skip}"))
+        values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
+        self.assertEqual(sum(values, []), [0, 1, 3, 0, 1, 2, 3])
+
+    def test_a_stage_that_takes_rows_out_of_a_batch_is_named_when_slices_are_cut(self):
+        stages = ["range: 8", "batch: 4", 'map: {value: "value[1:]"}', "rebatch: 2"]
+        lines, _ = self.peeked(self.pipeline(stages, deliver="{epochs: 1}"))
+        self.assertIn("'value' has 3 rows in a batch of 4", json.dumps(lines))
+
     def test_bad_rows_that_a_filter_meets_are_counted_and_named(self):
         (self.path / "rows.csv").write_text("1\n2\nx\n4\n")
         stages = [

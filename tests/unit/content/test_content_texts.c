@@ -118,7 +118,8 @@ hashes_have_the_dtype_asked_for(void **state)
         { ", dtype: int32", "int32[]" },
         { ", output_mode: one_hot", "float32[1,5]" },
         { ", output_mode: one_hot, dtype: int64", "int64[1,5]" },
-        { ", dtype: float32", NULL },
+        { ", dtype: float32", "float32[]" },
+        { ", dtype: string", NULL },
         { ", output_mode: one_hot, dtype: string", NULL },
     };
     struct stage_run *run = stage_run_open(2, 0);
@@ -214,8 +215,8 @@ static void
 patterns_are_those_of_re2(void **state)
 {
     static const char *const refused[] = {
-        "(a",   "(?=a)", "a(?<!b)", "(a)\\\\1", "a++",  "(?>a)",   "\\\\Ka",
-        "(?R)", "a**",   "\\\\h",   "(?#x)",    "\\\\", "a{1001}", "a{2,1001}",
+        "(a",    "(?=a)", "a(?<!b)", "(a)\\\\1", "a++",       "(?>a)",  "\\\\Ka",  "(?R)",   "a**",
+        "\\\\h", "(?#x)", "\\\\",    "a{1001}",  "a{2,1001}", "a\\\\E", "[\\\\b]", "\\\\C.",
     };
     char stage[100];
 
@@ -233,7 +234,13 @@ patterns_are_those_of_re2(void **state)
           "b");
     MAKES("regex_replace: {pattern: \"(?i)\xc3\xa4\", rewrite: \"\\\\\\\\\"}", "\"\\\"",
           "\xc3\x84");
-    MAKES("regex_replace: {pattern: \"a\", rewrite: \"\\\\1\"}", "0 groups", "a");
+    MAKES("regex_replace: {pattern: \"a\", rewrite: \"\\\\1\"}", "\"aa\"", "aa");
+    MAKES("regex_replace: {pattern: \"a\", rewrite: \"<\\\\x\"}", "\"<<\"", "aa");
+    MAKES("regex_replace: {pattern: \"a\", rewrite: \"<\\\\x\", replace_global: false}", "\"aa\"",
+          "aa");
+    MAKES("regex_replace: {pattern: \"^*\", rewrite: \"-\"}", "\"-a-\"", "a");
+    MAKES("regex_replace: {pattern: \"\\\\Q.[\\\\Eb\", rewrite: \"-\"}", "\"a-xb\"", "a.[bxb");
+    MAKES("regex_replace: {pattern: \"\\\\C\", rewrite: \"-\"}", "\"---\"", "a\xc3\xa4");
     for (int64_t i = 0; i < COUNT(refused); i++) {
         snprintf(stage, sizeof stage, "regex_replace: {pattern: \"%s\", rewrite: b}", refused[i]);
         MAKES(stage, "RE2", "a");
