@@ -173,7 +173,9 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
         return status;
     if (is_one_of(node->name, batching)) {
         if (transform->is_batched)
-            return complain_about(node, errors, "a second batch is not in this build's transform");
+            return complain_about(node, errors,
+                                  "a second batch: rows that are handed in together are one "
+                                  "batch, of which there is only this one to put together");
         transform->is_batched = true;
         node->width = 1;
         node->run_words = 1;

@@ -1,5 +1,4 @@
-/* test_transform.c - rows through a pipeline in this process: what comes out, and that nothing is
- * allocated for it once there is room. The linker sends what is allocated through here. */
+/* test_transform.c - rows through a pipeline in this process: what comes out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,45 +9,6 @@
 #include <string.h>
 
 #include "transform/transform.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-static _Atomic size_t allocations;
-
-void *
-__wrap_malloc(size_t bytes)
-{
-    allocations++;
-    return __real_malloc(bytes);
-}
-
-void *
-__wrap_calloc(size_t count, size_t bytes)
-{
-    allocations++;
-    return __real_calloc(count, bytes);
-}
-
-void *
-__wrap_realloc(void *memory, size_t bytes)
-{
-    allocations++;
-    return __real_realloc(memory, bytes);
-}
-
-void *
-__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    allocations++;
-    return __real_aligned_alloc(alignment, bytes);
-}
 
 static const char pipeline[] =
     "streams:\n"
@@ -161,22 +121,6 @@ one_row_and_several_are_the_same(void **state)
     }
 }
 
-static void
-once_there_is_room_nothing_is_allocated(void **state)
-{
-    size_t before;
-
-    run(*state, rows, 3);
-    run(*state, rows, 1);
-    before = allocations;
-    for (int i = 0; i < 100; i++) {
-        run(*state, rows, 3);
-        run(*state, &rows[i % 3], 1);
-    }
-    assert_int_equal(allocations, before);
-    assert_true(before > 0); /* they do come through here */
-}
-
 enum { THREADS = 4, CALLS = 200 };
 
 /* One thread of several that share a transform. Returns NULL if all came out right. */
@@ -286,7 +230,6 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_row_and_several_are_the_same),
-        cmocka_unit_test(once_there_is_room_nothing_is_allocated),
         cmocka_unit_test(threads_share_a_transform),
         cmocka_unit_test(rows_go_into_what_interleave_runs),
         cmocka_unit_test(stages_that_rows_cannot_pass_are_named),
