@@ -12,6 +12,31 @@ struct name_words {
     uint64_t low, high;
 };
 
+/* The first words of `size` bytes that have 16 readable bytes behind their begin. */
+static inline struct name_words
+name_words(const uint8_t *bytes, uint64_t size)
+{
+    static const uint64_t masks[9] = { 0,          0xff,         0xffff,         0xffffff,
+                                       0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+                                       ~0ul };
+
+    return (struct name_words){
+        .low = load_u64(bytes) & masks[size < 8 ? size : 8],
+        .high = size <= 8 ? 0 : load_u64(bytes + 8) & masks[size < 16 ? size - 8 : 8]
+    };
+}
+
+static inline uint64_t
+name_hash(struct name_words words, const uint8_t *bytes, uint64_t size)
+{
+    uint64_t tail = size > 16 ? load_u64(bytes + size - 8) : 0;
+    uint64_t hash = (words.low ^ size) * UINT64_C(0x9E3779B97F4A7C15);
+
+    hash = (hash ^ (hash >> 32) ^ words.high) * UINT64_C(0xD6E8FEB86659FD93);
+    hash = (hash ^ (hash >> 32) ^ tail) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ (hash >> 32);
+}
+
 struct example_parser {
     uint32_t count;
     struct example_feature *features;
@@ -28,11 +53,12 @@ struct example_parser {
 
 /* A name met in the records, wanted or not, and what came next after it. */
 struct known_name {
-    struct name_words words;
+    struct name_words head, mask; /* of an entry of it, up to the value's tag, as far as they go */
     const uint8_t *bytes;
-    uint32_t size;
-    int32_t feature; /* NOBODY: not wanted */
-    uint32_t next;   /* index of a known name */
+    uint32_t size;      /* UINT32_MAX: matches nothing */
+    uint32_t next;      /* index of a known name */
+    int32_t feature;    /* NOBODY: not wanted */
+    uint8_t single_tag; /* of one feature with one value: the tag of its kind; else 0 */
 };
 
 struct parsing {
@@ -50,7 +76,14 @@ struct parsing {
     uint64_t entry_count, entry_capacity;
 };
 
+/* The first feature of this name, or NOBODY. `words` and `hash` are of the name. */
+int32_t example_find_feature(const struct example_parser *parser, struct name_words words,
+                             uint64_t hash, const uint8_t *bytes, uint64_t size);
+
 size_t example_value_bytes(tundish_dtype dtype);
+
+/* Make room for `more` values of a list. */
+void example_reserve(struct parsing *parsing, uint32_t feature, int64_t used, int64_t more);
 
 /* The feature's place for this record's values (not a list). */
 void *example_place(const struct parsing *parsing, uint32_t feature);
