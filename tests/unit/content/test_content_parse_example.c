@@ -280,13 +280,30 @@ partitions_that_do_not_fit_are_refused(void **state)
 
 /* --- Noise ---------------------------------------------------------------------------------- */
 
+/* What is compared of an entry at first is 16 bytes, three of them around the name. One name is
+ * another one's first bytes; one's length takes two bytes. */
+#define FORTY "a name that is as long as forty letters "
+static const char *const names[] = {
+    "x",
+    "s",
+    "a longer name than a word",
+    "thirteen long",
+    "fourteen longs",
+    "fourteen longs and more",
+    FORTY FORTY FORTY "12345678",
+    "a",
+    "a",
+    "other",
+    "fourteen longs and mire",
+};
+enum { NAMES = sizeof names / sizeof *names, FEATURES = NAMES - 2, LIST = FEATURES - 1 };
+
 static void
 random_record(struct record *to)
 {
-    static const char *const names[] = { "a", "x", "s", "a longer name than a word", "other" };
 
-    for (uint64_t left = draw() % 6; left > 0; left--) {
-        const char *name = names[draw() % 5];
+    for (uint64_t left = draw() % 8; left > 0; left--) {
+        const char *name = names[draw() % NAMES];
         int64_t values[3] = { (int64_t)draw() >> draw() % 64, -1, (int64_t)(draw() % 100) };
 
         switch (draw() % 5) {
@@ -309,22 +326,21 @@ random_record(struct record *to)
 static struct example_parser *
 some_parser(void)
 {
-    static const char *const names[] = { "a", "x", "s", "a longer name than a word", "a" };
-    static const tundish_dtype dtypes[] = { TUNDISH_INT64, TUNDISH_FLOAT32, TUNDISH_STRING,
-                                            TUNDISH_INT64, TUNDISH_INT64 };
-    struct example_feature *features = tnd_zalloc(5, sizeof *features);
+    struct example_feature *features = tnd_zalloc(FEATURES, sizeof *features);
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < FEATURES; i++) {
         features[i] = (struct example_feature){ .name = tnd_strdup(names[i]),
                                                 .name_bytes = strlen(names[i]),
-                                                .dtype = dtypes[i],
-                                                .is_list = i == 4,
+                                                .dtype = i == 0   ? TUNDISH_FLOAT32
+                                                         : i == 1 ? TUNDISH_STRING
+                                                                  : TUNDISH_INT64,
+                                                .is_list = i == LIST,
                                                 .value_count = 1,
                                                 .shape_text = tnd_strdup("[]") };
-        if (i > 0 && i < 4)
+        if (i < LIST)
             features[i].fallback = tnd_zalloc(1, sizeof(struct byte_view));
     }
-    return example_parser_open(features, 5);
+    return example_parser_open(features, FEATURES);
 }
 
 /* Both parsers, one after the other, over the same records. */
@@ -340,7 +356,7 @@ guessing_finds_what_plain_reading_finds(void **state)
         struct byte_view records[RECORDS];
         struct example_input input = { records, RECORDS, NULL, draw() % 2 };
         struct frame_errors errors[2] = { { 0 } };
-        struct example_values values[2][5] = { { { 0 } } };
+        struct example_values values[2][FEATURES] = { { { 0 } } };
         struct frame frames[2];
 
         for (int i = 0; i < RECORDS; i++) {
@@ -357,23 +373,25 @@ guessing_finds_what_plain_reading_finds(void **state)
         for (int p = 0; p < 2; p++) {
             frames[p] =
                 (struct frame){ .count = RECORDS, .scratch = scratch_open(), .errors = &errors[p] };
-            for (int f = 0; f < 4; f++)
+            for (int f = 0; f < LIST; f++)
                 values[p][f].values =
                     scratch_array(frames[p].scratch, RECORDS, sizeof(struct byte_view));
             (p == 0 ? example_parse : example_parse_plainly)(parser, &input, &frames[p], values[p]);
         }
         assert_int_equal(errors[0].bad_count, errors[1].bad_count);
         assert_string_equal(errors[0].text, errors[1].text);
-        assert_memory_equal(values[0][0].values, values[1][0].values, RECORDS * 8);
-        assert_memory_equal(values[0][1].values, values[1][1].values, RECORDS * 4);
-        assert_memory_equal(values[0][3].values, values[1][3].values, RECORDS * 8);
+        assert_memory_equal(values[0][0].values, values[1][0].values, RECORDS * sizeof(float));
         for (int i = 0; i < RECORDS; i++)
-            assert_true(bytes_are_equal(((struct byte_view *)values[0][2].values)[i],
-                                        ((struct byte_view *)values[1][2].values)[i]));
-        assert_memory_equal(values[0][4].splits, values[1][4].splits, (RECORDS + 1) * 8);
-        if (values[0][4].splits[RECORDS] > 0)
-            assert_memory_equal(values[0][4].values, values[1][4].values,
-                                (size_t)values[0][4].splits[RECORDS] * 8);
+            assert_true(bytes_are_equal(((struct byte_view *)values[0][1].values)[i],
+                                        ((struct byte_view *)values[1][1].values)[i]));
+        for (int f = 2; f < LIST; f++)
+            assert_memory_equal(values[0][f].values, values[1][f].values,
+                                RECORDS * sizeof(int64_t));
+        assert_memory_equal(values[0][LIST].splits, values[1][LIST].splits,
+                            (RECORDS + 1) * sizeof(int64_t));
+        if (values[0][LIST].splits[RECORDS] > 0)
+            assert_memory_equal(values[0][LIST].values, values[1][LIST].values,
+                                (size_t)values[0][LIST].splits[RECORDS] * sizeof(int64_t));
         scratch_close(frames[0].scratch);
         scratch_close(frames[1].scratch);
     }
