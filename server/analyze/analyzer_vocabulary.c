@@ -126,7 +126,7 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
     vocabulary->most = analyzer_is_given(stage, "top_k") ? spec_int(stage, "top_k") : -1;
     vocabulary->threshold = analyzer_is_given(stage, "frequency_threshold")
                                 ? spec_number(stage, "frequency_threshold")
-                                : -INFINITY;
+                                : 0;
     vocabulary->is_adjusted = spec_bool(stage, "use_adjusted_mutual_info");
     vocabulary->least_apart =
         analyzer_is_given(stage, "min_diff_from_avg") ? spec_number(stage, "min_diff_from_avg") : 0;
@@ -353,19 +353,21 @@ is_reserved(const struct vocabulary *vocabulary, struct byte_view text)
     return false;
 }
 
+/* tf.Transform ranks reserved tokens with the others, and leaves them out when it writes. */
 static bool
 is_wanted(const struct vocabulary *vocabulary, const struct term *term)
 {
-    double size =
-        vocabulary->has_weights || vocabulary->has_labels ? term->weight : (double)term->count;
-
     if (vocabulary->is_keras)
         return !bytes_are_equal(term->text, vocabulary->oov) &&
                !(vocabulary->has_mask && bytes_are_equal(term->text, vocabulary->mask));
-    return size >= vocabulary->threshold && !is_reserved(vocabulary, term->text);
+    if (vocabulary->has_labels)
+        return term->count > 0;
+    return !(vocabulary->threshold > 0) ||
+           (vocabulary->has_weights ? term->weight : (double)term->count) >= vocabulary->threshold;
 }
 
-/* What a term tells of the labels takes the place of its weight. */
+/* What a term tells of the labels takes the place of its weight; one that is too rare for the
+ * threshold counts for nothing. */
 static void
 weigh_by_labels(struct vocabulary *vocabulary)
 {
@@ -381,9 +383,11 @@ weigh_by_labels(struct vocabulary *vocabulary)
 
     label_counts_end_batch(&vocabulary->labels);
     for (uint32_t i = 0; i < terms_count(terms); i++) {
-        struct byte_view text = terms_list(terms)[i].text;
+        struct term *term = terms_at(terms, terms_list(terms)[i].text);
 
-        terms_at(terms, text)->weight =
+        if (vocabulary->threshold > 0 && term->weight < vocabulary->threshold)
+            term->count = 0;
+        term->weight =
             information_of(&information, &labels->by_term[i * labels->count], labels->stored[i]);
     }
 }
@@ -452,8 +456,9 @@ rank_all(struct vocabulary *vocabulary, struct term_ranking **ret_ranking)
 static tundish_status
 put(const struct vocabulary *vocabulary, const struct term *term, struct vocabulary_file *file)
 {
-    bool is_whole = !vocabulary->has_weights && !vocabulary->has_labels;
-    double frequency = is_whole ? (double)term->count : term->weight;
+    bool is_count = !vocabulary->has_weights && !vocabulary->has_labels;
+    double frequency = is_count ? (double)term->count : term->weight;
+    bool is_none = vocabulary->has_labels && frequency == 0 && signbit(frequency);
     char text[32];
     struct byte_view view = term->text;
 
@@ -463,16 +468,12 @@ put(const struct vocabulary *vocabulary, const struct term *term, struct vocabul
 
         view = (struct byte_view){ (const uint8_t *)text, (uint64_t)bytes };
     }
-    return vocabulary_file_put(file, view, frequency, is_whole);
+    return vocabulary_file_put(file, view, is_none ? 0 : frequency, is_count || is_none);
 }
 
 static tundish_status
-write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
-            struct idf_weights *weights, struct vocabulary_file *file)
+write_reserved(const struct vocabulary *vocabulary, struct vocabulary_file *file)
 {
-    struct byte_view no_term = { (const uint8_t *)NO_TERM, sizeof NO_TERM - 1 };
-    int64_t written = 0;
-    struct term term;
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0;
@@ -482,21 +483,43 @@ write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
         struct byte_view text = { (const uint8_t *)item->text, item->text_bytes };
 
         status = vocabulary_file_put(file, text, -1, true);
-        written++;
     }
-    while (status == TUNDISH_OK && (status = term_ranking_take(ranking, &term)) == TUNDISH_OK) {
+    return status;
+}
+
+/* tf.Transform keeps no vocabulary empty; but with reserved tokens only its choice of the most
+ * frequent terms sees to that. */
+static tundish_status
+write_no_term(const struct vocabulary *vocabulary, struct vocabulary_file *file)
+{
+    struct byte_view no_term =
+        vocabulary->is_integer ? bytes_of_text("-1") : bytes_of_text(NO_TERM);
+
+    if (vocabulary->is_keras ||
+        (vocabulary->reserved != NULL && vocabulary->reserved->count > 0 && vocabulary->most < 0))
+        return TUNDISH_OK;
+    return vocabulary_file_put(file, no_term, 1, true);
+}
+
+static tundish_status
+write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
+            struct idf_weights *weights, struct vocabulary_file *file)
+{
+    int64_t ranked = 0;
+    struct term term;
+    tundish_status status = write_reserved(vocabulary, file);
+
+    for (; status == TUNDISH_OK && (status = term_ranking_take(ranking, &term)) == TUNDISH_OK;
+         ranked++) {
+        if (is_reserved(vocabulary, term.text))
+            continue;
         status = put(vocabulary, &term, file);
-        written++;
         if (vocabulary->wants_documents)
             idf_weights_add(weights, term.documents);
     }
     if (status == TUNDISH_NO_VALUE)
         status = TUNDISH_OK;
-    if (vocabulary->is_integer)
-        no_term = (struct byte_view){ (const uint8_t *)"-1", 2 };
-    if (status == TUNDISH_OK && written == 0 && !vocabulary->is_keras)
-        status = vocabulary_file_put(file, no_term, 1, true);
-    return status;
+    return status == TUNDISH_OK && ranked == 0 ? write_no_term(vocabulary, file) : status;
 }
 
 static void

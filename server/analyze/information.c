@@ -45,12 +45,13 @@ double
 information_of(const struct information *information, const double *with_label,
                int64_t stored_count)
 {
-    double term = 0, sum = 0;
+    double term = 0, sum = 0, by_chance = 0;
+    bool tells = false;
 
     for (int64_t i = 0; i < information->label_count; i++)
         term += with_label[i];
-    if (information->total == 0 || round(term) == round(information->total) || term == 0)
-        return 0;
+    if (information->total == 0 || rint(term) == rint(information->total) || term == 0)
+        return INFORMATION_NONE;
     for (int64_t i = 0; i < information->label_count; i++) {
         double label = information->labels[i], share = with_label[i] / term, both;
 
@@ -62,9 +63,10 @@ information_of(const struct information *information, const double *with_label,
         both = share * term;
         if (fabs(term * label / information->total - both) < information->least_apart)
             continue;
+        tells = true;
         sum += partial(both, term, label, information->total);
         if (information->is_adjusted)
-            sum -= expected(information->total, term, label);
+            by_chance += expected(information->total, term, label);
     }
-    return sum;
+    return tells ? sum - by_chance : INFORMATION_NONE;
 }

@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* No label told anything: a zero like any other but for its sign, which none that is computed has.
+ * tf.Transform writes it as an integer. */
+#define INFORMATION_NONE (-0.0)
+
 struct information {
     int64_t label_count;
     double total;         /* rows, or the sum of their weights */

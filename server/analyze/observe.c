@@ -95,9 +95,13 @@ names_missing(const struct observer *observer, const struct spec_stage *stage)
     static const char *const parameters[] = { "key", "weights", "labels", "count_weights", NULL };
 
     for (size_t i = 0; parameters[i] != NULL; i++)
-        if (analyzer_is_given(stage, parameters[i]) &&
-            is_missing(observer, spec_get(stage, parameters[i])->text))
-            return true;
+        if (analyzer_is_given(stage, parameters[i])) {
+            const struct spec_value *value = spec_get(stage, parameters[i]);
+
+            /* The key of a hash is no column but two integers. */
+            if (value->kind == SPEC_TEXT && is_missing(observer, value->text))
+                return true;
+        }
     return false;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column/convert.h"
+#include "commands/rows_json.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 
@@ -17,12 +17,7 @@ struct rows_in {
     uint64_t taken;
     char *line;
     size_t line_capacity;
-    /* JSON objects of columns: parsed by a pipeline of their own. */
-    struct transform *parsing;
-    struct transformer *parser;
-    const struct schema *inputs;
-    struct column *columns;
-    uint32_t column_count;
+    struct rows_json *objects; /* of named columns; NULL: records go in as they are */
 };
 
 bool
@@ -31,98 +26,11 @@ rows_in_knows(const char *form)
     return strcmp(form, "csv") == 0 || strcmp(form, "jsonl") == 0 || strcmp(form, "tfrecord") == 0;
 }
 
-/* --- JSON objects to columns ------------------------------------------------------------------ */
-
-/* A dtype that decode_json gives and that casts to what is wanted. */
-static tundish_dtype
-parsed_dtype(tundish_dtype dtype)
-{
-    if (dtype == TUNDISH_STRING)
-        return TUNDISH_STRING;
-    return tnd_dtype_is_integer(dtype) || dtype == TUNDISH_BOOL ? TUNDISH_INT64 : TUNDISH_FLOAT32;
-}
-
-/* Integers are narrowed here, where one that does not fit can be told. */
-static bool
-is_narrowed(tundish_dtype dtype)
-{
-    return dtype != TUNDISH_INT64 && (tnd_dtype_is_integer(dtype) || dtype == TUNDISH_BOOL);
-}
-
-static void
-write_feature(FILE *out, const struct column_spec *column)
-{
-    bool is_open = column->rank > 0 && column->shape[0] < 0;
-
-    fprintf(out, "            \"%s\": {type: %s, dtype: %s, shape: [", column->name,
-            is_open ? "FixedLenSequence" : "FixedLen", tnd_dtype_name(parsed_dtype(column->dtype)));
-    for (int k = is_open; k < column->rank; k++)
-        fprintf(out, "%s%lld", k > is_open ? ", " : "", (long long)column->shape[k]);
-    fprintf(out, "]%s}\n", is_open ? ", allow_missing: true" : "");
-}
-
-/* A pipeline that makes the columns out of lines. */
-static char *
-parsing_text(const struct schema *inputs)
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-
-    fprintf(out, "streams:\n  rows:\n    dataset:\n      - text_line: rows\n"
-                 "      - decode_json:\n          features:\n");
-    for (uint32_t i = 0; i < inputs->count; i++)
-        write_feature(out, &inputs->columns[i]);
-    for (uint32_t i = 0; i < inputs->count; i++)
-        if (parsed_dtype(inputs->columns[i].dtype) != inputs->columns[i].dtype &&
-            !is_narrowed(inputs->columns[i].dtype))
-            fprintf(out, "      - cast: {dtype: %s, columns: \"%s\"}\n",
-                    tnd_dtype_name(inputs->columns[i].dtype), inputs->columns[i].name);
-    fclose(out);
-    return text;
-}
-
-static tundish_status
-open_parsing(struct rows_in *in, const struct schema *inputs, struct spec_errors *errors)
-{
-    struct transform_options options = { .path = "rows that come in", .root = "/" };
-    char *text = parsing_text(inputs);
-    tundish_status status;
-
-    options.text = text;
-    status = transform_open(&options, errors, &in->parsing);
-    free(text);
-    if (status != TUNDISH_OK)
-        return status;
-    in->parser = transformer_open(in->parsing);
-    in->inputs = inputs;
-    in->column_count = inputs->count;
-    in->columns = tnd_zalloc((size_t)inputs->count + 1, sizeof *in->columns);
-    return TUNDISH_OK;
-}
-
-/* From rows together back to rows: the first dimension goes. */
-static void
-to_column(const struct output_column *from, struct scratch *scratch, struct column *column)
-{
-    int64_t *rows = scratch_array(scratch, 1, sizeof *rows);
-
-    *rows = from->splits_count > 0 ? from->splits_lengths[0] - 1 : from->shape[0];
-    *column = (struct column){ .count = *rows,
-                               .level_count = (uint32_t)from->rank - 1,
-                               .value_count = from->value_count,
-                               .values = from->values };
-    for (int k = 1; k < from->rank; k++)
-        column->levels[k - 1] = k <= (int)from->splits_count
-                                    ? (struct level){ .uniform = -1, .splits = from->splits[k - 1] }
-                                    : (struct level){ .uniform = from->shape[k] };
-}
-
 /* --- Open ------------------------------------------------------------------------------------- */
 
 tundish_status
 rows_in_open(FILE *file, const char *form, const struct transform *transform,
-             struct spec_errors *errors, struct rows_in **ret_in)
+             struct rows_in **ret_in)
 {
     struct rows_in *in = tnd_zalloc(1, sizeof *in);
     bool takes_records = transform_takes_records(transform);
@@ -131,7 +39,7 @@ rows_in_open(FILE *file, const char *form, const struct transform *transform,
     in->file = file;
     in->is_tfrecord = strcmp(form, "tfrecord") == 0;
     if (!takes_records && strcmp(form, "jsonl") == 0)
-        status = open_parsing(in, transform_inputs(transform), errors);
+        status = rows_json_open(transform_inputs(transform), &in->objects);
     else if (!takes_records)
         status = tnd_fail(TUNDISH_E_ARGUMENT,
                           "this stream takes rows of named columns: give them with --from jsonl");
@@ -148,9 +56,7 @@ rows_in_close(struct rows_in *in)
 {
     if (in == NULL)
         return;
-    transformer_close(in->parser);
-    transform_close(in->parsing);
-    free(in->columns);
+    rows_json_close(in->objects);
     free(in->line);
     free(in);
 }
@@ -252,49 +158,22 @@ rows_in_blame(tundish_status status, struct transformer *transformer,
     return status;
 }
 
-/* The integers that were parsed, in the column's own dtype. */
-static tundish_status
-narrow(const struct rows_in *in, uint32_t i, const int64_t *integers, struct scratch *scratch)
-{
-    const struct column_spec *spec = &in->inputs->columns[i];
-    struct column *column = &in->columns[i];
-    size_t count = (size_t)column->value_count;
-    void *values = scratch_array(scratch, count, tnd_dtype_bytes(spec->dtype));
-    int64_t *back = scratch_array(scratch, count, sizeof *back);
-
-    convert_values(spec->dtype, values, TUNDISH_INT64, integers, count);
-    convert_values(TUNDISH_INT64, back, spec->dtype, values, count);
-    for (size_t k = 0; k < count; k++)
-        if (back[k] != integers[k])
-            return tnd_fail(TUNDISH_E_DATA, "'%s': %lld is no %s", spec->name,
-                            (long long)integers[k], tnd_dtype_name(spec->dtype));
-    column->values = values;
-    return TUNDISH_OK;
-}
-
 tundish_status
 rows_in_next(struct rows_in *in, struct scratch *scratch, int64_t most,
              const struct byte_view **ret_records, const struct column **ret_rows,
              int64_t *ret_count)
 {
-    const struct output_column *parsed;
     struct byte_view *records;
+    int64_t bad = 0;
     tundish_status status = next_records(in, scratch, most, &records, ret_count);
 
     *ret_records = records;
     *ret_rows = NULL;
-    if (status != TUNDISH_OK || in->parser == NULL || *ret_count == 0)
+    if (status != TUNDISH_OK || in->objects == NULL || *ret_count == 0)
         return status;
-    transformer_begin(in->parser);
-    status = transformer_run_records(in->parser, records, *ret_count, &parsed);
+    status = rows_json_read(in->objects, records, *ret_count, scratch, ret_rows, &bad);
     if (status == TUNDISH_E_DATA)
-        return rows_in_blame(status, in->parser, records, *ret_count,
-                             in->taken - (uint64_t)*ret_count);
-    for (uint32_t i = 0; status == TUNDISH_OK && i < in->column_count; i++) {
-        to_column(&parsed[i], scratch, &in->columns[i]);
-        if (is_narrowed(in->inputs->columns[i].dtype))
-            status = narrow(in, i, in->columns[i].values, scratch);
-    }
-    *ret_rows = in->columns;
+        return tnd_fail_while(status, "row %llu",
+                              (unsigned long long)(in->taken - (uint64_t)(*ret_count - bad)));
     return status;
 }

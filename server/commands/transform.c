@@ -56,7 +56,7 @@ run(const struct transforming *wanted, struct spec_errors *errors)
     tundish_status status = transform_open(&wanted->options, errors, &transform);
 
     if (status == TUNDISH_OK)
-        status = rows_in_open(stdin, wanted->from, transform, errors, &in);
+        status = rows_in_open(stdin, wanted->from, transform, &in);
     if (status == TUNDISH_OK)
         status = rows_out_open(wanted->to, wanted->output, transform_outputs(transform), &out);
     if (status == TUNDISH_OK) {

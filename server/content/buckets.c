@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "content/bins.h"
+#include "content/joined_buckets.h"
 #include "column/convert.h"
 #include "learned/keyed.h"
 #include "learned/learned.h"
@@ -17,12 +18,13 @@ struct bucketed {
     float *singles;   /* the same for all values, and no less exact; else NULL */
     struct bins bins; /* of them */
     struct vocab *keys;
+    struct joined_buckets joined; /* of the keys */
 };
 
 static void
 read_singles(struct bucketed *bucketed)
 {
-    bool exact = bucketed->places == 1 && bucketed->keys == NULL;
+    bool exact = bucketed->places == 1;
 
     bucketed->singles = tnd_zalloc((size_t)bucketed->boundary_count + 1, sizeof(float));
     for (int64_t i = 0; exact && i < bucketed->boundary_count; i++) {
@@ -48,7 +50,8 @@ read_boundaries(const struct buckets *buckets, const struct content_config *conf
 
     if (status == TUNDISH_OK)
         status = learned_table_open(config, name, suffix, TUNDISH_FLOAT64, &table);
-    if (status == TUNDISH_OK && (table.rank < 1 || (table.rank > 1 && table.value_count < 1)))
+    if (status == TUNDISH_OK &&
+        (table.rank < 1 || (table.rank > 1 && table.value_count < 1 && !table.has_keys)))
         status = content_complain(config, "%s: %s%s should be a list", config->stage->info->name,
                                   name, suffix);
     if (status == TUNDISH_OK && buckets->per_key)
@@ -60,7 +63,11 @@ read_boundaries(const struct buckets *buckets, const struct content_config *conf
             bucketed->places *= table.shape[i];
         bucketed->boundaries = table.values;
         table.values = NULL;
-        read_singles(bucketed);
+        if (buckets->per_key)
+            joined_buckets_open(bucketed->boundaries, bucketed->places, bucketed->boundary_count,
+                                &bucketed->joined);
+        else
+            read_singles(bucketed);
     }
     learned_table_close(&table);
     return status;
@@ -138,22 +145,29 @@ bucket_of(const double *boundaries, int64_t count, double x)
     return low;
 }
 
+/* Keys are looked up, and values compared in float32 whatever they are. */
 static void
-bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *input,
-              struct frame *output)
+bucket_by_key(const struct buckets *buckets, const struct bucketed *bucketed,
+              const struct content_target *target, const struct frame *input, struct frame *output,
+              int64_t *numbers)
 {
-    const struct content_target *target = &buckets->targets.list[i];
-    const struct bucketed *bucketed = &buckets->columns[i];
     const struct column *from = &input->columns[target->input];
     tundish_dtype dtype = input->schema->columns[target->input].dtype;
+    const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
+    const int64_t *lines = keyed_lines(bucketed->keys, &input->columns[buckets->key], from, output);
+
+    for (int64_t k = 0; k < from->value_count; k++)
+        numbers[k] = lines[k] < 0 ? -1 : joined_buckets_find(&bucketed->joined, lines[k], x[k]);
+}
+
+/* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
+static void
+bucket_values(const struct bucketed *bucketed, const struct column *from, tundish_dtype dtype,
+              struct scratch *scratch, int64_t *numbers)
+{
     const float *narrow = NULL;
     const double *wide = NULL;
-    const int64_t *lines = NULL;
-    int64_t *numbers =
-        frame_values(output, target->output, (size_t)from->value_count * sizeof *numbers);
 
-    column_set_like(&output->columns[target->output], from, numbers);
-    /* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
     if (dtype != TUNDISH_FLOAT64 && bucketed->singles != NULL) {
         bins_find_as(&bucketed->bins, dtype, from->values, (size_t)from->value_count, TUNDISH_INT64,
                      numbers);
@@ -162,17 +176,32 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
     if (dtype == TUNDISH_FLOAT64)
         wide = from->values;
     else
-        narrow = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
-    if (buckets->per_key)
-        lines = keyed_lines(bucketed->keys, &input->columns[buckets->key], from, output);
+        narrow = convert_column(TUNDISH_FLOAT32, dtype, from, scratch);
     for (int64_t k = 0; k < from->value_count; k++) {
-        int64_t place = lines != NULL ? lines[k] : k % bucketed->places;
-        double x = wide != NULL ? wide[k] : (double)narrow[k];
+        int64_t place = k % bucketed->places;
 
-        numbers[k] = place < 0 ? -1
-                               : bucket_of(&bucketed->boundaries[place * bucketed->boundary_count],
-                                           bucketed->boundary_count, x);
+        numbers[k] =
+            bucket_of(&bucketed->boundaries[place * bucketed->boundary_count],
+                      bucketed->boundary_count, wide != NULL ? wide[k] : (double)narrow[k]);
     }
+}
+
+static void
+bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *input,
+              struct frame *output)
+{
+    const struct content_target *target = &buckets->targets.list[i];
+    const struct bucketed *bucketed = &buckets->columns[i];
+    const struct column *from = &input->columns[target->input];
+    int64_t *numbers =
+        frame_values(output, target->output, (size_t)from->value_count * sizeof *numbers);
+
+    if (buckets->per_key)
+        bucket_by_key(buckets, bucketed, target, input, output, numbers);
+    else
+        bucket_values(bucketed, from, input->schema->columns[target->input].dtype, output->scratch,
+                      numbers);
+    column_set_like(&output->columns[target->output], from, numbers);
 }
 
 tundish_status
@@ -195,6 +224,7 @@ buckets_close(void *state)
         bins_close(&buckets->columns[i].bins);
         free(buckets->columns[i].singles);
         vocab_close(buckets->columns[i].keys);
+        joined_buckets_close(&buckets->columns[i].joined);
     }
     free(buckets->columns);
     content_targets_close(&buckets->targets);

@@ -79,14 +79,16 @@ read_part(const struct scale *scale, const struct content_config *config, const 
                                   "analyze` again",
                                   config->stage->info->name, name, whole,
                                   (long long)table.value_count, (long long)scaled->places);
-    if (status == TUNDISH_OK && table.value_count < 1)
+    if (status == TUNDISH_OK && table.value_count < 1 && !table.has_keys)
         status =
             content_complain(config, "%s: %s%s is empty", config->stage->info->name, name, whole);
     if (status == TUNDISH_OK && part == 0 && scale->per_key)
         status = keyed_open(config, &table, &scaled->keys);
     if (status == TUNDISH_OK) {
         scaled->places = table.value_count;
-        scaled->positions = table.has_keys ? table.value_count / table.key_count : scaled->places;
+        scaled->positions = 1;
+        for (int i = table.has_keys; i < table.rank; i++)
+            scaled->positions *= table.shape[i];
         scaled->parts[part] = table.values;
         table.values = NULL;
     }

@@ -42,9 +42,13 @@ keyed_open(const struct content_config *config, const struct learned_table *tabl
 {
     tundish_status status;
 
-    if (!table->has_keys || table->key_count == 0)
-        return content_complain(config, "%s: what was learned has no keys; run `tundish analyze`",
-                                config->stage->info->name);
+    if (!table->has_keys)
+        return content_complain(config,
+                                "%s: what was learned has no keys; run `tundish analyze %s`",
+                                config->stage->info->name, config->stage->file->path);
+    *ret_keys = NULL;
+    if (table->key_count == 0)
+        return TUNDISH_OK;
     status = vocab_open_terms(config->cache_folder, "keys", table->keys, (size_t)table->key_count,
                               ret_keys);
     return status == TUNDISH_OK ? status : content_complain(config, "%s", tnd_error_text());
@@ -70,7 +74,10 @@ keyed_lines(const struct vocab *keys, const struct column *key, const struct col
     int64_t *lines = scratch_array(output->scratch, (size_t)column->value_count, sizeof *lines);
     int64_t key_at = 0, at = 0;
 
-    vocab_lookup(keys, key->values, (size_t)key->value_count, found);
+    if (keys != NULL)
+        vocab_lookup(keys, key->values, (size_t)key->value_count, found);
+    else
+        memset(found, -1, (size_t)key->value_count * sizeof *found);
     for (int64_t e = 0; e < column->count; e++) {
         int64_t each = keyed_values_each(key, column, e);
         int64_t key_end, end, unused;

@@ -13,12 +13,12 @@ tundish_status keyed_check(const struct content_config *config, const struct col
  * lies where it always does, but text is read as float32, which shows in results. */
 bool keyed_in_text(const struct content_config *config);
 
-/* Number the keys of a table, in its order. */
+/* Number the keys of a table, in its order. NULL: there are none, as nothing was seen. */
 tundish_status keyed_open(const struct content_config *config, const struct learned_table *table,
                           struct vocab **ret_keys);
 
-/* For each value of `column` the key's number, or -1: not seen while learning. Elements whose keys
- * do not go with their values are rejected. */
+/* For each value of `column` the key's number, or -1: not seen while learning (keys NULL: none
+ * was). Elements whose keys do not go with their values are rejected. */
 const int64_t *keyed_lines(const struct vocab *keys, const struct column *key,
                            const struct column *column, struct frame *output);
 

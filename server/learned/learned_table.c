@@ -12,6 +12,8 @@
 #include "learned/learned.h"
 #include "learned/learned_file.h"
 #include "content/literal.h"
+#include "parse/base64.h"
+#include "parse/json_string.h"
 #include "parse/number.h"
 #include "core/memory.h"
 
@@ -49,118 +51,31 @@ take(struct reading *reading, char what)
     return true;
 }
 
-static int
-hex_digit(char letter)
-{
-    return letter >= '0' && letter <= '9'   ? letter - '0'
-           : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
-           : letter >= 'A' && letter <= 'F' ? letter - 'A' + 10
-                                            : -1;
-}
-
-static bool
-take_hex(struct reading *reading, uint32_t *ret_code)
-{
-    *ret_code = 0;
-    if (reading->end - reading->at < 4)
-        return false;
-    for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(*reading->at++);
-
-        if (digit < 0)
-            return false;
-        *ret_code = *ret_code << 4 | (uint32_t)digit;
-    }
-    return true;
-}
-
-static size_t
-put_utf8(uint32_t code, char *to)
-{
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xC0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3F));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (char)(0xE0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        to[2] = (char)(0x80 | (code & 0x3F));
-        return 3;
-    }
-    to[0] = (char)(0xF0 | code >> 18);
-    to[1] = (char)(0x80 | (code >> 12 & 0x3F));
-    to[2] = (char)(0x80 | (code >> 6 & 0x3F));
-    to[3] = (char)(0x80 | (code & 0x3F));
-    return 4;
-}
-
-static bool
-take_escape(struct reading *reading, char *to, size_t *used)
-{
-    static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
-    uint32_t code, low;
-    const char *found;
-
-    if (reading->at >= reading->end)
-        return false;
-    if (*reading->at != 'u') {
-        found = *reading->at != '\0' ? strchr(from, *reading->at) : NULL;
-        if (found == NULL)
-            return false;
-        to[(*used)++] = into[found - from];
-        reading->at++;
-        return true;
-    }
-    reading->at++;
-    if (!take_hex(reading, &code))
-        return false;
-    if (code >= 0xD800 && code < 0xDC00 && reading->end - reading->at > 2 &&
-        reading->at[0] == '\\' && reading->at[1] == 'u') {
-        reading->at += 2;
-        if (!take_hex(reading, &low) || low < 0xDC00 || low > 0xDFFF)
-            return false;
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    }
-    *used += put_utf8(code, to + *used);
-    return true;
-}
-
 /* A text, which the caller frees. What it stands for is never longer than its JSON. */
 static tundish_status
 take_text(struct reading *reading, struct byte_view *ret_text)
 {
-    char *text;
-    size_t used = 0;
+    const uint8_t *begin, *at, *end = (const uint8_t *)reading->end;
+    const char *problem;
+    uint64_t size;
+    uint8_t *text;
+    bool has_escapes;
 
     if (!take(reading, '"'))
         return wrong(reading, "a text should stand here");
-    {
-        const char *stop = reading->at;
-
-        while (stop < reading->end && *stop != '"')
-            stop += *stop == '\\' ? 2 : 1;
-        if (stop >= reading->end)
-            return wrong(reading, "a text without an end");
-        text = tnd_zalloc((size_t)(stop - reading->at) + 64, 1);
+    begin = at = (const uint8_t *)reading->at;
+    problem = json_string_scan(&at, end, &has_escapes);
+    if (problem != NULL)
+        return wrong(reading, problem);
+    text = tnd_zalloc((size_t)(at - begin) + 64, 1);
+    at = begin;
+    problem = json_string_decode(&at, end, text, &size);
+    if (problem != NULL) {
+        free(text);
+        return wrong(reading, problem);
     }
-    while (*reading->at != '"') {
-        if (*reading->at == '\\') {
-            reading->at++;
-            if (!take_escape(reading, text, &used)) {
-                free(text);
-                return wrong(reading, "an unknown escape");
-            }
-        } else {
-            text[used++] = *reading->at++;
-        }
-    }
-    reading->at++;
-    *ret_text = (struct byte_view){ (const uint8_t *)text, used };
+    reading->at = (const char *)at + 1;
+    *ret_text = (struct byte_view){ text, size };
     return TUNDISH_OK;
 }
 
@@ -263,38 +178,15 @@ take_shape(struct reading *reading)
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-static int
-base64_digit(uint8_t letter)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = letter != '\0' ? strchr(digits, letter) : NULL;
-
-    return found != NULL ? (int)(found - digits) : -1;
-}
-
 /* In place: the bytes are fewer than their letters. */
 static bool
 undo_base64(struct byte_view *text)
 {
     uint8_t *bytes = (uint8_t *)(uintptr_t)text->data;
-    uint64_t size = text->size, used = 0;
-    uint32_t held = 0;
-    int held_bits = 0;
+    uint64_t used;
 
-    while (size > 0 && bytes[size - 1] == '=')
-        size--;
-    for (uint64_t i = 0; i < size; i++) {
-        int digit = base64_digit(bytes[i]);
-
-        if (digit < 0)
-            return false;
-        held = (held << 6 | (uint32_t)digit) & 0xFFFFFF;
-        held_bits += 6;
-        if (held_bits >= 8) {
-            held_bits -= 8;
-            bytes[used++] = (uint8_t)(held >> held_bits);
-        }
-    }
+    if (!base64_decode(*text, bytes, &used))
+        return false;
     memset(bytes + used, 0, text->size - used);
     text->size = used;
     return true;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "parse/number.h"
+#include "parse/base64.h"
+#include "parse/json_string.h"
+#include "parse/number_store.h"
 
 enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 1024, NOBODY = -1 };
 
@@ -14,6 +16,7 @@ struct json {
     const struct example_input *input;
     struct frame *frame;
     struct example_values *values;
+    bool is_printed; /* json_parse_printed */
     int64_t *counts; /* values of each feature in this record; -1: not met */
     int64_t row;
     const uint8_t *at, *begin, *end;
@@ -38,9 +41,21 @@ static bool
 fail_feature(struct json *json, int32_t feature, const char *what)
 {
     if (json->problem[0] == '\0')
-        snprintf(json->problem, sizeof json->problem, "feature '%.100s': %s",
+        snprintf(json->problem, sizeof json->problem, "%s '%.100s': %s",
+                 json->is_printed ? "column" : "feature",
                  example_parser_feature(json->parser, (uint32_t)feature)->name, what);
     return false;
+}
+
+static bool
+fail_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
+{
+    const struct example_feature *wanted = example_parser_feature(json->parser, (uint32_t)feature);
+    char what[80];
+
+    snprintf(what, sizeof what, "%.*s is no %s", (int)(size < 40 ? size : 40), (const char *)text,
+             tnd_dtype_name(wanted->dtype));
+    return fail_feature(json, feature, what);
 }
 
 static void
@@ -61,127 +76,27 @@ take(struct json *json, char byte)
     return true;
 }
 
-/* --- Strings -------------------------------------------------------------------------------- */
-
-/* Four hexadecimal digits, or -1. */
-static int32_t
-four_digits(struct json *json)
-{
-    int32_t code = 0;
-
-    for (int i = 0; i < 4; i++, json->at++) {
-        uint8_t byte = json->at < json->end ? *json->at : 0;
-
-        if (byte >= '0' && byte <= '9')
-            code = 16 * code + byte - '0';
-        else if ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f')
-            code = 16 * code + (byte | 0x20) - 'a' + 10;
-        else
-            return -1;
-    }
-    return code;
-}
-
-static uint64_t
-put_utf8(uint8_t *to, int32_t code)
-{
-    if (code < 0x80) {
-        to[0] = (uint8_t)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (uint8_t)(0xc0 | code >> 6);
-        to[1] = (uint8_t)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (uint8_t)(0xe0 | code >> 12);
-        to[1] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (uint8_t)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (uint8_t)(0xf0 | code >> 18);
-    to[1] = (uint8_t)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (uint8_t)(0x80 | (code & 0x3f));
-    return 4;
-}
-
-/* Behind \u: one character, of two escapes if the first is half a pair. */
-static bool
-unicode_escape(struct json *json, uint8_t *to, uint64_t *used)
-{
-    int32_t code = four_digits(json);
-
-    if (code >= 0xd800 && code < 0xdc00) {
-        int32_t low = -1;
-
-        if (json->end - json->at >= 2 && json->at[0] == '\\' && json->at[1] == 'u') {
-            json->at += 2;
-            low = four_digits(json);
-        }
-        if (low < 0xdc00 || low > 0xdfff)
-            return fail(json, "half of a surrogate pair");
-        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    } else if (code < 0 || (code >= 0xdc00 && code < 0xe000)) {
-        return fail(json, "a \\u escape that is no character");
-    }
-    *used += put_utf8(to + *used, code);
-    return true;
-}
-
-static bool
-escape(struct json *json, uint8_t *to, uint64_t *used)
-{
-    static const char letters[] = "\"\\/bfnrt";
-    static const char meanings[] = "\"\\/\b\f\n\r\t";
-    const char *letter;
-
-    if (json->at >= json->end)
-        return fail(json, "the text ends in an escape");
-    if (*json->at == 'u') {
-        json->at++;
-        return unicode_escape(json, to, used);
-    }
-    letter = *json->at == '\0' ? NULL : strchr(letters, *json->at);
-    if (letter == NULL)
-        return fail(json, "an unknown escape");
-    to[(*used)++] = (uint8_t)meanings[letter - letters];
-    json->at++;
-    return true;
-}
-
 /* Behind the opening quote. A string without escapes is a view of the record; others are copied
  * to scratch, where they never are longer than they are written. */
 static bool
 string(struct json *json, struct byte_view *ret_string)
 {
     const uint8_t *begin = json->at;
-    uint8_t *copy = NULL;
-    uint64_t used = 0;
+    struct byte_view text = { .data = begin };
+    bool has_escapes;
+    const char *problem = json_string_scan(&json->at, json->end, &has_escapes);
 
-    for (; json->at < json->end && *json->at != '"';) {
-        if (*json->at < 0x20)
-            return fail(json, "a control character in a string");
-        if (*json->at != '\\') {
-            if (copy != NULL)
-                copy[used++] = *json->at;
-            json->at++;
-            continue;
-        }
-        if (copy == NULL) {
-            used = (uint64_t)(json->at - begin);
-            copy = scratch_alloc(json->frame->scratch, (size_t)(json->end - begin));
-            memcpy(copy, begin, used);
-        }
-        json->at++;
-        if (!escape(json, copy, &used))
-            return false;
+    text.size = (uint64_t)(json->at - begin);
+    if (problem == NULL && has_escapes) {
+        uint8_t *copy = scratch_alloc(json->frame->scratch, text.size);
+
+        json->at = begin;
+        problem = json_string_decode(&json->at, json->end, copy, &text.size);
+        text.data = copy;
     }
-    if (json->at >= json->end)
-        return fail(json, "a string without its end");
-    *ret_string = copy != NULL ? (struct byte_view){ copy, used }
-                               : (struct byte_view){ begin, (uint64_t)(json->at - begin) };
+    if (problem != NULL)
+        return fail(json, problem);
+    *ret_string = text;
     json->at++;
     return true;
 }
@@ -215,17 +130,32 @@ next_place(struct json *json, int32_t f)
     return (uint8_t *)values->values + (size_t)index * bytes;
 }
 
+/* "nan", "inf" or "-inf" for a float. */
+static bool
+is_printed_float(const struct json *json, tundish_dtype dtype, struct byte_view text)
+{
+    return json->is_printed && dtype != TUNDISH_BOOL && !tnd_dtype_is_integer(dtype) &&
+           (bytes_are_equal(text, bytes_of_text("nan")) ||
+            bytes_are_equal(text, bytes_of_text("inf")) ||
+            bytes_are_equal(text, bytes_of_text("-inf")));
+}
+
 static bool
 store_string(struct json *json, int32_t feature, struct byte_view text)
 {
     for (; feature != NOBODY; feature = example_parser_next(json->parser, feature)) {
-        struct byte_view *to;
+        tundish_dtype dtype = example_parser_feature(json->parser, (uint32_t)feature)->dtype;
+        void *to;
 
-        if (example_parser_feature(json->parser, (uint32_t)feature)->dtype != TUNDISH_STRING)
+        if (dtype != TUNDISH_STRING && !is_printed_float(json, dtype, text))
             return fail_feature(json, feature, "a string stands where a number is expected");
         to = next_place(json, feature);
-        if (to != NULL)
-            *to = text;
+        if (to == NULL)
+            continue;
+        if (dtype == TUNDISH_STRING)
+            *(struct byte_view *)to = text;
+        else
+            number_store(dtype, text.data, text.size, to);
     }
     return true;
 }
@@ -243,9 +173,8 @@ store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t s
         to = next_place(json, feature);
         if (to == NULL)
             continue;
-        if (dtype == TUNDISH_INT64 ? !number_int64(text, size, to)
-                                   : !number_float32(text, size, to))
-            return fail_feature(json, feature, "the number is no int64");
+        if (!number_store(dtype, text, size, to))
+            return fail_number(json, feature, text, size);
     }
     return true;
 }
@@ -367,6 +296,25 @@ object(struct json *json, unsigned depth)
     return take(json, '}') || fail(json, "an object without its end");
 }
 
+/* Behind the opening brace: "base64": "...", which stands for a string's bytes. */
+static bool
+printed_bytes(struct json *json, int32_t feature)
+{
+    struct byte_view name, text;
+    uint8_t *bytes;
+
+    if (!take(json, '"') || !string(json, &name) ||
+        !bytes_are_equal(name, bytes_of_text("base64")) || !take(json, ':') || !take(json, '"'))
+        return fail_feature(json, feature, "an object that is not {\"base64\": ...}");
+    if (!string(json, &text))
+        return false;
+    bytes = scratch_alloc(json->frame->scratch, text.size + 1);
+    if (!base64_decode(text, bytes, &text.size) || !take(json, '}'))
+        return fail_feature(json, feature, "not base64");
+    text.data = bytes;
+    return store_string(json, feature, text);
+}
+
 static bool
 value(struct json *json, int32_t feature, unsigned depth)
 {
@@ -380,6 +328,8 @@ value(struct json *json, int32_t feature, unsigned depth)
     switch (*json->at) {
     case '{':
         json->at++;
+        if (feature != NOBODY && json->is_printed)
+            return printed_bytes(json, feature);
         if (feature != NOBODY)
             return fail_feature(json, feature, "an object stands where a value is expected");
         return object(json, depth);
@@ -475,12 +425,18 @@ blank(struct json *json)
     }
 }
 
-void
-json_parse(const struct example_parser *parser, const struct example_input *input,
-           struct frame *frame, struct example_values *values)
+static void
+parse_all(const struct example_parser *parser, const struct example_input *input,
+          struct frame *frame, struct example_values *values, bool is_printed)
 {
     uint32_t count = example_parser_count(parser);
-    struct json json = { .parser = parser, .input = input, .frame = frame, .values = values };
+    struct json json = {
+        .parser = parser,
+        .input = input,
+        .frame = frame,
+        .values = values,
+        .is_printed = is_printed,
+    };
 
     json.counts = scratch_array(frame->scratch, count, sizeof *json.counts);
     for (uint32_t f = 0; f < count; f++)
@@ -499,4 +455,18 @@ json_parse(const struct example_parser *parser, const struct example_input *inpu
                      "%s", json.problem);
         blank(&json);
     }
+}
+
+void
+json_parse(const struct example_parser *parser, const struct example_input *input,
+           struct frame *frame, struct example_values *values)
+{
+    parse_all(parser, input, frame, values, false);
+}
+
+void
+json_parse_printed(const struct example_parser *parser, const struct example_input *input,
+                   struct frame *frame, struct example_values *values)
+{
+    parse_all(parser, input, frame, values, true);
 }

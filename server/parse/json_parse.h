@@ -4,12 +4,15 @@
  * their nesting; null counts as missing. int64 takes integers, true and false; float32 takes any
  * number; string takes strings, as UTF-8. Of two members of one name the last counts. What is not
  * asked for must still be JSON.
+ *
+ * What tundish prints as JSON (core/json.h) can be read again by json_parse_printed: features of
+ * any dtype, "nan", "inf" and "-inf" for floats, {"base64": "..."} for a string.
  */
 #ifndef PARSE_JSON_PARSE_H
 #define PARSE_JSON_PARSE_H
 
 #include "parse/feature_columns.h"
 
-feature_parse json_parse;
+feature_parse json_parse, json_parse_printed;
 
 #endif
