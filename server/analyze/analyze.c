@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/artifact.h"
+#include "analyze/artifact_folder.h"
+#include "analyze/interruption.h"
 #include "analyze/origin.h"
 #include "analyze/pass.h"
 #include "analyze/view.h"
@@ -14,7 +15,8 @@
 #include "core/clock.h"
 #include "core/memory.h"
 
-enum { PROGRESS_NS = 1000000000 };
+/* On a terminal one line is written anew, in a log they add up. */
+static const int64_t PROGRESS_NS = INT64_C(1000000000), PROGRESS_LOG_NS = INT64_C(30000000000);
 
 struct analysis {
     const struct analyze_options *options;
@@ -29,6 +31,8 @@ struct analysis {
     size_t name_count;
     uint32_t pass_count;
     int cache_folder;
+    struct artifact_folder *folder;
+    bool is_terminal; /* where progress is shown */
     int64_t said_ns, began_ns;
 };
 
@@ -37,13 +41,14 @@ say_progress(void *context, uint64_t rows)
 {
     struct analysis *analysis = context;
     int64_t now = tnd_clock_ns();
+    int64_t every_ns = analysis->is_terminal ? PROGRESS_NS : PROGRESS_LOG_NS;
 
-    if (analysis->options->is_quiet || now - analysis->said_ns < PROGRESS_NS)
+    if (analysis->options->is_quiet || now - analysis->said_ns < every_ns)
         return;
     analysis->said_ns = now;
     fprintf(stderr, "pass %u: %llu rows, %.0f a second%s", analysis->pass_count,
             (unsigned long long)rows, (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
-            isatty(STDERR_FILENO) ? "\033[K\r" : "\n");
+            analysis->is_terminal ? "\033[K\r" : "\n");
 }
 
 /* --- What is to be learned -------------------------------------------------------------------- */
@@ -111,7 +116,7 @@ plan_pass(struct analysis *analysis, struct observer *observer, struct terms_mem
             .stages = analysis->view.dataset.stages,
             .stage_count = count,
             .is_learned = analysis->is_learned,
-            .folder = options->folder,
+            .folder = analysis->folder,
             .cache_folder = analysis->cache_folder,
             .thread_count = options->thread_count,
             .memory = memory,
@@ -229,9 +234,9 @@ run_pass(struct analysis *analysis)
 
 /* From here on nothing in the folder is of one piece, until the new origin is written. */
 static void
-forget_origin(const struct analyze_options *options)
+forget_origin(const struct artifact_folder *folder)
 {
-    char *path = tnd_sprintf("%s/origin", options->folder);
+    char *path = tnd_sprintf("%s/origin", folder->path);
 
     unlink(path);
     free(path);
@@ -245,6 +250,7 @@ close_analysis(struct analysis *analysis)
     free(analysis->names);
     origin_close(&analysis->learned);
     sites_close(&analysis->sites);
+    artifact_folder_close(analysis->folder);
     if (analysis->cache_folder >= 0)
         close(analysis->cache_folder);
 }
@@ -269,6 +275,22 @@ learn_run(struct analysis *analysis)
     return status;
 }
 
+static tundish_status
+learn_all(struct analysis *analysis)
+{
+    const struct analyze_options *options = analysis->options;
+    tundish_status status = artifact_folder_hold(analysis->folder);
+
+    if (status == TUNDISH_OK)
+        forget_origin(analysis->folder);
+    for (; status == TUNDISH_OK && analysis->run < analysis->sites.run_count; analysis->run++)
+        status = learn_run(analysis);
+    if (status == TUNDISH_OK)
+        status = origin_write(options->file, options->stream, analysis->folder, analysis->names,
+                              analysis->name_count);
+    return status;
+}
+
 tundish_status
 analyze_run(const struct analyze_options *options)
 {
@@ -276,6 +298,7 @@ analyze_run(const struct analyze_options *options)
     tundish_status status = TUNDISH_OK;
 
     analysis.cache_folder = -1;
+    analysis.is_terminal = isatty(STDERR_FILENO);
     sites_open(&options->stream->dataset, &analysis.sites);
     if (analysis.sites.count == 0)
         status =
@@ -291,14 +314,13 @@ analyze_run(const struct analyze_options *options)
     if (status == TUNDISH_OK)
         status = tnd_cache_folder_open(options->cache_folder, &analysis.cache_folder);
     if (status == TUNDISH_OK)
-        status = artifact_folder(options->folder);
-    if (status == TUNDISH_OK)
-        forget_origin(options);
-    for (; status == TUNDISH_OK && analysis.run < analysis.sites.run_count; analysis.run++)
-        status = learn_run(&analysis);
-    if (status == TUNDISH_OK)
-        status = origin_write(options->file, options->stream, options->folder, analysis.names,
-                              analysis.name_count);
+        status = artifact_folder_open(options->folder, &analysis.folder);
+    if (status == TUNDISH_OK) {
+        status = interruption_begin(analysis.folder);
+        if (status == TUNDISH_OK)
+            status = learn_all(&analysis);
+        interruption_end();
+    }
     close_analysis(&analysis);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef ANALYZE_ANALYZER_H
 #define ANALYZE_ANALYZER_H
 
+#include "analyze/artifact_folder.h"
 #include "analyze/terms.h"
 #include "content/content.h"
 
@@ -28,7 +29,7 @@ struct analyzer_config {
     const struct content_config *content; /* the stage, its input, its depth, where to complain */
     const struct column_spec *column;     /* what is learned from */
     const char *name;                     /* of the artifacts */
-    const char *folder;                   /* where they go */
+    struct artifact_folder *folder;       /* where they go */
     int cache_folder;
     uint32_t thread_count;
     struct terms_memory *memory;

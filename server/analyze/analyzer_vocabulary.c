@@ -38,7 +38,7 @@ struct vocabulary {
     const struct spec_value *reserved; /* the pipeline file's */
     struct learned_form form;
     bool is_adjusted;
-    double least_apart;
+    double least_apart;    /* -1: as many rows have it */
     struct terms **tables; /* one a thread, or one */
     uint32_t table_count;
     int64_t *documents; /* seen so far, by table */
@@ -128,8 +128,9 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
                                 ? spec_number(stage, "frequency_threshold")
                                 : 0;
     vocabulary->is_adjusted = spec_bool(stage, "use_adjusted_mutual_info");
-    vocabulary->least_apart =
-        analyzer_is_given(stage, "min_diff_from_avg") ? spec_number(stage, "min_diff_from_avg") : 0;
+    vocabulary->least_apart = analyzer_is_given(stage, "min_diff_from_avg")
+                                  ? fmax(0, spec_number(stage, "min_diff_from_avg"))
+                                  : -1;
     if (analyzer_is_given(stage, "reserved_tokens"))
         vocabulary->reserved = spec_get(stage, "reserved_tokens");
     if (config->column->dtype == TUNDISH_STRING || vocabulary->is_integer)
@@ -377,7 +378,8 @@ weigh_by_labels(struct vocabulary *vocabulary)
         .total = labels->total,
         .labels = labels->weights,
         .is_adjusted = vocabulary->is_adjusted,
-        .least_apart = vocabulary->least_apart,
+        .least_apart = vocabulary->least_apart >= 0 ? vocabulary->least_apart
+                                                    : information_least_apart(labels->total),
     };
     struct terms *terms = vocabulary->tables[0];
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/dtype.h"
@@ -12,47 +11,37 @@
 #include "core/memory.h"
 
 tundish_status
-artifact_folder(const char *folder)
-{
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return tnd_fail_errno(errno, "making the folder %s", folder);
-    return TUNDISH_OK;
-}
-
-tundish_status
-artifact_begin(const char *folder, const char *name, const char *suffix,
+artifact_begin(struct artifact_folder *folder, const char *name, const char *suffix,
                struct artifact *ret_artifact)
 {
-    struct artifact artifact = { 0 };
+    struct artifact artifact = { .folder = folder };
+    tundish_status status;
 
     if (strchr(name, '/') != NULL || name[0] == '.' || (name[0] == '\0' && suffix[0] == '\0'))
-        return tnd_fail(TUNDISH_E_PIPELINE,
-                        "'%s' cannot be a file's name: give another with statistics", name);
-    artifact.path = tnd_sprintf("%s/%s%s", folder, name, suffix);
-    artifact.building = tnd_sprintf("%s.%ld.building", artifact.path, (long)getpid());
-    artifact.file = fopen(artifact.building, "we");
-    if (artifact.file == NULL) {
-        tundish_status status = tnd_fail_errno(errno, "%s", artifact.building);
-
+        return tnd_fail(TUNDISH_E_PIPELINE, "'%s' cannot be a file's name", name);
+    artifact.name = tnd_sprintf("%s%s", name, suffix);
+    artifact.building =
+        tnd_sprintf("%s/%s.%ld.building", folder->path, artifact.name, (long)getpid());
+    status = artifact_folder_begin(folder, artifact.building, &artifact.file);
+    if (status != TUNDISH_OK)
         artifact_cancel(&artifact);
-        return status;
-    }
-    *ret_artifact = artifact;
-    return TUNDISH_OK;
+    else
+        *ret_artifact = artifact;
+    return status;
 }
 
 tundish_status
 artifact_publish(struct artifact *artifact)
 {
     bool failed = fflush(artifact->file) != 0 || fsync(fileno(artifact->file)) != 0;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status;
 
     if (fclose(artifact->file) != 0)
         failed = true;
     artifact->file = NULL;
-    if (failed || rename(artifact->building, artifact->path) != 0) {
-        status = tnd_fail_errno(errno, "writing %s", artifact->path);
-    } else {
+    status = failed ? tnd_fail_errno(errno, "writing %s/%s", artifact->folder->path, artifact->name)
+                    : artifact_folder_publish(artifact->folder, artifact->building, artifact->name);
+    if (status == TUNDISH_OK) {
         free(artifact->building);
         artifact->building = NULL;
     }
@@ -68,7 +57,7 @@ artifact_cancel(struct artifact *artifact)
     if (artifact->building != NULL)
         unlink(artifact->building);
     free(artifact->building);
-    free(artifact->path);
+    free(artifact->name);
     *artifact = (struct artifact){ 0 };
 }
 
@@ -88,7 +77,7 @@ write_values(struct json *json, const struct artifact_table *table, int64_t coun
 }
 
 tundish_status
-artifact_write_table(const char *folder, const char *name, const char *suffix,
+artifact_write_table(struct artifact_folder *folder, const char *name, const char *suffix,
                      const struct artifact_table *table)
 {
     struct artifact artifact = { 0 };

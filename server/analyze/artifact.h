@@ -2,22 +2,18 @@
 #ifndef ANALYZE_ARTIFACT_H
 #define ANALYZE_ARTIFACT_H
 
-#include <stdio.h>
-
+#include "analyze/artifact_folder.h"
 #include "core/bytes.h"
-#include "core/status.h"
 
 /* A file being written. All zeros is none. */
 struct artifact {
+    struct artifact_folder *folder;
     FILE *file;
-    char *path, *building; /* building: the path it has until it is whole */
+    char *name, *building; /* in the folder; the path it has until it is whole */
 };
 
-/* Make the folder, if it is not there. */
-tundish_status artifact_folder(const char *folder);
-
 /* Begin FOLDER/NAMESUFFIX. A name may hold no slash, and not begin with a dot. */
-tundish_status artifact_begin(const char *folder, const char *name, const char *suffix,
+tundish_status artifact_begin(struct artifact_folder *folder, const char *name, const char *suffix,
                               struct artifact *ret_artifact);
 
 /* Give it its name; or, without having done so, leave no trace. */
@@ -35,7 +31,7 @@ struct artifact_table {
     const struct byte_view *keys;
 };
 
-tundish_status artifact_write_table(const char *folder, const char *name, const char *suffix,
-                                    const struct artifact_table *table);
+tundish_status artifact_write_table(struct artifact_folder *folder, const char *name,
+                                    const char *suffix, const struct artifact_table *table);
 
 #endif

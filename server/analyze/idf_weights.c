@@ -20,7 +20,8 @@ idf_weights_add(struct idf_weights *weights, int64_t documents)
 }
 
 tundish_status
-idf_weights_write(const struct idf_weights *weights, const char *folder, const char *name)
+idf_weights_write(const struct idf_weights *weights, struct artifact_folder *folder,
+                  const char *name)
 {
     int64_t count = weights->count + weights->first_term;
     double *all = tnd_zalloc((size_t)count + 1, sizeof *all);

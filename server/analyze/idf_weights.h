@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/status.h"
+#include "analyze/artifact_folder.h"
 
 /* Begins with zeros but for what is said. */
 struct idf_weights {
@@ -16,7 +16,7 @@ struct idf_weights {
 
 /* The next term, which is in so many documents. */
 void idf_weights_add(struct idf_weights *weights, int64_t documents);
-tundish_status idf_weights_write(const struct idf_weights *weights, const char *folder,
+tundish_status idf_weights_write(const struct idf_weights *weights, struct artifact_folder *folder,
                                  const char *name);
 void idf_weights_close(struct idf_weights *weights);
 

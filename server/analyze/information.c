@@ -42,6 +42,12 @@ expected(double total, double term, double label)
 }
 
 double
+information_least_apart(double total)
+{
+    return trunc(fmin(25, fmax(2, (total - 10000) / (1000000 - 10000) * (25 - 2) + 2)));
+}
+
+double
 information_of(const struct information *information, const double *with_label,
                int64_t stored_count)
 {

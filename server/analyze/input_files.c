@@ -2,18 +2,14 @@
 #include "analyze/input_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/hash_farm.h"
 #include "core/memory.h"
+#include "learned/learned_file.h"
 #include "source/glob.h"
-
-enum { BLOCK_BYTES = 1 << 20 };
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
@@ -124,50 +120,13 @@ input_files_close(struct input_files *files)
 
 /* --- Hashing ---------------------------------------------------------------------------------- */
 
-static tundish_status
-hash_open(int descriptor, struct input_file *file)
-{
-    uint8_t *block = tnd_alloc(BLOCK_BYTES);
-    tundish_status status = TUNDISH_OK;
-
-    file->hash = 0;
-    for (;;) {
-        ssize_t got = 0, part;
-
-        do {
-            part = read(descriptor, block + got, (size_t)(BLOCK_BYTES - got));
-            got += part > 0 ? part : 0;
-        } while ((part > 0 && got < BLOCK_BYTES) || (part < 0 && errno == EINTR));
-        if (part < 0)
-            status = tnd_fail_errno(errno, "%s", file->where);
-        if (got == 0 || part < 0)
-            break;
-        file->hash = tnd_hash_farm_chain(file->hash, block, (size_t)got);
-    }
-    free(block);
-    return status;
-}
-
-static tundish_status
-hash_file(struct input_file *file)
-{
-    int descriptor = open(file->where, O_RDONLY | O_CLOEXEC);
-    tundish_status status;
-
-    if (descriptor < 0)
-        return tnd_fail_errno(errno, "%s", file->where);
-    status = hash_open(descriptor, file);
-    close(descriptor);
-    return status;
-}
-
 tundish_status
 input_files_hash(struct input_files *files)
 {
     tundish_status status = TUNDISH_OK;
 
     for (size_t i = 0; i < files->count && status == TUNDISH_OK; i++)
-        status = hash_file(&files->list[i]);
+        status = learned_file_hash(files->list[i].where, &files->list[i].hash);
     return status;
 }
 
@@ -219,7 +178,7 @@ input_files_differ(const struct input_files *then, struct input_files *now)
         if (old->bytes != file->bytes)
             return tnd_sprintf("%s had %" PRIu64 " bytes and has %" PRIu64, file->path, old->bytes,
                                file->bytes);
-        if (hash_file(file) != TUNDISH_OK)
+        if (learned_file_hash(file->where, &file->hash) != TUNDISH_OK)
             return tnd_strdup(tnd_error_text());
         if (file->hash != old->hash)
             return tnd_sprintf("%s has changed", file->path);

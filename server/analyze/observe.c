@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/artifact.h"
 #include "analyze/each.h"
 #include "column/convert.h"
 #include "learned/learned.h"
@@ -585,9 +584,5 @@ finish_column(void *context, uint32_t column)
 tundish_status
 observer_finish(struct observer *observer)
 {
-    tundish_status status = artifact_folder(observer->folder);
-
-    if (status != TUNDISH_OK)
-        return status;
     return each_run(observer->observed_count, observer->thread_count, finish_column, observer);
 }

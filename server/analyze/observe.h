@@ -17,8 +17,8 @@ struct observer {
     struct plan_learning learning;   /* for plan_options */
     const struct spec_stage *stages; /* of the plan's dataset */
     uint32_t stage_count;
-    bool *is_learned; /* of each: by an earlier pass */
-    const char *folder;
+    bool *is_learned;               /* of each: by an earlier pass */
+    struct artifact_folder *folder; /* where results go */
     int cache_folder;
     uint32_t thread_count;
     struct terms_memory *memory;

@@ -12,7 +12,7 @@
 #include "core/memory.h"
 #include "spec/fingerprint.h"
 
-static const char FIRST_LINE[] = "tundish-analysis 1";
+static const char FIRST_LINE[] = "tundish-analysis 2";
 
 const struct spec_stream *
 origin_stream(const struct spec_file *file)
@@ -110,10 +110,27 @@ read_learned(struct reading *reading, const char *line)
 }
 
 static bool
+read_result(struct learned *learned, const char *line)
+{
+    struct learned_result result;
+    int used = 0;
+
+    if (sscanf(line, "result %16" SCNx64 " %n", &result.hash, &used) != 1 || used == 0)
+        return false;
+    result.file = tnd_strdup(line + used);
+    learned->results =
+        tnd_realloc(learned->results, learned->result_count + 1, sizeof *learned->results);
+    learned->results[learned->result_count++] = result;
+    return true;
+}
+
+static bool
 read_line(struct reading *reading, const char *line)
 {
     if (strncmp(line, "learned ", 8) == 0)
         return read_learned(reading, line);
+    if (strncmp(line, "result ", 7) == 0)
+        return read_result(reading->learned, line);
     if (strncmp(line, "file ", 5) == 0)
         return input_files_read(&reading->files, line);
     return strncmp(line, "stream ", 7) == 0;
@@ -212,6 +229,9 @@ origin_close(struct learned *learned)
     for (uint32_t i = 0; i < learned->count; i++)
         free(learned->names[i].name);
     free(learned->names);
+    for (uint32_t i = 0; i < learned->result_count; i++)
+        free(learned->results[i].file);
+    free(learned->results);
     free(learned->folder);
     free(learned->problem);
     *learned = (struct learned){ 0 };
@@ -219,9 +239,25 @@ origin_close(struct learned *learned)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
+static int
+compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct artifact_file *)a)->name, ((const struct artifact_file *)b)->name);
+}
+
+/* By name: in which order they were written is up to the threads. */
+static void
+write_results(struct artifact_folder *folder, FILE *file)
+{
+    if (folder->file_count > 0)
+        qsort(folder->files, folder->file_count, sizeof *folder->files, compare_files);
+    for (size_t i = 0; i < folder->file_count; i++)
+        fprintf(file, "result %016" PRIx64 " %s\n", folder->files[i].hash, folder->files[i].name);
+}
+
 tundish_status
-origin_write(const struct spec_file *file, const struct spec_stream *stream, const char *folder,
-             const struct origin_name *names, size_t count)
+origin_write(const struct spec_file *file, const struct spec_stream *stream,
+             struct artifact_folder *folder, const struct origin_name *names, size_t count)
 {
     struct artifact artifact = { 0 };
     struct input_files files = { 0 };
@@ -237,6 +273,7 @@ origin_write(const struct spec_file *file, const struct spec_stream *stream, con
             fprintf(artifact.file, "learned %016" PRIx64 " %016" PRIx64 " %s\n",
                     hash_of(names[i].site), learned_fingerprint(names[i].site->stage),
                     names[i].name);
+        write_results(folder, artifact.file);
         input_files_write(&files, artifact.file);
         status = artifact_publish(&artifact);
     }

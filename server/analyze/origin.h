@@ -2,16 +2,18 @@
  *
  * The file `origin` in the folder, a word and its values a line:
  *
- *     tundish-analysis 1
+ *     tundish-analysis 2
  *     stream NAME
  *     learned STAGES STAGE NAME         a name's results: hashes of all stages up to the one that
  *                                       learned it, and of that one alone
+ *     result HASH FILE                  a file with results, in the folder
  *     file HASH BYTES MODIFIED PATH     a file that was read; where size and time of change are
  *                                       still the same, its content is taken to be
  */
 #ifndef ANALYZE_ORIGIN_H
 #define ANALYZE_ORIGIN_H
 
+#include "analyze/artifact_folder.h"
 #include "analyze/sites.h"
 #include "learned/learned.h"
 
@@ -38,6 +40,7 @@ struct origin_name {
 };
 
 tundish_status origin_write(const struct spec_file *file, const struct spec_stream *stream,
-                            const char *folder, const struct origin_name *names, size_t count);
+                            struct artifact_folder *folder, const struct origin_name *names,
+                            size_t count);
 
 #endif

@@ -22,8 +22,8 @@ struct vocabulary_file {
 };
 
 tundish_status
-vocabulary_file_begin(const char *folder, const char *name, const struct learned_form *form,
-                      struct vocabulary_file **ret_file)
+vocabulary_file_begin(struct artifact_folder *folder, const char *name,
+                      const struct learned_form *form, struct vocabulary_file **ret_file)
 {
     struct vocabulary_file *file = tnd_zalloc(1, sizeof *file);
     tundish_status status = artifact_begin(folder, name, form->suffix, &file->artifact);

@@ -8,7 +8,7 @@
 
 struct vocabulary_file;
 
-tundish_status vocabulary_file_begin(const char *folder, const char *name,
+tundish_status vocabulary_file_begin(struct artifact_folder *folder, const char *name,
                                      const struct learned_form *form,
                                      struct vocabulary_file **ret_file);
 

@@ -19,6 +19,7 @@ struct npy_column {
 };
 
 struct rows_npy {
+    struct artifact_folder *folder;
     uint32_t count;
     struct npy_column *columns;
     int64_t rows;
@@ -84,7 +85,7 @@ tundish_status
 rows_npy_open(const char *folder, const struct schema *columns, struct rows_npy **ret_npy)
 {
     struct rows_npy *npy = tnd_zalloc(1, sizeof *npy);
-    tundish_status status = artifact_folder(folder);
+    tundish_status status = artifact_folder_open(folder, &npy->folder);
 
     npy->columns = tnd_zalloc((size_t)columns->count + 1, sizeof *npy->columns);
     npy->count = columns->count;
@@ -99,7 +100,7 @@ rows_npy_open(const char *folder, const struct schema *columns, struct rows_npy 
                 column->spec->kind != TUNDISH_DENSE ? "not dense"
                                                     : tnd_dtype_name(column->spec->dtype));
         else
-            status = artifact_begin(folder, column->spec->name, ".npy", &column->artifact);
+            status = artifact_begin(npy->folder, column->spec->name, ".npy", &column->artifact);
     }
     if (status != TUNDISH_OK) {
         rows_npy_close(npy);
@@ -167,6 +168,7 @@ rows_npy_close(struct rows_npy *npy)
         return;
     for (uint32_t i = 0; i < npy->count; i++)
         artifact_cancel(&npy->columns[i].artifact);
+    artifact_folder_close(npy->folder);
     free(npy->columns);
     free(npy);
 }

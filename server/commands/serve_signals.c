@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyze/interruption.h"
 #include "core/log.h"
 
 static void
@@ -47,6 +48,7 @@ hear_signals(void *unused)
     int number = wait_for_signal();
 
     (void)unused;
+    interruption_take(number);
     atomic_store(&serve_stop_signal, number);
     sem_post(&woken);
     number = wait_for_signal();

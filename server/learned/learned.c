@@ -119,6 +119,26 @@ learned_file_note(const struct content_config *config, const struct learned_file
             tnd_hash_farm_chain(*config->learned_hash, file->bytes, file->byte_count);
 }
 
+tundish_status
+learned_file_check(const struct content_config *config, const char *path, uint64_t hash)
+{
+    const struct learned *learned = config->learned;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
+    for (uint32_t i = 0; i < learned->result_count; i++)
+        if (strcmp(learned->results[i].file, name) == 0 && learned->results[i].hash == hash)
+            return TUNDISH_OK;
+    return learned->is_analyzing ? TUNDISH_OK
+                                 : tnd_fail(TUNDISH_E_DATA, "%s is not as it was learned", path);
+}
+
+tundish_status
+learned_complain_of(const struct content_config *config)
+{
+    return content_complain(config, "%s: %s; run `tundish analyze %s`", config->stage->info->name,
+                            tnd_error_text(), config->stage->file->path);
+}
+
 char *
 learned_path(const struct learned *learned, const char *name, const char *suffix)
 {

@@ -17,12 +17,20 @@ struct learned_name {
     uint64_t stage; /* learned_fingerprint of the stage that learned it */
 };
 
+/* A file that was written, and the hash of what is in it (learned_file.h). */
+struct learned_result {
+    char *file;
+    uint64_t hash;
+};
+
 struct learned {
     char *folder;
     char *problem;     /* why nothing may be used, for the user; NULL: what is listed may be */
     bool is_analyzing; /* `tundish analyze` itself: whatever lies there is this run's */
     uint32_t count;
     struct learned_name *names;
+    uint32_t result_count;
+    struct learned_result *results;
 };
 
 /* Does the stage, with the parameters it has, need something learned? */
@@ -36,6 +44,9 @@ const char *learned_name_of(const struct content_config *config, const char *out
 
 /* Complain if the results called `name` may not be used by this stage. */
 tundish_status learned_require(const struct content_config *config, const char *name);
+
+/* Complain of what the thread's last error says of something learned, and say what helps. */
+tundish_status learned_complain_of(const struct content_config *config);
 
 /* FOLDER/NAMESUFFIX; the caller frees. */
 char *learned_path(const struct learned *learned, const char *name, const char *suffix);

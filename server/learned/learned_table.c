@@ -342,32 +342,54 @@ learned_table_parse(const char *text, size_t text_bytes, struct learned_table *r
     return status;
 }
 
+static tundish_status
+open_checked(const struct content_config *config, const char *path, struct learned_table *ret_table)
+{
+    struct learned_file file = { 0 };
+    struct learned_table table = { 0 };
+    tundish_status status = learned_file_read(path, &file);
+
+    if (status != TUNDISH_OK)
+        return status;
+    learned_file_note(config, &file);
+    status = learned_table_parse((const char *)file.bytes, file.byte_count, &table);
+    if (status != TUNDISH_OK)
+        tnd_fail_while(status, "%s", path);
+    else
+        status = learned_file_check(config, path, learned_bytes_hash(file.bytes, file.byte_count));
+    learned_file_close(&file);
+    if (status == TUNDISH_OK)
+        *ret_table = table;
+    else
+        learned_table_close(&table);
+    return status;
+}
+
+static void
+convert_table(struct learned_table *table, tundish_dtype dtype)
+{
+    size_t count = (size_t)table->value_count;
+    void *values = tnd_zalloc(count + 1, sizeof(double));
+
+    convert_values(dtype, values, table->dtype, table->values, count);
+    free(table->values);
+    table->values = values;
+    table->dtype = dtype;
+}
+
 tundish_status
 learned_table_open(const struct content_config *config, const char *name, const char *suffix,
                    tundish_dtype dtype, struct learned_table *ret_table)
 {
     char *path = learned_path(config->learned, name, suffix);
-    struct learned_file file = { 0 };
-    tundish_status status = learned_file_read(path, &file);
+    tundish_status status = open_checked(config, path, ret_table);
 
-    if (status == TUNDISH_OK) {
-        learned_file_note(config, &file);
-        status = learned_table_parse((const char *)file.bytes, file.byte_count, ret_table);
-        if (status != TUNDISH_OK)
-            tnd_fail_while(status, "%s", path);
-    }
-    if (status == TUNDISH_OK && ret_table->dtype != dtype) {
-        size_t count = (size_t)ret_table->value_count;
-        void *values = tnd_zalloc(count + 1, sizeof(double));
-
-        convert_values(dtype, values, ret_table->dtype, ret_table->values, count);
-        free(ret_table->values);
-        ret_table->values = values;
-        ret_table->dtype = dtype;
-    }
-    learned_file_close(&file);
     free(path);
-    return status == TUNDISH_OK ? status : content_complain(config, "%s", tnd_error_text());
+    if (status != TUNDISH_OK)
+        return learned_complain_of(config);
+    if (ret_table->dtype != dtype)
+        convert_table(ret_table, dtype);
+    return TUNDISH_OK;
 }
 
 void

@@ -234,21 +234,41 @@ open_entries(const struct content_config *config, const char *path, enum vocab_k
     return status;
 }
 
+/* Read first and then held against what was written: what is damaged says so better itself. */
+static tundish_status
+open_checked(const struct content_config *config, const char *path, enum vocab_keys keys,
+             const struct learned_form *form, struct vocab **ret_vocab)
+{
+    struct learned_file file = { 0 };
+    struct vocab *vocab = NULL;
+    uint64_t hash = 0;
+    tundish_status status =
+        form->is_records ? read_packed(path, &file) : learned_file_read(path, &file);
+
+    if (status == TUNDISH_OK) {
+        learned_file_note(config, &file);
+        status = open_entries(config, path, keys, form, &file, &vocab);
+        learned_file_close(&file);
+    }
+    if (status == TUNDISH_OK)
+        status = learned_file_hash(path, &hash);
+    if (status == TUNDISH_OK)
+        status = learned_file_check(config, path, hash);
+    if (status == TUNDISH_OK)
+        *ret_vocab = vocab;
+    else
+        vocab_close(vocab);
+    return status;
+}
+
 tundish_status
 learned_vocab_open(const struct content_config *config, const char *name, enum vocab_keys keys,
                    struct vocab **ret_vocab)
 {
     const struct learned_form form = learned_form_of(config->stage);
     char *path = learned_path(config->learned, name, form.suffix);
-    struct learned_file file = { 0 };
-    tundish_status status =
-        form.is_records ? read_packed(path, &file) : learned_file_read(path, &file);
+    tundish_status status = open_checked(config, path, keys, &form, ret_vocab);
 
-    if (status == TUNDISH_OK) {
-        learned_file_note(config, &file);
-        status = open_entries(config, path, keys, &form, &file, ret_vocab);
-        learned_file_close(&file);
-    }
     free(path);
-    return status == TUNDISH_OK ? status : content_complain(config, "%s", tnd_error_text());
+    return status == TUNDISH_OK ? status : learned_complain_of(config);
 }
