@@ -1,0 +1,125 @@
+"""The folder that is learned into: one at a time, nothing half done, nothing changed."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from rig import DEADLINE_S, TUNDISH, Rig
+
+STAGES = [
+    "csv: {filenames: rows.csv, record_defaults: [0.0, ''], column_names: [x, word]}",
+    "compute_and_apply_vocabulary: {columns: word, vocab_filename: words}",
+    "scale_to_0_1: {columns: x}",
+    "batch: 8",
+]
+
+
+class AnalysisFolder(Rig):
+    def write_rows(self):
+        (self.path / "rows.csv").write_text("".join(f"{i},w{i % 9}\n" for i in range(200)))
+
+    def analyze(self, file):
+        process = subprocess.Popen(
+            [TUNDISH, "analyze", file], env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def said(self, process):
+        text = process.stderr.read()
+        process.wait(timeout=DEADLINE_S)
+        process.stderr.close()
+        return text
+
+    def files(self):
+        return sorted(path.name for path in (self.path / "analysis").iterdir())
+
+    def learn(self, file):
+        process = self.analyze(file)
+        said = self.said(process)
+        self.assertEqual(process.returncode, 0, said)
+        return said
+
+    def refusal(self, file):
+        done = subprocess.run(
+            [TUNDISH, "peek", file], env=self.environment, capture_output=True, text=True
+        )
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_an_interrupted_one_leaves_nothing_half_done(self):
+        started = self.path / "started"
+        endless = f"touch {started}; exec yes 'AAAAAAAA'"
+        file = self.pipeline(
+            [
+                f'program: {{command: [sh, -c, "{endless}"], spec: {{x: {{dtype: uint8, shape: []}}}}}}',
+                "scale_to_0_1: {columns: x}",
+            ]
+        )
+        for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
+            process = self.analyze(file)
+            deadline = time.monotonic() + DEADLINE_S
+            while not started.exists():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            process.send_signal(number)
+            said = self.said(process)
+            self.assertEqual(process.returncode, -number, said)
+            self.assertIn(f"interrupted by {name}", said)
+            self.assertEqual(self.files(), [])
+            self.assertIn("nothing was learned yet", self.refusal(file))
+            started.unlink()
+
+    def test_a_killed_ones_leftovers_go(self):
+        self.write_rows()
+        file = self.pipeline(STAGES)
+        folder = self.path / "analysis"
+        folder.mkdir()
+        for name in ("words.123.building", "mine.building", "x.min.4x.building"):
+            (folder / name).write_text("half")
+        self.learn(file)
+        self.assertEqual(
+            self.files(),
+            ["mine.building", "origin", "words", "x.max", "x.min", "x.min.4x.building"],
+        )
+
+    def test_a_second_one_waits(self):
+        self.write_rows()
+        file = self.pipeline(STAGES)
+        folder = self.path / "analysis"
+        folder.mkdir()
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        process = self.analyze(file)
+        self.assertIn("waiting for another process", process.stderr.readline())
+        self.assertEqual(self.files(), [])
+        os.close(held)
+        self.said(process)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("origin", self.files())
+
+    def test_refuses_what_is_not_as_it_was_written(self):
+        self.write_rows()
+        file = self.pipeline(STAGES)
+        self.learn(file)
+        for name, change in {
+            "words": lambda text: text[: text.index("\n", len(text) // 2) + 1],
+            "x.max": lambda text: text.replace("199", "198"),
+        }.items():
+            path = self.path / "analysis" / name
+            good = path.read_text()
+            path.write_text(change(good))
+            self.assertNotEqual(path.read_text(), good)
+            self.assertRegex(self.refusal(file), f"{name} is not as it was learned; run .tundish analyze")
+            path.unlink()
+            self.assertRegex(self.refusal(file), f"{name}: No such file .*run .tundish analyze")
+            path.write_text(good)
+        self.assertIn("pass 1: 200 rows", self.learn(file))
+
+
+if __name__ == "__main__":
+    unittest.main()
