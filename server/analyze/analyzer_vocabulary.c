@@ -358,17 +358,16 @@ is_reserved(const struct vocabulary *vocabulary, struct byte_view text)
 static bool
 is_wanted(const struct vocabulary *vocabulary, const struct term *term)
 {
+    double size =
+        vocabulary->has_weights || vocabulary->has_labels ? term->weight : (double)term->count;
+
     if (vocabulary->is_keras)
         return !bytes_are_equal(term->text, vocabulary->oov) &&
                !(vocabulary->has_mask && bytes_are_equal(term->text, vocabulary->mask));
-    if (vocabulary->has_labels)
-        return term->count > 0;
-    return !(vocabulary->threshold > 0) ||
-           (vocabulary->has_weights ? term->weight : (double)term->count) >= vocabulary->threshold;
+    return !(vocabulary->threshold > 0) || size >= vocabulary->threshold;
 }
 
-/* What a term tells of the labels takes the place of its weight; one that is too rare for the
- * threshold counts for nothing. */
+/* What a term tells of the labels takes the place of its weight. */
 static void
 weigh_by_labels(struct vocabulary *vocabulary)
 {
@@ -385,11 +384,9 @@ weigh_by_labels(struct vocabulary *vocabulary)
 
     label_counts_end_batch(&vocabulary->labels);
     for (uint32_t i = 0; i < terms_count(terms); i++) {
-        struct term *term = terms_at(terms, terms_list(terms)[i].text);
+        struct byte_view text = terms_list(terms)[i].text;
 
-        if (vocabulary->threshold > 0 && term->weight < vocabulary->threshold)
-            term->count = 0;
-        term->weight =
+        terms_at(terms, text)->weight =
             information_of(&information, &labels->by_term[i * labels->count], labels->stored[i]);
     }
 }
