@@ -60,6 +60,14 @@ term_readers_step(struct term_reader *readers, uint32_t *count, term_order *orde
     return status;
 }
 
+void
+term_readers_close(struct term_reader *readers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        term_reader_close(&readers[i]);
+    free(readers);
+}
+
 /* --- Merging ---------------------------------------------------------------------------------- */
 
 tundish_status
@@ -135,9 +143,7 @@ term_merge_close(struct term_merge *merge)
 {
     if (merge == NULL)
         return;
-    for (uint32_t i = 0; i < merge->reader_count; i++)
-        term_reader_close(&merge->readers[i]);
-    free(merge->readers);
+    term_readers_close(merge->readers, merge->reader_count);
     free(merge->text);
     free(merge);
 }

@@ -168,9 +168,7 @@ term_ranking_close(struct term_ranking *ranking)
 {
     if (ranking == NULL)
         return;
-    for (uint32_t i = 0; i < ranking->reader_count; i++)
-        term_reader_close(&ranking->readers[i]);
-    free(ranking->readers);
+    term_readers_close(ranking->readers, ranking->reader_count);
     free_texts(ranking->texts);
     free(ranking->list);
     term_runs_close(&ranking->runs);

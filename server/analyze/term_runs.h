@@ -45,6 +45,9 @@ void term_reader_open_list(struct term_reader *reader, const struct term *list, 
 tundish_status term_reader_step(struct term_reader *reader); /* NO_VALUE: there is no other */
 void term_reader_close(struct term_reader *reader);
 
+/* Several, and their array. */
+void term_readers_close(struct term_reader *readers, uint32_t count);
+
 /* Order readers so that readers[0] has the least term, and step past it: a reader that is used up
  * is closed and *count falls. */
 void term_readers_order(struct term_reader *readers, uint32_t count, term_order *order);
