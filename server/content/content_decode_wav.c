@@ -5,6 +5,8 @@
 #include "column/dims.h"
 #include "sound/wav.h"
 
+enum { VALUES_MAX = 1 << 28 };
+
 struct decode_wav {
     struct content_targets targets;
     int64_t samples, channels; /* -1: as they are */
@@ -42,9 +44,9 @@ decode_wav_open(void *memory, const struct content_config *config, struct schema
     *ret_batch_wide = false;
     state->samples = spec_int(config->stage, "desired_samples");
     state->channels = spec_int(config->stage, "desired_channels");
-    if (state->channels == 0 || state->channels > 1024 || state->samples > INT32_MAX)
-        return content_complain(config, "decode_wav: desired_channels must be -1 or from 1 to "
-                                        "1024, and desired_samples below 2147483648");
+    if (state->channels > INT32_MAX || state->samples > INT32_MAX)
+        return content_complain(config, "decode_wav: desired_channels and desired_samples must be "
+                                        "below 2147483648");
     for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
 
@@ -72,6 +74,23 @@ write_sound(const struct wav *wav, int64_t samples, int64_t channels, float *to)
                                      : 0.0F;
 }
 
+/* What comes out of one file; more than VALUES_MAX no file may be blown up to. */
+static void
+measure(const struct decode_wav *state, const struct wav *wav, struct frame *output, int64_t row,
+        int64_t ret_dims[2])
+{
+    int64_t samples = state->samples >= 0 ? state->samples : wav->samples;
+    int64_t channels = state->channels >= 0 ? state->channels : wav->channels;
+
+    if (samples * channels > VALUES_MAX) {
+        frame_reject(output, row, "decode_wav: %lld samples of %lld channels are too much",
+                     (long long)samples, (long long)channels);
+        samples = 0;
+    }
+    ret_dims[0] = samples;
+    ret_dims[1] = channels;
+}
+
 static void
 decode_column(const struct decode_wav *state, const struct content_target *target,
               const struct frame *input, struct frame *output, int32_t *rates)
@@ -89,8 +108,7 @@ decode_column(const struct decode_wav *state, const struct content_target *targe
         wavs[i] = (struct wav){ 0 };
         if (!wav_open(files[i], &wavs[i], fault))
             frame_reject(output, i, "decode_wav: %s", fault);
-        dims[i * 2] = state->samples >= 0 ? state->samples : wavs[i].samples;
-        dims[i * 2 + 1] = state->channels >= 0 ? state->channels : wavs[i].channels;
+        measure(state, &wavs[i], output, i, dims + i * 2);
         rates[i] = (int32_t)wavs[i].rate;
     }
     column_set_dims_each(column, output->count, 2, dims, output->scratch);

@@ -1,11 +1,11 @@
 /* content_mel_spectrogram.c - keras.layers.MelSpectrogram. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "column/convert.h"
-#include "column/dims.h"
+#include "content/signals.h"
 #include "core/memory.h"
 #include "sound/spectrum.h"
 
@@ -65,23 +65,31 @@ frame_count(const struct mel_spectrogram *layer, int64_t samples)
     return padded < fft ? 0 : (padded - fft) / layer->stride + 1;
 }
 
+static bool
+dims_of(const void *state, int64_t samples, int64_t ret_dims[2], char ret_fault[160])
+{
+    const struct mel_spectrogram *layer = state;
+
+    ret_dims[0] = layer->bins;
+    ret_dims[1] = samples < 0 ? -1 : frame_count(layer, samples);
+    if (samples < 0 || samples > layer->spectrum.fft_length / 2)
+        return true;
+    snprintf(ret_fault, 160,
+             "mel_spectrogram: %lld samples are too few to be mirrored by half an fft_length of "
+             "%lld",
+             (long long)samples, (long long)layer->spectrum.fft_length);
+    return false;
+}
+
 static tundish_status
 open_column(const struct mel_spectrogram *layer, const struct content_config *config,
             struct column_spec *column)
 {
-    int64_t samples;
+    tundish_status status = signals_open_column(config, layer, dims_of, column);
 
-    if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE || column->rank < 1 ||
-        column->rank >= RANK_MAX)
-        return content_complain(config,
-                                "mel_spectrogram: '%s' must be dense numbers of 1 to %d dimensions",
-                                column->name, RANK_MAX - 1);
-    samples = column->shape[column->rank - 1];
-    column->shape[column->rank - 1] = layer->bins;
-    column->shape[column->rank++] = samples < 0 ? -1 : frame_count(layer, samples);
     column->dtype = TUNDISH_FLOAT32;
     column->has_range = false;
-    return TUNDISH_OK;
+    return status;
 }
 
 static tundish_status
@@ -118,7 +126,7 @@ read_parameters(struct mel_spectrogram *layer, const struct content_config *conf
     layer->reference =
         layer->reference > layer->least_power ? layer->reference : layer->least_power;
     layer->reference = 10.0F * (logf(layer->reference) / logf(10.0F));
-    spectrum_open(&layer->spectrum, fft_length, fft_length,
+    spectrum_open(&layer->spectrum, TUNDISH_FLOAT32, fft_length, fft_length,
                   window->kind == SPEC_TEXT ? window->text : NULL, frame_length);
     make_weights(layer, (float)rate / 2.0F, (float)spec_number(config->stage, "min_freq"),
                  (float)highest);
@@ -227,33 +235,6 @@ make_element(const struct mel_spectrogram *layer, const float *samples, int64_t 
         to_decibels(layer, to, signals * made);
 }
 
-/* The shapes; a signal too short to be mirrored is bad, and has none. */
-static void
-set_shape(const struct mel_spectrogram *layer, const struct column *from, struct frame *output,
-          struct column *column)
-{
-    uint32_t rank = from->level_count;
-    int64_t *dims = scratch_array(output->scratch, (size_t)from->count * (rank + 1), sizeof *dims);
-
-    for (int64_t i = 0; i < from->count; i++) {
-        int64_t own[RANK_MAX], length;
-
-        column_dims(from, i, own);
-        length = own[rank - 1];
-        own[rank - 1] = layer->bins;
-        own[rank] = frame_count(layer, length);
-        if (length <= layer->spectrum.fft_length / 2) {
-            frame_reject(output, i,
-                         "mel_spectrogram: %lld samples are too few to be mirrored by half an "
-                         "fft_length of %lld",
-                         (long long)length, (long long)layer->spectrum.fft_length);
-            own[rank] = 0;
-        }
-        memcpy(dims + i * (rank + 1), own, (rank + 1) * sizeof *dims);
-    }
-    column_set_dims_each(column, from->count, rank + 1, dims, output->scratch);
-}
-
 static tundish_status
 mel_spectrogram_apply(const void *state, const struct frame *input, struct frame *output)
 {
@@ -267,15 +248,12 @@ mel_spectrogram_apply(const void *state, const struct frame *input, struct frame
         const float *samples = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
         float *to;
 
-        set_shape(layer, from, output, column);
+        signals_set_dims(from, layer, dims_of, output, column);
         to = frame_values(output, target->output, (size_t)column->value_count * sizeof *to);
         column->values = to;
         for (int64_t e = 0; e < from->count; e++) {
-            int64_t dims[RANK_MAX], length, signals;
+            int64_t length, signals = signals_of(from, e, &length);
 
-            column_dims(from, e, dims);
-            length = dims[from->level_count - 1];
-            signals = dims_product(dims, from->level_count - 1);
             if (length > layer->spectrum.fft_length / 2) {
                 make_element(layer, samples, signals, length, output->scratch, to);
                 to += signals * layer->bins * frame_count(layer, length);

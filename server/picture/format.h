@@ -4,9 +4,10 @@
 
 #include "picture/picture.h"
 
-/* One format. Readers give uint8, or uint16 if `wide` (a PNG that is not wanted as uint8). */
+/* One format; without functions if its library is not in this build. Readers give uint8, or uint16 if `wide` (a PNG that is not wanted as uint8). */
 struct picture_format {
     const char *name;
+    const char *library; /* of a format that can be left out */
     bool (*measure)(const struct picture_options *options, struct byte_view bytes,
                     struct picture_size *ret_size, struct picture_fault *ret_fault);
     bool (*read)(const struct picture_options *options, struct byte_view bytes,

@@ -78,6 +78,11 @@ find_format(const struct picture_options *options, struct byte_view bytes,
     else
         picture_fail(options, ret_fault,
                      "the bytes are no image: a JPEG, PNG, GIF, BMP or WebP is needed");
+    if (format != NULL && format->read == NULL) {
+        picture_fail(options, ret_fault, "the bytes are a %s, and this build has no %s",
+                     format->name, format->library);
+        return NULL;
+    }
     return format;
 }
 

@@ -16,10 +16,6 @@
 #include "core/bytes.h"
 #include "core/dtype.h"
 
-/* Which of the libraries this build has. */
-bool picture_has_gif(void);
-bool picture_has_webp(void);
-
 struct picture_jpeg {
     int ratio; /* 1, 2, 4, 8 */
     bool fancy_upscaling;

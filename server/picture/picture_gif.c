@@ -10,12 +10,6 @@
 
 #include "core/memory.h"
 
-bool
-picture_has_gif(void)
-{
-    return true;
-}
-
 /* LZW makes of a byte at most so many. */
 #define UNPACKED_MAX 4096
 
@@ -255,40 +249,13 @@ gif_read(const struct picture_options *options, struct byte_view bytes,
     return ok;
 }
 
-#else
-
-bool
-picture_has_gif(void)
-{
-    return false;
-}
-
-static bool
-gif_measure(const struct picture_options *options, struct byte_view bytes,
-            struct picture_size *ret_size, struct picture_fault *ret_fault)
-{
-    (void)bytes;
-    (void)ret_size;
-    return picture_fail(options, ret_fault, "the bytes are a GIF, and this build has no giflib");
-}
-
-static bool
-gif_read(const struct picture_options *options, struct byte_view bytes,
-         const struct picture_size *size, struct scratch *scratch, void *values,
-         struct picture_fault *ret_fault)
-{
-    struct picture_size none;
-
-    (void)size;
-    (void)scratch;
-    (void)values;
-    return gif_measure(options, bytes, &none, ret_fault);
-}
-
 #endif
 
 const struct picture_format picture_gif = {
     .name = "GIF",
+    .library = "giflib",
+#ifdef PICTURE_HAS_GIF
     .measure = gif_measure,
     .read = gif_read,
+#endif
 };

@@ -8,12 +8,6 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
-bool
-picture_has_webp(void)
-{
-    return true;
-}
-
 static bool
 read_features(const struct picture_options *options, struct byte_view bytes,
               WebPBitstreamFeatures *features, struct picture_fault *ret_fault)
@@ -132,40 +126,13 @@ webp_read(const struct picture_options *options, struct byte_view bytes,
            picture_fail(options, ret_fault, "the WebP cannot be decoded; is it cut short?");
 }
 
-#else
-
-bool
-picture_has_webp(void)
-{
-    return false;
-}
-
-static bool
-webp_measure(const struct picture_options *options, struct byte_view bytes,
-             struct picture_size *ret_size, struct picture_fault *ret_fault)
-{
-    (void)bytes;
-    (void)ret_size;
-    return picture_fail(options, ret_fault, "the bytes are a WebP, and this build has no libwebp");
-}
-
-static bool
-webp_read(const struct picture_options *options, struct byte_view bytes,
-          const struct picture_size *size, struct scratch *scratch, void *values,
-          struct picture_fault *ret_fault)
-{
-    struct picture_size none;
-
-    (void)size;
-    (void)scratch;
-    (void)values;
-    return webp_measure(options, bytes, &none, ret_fault);
-}
-
 #endif
 
 const struct picture_format picture_webp = {
     .name = "WebP",
+    .library = "libwebp",
+#ifdef PICTURE_HAS_WEBP
     .measure = webp_measure,
     .read = webp_read,
+#endif
 };
