@@ -61,7 +61,20 @@ word(const char *letters)
     return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-/* To the format chunk, past padding and broadcast chunks. */
+/* May stand before the format: padding, and what broadcasters write. */
+static bool
+may_precede_format(uint32_t id)
+{
+    static const char *const ids[] = { "JUNK", "bext", "iXML", "qlty",
+                                       "mext", "levl", "link", "axml" };
+
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (id == word(ids[i]))
+            return true;
+    return false;
+}
+
+/* To the format chunk. */
 static bool
 find_format(struct cursor *cursor, uint32_t *ret_size)
 {
@@ -72,9 +85,12 @@ find_format(struct cursor *cursor, uint32_t *ret_size)
         return bad(cursor, "the bytes are no WAV: RIFF and WAVE are missing");
     if (!take(cursor, 4, &id) || !take(cursor, 4, &size))
         return false;
-    while (id != word("fmt "))
+    while (id != word("fmt ")) {
+        if (!may_precede_format(id))
+            return bad(cursor, "a chunk before the WAV's format is none that may stand there");
         if (!skip(cursor, size) || !take(cursor, 4, &id) || !take(cursor, 4, &size))
             return false;
+    }
     *ret_size = size;
     return true;
 }

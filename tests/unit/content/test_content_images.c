@@ -92,8 +92,52 @@ wav_values_are_parts_of_one(void **state)
     stage_run_add(run, "x", TUNDISH_STRING, &file, NULL);
     assert_int_equal(stage_run(run, "decode_wav: {desired_samples: 3}"), TUNDISH_OK);
     assert_string_equal(stage_run_column(run, "x"), "[[0.5] [-1] [0]]");
+    assert_int_equal(stage_run(run, "decode_wav: {desired_channels: 2}"), TUNDISH_OK);
+    assert_string_equal(stage_run_column(run, "x"), "[[0.5 0.5] [-1 -1]]");
+    assert_int_equal(stage_run(run, "decode_wav: {desired_channels: 0}"), TUNDISH_OK);
+    assert_string_equal(stage_run_spec(run, "x"), "float32[-1,0]");
     stage_run_close(run);
     file_says(wav, sizeof wav - 3, "decode_wav", "cut short");
+    file_says(wav, sizeof wav - 1,
+              "decode_wav: {desired_samples: 2147483647, desired_channels: 1000}", "too much");
+}
+
+static void
+chunks_before_the_format_are_those_of_broadcasters(void **state)
+{
+#define FORMAT                                                                                     \
+    "fmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0"                                     \
+    "data\2\0\0\0\0\x40"
+    static const char bext[] = "RIFF\x28\0\0\0WAVEbext\3\0\0\0abc" FORMAT;
+    static const char list[] = "RIFF\x28\0\0\0WAVELIST\3\0\0\0abc" FORMAT;
+    struct byte_view file = bytes_view(bext, sizeof bext - 1);
+    struct stage_run *run = stage_run_open(1, 0);
+
+    (void)state;
+    stage_run_add(run, "x", TUNDISH_STRING, &file, NULL);
+    assert_int_equal(stage_run(run, "decode_wav"), TUNDISH_OK);
+    assert_string_equal(stage_run_column(run, "x"), "[[0.5]]");
+    stage_run_close(run);
+    file_says(list, sizeof list - 1, "decode_wav", "before the WAV's format");
+}
+
+static void
+spectra_are_of_their_columns_dtype(void **state)
+{
+    static const float narrow[] = { 1, 0, -1, 0, 1, 0 };
+    static const double wide[] = { 1, 0, -1, 0, 1, 0 };
+    struct stage_run *run = stage_run_open(1, 0);
+
+    (void)state;
+    stage_run_add(run, "x", TUNDISH_FLOAT32, narrow, (const int64_t[]){ 6, -1 });
+    stage_run_add(run, "y", TUNDISH_FLOAT64, wide, (const int64_t[]){ 6, -1 });
+    assert_int_equal(
+        stage_run(run, "stft: {columns: [x, y], frame_length: 4, frame_step: 2, window: null}"),
+        TUNDISH_OK);
+    assert_string_equal(stage_run_spec(run, "y"), "float64[2,3]");
+    assert_string_equal(stage_run_column(run, "x"), "[[0 2 0] [0 2 0]]");
+    assert_string_equal(stage_run_column(run, "y"), "[[0 2 0] [0 2 0]]");
+    stage_run_close(run);
 }
 
 int
@@ -105,6 +149,8 @@ main(void)
         cmocka_unit_test(what_is_no_image_is_refused),
         cmocka_unit_test(scaled_needs_a_resize_behind_it),
         cmocka_unit_test(wav_values_are_parts_of_one),
+        cmocka_unit_test(chunks_before_the_format_are_those_of_broadcasters),
+        cmocka_unit_test(spectra_are_of_their_columns_dtype),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
