@@ -241,7 +241,8 @@ kernel_of(enum resample_method method)
     }
 }
 
-/* For each target place where its run of the source begins, how long it is, and its weights. */
+/* For each target place where its run of the source begins, how long it is, and its weights. Runs
+ * are as long as the longest, as TensorFlow's: a NaN that weighs nothing is a NaN. */
 struct spans {
     int64_t *begin, *count;
     float *weights; /* `most` for each place */
@@ -256,7 +257,9 @@ set_span(struct spans *spans, const struct kernel *kernel, int64_t i, float scal
     float one_over_scale = 1.0F / kernel_scale, *weights = spans->weights + i * spans->most;
     int64_t begin, end;
 
-    spans->begin[i] = spans->count[i] = 0;
+    memset(weights, 0, (size_t)spans->most * sizeof *weights);
+    spans->begin[i] = 0;
+    spans->count[i] = spans->most;
     if (at < 0 || at > (float)from)
         return;
     begin = resample_bound((int64_t)ceilf(at - reach - 0.5F), from);
@@ -269,10 +272,8 @@ set_span(struct spans *spans, const struct kernel *kernel, int64_t i, float scal
         weights[k - begin] = weight;
     }
     spans->begin[i] = begin;
-    if (fabsf(sum) < 1000.0F * FLT_MIN)
-        return;
-    spans->count[i] = end - begin;
-    sum = 1.0F / sum;
+    spans->count[i] = spans->most < from - begin ? spans->most : from - begin;
+    sum = fabsf(sum) < 1000.0F * FLT_MIN ? 0.0F : 1.0F / sum;
     for (int64_t k = 0; k < end - begin; k++)
         weights[k] *= sum;
 }
