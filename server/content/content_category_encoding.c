@@ -37,16 +37,43 @@ find_weights(const struct content_config *config, struct category_encoding *laye
     return TUNDISH_OK;
 }
 
-/* What fails in Keras: its sparse counts take no floats, and the layer has made floats of all. */
+/* bincount, which counts up to two dimensions, takes no narrow numbers, the sum over more of them
+ * gives no narrow integers, and int8 is no dtype of a layer. */
+static bool
+dtype_is_possible(const struct category_encoding *layer, int rank)
+{
+    tundish_dtype dtype = layer->encoding.dtype;
+    bool is_integer = tnd_dtype_is_integer(dtype) || dtype == TUNDISH_BOOL;
+
+    if (dtype == TUNDISH_INT8)
+        return false;
+    if (layer->encoding.mode == ENCODE_ONE_HOT || dtype == TUNDISH_INT32 ||
+        dtype == TUNDISH_INT64 || dtype == TUNDISH_FLOAT32 || dtype == TUNDISH_FLOAT64)
+        return true;
+    return rank > 2 && (layer->encoding.mode != ENCODE_COUNT || !is_integer);
+}
+
+/* What fails in Keras: its sparse counts take no floats, which the layer makes of all where no
+ * other dtype is asked for. */
 static tundish_status
 check_rank(const struct content_config *config, const struct category_encoding *layer,
            const struct column_spec *column)
 {
-    if (layer->encoding.sparse && layer->encoding.mode != ENCODE_ONE_HOT && column->rank <= 2)
+    tundish_dtype dtype = layer->encoding.dtype;
+    bool counts = layer->encoding.mode != ENCODE_ONE_HOT && column->rank <= 2;
+    bool is_wide = dtype == TUNDISH_INT32 || dtype == TUNDISH_INT64;
+
+    if (counts && layer->encoding.sparse && !is_wide)
         return content_complain(config,
                                 "category_encoding: no sparse %s of '%s': leave sparse out, and "
-                                "let to_sparse follow",
+                                "let to_sparse follow, or ask for dtype: int64",
                                 spec_text(config->stage, "output_mode"), column->name);
+    if (!dtype_is_possible(layer, column->rank))
+        return content_complain(config,
+                                "category_encoding: no %s of '%s' in %s: ask for another dtype, "
+                                "and let cast follow",
+                                spec_text(config->stage, "output_mode"), column->name,
+                                tnd_dtype_name(dtype));
     if (layer->weights >= 0 && column->rank == 0)
         return content_complain(config,
                                 "category_encoding: count_weights of single numbers, and '%s' is "

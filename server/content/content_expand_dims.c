@@ -28,9 +28,9 @@ open_column(const struct content_config *config, const struct expand_dims *stage
     column->shape[axis] = 1;
     column->rank++;
     if (column->kind == TUNDISH_RAGGED && axis <= column->ragged_rank) {
-        column->ragged_rank++;
-        if (axis == 0)
+        if (axis == 0 && column->ragged_rank > 1)
             column->shape[1] = -1; /* TensorFlow forgets how many rows there are */
+        column->ragged_rank++;
     }
     return TUNDISH_OK;
 }

@@ -236,7 +236,7 @@ encode_lists(struct work *work, const struct column *indices, uint8_t *values)
 {
     size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
 
-    work->refuses_negative = !work->from_sparse;
+    work->refuses_negative = !work->from_sparse || indices->level_count < 2;
     for (int64_t i = 0; i < indices->count; i++) {
         bool whole = indices->level_count < 2;
         int64_t first = whole ? i : level_begin(&indices->levels[0], i);
