@@ -88,6 +88,7 @@ example_parser_open(struct example_feature *features, uint32_t count)
     parser->seen_words = (count + 63) / 64;
     parser->required = tnd_zalloc(parser->seen_words, sizeof *parser->required);
     index_names(parser);
+    parser->known = example_known_names(parser);
     for (uint32_t f = 0; f < count; f++) {
         if (features[f].is_list)
             parser->lists[parser->list_count++] = f;
@@ -119,6 +120,7 @@ example_parser_close(struct example_parser *parser)
     free(parser->lists);
     free(parser->slots);
     free(parser->required);
+    free(parser->known);
     free(parser);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/memory.h"
 #include "parse/example_parsing.h"
 
 enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, HEAD_BYTES = 16, NAME_MAX_BYTES = 127 };
@@ -283,8 +284,23 @@ single_tag(const struct example_parser *parser, uint32_t f)
     return is_single ? kind_tag(feature->dtype) : 0;
 }
 
-/* Features are known in the order they were asked for; behind them stands the place before the
- * first one, whose name matches nothing. */
+struct known_name *
+example_known_names(const struct example_parser *parser)
+{
+    struct known_name *all = tnd_alloc((parser->count + 1) * sizeof *all);
+
+    for (uint32_t f = 0; f < parser->count; f++) {
+        all[f] = known_name(parser->words[f], (const uint8_t *)parser->features[f].name,
+                            parser->features[f].name_bytes);
+        all[f].feature = parser->first[f];
+        all[f].single_tag = single_tag(parser, f);
+        all[f].next = f + 1 < parser->count ? f + 1 : 0;
+    }
+    all[parser->count] = (struct known_name){ .size = UINT32_MAX, .feature = NOBODY };
+    return all;
+}
+
+/* What is learned goes behind the features, and with this call. */
 static void
 know_features(struct parsing *parsing)
 {
@@ -294,19 +310,9 @@ know_features(struct parsing *parsing)
     parsing->known =
         scratch_array(scratch, parser->count + 1 + LEARNED_MAX, sizeof *parsing->known);
     parsing->known_count = parser->count + 1;
+    memcpy(parsing->known, parser->known, parsing->known_count * sizeof *parsing->known);
     parsing->learned = scratch_array(scratch, LEARNED_SLOTS, sizeof *parsing->learned);
     memset(parsing->learned, 0, LEARNED_SLOTS * sizeof *parsing->learned);
-    for (uint32_t f = 0; f < parser->count; f++) {
-        struct known_name known =
-            known_name(parser->words[f], (const uint8_t *)parser->features[f].name,
-                       parser->features[f].name_bytes);
-
-        known.feature = parser->first[f];
-        known.single_tag = single_tag(parser, f);
-        known.next = f + 1 < parser->count ? f + 1 : 0;
-        parsing->known[f] = known;
-    }
-    parsing->known[parser->count] = (struct known_name){ .size = UINT32_MAX, .feature = NOBODY };
 }
 
 static struct parsing

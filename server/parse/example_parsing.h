@@ -48,7 +48,8 @@ struct example_parser {
     uint32_t slot_mask;  /* of `slots` */
     int32_t *slots;      /* open addressing by name: the first feature of that name, or NOBODY */
     uint32_t seen_words; /* words of a bit set over the features */
-    uint64_t *required;  /* the features that every record must have or get from the fallback */
+    struct known_name *known; /* what every call begins with */
+    uint64_t *required; /* the features that every record must have or get from the fallback */
 };
 
 /* A name met in the records, wanted or not, and what came next after it. */
@@ -75,6 +76,10 @@ struct parsing {
     struct example_entry *entries; /* of the record that is read plainly */
     uint64_t entry_count, entry_capacity;
 };
+
+/* Features in the order they were asked for; behind them the place before the first one, whose name
+ * matches nothing. The caller frees them. */
+struct known_name *example_known_names(const struct example_parser *parser);
 
 /* The first feature of this name, or NOBODY. `words` and `hash` are of the name. */
 int32_t example_find_feature(const struct example_parser *parser, struct name_words words,
