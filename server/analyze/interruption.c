@@ -20,6 +20,7 @@ fill_signals(sigset_t *ret_set)
     sigemptyset(ret_set);
     sigaddset(ret_set, SIGINT);
     sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGUSR2);
 }
 
 /* As if it had never been blocked. */
@@ -52,6 +53,8 @@ interruption_take(int number)
     pthread_mutex_unlock(&learning.lock);
 }
 
+/* Until SIGUSR2, from interruption_end. A signal that comes when all is learned stays for whoever
+ * hears it next. */
 static void *
 hear(void *unused)
 {
@@ -60,8 +63,12 @@ hear(void *unused)
 
     (void)unused;
     fill_signals(&set);
-    while (sigwait(&set, &number) == 0)
-        interruption_take(number);
+    while (sigwait(&set, &number) != 0)
+        ;
+    if (number == SIGUSR2)
+        return NULL;
+    interruption_take(number);
+    kill(getpid(), number);
     return NULL;
 }
 
@@ -90,7 +97,7 @@ interruption_end(void)
     learning.folder = NULL;
     pthread_mutex_unlock(&learning.lock);
     if (learning.is_hearing) {
-        pthread_cancel(learning.hearer);
+        pthread_kill(learning.hearer, SIGUSR2);
         pthread_join(learning.hearer, NULL);
         learning.is_hearing = false;
     }
