@@ -64,6 +64,41 @@ class Places(Rig):
         self.assertIn("E_PLACE", lines[-1])
         self.assertIn("another pipeline", lines[-1])
 
+    def assert_goes_on(self, stages, *counts, epochs=3):
+        """From each of these steps as if undisturbed; its epochs' cache files are there by then."""
+        file = self.pipeline(stages, deliver=f"{{epochs: {epochs}}}")
+        expected = self.peek(file, "--epochs", str(epochs))[0]
+        for kept in self.path.glob("kept*"):
+            kept.unlink()
+        for count in counts:
+            token = self.taken_after(file, count)
+            server = self.serve(file)
+            found = batches(self.lines(self.read("--place", token)))
+            self.assertEqual(found, expected[count:], f"after {count} steps")
+            stop(server)
+
+    def test_behind_a_cache_of_batches_in_a_file_go_on(self):
+        stages = [
+            "range: {stop: 100}",
+            "shuffle: {buffer_size: 30, seed: 4}",
+            "batch: 7",
+            "cache: {filename: kept}",
+            "shuffle: {buffer_size: 5, seed: 5}",
+        ]
+        self.assert_goes_on(stages, 6, 15, 22, 40)
+
+    def test_behind_a_cache_in_a_file_inside_a_function_go_on(self):
+        inner = (
+            "[{range: [0, $value]}, {shuffle: {buffer_size: 9, seed: 2}}, {cache: {filename: kept}}]"
+        )
+        stages = [
+            "range: {start: 11, stop: 15}",
+            f"interleave: {{dataset: {inner}, cycle_length: 2, block_length: 3}}",
+            "shuffle: {buffer_size: 10, seed: 3}",
+            "batch: 4",
+        ]
+        self.assert_goes_on(stages, 3, 14, 29)
+
 
 if __name__ == "__main__":
     unittest.main()

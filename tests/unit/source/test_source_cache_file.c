@@ -324,6 +324,44 @@ batches_that_are_not_as_long_as_each_other_cannot_be_kept(void **state)
     folder_close(&folder);
 }
 
+/* A job that resumes where `passes` iterators had been made, the last whole pass being `kept` (from
+ * 1; 0: none yet). */
+static tundish_status
+resume(struct pipeline *pipeline, uint64_t passes, uint64_t kept)
+{
+    order_close(pipeline->iterator);
+    pipeline->iterator = NULL;
+    order_instance_close(pipeline->instance);
+    pipeline->services.resumed = true;
+    pipeline->instance = order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);
+    pipeline->instance->iterator_counts[pipeline->node->number] = passes;
+    pipeline->instance->element_counts[pipeline->node->number] = kept;
+    return order_open(pipeline->node, pipeline->instance, &pipeline->iterator);
+}
+
+static void
+whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw(void **state)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+
+    (void)state;
+    folder_open(&folder);
+    put_text(&folder, "a", "1\n2\n3\n");
+    assert_run(&folder, "[text_line: a, cache: {filename: c}]", 64, "1|2|3|");
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[text_line: a, cache: {filename: c}]"),
+                     TUNDISH_OK);
+    assert_int_equal(resume(&pipeline, 0, 0), TUNDISH_OK);      /* that pass was under way */
+    assert_int_equal(resume(&pipeline, 3, 1), TUNDISH_OK);      /* it was kept */
+    assert_int_equal(resume(&pipeline, 1, 0), TUNDISH_E_PLACE); /* given up, the next under way */
+    assert_non_null(strstr(tnd_error_text(), "c holds pass 1"));
+    assert_non_null(strstr(tnd_error_text(), "it is pass 2 that follows"));
+    assert_int_equal(resume(&pipeline, 3, 3), TUNDISH_E_PLACE); /* a later one was kept */
+    assert_non_null(strstr(tnd_error_text(), "it is pass 3 that follows"));
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
 int
 main(void)
 {
@@ -338,6 +376,7 @@ main(void)
         cmocka_unit_test(batches_are_kept_whole),
         cmocka_unit_test(sparse_columns_are_kept),
         cmocka_unit_test(every_outer_element_has_a_file_of_its_own),
+        cmocka_unit_test(whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw),
         cmocka_unit_test(batches_that_are_not_as_long_as_each_other_cannot_be_kept),
     };
 
