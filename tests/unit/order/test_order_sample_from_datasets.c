@@ -62,15 +62,16 @@ draws_are_the_same_in_every_epoch_and_for_any_chunk(void **state)
     fixture_close(&fixture);
 }
 
+/* The plan leaves out datasets of weight 0, but for the first if all have it. */
 static void
-a_weight_of_zero_is_never_drawn_nor_made(void **state)
+nothing_is_drawn_where_there_is_no_weight(void **state)
 {
     struct fixture fixture;
 
     (void)state;
-    fixture_open(&fixture, "{sample_from_datasets: {datasets: [[{range: 3}], [{range: [10, 14]}]], "
-                           "weights: [0.0, 1.0], seed: 1}}");
-    assert_string_equal(fixture_epoch(&fixture, 100, 100), "10 11 12 13");
+    fixture_open(&fixture,
+                 "{sample_from_datasets: {datasets: [[{range: 3}]], weights: [0.0], seed: 1}}");
+    assert_string_equal(fixture_epoch(&fixture, 100, 100), "");
     assert_int_equal(fixture.opened[0], 0);
     fixture_close(&fixture);
 }
@@ -96,7 +97,7 @@ main(void)
         cmocka_unit_test(elements_of_each_input_keep_their_order),
         cmocka_unit_test(weights_are_proportions),
         cmocka_unit_test(draws_are_the_same_in_every_epoch_and_for_any_chunk),
-        cmocka_unit_test(a_weight_of_zero_is_never_drawn_nor_made),
+        cmocka_unit_test(nothing_is_drawn_where_there_is_no_weight),
         cmocka_unit_test(it_may_stop_at_the_first_end),
     };
 

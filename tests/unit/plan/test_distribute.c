@@ -225,6 +225,30 @@ a_sampled_end_comes_with_the_first_dataset_or_the_last(void **state)
 }
 
 static void
+datasets_without_a_weight_are_left_out(void **state)
+{
+    struct planned planned;
+
+    (void)state;
+    planned_open(&planned,
+                 "{sample_from_datasets: {datasets: [[{range: 3}], [{range: [10, 14]}, {take: 2}], "
+                 "[{range: 5}]], weights: [1, 0, 1], seed: 1}}",
+                 "", 1);
+    assert_null(planned.errors);
+    assert_int_equal(planned.plan->graph->root->input_count, 2);
+    assert_int_equal(planned.plan->graph->node_count, 3);
+    planned_close(&planned);
+    planned_open(&planned,
+                 "{sample_from_datasets: {datasets: [[{range: 3}], [{range: [10, 14]}]], "
+                 "weights: [0.0, 1.0], seed: 1}}",
+                 "", 1);
+    assert_null(planned.errors);
+    assert_string_equal(planned.plan->graph->root->name, "range");
+    assert_int_equal(planned.plan->graph->node_count, 1);
+    planned_close(&planned);
+}
+
+static void
 an_end_that_never_comes_is_refused(void **state)
 {
     struct planned planned;
@@ -265,6 +289,7 @@ main(void)
         cmocka_unit_test(draws_before_rows_are_dealt_hang_on_nothing),
         cmocka_unit_test(permute_needs_numbers),
         cmocka_unit_test(rows_that_only_content_knows_are_not_shared),
+        cmocka_unit_test(datasets_without_a_weight_are_left_out),
         cmocka_unit_test(an_end_that_never_comes_is_refused),
         cmocka_unit_test(a_sampled_end_comes_with_the_first_dataset_or_the_last),
         cmocka_unit_test(unlike_columns_are_refused),
