@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
@@ -15,6 +16,17 @@ struct fourier {
     int64_t factors[FACTORS_MAX]; /* their product is the length; a 0 ends them */
     double complex *roots;        /* of one: number k is k parts in `length` of a turn */
 };
+
+/* CMPLX, which the C library has for GCC alone. */
+static inline double complex
+complex_of(double real, double imaginary)
+{
+    const double parts[2] = { real, imaginary };
+    double complex made;
+
+    memcpy(&made, parts, sizeof made);
+    return made;
+}
 
 static void
 find_factors(struct fourier *fourier)
@@ -37,7 +49,7 @@ fourier_open(int64_t length)
     for (int64_t k = 0; k < length; k++) {
         double angle = -2 * M_PI * (double)k / (double)length;
 
-        fourier->roots[k] = CMPLX(cos(angle), sin(angle));
+        fourier->roots[k] = complex_of(cos(angle), sin(angle));
     }
     return fourier;
 }
@@ -54,8 +66,8 @@ fourier_close(struct fourier *fourier)
 static inline double complex
 times(double complex a, double complex b)
 {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
-                 creal(a) * cimag(b) + cimag(a) * creal(b));
+    return complex_of(creal(a) * creal(b) - cimag(a) * cimag(b),
+                      creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 /* `to` holds two transforms of `part` values; `stride` roots are one step. */
