@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/artifact.h"
 #include "analyze/analyzer.h"
+#include "analyze/artifact.h"
 #include "core/memory.h"
 
 struct summary {

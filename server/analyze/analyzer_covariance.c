@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyzer.h"
 #include "analyze/artifact.h"
 #include "analyze/eigen.h"
-#include "analyze/analyzer.h"
 #include "core/memory.h"
 
 struct covariance {

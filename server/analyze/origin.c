@@ -8,8 +8,8 @@
 #include "analyze/artifact.h"
 #include "analyze/input_files.h"
 #include "analyze/view.h"
-#include "learned/learned_file.h"
 #include "core/memory.h"
+#include "learned/learned_file.h"
 #include "spec/fingerprint.h"
 
 static const char FIRST_LINE[] = "tundish-analysis 2";

@@ -6,8 +6,8 @@
 
 #include "analyze/artifact.h"
 #include "column/dims.h"
-#include "learned/keyed.h"
 #include "core/memory.h"
+#include "learned/keyed.h"
 
 /* --- Open ------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analyze/view.h"
-#include "learned/learned.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 
 /* The stage that runs a dataset on each of its elements; NULL: nothing stands around. */
 struct around {

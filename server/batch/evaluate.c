@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "batch/evaluate_parts.h"
-#include "content/decoded_resized.h"
 #include "column/flush.h"
+#include "content/decoded_resized.h"
 #include "core/clock.h"
 #include "core/dtype.h"
 #include "core/must.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "batch/combine.h"
-#include "core/half.h"
 #include "core/bytes.h"
+#include "core/half.h"
 #include "core/memory.h"
 #include "shm/segment.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/convert.h"
 #include "commands/print_batch.h"
 #include "commands/rows_npy.h"
-#include "column/convert.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/status.h"

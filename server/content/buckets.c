@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/convert.h"
 #include "content/bins.h"
 #include "content/joined_buckets.h"
-#include "column/convert.h"
+#include "core/memory.h"
 #include "learned/keyed.h"
 #include "learned/learned.h"
-#include "core/memory.h"
 
 struct bucketed {
     int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */

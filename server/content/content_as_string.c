@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "text/texts.h"
 #include "core/decimal.h"
+#include "text/texts.h"
 
 struct as_string {
     bool is_plain; /* integers without width */

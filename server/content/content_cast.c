@@ -1,6 +1,6 @@
 /* content_cast.c - columns in another dtype. */
-#include "content/content.h"
 #include "column/convert.h"
+#include "content/content.h"
 
 struct cast {
     tundish_dtype dtype;

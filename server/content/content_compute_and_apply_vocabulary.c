@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learned/learned.h"
 #include "content/lookup.h"
 #include "content/lookup_tally.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 
 struct applied {
     tundish_dtype dtype; /* of the input */

@@ -1,8 +1,8 @@
 /* content_decode_csv.c - tf.io.decode_csv. */
 #include "content/content.h"
+#include "content/literal.h"
 #include "parse/csv_fields.h"
 #include "parse/features.h"
-#include "content/literal.h"
 
 struct decode_csv {
     uint32_t serialized; /* input column */

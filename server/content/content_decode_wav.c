@@ -1,8 +1,8 @@
 /* content_decode_wav.c - tf.audio.decode_wav. */
 #include <string.h>
 
-#include "content/content.h"
 #include "column/dims.h"
+#include "content/content.h"
 #include "sound/wav.h"
 
 enum { VALUES_MAX = 1 << 28 };

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/bins.h"
 #include "column/convert.h"
+#include "content/bins.h"
 #include "content/encoding.h"
-#include "learned/learned.h"
 #include "content/literal.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 
 /* Boundaries that are learned differ from column to column. */
 struct discretized {

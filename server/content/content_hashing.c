@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "column/convert.h"
+#include "content/content.h"
 #include "content/encoding.h"
 #include "content/literal.h"
 #include "content/lookup.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "content/content.h"
+#include "core/memory.h"
 #include "expression/expression.h"
 #include "expression/expression_alike.h"
-#include "core/memory.h"
 #include "spec/columns.h"
 
 struct map {

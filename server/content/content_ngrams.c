@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "text/texts.h"
 #include "core/memory.h"
+#include "text/texts.h"
 
 struct ngrams {
     uint32_t width_count;

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "column/array_loops.h"
-#include "content/content.h"
 #include "column/convert.h"
 #include "column/dims.h"
-#include "learned/learned.h"
+#include "content/content.h"
 #include "content/literal.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 
 /* What is learned differs from column to column. */
 struct normalized {

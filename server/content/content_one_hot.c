@@ -1,9 +1,9 @@
 /* content_one_hot.c - tf.one_hot: vectors with one entry set. */
 #include <string.h>
 
-#include "content/content.h"
 #include "column/convert.h"
 #include "column/dims.h"
+#include "content/content.h"
 #include "content/filler.h"
 
 struct one_hot {

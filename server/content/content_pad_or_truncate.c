@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "column/dims.h"
+#include "content/content.h"
 #include "content/filler.h"
 #include "core/memory.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "content/literal.h"
+#include "core/must.h"
 #include "text/regex.h"
 #include "text/texts.h"
-#include "core/must.h"
 
 struct regex_replace {
     pcre2_code *code;

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
 #include "column/convert.h"
 #include "column/dims.h"
+#include "content/content.h"
 #include "content/literal.h"
 #include "core/memory.h"
 

@@ -4,8 +4,8 @@
 
 #include "content/content.h"
 #include "content/lookup_tally.h"
-#include "text/text_ids.h"
 #include "core/memory.h"
+#include "text/text_ids.h"
 
 struct vectorized {
     struct column_spec input;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learned/learned.h"
 #include "content/lookup.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 
 struct tfidf {
     uint32_t input, ids, weights; /* columns */

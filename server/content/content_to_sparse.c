@@ -2,8 +2,8 @@
  * column. */
 #include <string.h>
 
-#include "content/content.h"
 #include "column/dims.h"
+#include "content/content.h"
 #include "content/literal.h"
 
 struct to_sparse {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learned/learned.h"
 #include "content/literal.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 #include "spec/columns.h"
 
 /* A vocabulary written in the pipeline file, without the special tokens in front. */

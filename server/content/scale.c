@@ -15,11 +15,11 @@
 
 #include "column/array_loops.h"
 #include "column/convert.h"
+#include "column/vector.h"
+#include "content/tukey.h"
+#include "core/memory.h"
 #include "learned/keyed.h"
 #include "learned/learned.h"
-#include "content/tukey.h"
-#include "column/vector.h"
-#include "core/memory.h"
 
 enum { PARTS_MAX = 4 };
 

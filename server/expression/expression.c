@@ -1,15 +1,15 @@
 /* expression.c - opening, closing and running: groups in blocks, other steps as whole columns. */
-#include "expression/expression_context.h"
 #include "expression/expression.h"
+#include "expression/expression_context.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "column/dims.h"
-#include "expression/expression_run.h"
 #include "column/flush.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "expression/expression_run.h"
 
 tundish_status
 expression_open(const struct expression_config *config, struct expression **ret_expression)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "expression/expression_check.h"
 #include "core/memory.h"
+#include "expression/expression_check.h"
 
 enum { ARGUMENTS_MAX = 3 };
 

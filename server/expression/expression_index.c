@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "column/dims.h"
-#include "expression/expression_check.h"
 #include "core/memory.h"
+#include "expression/expression_check.h"
 
 /* A start, stop or index: a literal, or a scalar of each element, which becomes an input. */
 struct bound {

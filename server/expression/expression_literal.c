@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "expression/expression_check.h"
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "expression/expression_check.h"
 
 #define INTEGER_END ((tree_integer)1 << 64)
 

@@ -7,11 +7,11 @@
 #ifndef EXPRESSION_EXPRESSION_PROGRAM_H
 #define EXPRESSION_EXPRESSION_PROGRAM_H
 
+#include "column/vector.h"
 #include "expression/expression.h"
 #include "expression/expression_tree.h"
 #include "expression/reduce.h"
 #include "expression/slice.h"
-#include "column/vector.h"
 
 enum { BLOCK_VALUES = 1024, STEP_INPUTS_MAX = 3, NO_STEP = -1 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expression/expression_tokens.h"
 #include "core/memory.h"
+#include "expression/expression_tokens.h"
 
 enum { DEPTH_MAX = 200, NODES_MAX = 10000, CHILDREN_MAX = 1000 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learned/learned_file.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "learned/learned_file.h"
 #include "spec/fingerprint.h"
 
 static bool

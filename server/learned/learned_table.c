@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "content/literal.h"
+#include "core/memory.h"
 #include "learned/learned.h"
 #include "learned/learned_file.h"
-#include "content/literal.h"
 #include "parse/base64.h"
 #include "parse/json_string.h"
 #include "parse/number.h"
-#include "core/memory.h"
 
 /* Text as it is read. Behind `end` there are 64 zeros. */
 struct reading {

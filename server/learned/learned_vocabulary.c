@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/crc32c.h"
+#include "core/memory.h"
 #include "learned/learned.h"
 #include "learned/learned_file.h"
 #include "parse/number.h"
-#include "core/crc32c.h"
-#include "core/memory.h"
 #include "source/unpack.h"
 
 enum { BLOCK_BYTES = 1 << 16, LENGTH_BYTES = 12, CHECKSUM_BYTES = 4 };

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "parse/number.h"
 #include "core/memory.h"
+#include "parse/number.h"
 #include "spec/columns.h"
 
 /* Records cut before any is converted: their ends stay in the nearest cache. */

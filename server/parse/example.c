@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/example_parsing.h"
 #include "core/memory.h"
+#include "parse/example_parsing.h"
 
 /* --- Names ---------------------------------------------------------------------------------- */
 

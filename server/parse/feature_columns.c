@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/example_ragged.h"
-#include "parse/feature_columns.h"
 #include "content/literal.h"
 #include "core/memory.h"
+#include "parse/example_ragged.h"
+#include "parse/feature_columns.h"
 
 /* --- Open ----------------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expression/expression.h"
 #include "core/memory.h"
+#include "expression/expression.h"
 #include "order/order.h"
 #include "source/source.h"
 

@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "deliver/lane_reader.h"
 #include "session/fill.h"
 #include "session/place.h"
-#include "deliver/lane_reader.h"
 #include "session/session.h"
 #include "session/session_link.h"
-#include "session/shards.h"
 #include "session/session_stats.h"
+#include "session/shards.h"
 
 enum step_state {
     STEP_EMPTY,

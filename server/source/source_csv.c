@@ -2,8 +2,8 @@
  * decode_csv does. */
 #include <stdio.h>
 
-#include "parse/csv_fields.h"
 #include "content/literal.h"
+#include "parse/csv_fields.h"
 #include "source/fetch.h"
 #include "source/reader.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "expression/expression.h"
 #include "core/memory.h"
+#include "expression/expression.h"
 
 enum { INPUTS = 2 };
 static const char *const input_names[INPUTS] = { "num_replicas_in_sync",

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/csv_cut.h"
 #include "core/must.h"
+#include "parse/csv_cut.h"
 
 enum { CAPACITY = 40 };
 

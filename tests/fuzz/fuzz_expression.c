@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expression/expression.h"
 #include "column/flush.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "expression/expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 

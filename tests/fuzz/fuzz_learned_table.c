@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learned/learned.h"
 #include "core/must.h"
+#include "learned/learned.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "learned/learned.h"
 #include "core/must.h"
+#include "learned/learned.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -13,8 +13,8 @@
 
 #include "column/array_loops.h"
 #include "column/bin_loops.h"
-#include "content/bins.h"
 #include "column/flush.h"
+#include "content/bins.h"
 
 enum { VALUES = 100, BOUNDARIES = 100 };
 

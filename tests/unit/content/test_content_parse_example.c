@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/example.h"
 #include "core/memory.h"
+#include "parse/example.h"
 #include "record_builder.h"
 
 /* Run the stage over records made by `build`, row by row or as one batch. */

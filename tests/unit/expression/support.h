@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expression/expression.h"
 #include "column/flush.h"
+#include "expression/expression.h"
 
 enum { TABLE_COLUMNS = 16 };
 

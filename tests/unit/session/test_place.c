@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../remove_tree.h"
-#include "learned/learned.h"
 #include "core/memory.h"
+#include "learned/learned.h"
 #include "session/place.h"
 #include "shm/place.h"
 

@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
+#include "../draw.h"
 #include "core/bytes.h"
 #include "core/memory.h"
-#include "../draw.h"
 #include "source/far_private.h"
 #include "source/scan.h"
 #include "source/table.h"
