@@ -1,0 +1,132 @@
+/* world.h - a run of the simulation: a server, its trainers, and what each knows of itself. */
+#ifndef TESTS_SIMULATION_WORLD_H
+#define TESTS_SIMULATION_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tundish/tundish.h"
+#include "turns.h"
+
+enum {
+    ROWS = 60,
+    BATCH = 6,
+    STEPS = ROWS / BATCH,
+    EPOCHS = 2,
+    REPLICAS_MAX = 2,
+    GROUPS_MAX = 3,
+    SLICE = BATCH,
+    TROUBLES_MAX = 6,
+    TOKEN_BYTES = 1024,
+    PATIENCE_S = 300 /* of made-up time without a batch */
+};
+
+static const int64_t MS = 1000000, SECOND = 1000000000;
+static const int64_t LATE_NS = 400000000; /* about what a new server waits for survivors */
+
+/* What a run is about. */
+enum story { STORY_LANES, STORY_QUEUE, STORY_ENDING, STORY_SLOW, STORY_STATE, STORY_COUNT };
+
+struct position {
+    uint64_t epoch, step;
+};
+
+struct trainer {
+    struct run *run;
+    unsigned group, replica;
+    struct turn *turn;
+    tundish_reader *reader; /* NULL: it has not been let in yet */
+    bool is_over;           /* END_OF_STREAM, or cut off where that may be */
+    bool is_slow;
+    bool is_late;         /* away when a new server began: it may have gone on without this group */
+    struct position next; /* what comes next by its own account */
+    struct position saved;   /* what came next when it last saved a place */
+    char token[TOKEN_BYTES]; /* that place; "": none yet */
+    unsigned lives;
+    int64_t comes_after_ns;
+};
+
+/* A queue's batch: given to whom, and what became of it; is_kept: the state that its server keeps
+ * says that it was visited. */
+struct visit {
+    bool is_kept;
+    unsigned given;
+    unsigned server; /* which one it was of */
+    const struct trainer *holder;
+    unsigned life;
+    bool is_done;
+};
+
+struct server {
+    struct stats *stats;
+    struct bell *bell;
+    struct hub *hub;
+    struct session *session;
+};
+
+struct run {
+    uint64_t seed;
+    enum story story;
+    unsigned groups, replicas, trainer_count;
+    struct spec_file *file;
+    struct server server;
+    bool is_restarted, has_state;
+    struct trainer trainers[GROUPS_MAX * REPLICAS_MAX];
+    bool group_is_cut[GROUPS_MAX];
+    unsigned troubles, servers;
+    uint64_t batches;
+    uint8_t rows[GROUPS_MAX][EPOCHS][ROWS]; /* how often a row was kept by a place */
+    struct visit visits[EPOCHS][STEPS];
+};
+
+extern char world_folder[32];
+extern char world_path[64]; /* the server's socket */
+extern uint64_t world_seed;
+extern bool world_is_told; /* of everything that happens: one seed is played alone */
+
+#define complain(...)                                                                              \
+    do {                                                                                           \
+        fprintf(stderr, "SEED=%llu: ", (unsigned long long)world_seed);                            \
+        fprintf(stderr, __VA_ARGS__);                                                              \
+        fprintf(stderr, "\n");                                                                     \
+        abort();                                                                                   \
+    } while (false)
+
+#define tell(...)                                                                                  \
+    do {                                                                                           \
+        if (world_is_told) {                                                                       \
+            fprintf(stderr, "%10.3f ms  ", (double)(turns_now_ns() % (1000 * SECOND)) / 1e6);      \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fprintf(stderr, "\n");                                                                 \
+        }                                                                                          \
+    } while (false)
+
+/* --- a trainer (trainer.c) --- */
+
+/* A queue, whose server keeps its place and comes back (STATE) or not. */
+bool is_queue(const struct run *run);
+
+/* For people; until the next call. */
+const char *name_of(const struct trainer *trainer);
+
+/* Let it begin where it last saved a place. */
+void start_trainer(struct trainer *trainer);
+
+/* As the kernel does it to a process: everything closed, nothing said. False: not at this moment.
+ */
+bool kill_trainer(struct trainer *trainer);
+
+/* Who stands where, for whoever has to find out why. */
+void print_standing(const struct run *run);
+
+/* --- a run (trouble.c) --- */
+
+/* Where the server keeps what the STATE story is about. */
+const char *state_path(void);
+
+/* Start all, make trouble until they are through, and check what they got: the first turn. */
+void direct(void *run);
+
+#endif
