@@ -76,16 +76,31 @@ begin_below(const struct output_column *column, int k, int64_t index)
     return k < (int)column->splits_count ? column->splits[k][index] : index * column->shape[k + 1];
 }
 
+/* The first value of a sparse column that is in `row` or behind: they stand in order. */
+static int64_t
+sparse_begin(const struct output_column *column, int64_t row)
+{
+    int64_t low = 0, high = column->value_count;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (column->indices[middle * column->rank] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void
 value_range(const struct output_column *column, int64_t row, int64_t *ret_begin, int64_t *ret_end)
 {
     int64_t begin = row, end = row + 1;
 
     if (column->spec->kind == TUNDISH_SPARSE) {
-        for (begin = 0; begin < column->value_count && column->indices[begin * column->rank] < row;)
-            begin++;
-        for (end = begin; end < column->value_count && column->indices[end * column->rank] == row;)
-            end++;
+        begin = sparse_begin(column, row);
+        end = sparse_begin(column, row + 1);
     } else {
         for (int k = 0; k + 1 < column->rank; k++) {
             begin = begin_below(column, k, begin);
