@@ -130,6 +130,11 @@ class Tables(unittest.TestCase):
         self.assertTrue(lines[5].endswith("| 3.00 |"), lines)
         self.assertTrue(lines[6].startswith("| failed: did not run: no room |"), lines)
 
+    def test_single_figures_make_no_table(self):
+        own = report.line_of(cells.choose(["criteo"])[0], "tundish", passes_at(300))
+        self.assertTrue(markdown.has_table([own, {"cell": "criteo", "peer": "slow"}]))
+        self.assertFalse(markdown.has_table([{"cell": "analyze", "rows_per_s": 1134180}]))
+
 
 class Cells(unittest.TestCase):
     def test_sizes_of_one_thing_are_chosen_together(self):

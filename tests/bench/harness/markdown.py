@@ -26,7 +26,13 @@ def main():
             for line in map(json.loads, file):
                 cells.setdefault(line["cell"], []).append(line)
     for cell, lines in cells.items():
-        print_cell(cell, lines)
+        if has_table(lines):
+            print_cell(cell, lines)
+
+
+def has_table(lines):
+    """Cells that measure something of their own, once, have figures that are no spreads."""
+    return all(isinstance(line.get("rows_per_s", {}), dict) for line in lines)
 
 
 def print_cell(cell, lines):
