@@ -40,19 +40,22 @@ def _run_one(path, tundish, scratch):
     except cases.BadCase as error:
         return Result(path.stem, FAILED, [str(error)])
     try:
-        return _result(case, tundish, scratch)
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            return _result(case, tundish, Path(folder))
     except AbsentCommand as error:
         return Result(case.name, SKIPPED, [str(error)])
     except Crash as error:
         return Result(case.name, FAILED, [str(error)])
 
 
-def _result(case, tundish, scratch):
-    analysis, complaint = None, None
+def _result(case, tundish, folder):
+    own, analysis, complaint = folder / "case", None, None
+    own.mkdir()
     if case.needs_analysis:
-        analysis = Path(tempfile.mkdtemp(dir=scratch))
-        complaint = tundish.analyze(case, analysis)
-    run_ = tundish.peek(case, analysis)
+        analysis = folder / "analysis"
+        analysis.mkdir()
+        complaint = tundish.analyze(case, own, analysis)
+    run_ = tundish.peek(case, own, analysis)
     if run_.absent_stage:
         return Result(case.name, SKIPPED, [f"stage {run_.absent_stage} is not in this build"])
     differences = verdict.judge(case, run_)

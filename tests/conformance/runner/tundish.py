@@ -39,35 +39,37 @@ class AbsentCommand(Exception):
 
 
 class Tundish:
+    """Calls take the folder that the case finds as ${CASE_FOLDER}."""
+
     def __init__(self, program, timeout_s, cache):
         self.program = program
         self.timeout_s = timeout_s
         self.environment = dict(os.environ, TUNDISH_CACHE=str(cache))
 
-    def peek(self, case, analysis=None):
+    def peek(self, case, folder, analysis=None):
         arguments = ["peek", *_common(case, analysis), "--json"]
         arguments += ["--num-workers", str(len(case.workers)), "--epochs", str(case.epochs)]
         if case.max_steps is not None:
             arguments += ["--steps", str(case.max_steps)]
-        out, err, _ = self._call(arguments)
+        out, err, _ = self._call(arguments, folder)
         return parse(out, err)
 
-    def analyze(self, case, analysis):
+    def analyze(self, case, folder, analysis):
         """Learn the case's statistics. Returns what a failure had to say, or None."""
-        out, err, status = self._call(["analyze", *_common(case, analysis)])
+        out, err, status = self._call(["analyze", *_common(case, analysis)], folder)
         if status == 0:
             return None
         if re.search(r"unknown command|there is no command", err, re.IGNORECASE):
             raise AbsentCommand("this build has no `tundish analyze`")
         return (err + out).strip()
 
-    def _call(self, arguments):
+    def _call(self, arguments, folder):
         process = subprocess.Popen(
             [self.program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self.environment,
+            env=dict(self.environment, CASE_FOLDER=str(folder)),
             start_new_session=True,
         )
         try:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -235,6 +236,26 @@ class Runner(unittest.TestCase):
         self.assert_passes()
         root = self.folder.resolve() / "cases" / "more"
         self.assertIn(f"--root {root} ", path.with_suffix(".calls").read_text())
+
+    def test_each_run_of_a_case_has_an_empty_folder_of_its_own(self):
+        end = shlex.quote(json.dumps(peeked(0, [])[0]))
+        said = f"""
+            echo "$CASE_FOLDER" >>"${{0%.sh}}.folders"
+            [ -z "$(ls -A "$CASE_FOLDER")" ] && touch "$CASE_FOLDER/left" && echo {end}"""
+        paths = [self.put(f"order/{name}", record(worker([])), sh=said) for name in "cd"]
+        for _ in range(2):
+            self.assertEqual(self.run_cases(), (0, "2 passed, 0 failed, 0 skipped\n"))
+        folders = [f for path in paths for f in path.with_suffix(".folders").read_text().split()]
+        self.assertEqual(len(set(folders)), 4, folders)
+        self.assertEqual([folder for folder in folders if os.path.exists(folder)], [])
+
+    def test_learning_and_serving_of_a_run_share_its_folder(self):
+        end = shlex.quote(json.dumps(peeked(0, [])[0]))
+        said = f'echo "$CASE_FOLDER" >>"${{0%.sh}}.folders"; echo {end}'
+        path = self.put("analyze/c", record(worker([])), sh=said)
+        self.assert_passes()
+        learned, served = path.with_suffix(".folders").read_text().split()
+        self.assertEqual(learned, served)
 
     def test_a_substring_chooses_cases(self):
         self.put("order/c", record(worker([])), peeked(0, []))
