@@ -205,9 +205,8 @@ open_order(struct pass *pass)
         .worker_count = 1,
         .replicas_in_sync = 1,
         .root_seed = plan->options.root_seed,
-        .evaluate = evaluate_for_order,
-        .evaluator = &pass->order_evaluation,
     };
+    evaluate_serve_order(&pass->order_evaluation, &pass->services);
     pass->instance = order_instance_open(plan->graph, NULL, &pass->services);
     return order_open(plan->graph->root, pass->instance, &pass->iterator);
 }

@@ -339,32 +339,59 @@ evaluate_predicate(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-tundish_status
-evaluate_for_order(struct order_services *services, const struct plan_node *node,
-                   const struct order_scope *scope, const uint64_t *words, uint64_t count,
-                   const struct frame **ret_frame)
+/* What stages of the order ask for, about elements of which all outer elements are the scope's. */
+static struct evaluate_request
+request_of_order(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct order_scope *scope, const uint64_t *words, uint64_t count)
 {
-    struct evaluation *evaluation = services->evaluator;
-    struct evaluate_request wanted = { .words = words,
-                                       .stride = node->width,
-                                       .count = (int64_t)count };
-    struct frame *frame;
-    tundish_status status;
+    struct evaluate_request request = { .words = words,
+                                        .stride = node->width,
+                                        .count = (int64_t)count };
+    int64_t *index;
 
     scratch_reset(evaluation->scratch);
-    if (scope != NULL) {
-        int64_t *index = evaluate_take(evaluation, count, sizeof *index);
+    if (scope == NULL)
+        return request;
+    index = evaluate_take(evaluation, count, sizeof *index);
+    memset(index, 0, count * sizeof *index);
+    request.outer = evaluate_outer_kept(evaluation, scope->values, index, (int64_t)count);
+    return request;
+}
 
-        memset(index, 0, count * sizeof *index);
-        wanted.outer = evaluate_outer_kept(evaluation, scope->values, index, (int64_t)count);
-    }
-    frame = evaluate_take(evaluation, 1, sizeof *frame);
-    if (node->order != NULL && node->content != NULL) {
-        status = evaluate_predicate(evaluation, node, &wanted, frame);
-    } else {
-        status = evaluate(evaluation, node, &wanted, frame);
-    }
+static tundish_status
+columns_for_order(struct order_services *services, const struct plan_node *node,
+                  const struct order_scope *scope, const uint64_t *words, uint64_t count,
+                  const struct frame **ret_frame)
+{
+    struct evaluation *evaluation = services->evaluator;
+    struct evaluate_request request = request_of_order(evaluation, node, scope, words, count);
+    struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
+    tundish_status status = evaluate(evaluation, node, &request, frame);
+
     if (status == TUNDISH_OK)
         *ret_frame = frame;
     return status;
+}
+
+static tundish_status
+predicate_for_order(struct order_services *services, const struct plan_node *node,
+                    const struct order_scope *scope, const uint64_t *words, uint64_t count,
+                    const struct frame **ret_frame)
+{
+    struct evaluation *evaluation = services->evaluator;
+    struct evaluate_request request = request_of_order(evaluation, node, scope, words, count);
+    struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
+    tundish_status status = evaluate_predicate(evaluation, node, &request, frame);
+
+    if (status == TUNDISH_OK)
+        *ret_frame = frame;
+    return status;
+}
+
+void
+evaluate_serve_order(struct evaluation *evaluation, struct order_services *services)
+{
+    services->evaluator = evaluation;
+    services->evaluate = columns_for_order;
+    services->evaluate_predicate = predicate_for_order;
 }

@@ -55,10 +55,7 @@ struct evaluate_request {
 tundish_status evaluate(struct evaluation *evaluation, const struct plan_node *node,
                         const struct evaluate_request *request, struct frame *ret_frame);
 
-/* What order_services.evaluate points to; services->evaluator is a struct evaluation whose scratch
- * is reset by each call. */
-tundish_status evaluate_for_order(struct order_services *services, const struct plan_node *node,
-                                  const struct order_scope *scope, const uint64_t *words,
-                                  uint64_t count, const struct frame **ret_frame);
+/* Let stages of the order look at content by `evaluation`, whose scratch each look resets. */
+void evaluate_serve_order(struct evaluation *evaluation, struct order_services *services);
 
 #endif

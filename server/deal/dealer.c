@@ -66,10 +66,9 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .root_seed = plan->options.root_seed,
         .memory_limit = plan->stream->deliver.memory_limit,
         .samples = options->samples,
-        .evaluate = evaluate_for_order,
-        .evaluator = &dealer->evaluation,
         .figures = options->meter != NULL ? options->meter->order : NULL,
     };
+    evaluate_serve_order(&dealer->evaluation, &dealer->services);
     dealer->digest.interval = options->digest_steps * plan->options.worker_count * plan->replicas;
     dealer->services.digest = &dealer->digest;
     dealer->instance = order_instance_open(plan->graph, NULL, &dealer->services);

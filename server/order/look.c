@@ -52,12 +52,12 @@ see(struct order_look *look, size_t at, size_t count)
 {
     struct order_services *services = look->input->instance->services;
     const uint64_t *words = look->words + at * look->input->node->width;
-    const struct plan_node *node =
-        look->kind == LOOK_BOOL ? look->node : order_columns_node(look->node);
+    order_evaluate *evaluate =
+        look->kind == LOOK_BOOL ? services->evaluate_predicate : services->evaluate;
     const struct frame *frame;
-    tundish_status status;
+    tundish_status status =
+        evaluate(services, look->node, look->input->instance->scope, words, count, &frame);
 
-    status = services->evaluate(services, node, look->input->instance->scope, words, count, &frame);
     if (status != TUNDISH_OK)
         return status;
     must(frame->kept != NULL || (uint64_t)frame->count == count);

@@ -39,14 +39,6 @@ order_node(const struct plan_node *node)
     return node;
 }
 
-const struct plan_node *
-order_columns_node(const struct plan_node *node)
-{
-    while (node->order != NULL && node->content != NULL)
-        node = node->inputs[0];
-    return node;
-}
-
 bool
 order_is_indexed(const struct plan_node *node)
 {

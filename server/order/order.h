@@ -29,6 +29,13 @@ struct order_iterator;
 struct order_scope;
 struct source_files;
 
+struct order_services;
+
+/* The frame is lent until the next call. Bad elements may be left out of it. */
+typedef tundish_status order_evaluate(struct order_services *services, const struct plan_node *node,
+                                      const struct order_scope *scope, const uint64_t *words,
+                                      uint64_t count, const struct frame **ret_frame);
+
 /* What a session lends to all iterators of one worker. */
 struct order_services {
     struct source_files *files; /* source/files.h */
@@ -47,12 +54,10 @@ struct order_services {
     struct tnd_stats_stage unseen;
     int64_t inner_ns; /* spent so far in stages before the one that runs, where that is timed */
 
-    /* Content of some elements of `node`, for stages that must look: of a filter what its predicate
-     * says (its columns are those of order_columns_node), else the columns. Implemented in
+    /* For stages that must look: the columns of some elements of `node`, and what the predicate of
+     * the filter `node` says about elements of its input, in one column. Implemented in
      * batch/evaluate.h; here to keep the layers. */
-    tundish_status (*evaluate)(struct order_services *services, const struct plan_node *node,
-                               const struct order_scope *scope, const uint64_t *words,
-                               uint64_t count, const struct frame **ret_frame);
+    order_evaluate *evaluate, *evaluate_predicate;
     void *evaluator;
 };
 
@@ -201,9 +206,6 @@ void order_drop(struct order_iterator **iterator);
 
 /* The order stage that decides the elements of `node`: node itself, or the nearest above it. */
 const struct plan_node *order_node(const struct plan_node *node);
-
-/* The node whose columns those of `node` are: node itself, or what a filter chooses from. */
-const struct plan_node *order_columns_node(const struct plan_node *node);
 
 /* Can elements of `node` be had by number? */
 bool order_is_indexed(const struct plan_node *node);

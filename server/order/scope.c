@@ -103,8 +103,7 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
     const struct frame *frame;
     tundish_status status;
 
-    status =
-        services->evaluate(services, order_columns_node(node), instance->scope, words, 1, &frame);
+    status = services->evaluate(services, node, instance->scope, words, 1, &frame);
     if (status == TUNDISH_OK && frame->count == 0)
         status = TUNDISH_NO_VALUE;
     if (status != TUNDISH_OK) {

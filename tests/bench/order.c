@@ -109,9 +109,8 @@ life_open(struct life *life, const struct plan *plan)
     life->services = (struct order_services){
         .worker_count = 1,
         .replicas_in_sync = 1,
-        .evaluate = evaluate_for_order,
-        .evaluator = &life->evaluation,
     };
+    evaluate_serve_order(&life->evaluation, &life->services);
     life->instance = order_instance_open(plan->graph, NULL, &life->services);
     must(order_open(plan->graph->root, life->instance, &life->iterator) == TUNDISH_OK);
 }

@@ -351,15 +351,14 @@ predicate(const struct plan_node *node, int64_t value)
     return value > rest;
 }
 
-/* One column: the innermost number, the predicate of a filter, or lists of a batch's rows. */
+/* One column: what `filter` says, if there is one, else the innermost number or lists of a batch's
+ * rows. */
 static tundish_status
-evaluate(struct order_services *services, const struct plan_node *node,
-         const struct order_scope *scope, const uint64_t *words, uint64_t count,
-         const struct frame **ret_frame)
+look(const struct plan_node *input, const struct plan_node *filter, const uint64_t *words,
+     uint64_t count, const struct frame **ret_frame)
 {
     struct fixture *fixture = current;
     struct frame *frame = &fixture->frame;
-    const struct plan_node *input = is(node, "filter") ? node->inputs[0] : node;
     int64_t *values = tnd_realloc((void *)frame->columns->values, count + 1, sizeof *values);
     int64_t *splits =
         tnd_realloc((void *)frame->columns->levels[0].splits, count + 1, sizeof *splits);
@@ -368,8 +367,6 @@ evaluate(struct order_services *services, const struct plan_node *node,
 
     frame->columns->values = values;
     frame->columns->levels[0].splits = splits;
-    (void)services;
-    (void)scope;
     fixture->evaluated += count;
     fixture->kept = tnd_realloc(fixture->kept, count + 1, sizeof *fixture->kept);
     splits[0] = 0;
@@ -381,8 +378,8 @@ evaluate(struct order_services *services, const struct plan_node *node,
             return tnd_fail(TUNDISH_E_DATA, "%" PRId64 " is bad", value);
         if (value == fixture->bad)
             continue;
-        if (is(node, "filter"))
-            ((bool *)values)[left] = predicate(node, value);
+        if (filter != NULL)
+            ((bool *)values)[left] = predicate(filter, value);
         else
             values[left] = value;
         splits[left + 1] = splits[left];
@@ -392,17 +389,37 @@ evaluate(struct order_services *services, const struct plan_node *node,
     }
     *frame->columns = (struct column){
         .count = left,
-        .level_count = input->run_words == 1 && !is(node, "filter"),
+        .level_count = input->run_words == 1 && filter == NULL,
         .levels = { { .uniform = -1, .splits = splits } },
         .value_count = left,
         .values = values,
     };
     frame->count = left;
     frame->column_count = 1;
-    frame->schema = &node->schema;
+    frame->schema = &input->schema;
     frame->kept = (uint64_t)left == count ? NULL : fixture->kept;
     *ret_frame = frame;
     return TUNDISH_OK;
+}
+
+static tundish_status
+evaluate(struct order_services *services, const struct plan_node *node,
+         const struct order_scope *scope, const uint64_t *words, uint64_t count,
+         const struct frame **ret_frame)
+{
+    (void)services;
+    (void)scope;
+    return look(node, NULL, words, count, ret_frame);
+}
+
+static tundish_status
+evaluate_predicate(struct order_services *services, const struct plan_node *node,
+                   const struct order_scope *scope, const uint64_t *words, uint64_t count,
+                   const struct frame **ret_frame)
+{
+    (void)services;
+    (void)scope;
+    return look(node->inputs[0], node, words, count, ret_frame);
 }
 
 /* --- Printing --------------------------------------------------------------------------------- */
@@ -513,7 +530,10 @@ fixture_open(struct fixture *fixture, const char *pipeline)
     tundish_status status;
 
     *fixture = (struct fixture){
-        .services = { .evaluate = evaluate, .worker_count = 1, .replicas_in_sync = 1 },
+        .services = { .evaluate = evaluate,
+                      .evaluate_predicate = evaluate_predicate,
+                      .worker_count = 1,
+                      .replicas_in_sync = 1 },
         .failing = -1,
         .bad = -1,
     };

@@ -160,9 +160,8 @@ pipeline_open(struct pipeline *pipeline, const struct folder *folder, uint32_t r
         .files = pipeline->files,
         .worker_count = 1,
         .replicas_in_sync = 1,
-        .evaluate = evaluate_for_order,
-        .evaluator = &pipeline->outer,
     };
+    evaluate_serve_order(&pipeline->outer, &pipeline->services);
     pipeline->instance = order_instance_open(pipeline->plan->graph, NULL, &pipeline->services);
     pipeline->node = pipeline->plan->graph->root;
     pipeline->evaluation =

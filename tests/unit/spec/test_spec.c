@@ -192,6 +192,7 @@ every_recorded_case_is_understood(void **state)
     unsigned count = 0;
 
     (void)state;
+    setenv("CASE_FOLDER", "/tmp", 1); /* cases that write get it from their runner */
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++)
         count += check_recorded_area(areas[i]);
     assert_true(count > 0);

@@ -1,0 +1,78 @@
+/* test_evaluate.c - content of elements, for delivery and for stages of the order that look at it.
+ */
+#include "../source/source_fixture.h"
+
+/* Stages that look at what a filter leaves see its columns, not what its predicate says. */
+#define FILTERED                                                                                   \
+    "{from_tensor_slices: {v: [[a, b], [c, d], [e, f]]}}, {map: {v: v}}, "                         \
+    "{filter: \"v[0] != 'c'\"}"
+
+static void
+assert_stages(const char *stages, const char *expected)
+{
+    struct folder folder;
+
+    folder_open(&folder);
+    assert_texts(&folder, stages, expected);
+    folder_close(&folder);
+}
+
+static void
+unbatch_sees_the_columns_of_a_filter(void **state)
+{
+    (void)state;
+    assert_stages("[" FILTERED ", unbatch]", "a|b|e|f|");
+    assert_stages("[" FILTERED ", {filter: \"v[1] != 'b'\"}, unbatch]", "e|f|");
+    assert_stages("[{sample_from_datasets: {stop_on_empty_dataset: true, datasets: [[" FILTERED
+                  ", unbatch]]}}]",
+                  "a|b|e|f|");
+}
+
+static void
+rebatch_sees_the_columns_of_a_filter(void **state)
+{
+    (void)state;
+    assert_stages("[" FILTERED ", {rebatch: 3}, unbatch]", "a|b|e|f|");
+}
+
+static void
+a_cache_in_a_file_sees_the_columns_of_a_filter(void **state)
+{
+    (void)state;
+    assert_stages("[" FILTERED ", {cache: {filename: c}}, unbatch]", "a|b|e|f|");
+    assert_stages("[" FILTERED ", {batch: 2}, {filter: \"size(v) > 0\"}, {cache: {filename: c}}, "
+                  "unbatch, unbatch]",
+                  "a|b|e|f|");
+}
+
+static void
+buckets_see_the_columns_of_a_filter(void **state)
+{
+    (void)state;
+    assert_stages("[" FILTERED ", {bucket_by_sequence_length: {column: v, bucket_boundaries: [4], "
+                  "bucket_batch_sizes: [2, 2]}}, unbatch, unbatch]",
+                  "a|b|e|f|");
+}
+
+static void
+functions_see_the_columns_of_a_filter(void **state)
+{
+    (void)state;
+    assert_stages("[" FILTERED ", {flat_map: {dataset: [{from_tensors: {v: $v}}, {filter: "
+                  "\"v[0] != 'a'\"}, unbatch]}}]",
+                  "e|f|");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unbatch_sees_the_columns_of_a_filter),
+        cmocka_unit_test(rebatch_sees_the_columns_of_a_filter),
+        cmocka_unit_test(a_cache_in_a_file_sees_the_columns_of_a_filter),
+        cmocka_unit_test(buckets_see_the_columns_of_a_filter),
+        cmocka_unit_test(functions_see_the_columns_of_a_filter),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
