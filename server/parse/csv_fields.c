@@ -63,8 +63,7 @@ read_default(const struct content_config *config, const struct spec_value *value
 
     if (value->kind == SPEC_MAP)
         return read_long_default(config, value, column);
-    if (value->kind == SPEC_TEXT && !value->quoted &&
-        is_csv_dtype(tnd_dtype_by_name(value->text))) {
+    if (value->kind == SPEC_TEXT && is_csv_dtype(tnd_dtype_by_name(value->text))) {
         column->dtype = tnd_dtype_by_name(value->text);
         return TUNDISH_OK;
     }

@@ -41,6 +41,24 @@ fields_become_numbers_and_texts(void **state)
 }
 
 static void
+a_quoted_name_of_a_dtype_is_a_dtype_and_not_a_default(void **state)
+{
+    struct stage_run *run =
+        DECODE("decode_csv: {record_defaults: [\"int32\", 'float64', {values: \"int32\", dtype: "
+               "string}, \"int8\"], column_names: [i, d, s, t]}",
+               "1,2,,", "4,3,x,y", ",3,,");
+
+    (void)state;
+    assert_string_equal(stage_run_spec(run, "i"), "int32[]");
+    assert_string_equal(stage_run_spec(run, "d"), "float64[]");
+    assert_string_equal(stage_run_column(run, "s"), "\"int32\" \"x\" \"\"");
+    assert_string_equal(stage_run_column(run, "t"), "\"int8\" \"y\" \"\"");
+    assert_int_equal(run->errors.first_bad, 2);
+    assert_non_null(strstr(run->text, "Field 0 ('i') is required but missing"));
+    stage_run_close(run);
+}
+
+static void
 a_bad_field_names_itself_and_its_value(void **state)
 {
     static const struct {
@@ -130,6 +148,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_become_numbers_and_texts),
+        cmocka_unit_test(a_quoted_name_of_a_dtype_is_a_dtype_and_not_a_default),
         cmocka_unit_test(a_bad_field_names_itself_and_its_value),
         cmocka_unit_test(selected_columns_are_all_that_is_read),
         cmocka_unit_test(na_value_counts_as_empty),
