@@ -1,6 +1,7 @@
 /* lookup_table.c - opening vocabularies, and Keras' rules for them. */
 #include "content/lookup_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,8 +224,24 @@ open_file(const struct content_config *config, const struct lookup_rules *rules,
 
 /* --- Weights -------------------------------------------------------------------------------- */
 
+/* The mean of the weights, cut to an integer if they all are: Keras pads the array that numpy makes
+ * of them. */
+static double
+mean_weight(const struct spec_value *list)
+{
+    bool are_integers = true;
+    double mean = 0;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        mean += list->items[i].number;
+        are_integers = are_integers && list->items[i].kind != SPEC_NUMBER;
+    }
+    mean /= list->count;
+    return are_integers ? trunc(mean) : mean;
+}
+
 /* Weights for indices: those given, with their mean for special tokens that were left out, and
- * zeros behind. */
+ * zeros after them. */
 static tundish_status
 make_weights(const struct content_config *config, const struct lookup_rules *rules,
              const struct terms *terms, struct lookup_table *table)
@@ -232,16 +249,14 @@ make_weights(const struct content_config *config, const struct lookup_rules *rul
     const struct spec_value *list = spec_get(config->stage, "idf_weights");
     const struct spec_value *vocabulary = spec_get(config->stage, "vocabulary");
     int64_t front = terms->had_special ? 0 : lookup_first_term(rules);
-    double mean = 0;
+    double mean;
 
     if (list == NULL || list->kind != SPEC_LIST)
         return content_complain(config, "output_mode tf_idf needs idf_weights, one for each term");
     if (list->count != vocabulary->count)
         return COMPLAIN(config, list, "idf_weights has %u weights, but vocabulary has %u terms",
                         list->count, vocabulary->count);
-    for (uint32_t i = 0; i < list->count; i++)
-        mean += list->items[i].number;
-    mean /= list->count;
+    mean = mean_weight(list);
     table->weights = tnd_zalloc((size_t)table->depth, sizeof *table->weights);
     for (int64_t i = 0; i < table->depth; i++)
         if (i < front)
@@ -264,6 +279,12 @@ learned_weights(const struct content_config *config, const char *name, struct lo
                                   "%s: %s.idf_weights has %lld weights, but there are %lld "
                                   "indices; run `tundish analyze` again",
                                   config->stage->info->name, name, (long long)weights.value_count,
+                                  (long long)table->size);
+    if (status == TUNDISH_OK && table->size > table->depth)
+        status = content_complain(config,
+                                  "%s: max_tokens is %lld, but %s has %lld indices with the "
+                                  "special ones: Keras pads no weights then",
+                                  config->stage->info->name, (long long)table->depth, name,
                                   (long long)table->size);
     if (status == TUNDISH_OK) {
         table->weights = tnd_zalloc((size_t)table->depth, sizeof *table->weights);
@@ -292,8 +313,7 @@ set_rule(const struct lookup_rules *rules, struct lookup_table *table)
         .mask_value = rules->mode == ENCODE_INT ? 0 : INT64_MAX,
     };
     table->size = first + (int64_t)vocab_count(table->vocab);
-    table->depth = rules->pad_to_max_tokens && rules->max_tokens > table->size ? rules->max_tokens
-                                                                               : table->size;
+    table->depth = rules->pad_to_max_tokens ? rules->max_tokens : table->size;
 }
 
 tundish_status

@@ -54,7 +54,7 @@ a_quoted_name_of_a_dtype_is_a_dtype_and_not_a_default(void **state)
     assert_string_equal(stage_run_column(run, "s"), "\"int32\" \"x\" \"\"");
     assert_string_equal(stage_run_column(run, "t"), "\"int8\" \"y\" \"\"");
     assert_int_equal(run->errors.first_bad, 2);
-    assert_non_null(strstr(run->text, "Field 0 ('i') is required but missing"));
+    assert_non_null(strstr(run->errors.text, "Field 0 ('i') is required but missing"));
     stage_run_close(run);
 }
 
