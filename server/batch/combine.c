@@ -325,7 +325,7 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
 {
     struct column result = *batch;
     size_t value_bytes = column_value_bytes(dtype);
-    int64_t first_row = begin;
+    int64_t first_row = begin, length;
 
     must(batch->count == 1 && batch->level_count > 0);
     if (batch->indices != NULL && batch->level_count == 1) {
@@ -336,7 +336,9 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     for (uint32_t k = 1; k < batch->level_count; k++) {
         const struct level *level = &batch->levels[k];
 
-        if (level->uniform < 0) {
+        if (level->uniform < 0 && begin == end && column_is_uniform(batch, k, &length)) {
+            result.levels[k] = (struct level){ .uniform = length };
+        } else if (level->uniform < 0) {
             int64_t *splits = index_array(scratch, end - begin + 1);
 
             for (int64_t i = begin; i <= end; i++)

@@ -26,7 +26,8 @@ void column_batch(const struct column *rows, const int64_t *splits, int64_t batc
 void column_unbatch(const struct column *batches, struct scratch *scratch,
                     struct column *ret_column);
 
-/* Rows [begin, end) of the only batch in `batch`, as a batch. */
+/* Rows [begin, end) of the only batch in `batch`, as a batch. No rows still have the dimensions that
+ * all rows of the batch have. */
 void column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
                   struct scratch *scratch, struct column *ret_column);
 

@@ -198,6 +198,8 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
         return evaluate_joined(evaluation, node, request, ret_frame);
     if (strcmp(node->name, "deal_split") == 0 && node->batch_wide)
         return evaluate_cuts(evaluation, node, request, ret_frame);
+    if (strcmp(node->name, "deal_split") == 0 && evaluate_is_empty_slice(node, request))
+        return evaluate_empty_slice(evaluation, node, request, ret_frame);
     /* The rest moves elements and leaves them as they are. */
     status = evaluate(evaluation, node->inputs[0], request, ret_frame);
     if (status == TUNDISH_OK)

@@ -69,6 +69,15 @@ tundish_status evaluate_content_rows(struct evaluation *evaluation, const struct
 tundish_status evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
                                const struct evaluate_request *request, struct frame *ret_frame);
 
+/* Is this one slice of deal_split that has no rows, of a batch that has some? */
+bool evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_request *request);
+
+/* Nothing of its own says how large its rows would be: it is cut from a row of its batch, the first
+ * that is not left out. */
+tundish_status evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node,
+                                    const struct evaluate_request *request,
+                                    struct frame *ret_frame);
+
 /* deal_split where rows are made together: each slice is cut from its whole batch. */
 tundish_status evaluate_cuts(struct evaluation *evaluation, const struct plan_node *node,
                              const struct evaluate_request *request, struct frame *ret_frame);

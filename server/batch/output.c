@@ -13,11 +13,11 @@ static const uint64_t zero_scalar[2] = { 0, 0 };
 static int64_t
 dense_dimension(const struct column *column, const struct column_spec *spec, uint32_t k)
 {
-    if (column->levels[k].uniform >= 0)
-        return column->levels[k].uniform;
     if (column_list_count(column, k) > 0)
         return level_length(&column->levels[k], 0);
-    return spec->rank == (int)column->level_count && spec->shape[k] > 0 ? spec->shape[k] : 0;
+    if (spec->rank == (int)column->level_count && spec->shape[k] >= 0)
+        return spec->shape[k];
+    return column->levels[k].uniform >= 0 ? column->levels[k].uniform : 0;
 }
 
 static const int64_t *
@@ -154,12 +154,13 @@ tundish_status
 output_columns(const struct frame *frame, const struct schema *schema, struct scratch *scratch,
                struct output_column *ret_columns)
 {
+    if (frame->count == 0) {
+        output_dummy(schema, ret_columns);
+        return TUNDISH_OK;
+    }
     for (uint32_t i = 0; i < schema->count; i++) {
-        if (frame->count == 0)
-            output_empty(&schema->columns[i], &ret_columns[i]);
-        else
-            output_column(frame, schema, i, scratch, &ret_columns[i]);
-        if (frame->count > 0 && !is_as_promised(&ret_columns[i]))
+        output_column(frame, schema, i, scratch, &ret_columns[i]);
+        if (!is_as_promised(&ret_columns[i]))
             return fail_broken_promise(&ret_columns[i]);
     }
     return TUNDISH_OK;
@@ -169,13 +170,13 @@ void
 output_empty(const struct column_spec *spec, struct output_column *ret_column)
 {
     struct output_column output = { .spec = spec, .rank = spec->rank < 0 ? 0 : spec->rank };
-    bool all_known = spec->kind == TUNDISH_DENSE;
+    bool all_known = true;
 
     for (int k = 0; k < output.rank; k++) {
         output.shape[k] = spec->shape[k] < 0 ? 0 : spec->shape[k];
         all_known &= spec->shape[k] >= 0;
     }
-    if ((all_known || spec->kind != TUNDISH_DENSE) && output.rank > 0)
+    if ((all_known || spec->kind == TUNDISH_RAGGED) && output.rank > 0)
         output.shape[0] = 0;
     if (output.rank == 0 && spec->rank == 0) {
         output.value_count = 1;
@@ -188,4 +189,11 @@ output_empty(const struct column_spec *spec, struct output_column *ret_column)
             output.splits_lengths[output.splits_count++] = 1;
         }
     *ret_column = output;
+}
+
+void
+output_dummy(const struct schema *schema, struct output_column *ret_columns)
+{
+    for (uint32_t i = 0; i < schema->count; i++)
+        output_empty(&schema->columns[i], &ret_columns[i]);
 }

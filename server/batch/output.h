@@ -29,4 +29,8 @@ void output_column(const struct frame *frame, const struct schema *schema, uint3
 /* The same of a batch without rows: unknown dimensions are 0; if all are known, the first is. */
 void output_empty(const struct column_spec *spec, struct output_column *ret_column);
 
+/* All columns of a slice after the end of the data. `schema` is the worker's own, which may know
+ * how many rows a slice has, when other workers' slices are not promised as many. */
+void output_dummy(const struct schema *schema, struct output_column *ret_columns);
+
 #endif

@@ -155,11 +155,14 @@ make_slice(struct peek *peek, uint32_t worker, uint32_t replica, struct output_c
         .stride = plan->graph->root->width,
         .count = 1,
     };
-    struct frame frame = { 0 };
-    tundish_status status = TUNDISH_OK;
+    struct frame frame;
+    tundish_status status;
 
-    if (slice->present)
-        status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
+    if (!slice->present) {
+        output_dummy(&plan->graph->root->schema, columns);
+        return TUNDISH_OK;
+    }
+    status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
     return status == TUNDISH_OK
                ? output_columns(&frame, &plan->element_spec, peek->evaluation.scratch, columns)
                : status;

@@ -259,13 +259,9 @@ resolve_rule(struct plan *plan)
 
 /* Dimension 0 of a slice: known only if every slice is sure to have as many rows. */
 static int64_t
-slice_rows(const struct plan *plan, int64_t batch, int64_t slices)
+slice_rows(int64_t batch, int64_t slices)
 {
-    bool multi_worker = plan->options.worker_count > 1;
-
-    if (batch < 0 || multi_worker || batch % slices != 0)
-        return -1;
-    return batch / slices;
+    return batch < 0 || batch % slices != 0 ? -1 : batch / slices;
 }
 
 static tundish_status
@@ -304,7 +300,7 @@ rebatch(struct plan_builder *builder)
                                  "be joined along: ask for rebatch: split, or to_dense it",
                                  column->name);
         if (column->rank > 0)
-            column->shape[0] = slice_rows(plan, column->shape[0], slices);
+            column->shape[0] = slice_rows(column->shape[0], slices);
     }
     plan->graph->root = deal;
     return TUNDISH_OK;

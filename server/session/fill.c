@@ -387,11 +387,14 @@ fill_columns(const struct fill *fill, struct evaluation *evaluation, const struc
         .stride = fill->plan->graph->root->width,
         .count = 1,
     };
-    struct frame frame = { 0 };
-    tundish_status status = TUNDISH_OK;
+    struct frame frame;
+    tundish_status status;
 
-    if (slice->present)
-        status = evaluate(evaluation, fill->plan->graph->root, &request, &frame);
+    if (!slice->present) {
+        output_dummy(&fill->plan->graph->root->schema, columns);
+        return TUNDISH_OK;
+    }
+    status = evaluate(evaluation, fill->plan->graph->root, &request, &frame);
     return status == TUNDISH_OK ? output_columns(&frame, schema, evaluation->scratch, columns)
                                 : status;
 }
