@@ -98,6 +98,21 @@ feed_lane(struct feed *feed, uint32_t replica)
 }
 
 tundish_status
+feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
+{
+    struct lane   *lane = feed_lane(feed, replica);
+    tundish_status status;
+
+    slot->is_awaited = false;
+    status = lane_reserve(lane, slot);
+    if (status != TUNDISH_E_TIMEOUT || !slot->lacks_room)
+        return status;
+    for (uint32_t i = 0; i < feed->lane_count && !slot->is_awaited; i++)
+        slot->is_awaited = lane_is_awaited(feed->lanes[i]);
+    return slot->is_awaited ? lane_reserve(lane, slot) : status;
+}
+
+tundish_status
 feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t byte_count)
 {
     struct tnd_message_head head = { .type = TND_EPOCH, .id = epoch };

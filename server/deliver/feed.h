@@ -90,6 +90,10 @@ void feed_close(struct feed *feed);
 
 struct lane *feed_lane(struct feed *feed, uint32_t replica);
 
+/* lane_reserve in that lane. A trainer that waits at any of the lanes counts as waiting at this one:
+ * it may be the one that has to release something here. Any thread. */
+tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
+
 /* What a place taken in this epoch carries (design.md, "A place"): bytes that only the session
  * reads. Copied. Set it before the epoch's first slot is published; any thread. */
 tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/crc32c.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
@@ -101,6 +102,7 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     lane->index_of = tnd_alloc(config->slots * sizeof *lane->index_of);
     memset(lane->index_of, 0xff, config->slots * sizeof *lane->index_of);
     lane->places = tnd_zalloc(config->slots + 2, sizeof *lane->places);
+    lane->refused_position = UINT64_MAX;
     arena_open(&lane->arena, lane->config.arena_bytes, config->slots);
     status = tnd_segment_create(lay_out(config, &header), config->memory == LANE_MEMFD,
                                 config->huge_pages, &lane->segment);
@@ -207,21 +209,34 @@ lane_free_slot(struct lane *lane, uint32_t index)
     *slot = (struct lane_slot){ .state = SLOT_FREE, .holder = NOBODY };
 }
 
-/* May a segment of its own be made for it now? Only for the first position that is not published:
- * later ones can wait. One at a time beside what the trainer works on, unless it has nothing left:
- * then not placing this one would be a deadlock. */
-static bool
-may_have_own(const struct lane *lane, uint64_t position, uint64_t bytes)
+/* A segment for the first position that is not published: later ones can wait. One at a time beside
+ * what trainers work on, unless one has nothing left: what it waits for, the others' releases may
+ * wait for, too. As long as some trainer can give back anything, the kernel's refusal is no error.
+ */
+static tundish_status
+place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
 {
-    if (position != lane->published)
-        return false;
-    if (lane_is_starved(lane))
-        return true;
-    return bytes > lane->arena.arena_bytes && lane->own_bytes <= bytes;
+    bool           all_wait;
+    bool           is_awaited = lane_count_waiting(lane, &all_wait) > 0 || slot->is_awaited;
+    tundish_status status;
+
+    if (slot->position != lane->published)
+        return TUNDISH_E_TIMEOUT;
+    slot->lacks_room = !is_awaited;
+    if (!is_awaited && (bytes <= lane->arena.arena_bytes || lane->own_bytes > bytes))
+        return TUNDISH_E_TIMEOUT;
+    status = lane_own_take(lane, bytes, &book->own);
+    if (status != TUNDISH_E_MEMORY || all_wait)
+        return status;
+    if (lane->refused_position != slot->position)
+        tnd_log(TND_LOG_WARNING, "lane", "%s: step %" PRIu64 " waits for trainers' releases: %s",
+                lane->name, slot->step, tnd_error_text());
+    lane->refused_position = slot->position;
+    return TUNDISH_E_TIMEOUT;
 }
 
 static tundish_status
-place_payload(struct lane *lane, const struct slot *slot, struct lane_slot *book)
+place_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
 {
     uint64_t bytes = payload_bytes(slot);
 
@@ -235,9 +250,7 @@ place_payload(struct lane *lane, const struct slot *slot, struct lane_slot *book
         book->in_arena = true;
         return TUNDISH_OK;
     }
-    if (!may_have_own(lane, slot->position, bytes))
-        return TUNDISH_E_TIMEOUT;
-    return lane_own_take(lane, bytes, &book->own);
+    return place_apart(lane, slot, bytes, book);
 }
 
 /* Tell the caller where each buffer is. */
@@ -301,6 +314,7 @@ reserve_locked(struct lane *lane, struct slot *slot)
     tundish_status   status = TUNDISH_OK;
 
     must(slot->position >= lane->published);
+    slot->lacks_room = false;
     if (!has_slot(lane, slot->position))
         return TUNDISH_E_TIMEOUT;
     must(*index_of == NO_SLOT);

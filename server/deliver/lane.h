@@ -13,8 +13,10 @@
  *     lane_publish(lane, &slot)
  *
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
- * the arena is full of later ones, or of batches that the trainer holds, it gets a segment of its
- * own. So a server that reserves in any order and retries at the bell cannot deadlock.
+ * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own
+ * once a trainer waits for it. So a server that reserves in any order and retries at the bell cannot
+ * deadlock. Where one trainer reads several lanes, the one that it waits at may not be the one that
+ * lacks room: feed_reserve looks at all of them.
  */
 #ifndef DELIVER_LANE_H
 #define DELIVER_LANE_H
@@ -72,13 +74,15 @@ struct slot {
     tundish_status status;     /* ERROR */
     const char    *text;       /* ERROR; needed until lane_publish returns */
     bool           passed;     /* see lane_pass */
+    bool           is_awaited; /* for lane_reserve: a trainer waits for it, at some lane */
 
     uint32_t            column_count;
     struct slot_column *columns;
     uint32_t            buffer_count;
     struct slot_buffer *buffers; /* those of all columns, in order */
 
-    uint32_t index;   /* the lane's: where it is in the ring */
+    uint32_t index;      /* the lane's: where it is in the ring */
+    bool     lacks_room; /* the lane's, with E_TIMEOUT: it would be reserved if it were awaited */
 };
 
 /* The memory is there, filled with zeros, when this returns: E_MEMORY says what there is and what
@@ -108,7 +112,8 @@ slot_values(struct slot *slot, uint32_t column)
 
 /* Find room for the slot's buffers (none for kinds other than BATCH). OK; E_TIMEOUT when there is
  * no slot or no room now; E_MEMORY for a batch above max_batch_bytes, naming its step, or when the
- * kernel has none. A slot reserved is later published or cancelled. */
+ * kernel has none and no trainer of this lane has anything left to give back. A slot reserved is
+ * later published or cancelled. */
 tundish_status lane_reserve(struct lane *lane, struct slot *slot);
 
 /* Hand a reserved slot over: trainers see it once every lower position is published as well. */
@@ -126,6 +131,9 @@ tundish_status lane_publish_end(struct lane *lane, uint64_t position, enum tnd_s
 /* A queue: this position was visited before the queue was here. Same results as lane_publish_end. */
 tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind,
                          uint64_t epoch, uint64_t step);
+
+/* Does a trainer of this lane wait, with nothing published left to take? */
+bool lane_is_awaited(struct lane *lane);
 
 /* Would lane_reserve find a slot for this position? */
 bool lane_has_slot(struct lane *lane, uint64_t position);

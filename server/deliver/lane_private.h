@@ -90,6 +90,7 @@ struct lane {
     struct own_segment **own;
     uint32_t             own_count, own_id;
     uint64_t             own_bytes, own_total;
+    uint64_t             refused_position; /* for which there was no memory last */
     struct lane_encoded  encoded[LANE_ENCODINGS];
     struct place_size   *places;
     uint32_t             place_next;
@@ -158,9 +159,9 @@ void lane_collect(struct lane *lane);
 /* Give waiting trainers what is published, and wake those who sleep. */
 void lane_wake(struct lane *lane);
 
-/* Is every trainer of this lane here, and waiting for a batch? Then nothing will be released unless
- * the next position comes. */
-bool lane_is_starved(const struct lane *lane);
+/* How many trainers of this lane wait for a batch, and whether that is all. If it is, nothing will
+ * be released unless the next position comes. */
+uint32_t lane_count_waiting(const struct lane *lane, bool *ret_all);
 
 void lane_free_slot(struct lane *lane, uint32_t index);
 void lane_free_visible(struct lane *lane, uint32_t index);

@@ -150,11 +150,13 @@ collect_lane(struct lane *lane)
 void
 lane_collect(struct lane *lane)
 {
+    bool all;
+
     if (lane->config.queue)
         lane_collect_queue(lane);
     else
         collect_lane(lane);
-    if (lane->has_new_wait && (lane->config.queue || lane_is_starved(lane)))
+    if (lane->has_new_wait && (lane->config.queue || lane_count_waiting(lane, &all) > 0))
         lane->progress++;
     lane->has_new_wait = false;
 }
@@ -179,10 +181,10 @@ lane_set_waits(struct lane *lane, bool waits)
     atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
 }
 
-bool
-lane_is_starved(const struct lane *lane)
+uint32_t
+lane_count_waiting(const struct lane *lane, bool *ret_all)
 {
-    bool somebody = false;
+    uint32_t count = 0, waiting = 0;
 
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
@@ -191,11 +193,25 @@ lane_is_starved(const struct lane *lane)
         if (reader == NULL || reader->cut_off)
             continue;
         had = lane->config.queue ? reader->granted : lane->published;
-        if (reader->client == NULL || reader->waiting_since_ns == 0 || reader->taken < had)
-            return false;
-        somebody = true;
+        waiting +=
+            reader->client != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
+        count++;
     }
-    return somebody;
+    *ret_all = waiting == count;
+    return waiting;
+}
+
+bool
+lane_is_awaited(struct lane *lane)
+{
+    uint32_t waiting;
+    bool     all;
+
+    pthread_mutex_lock(&lane->lock);
+    lane_collect(lane);
+    waiting = lane_count_waiting(lane, &all);
+    pthread_mutex_unlock(&lane->lock);
+    return waiting > 0;
 }
 
 void

@@ -60,7 +60,8 @@ struct worker {
     struct tnd_codec_context *context;
     pthread_t thread;
     bool started;
-    int64_t part_ns; /* what a part took of late */
+    int64_t part_ns;        /* what a part took of late */
+    int64_t part_waited_ns; /* how long the last one waited for room */
     struct worker_stats figures;
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
 };

@@ -86,7 +86,7 @@ open_share(struct session *session, struct step *step, uint32_t replica)
         share->rows = fill_rows(&session->fill, slice);
         share->rows_of_part = fill_describe(&session->fill, slice, &share->slot);
     }
-    status = lane_reserve(lane, &share->slot);
+    status = feed_reserve(session->feed, replica, &share->slot);
     if (status == TUNDISH_E_TIMEOUT)
         return false;
     if (status != TUNDISH_OK)
@@ -325,19 +325,39 @@ finish_part(struct session *session, struct step *step, tundish_status status)
 /* --- making content -----------------------------------------------------------------------------
  */
 
-/* Wait for room in the arena. The lowest step always finds it, so this ends. */
-static tundish_status
-reserve_whole(struct session *session, struct share *share, uint32_t replica)
+static void
+count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
 {
-    for (;;) {
-        tundish_status status = lane_reserve(feed_lane(session->feed, replica), &share->slot);
+    struct tnd_stats_thread *thread = worker->figures.thread;
+    int64_t ended_ns = tnd_clock_ns();
 
-        if (status != TUNDISH_E_TIMEOUT)
-            return status;
+    tnd_stats_add(for_slots ? &thread->slot_wait : &thread->order_wait,
+                  (uint64_t)(ended_ns - began_ns));
+    tnd_stats_observe(&thread->idle, (uint64_t)(ended_ns - began_ns));
+    stats_event(worker->figures.meter.track, began_ns, ended_ns,
+                for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
+}
+
+/* Wait for room in the arena. The lowest step finds it once a trainer waits for it, so this ends. */
+static tundish_status
+reserve_whole(struct worker *worker, struct share *share, uint32_t replica)
+{
+    struct session *session = worker->session;
+    tundish_status status = feed_reserve(session->feed, replica, &share->slot);
+    int64_t began_ns;
+
+    if (status != TUNDISH_E_TIMEOUT)
+        return status;
+    began_ns = tnd_clock_ns();
+    while (status == TUNDISH_E_TIMEOUT) {
         if (atomic_load_explicit(&session->stop, memory_order_relaxed))
             return tnd_fail(TUNDISH_E_TIMEOUT, "the server is stopping");
         nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+        status = feed_reserve(session->feed, replica, &share->slot);
     }
+    worker->part_waited_ns = tnd_clock_ns() - began_ns;
+    count_wait(worker, true, began_ns);
+    return status;
 }
 
 static tundish_status
@@ -353,7 +373,7 @@ make_whole(struct worker *worker, const struct part *part)
     status = fill_make(&session->fill, &worker->evaluation, worker->context,
                        &step->round.slices[part->replica], &share->slot, &filled);
     if (status == TUNDISH_OK)
-        status = reserve_whole(session, share, part->replica);
+        status = reserve_whole(worker, share, part->replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
@@ -391,19 +411,6 @@ static bool
 waits_for_slots(struct session *session)
 {
     return session->count > 0 && session_step(session, session->count - 1)->state == STEP_WAITS;
-}
-
-static void
-count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
-{
-    struct tnd_stats_thread *thread = worker->figures.thread;
-    int64_t ended_ns = tnd_clock_ns();
-
-    tnd_stats_add(for_slots ? &thread->slot_wait : &thread->order_wait,
-                  (uint64_t)(ended_ns - began_ns));
-    tnd_stats_observe(&thread->idle, (uint64_t)(ended_ns - began_ns));
-    stats_event(worker->figures.meter.track, began_ns, ended_ns,
-                for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
 }
 
 /* Nothing can be taken. One worker waits at the bell for trainers' releases, the others for it. */
@@ -452,7 +459,7 @@ session_work(void *argument)
     while (!atomic_load_explicit(&session->stop, memory_order_relaxed)) {
         struct part part;
         tundish_status status;
-        int64_t began_ns, ended_ns;
+        int64_t began_ns, ended_ns, busy_ns;
 
         if (!take(session, &part)) {
             wait_for_work(session, worker);
@@ -463,13 +470,15 @@ session_work(void *argument)
         pthread_mutex_unlock(&session->lock);
         began_ns = tnd_clock_ns();
         worker->evaluation.asked = part.step->round.asked;
+        worker->part_waited_ns = 0;
         status = make_part(worker, &part);
         ended_ns = tnd_clock_ns();
-        tnd_stats_add(&worker->figures.thread->busy, (uint64_t)(ended_ns - began_ns));
+        busy_ns = ended_ns - began_ns - worker->part_waited_ns;
+        tnd_stats_add(&worker->figures.thread->busy, (uint64_t)busy_ns);
         stats_event(worker->figures.meter.track, began_ns, ended_ns, TND_STATS_MAKES_PART,
                     part.step->number);
         pthread_mutex_lock(&session->lock);
-        worker->part_ns += (ended_ns - began_ns - worker->part_ns) / PARTS_REMEMBERED;
+        worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
         if (status == TUNDISH_OK)
             status = session_note_skipped(session, worker->evaluation.skipped,
                                           worker->evaluation.skipped_text, &worker->skipped);

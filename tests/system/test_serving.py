@@ -85,6 +85,36 @@ class TwoTrainers(Rig):
             self.assertEqual(batches(self.lines(reader)), expected[replica])
 
 
+    def test_that_read_in_turn_hold_up_no_growing_batch(self):
+        stages = ["range: [1000, 90000, 1000]", "flat_map: [range: $value, batch: 1000000]",
+                  "ragged_batch: 2"]
+        self.serve(self.pipeline(stages, distribute="{replicas: 2}"), "--threads", "4")
+        readers = [self.read_paced(replica=replica) for replica in range(2)]
+        for _ in range(44):
+            for reader in readers:
+                reader.take()
+                reader.seen.clear()
+
+    def test_one_holds_all_room_of_its_lane_and_the_other_goes_on(self):
+        for name, stages in (
+            ("made in place", ["range: 20480", "batch: 1024"]),
+            ("made as a whole", ["range: 40", "flat_map: [range: 512, batch: 512]",
+                                 "ragged_batch: 2"]),
+        ):
+            with self.subTest(name):
+                file = self.pipeline(stages, distribute="{replicas: 2}",
+                                     deliver="{epochs: 1, lane_bytes: 4096, compression: none}")
+                expected = self.peek(file)
+                server = self.serve(file)
+                holder = self.read("--batches", "1", "--hold", replica=1)
+                self.wait_for_line(holder, "place")
+                other = self.read_paced(replica=0)
+                self.assertEqual(other.take(8), expected[0][:8])
+                stop(holder, signal.SIGKILL)
+                stop(server, signal.SIGKILL)
+                stop(other.process, signal.SIGKILL)
+
+
 class BadInput(Rig):
     def test_ends_the_stream_at_its_step(self):
         (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\n")

@@ -235,6 +235,32 @@ a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
     close_liar(&liar);
 }
 
+static void
+a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
+{
+    struct lane *lane = open_lane(4096, 0);
+    struct slot  next, later;
+
+    (void)state;
+    slot_init(lane, &next);
+    slot_init(lane, &later);
+    assert_int_equal(reserve(lane, &later, 1, 3000), TUNDISH_OK);
+    assert_int_equal(reserve(lane, &next, 0, 3000), TUNDISH_E_TIMEOUT);
+    assert_true(next.lacks_room);
+    next.is_awaited = true;
+    assert_int_equal(reserve(lane, &next, 0, 3000), TUNDISH_OK);
+    lane_publish(lane, &next);
+    lane_cancel(lane, &later);
+    next.is_awaited = true;
+    assert_int_equal(reserve(lane, &later, 1, 3000), TUNDISH_OK);
+    assert_int_equal(reserve(lane, &next, 2, 3000), TUNDISH_E_TIMEOUT); /* it is not the next */
+    assert_false(next.lacks_room);
+    lane_cancel(lane, &later);
+    slot_fini(&next);
+    slot_fini(&later);
+    lane_close(lane);
+}
+
 int
 main(void)
 {
@@ -246,6 +272,7 @@ main(void)
         cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
         cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
         cmocka_unit_test(a_starved_trainer_gets_the_next_batch_though_the_arena_is_full),
+        cmocka_unit_test(a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
