@@ -10,9 +10,9 @@
 /* --- status -------------------------------------------------------------------------------------
  */
 
-/* The node that is worst off. */
+/* The rank of the node that is worst off. */
 static uint32_t
-worst_node(const struct watcher *watcher)
+worst_rank(const struct watcher *watcher)
 {
     uint32_t worst = 0;
 
@@ -21,14 +21,14 @@ worst_node(const struct watcher *watcher)
             watch_is_worse(&watcher_node(watcher, i)->verdict,
                            &watcher_node(watcher, worst)->verdict))
             worst = i;
-    return worst;
+    return watcher_node(watcher, worst)->rank;
 }
 
 static void
-write_node(struct json *json, const struct watcher_node *node, uint32_t rank)
+write_node(struct json *json, const struct watcher_node *node)
 {
     json_object(json);
-    json_key_int(json, "rank", rank);
+    json_key_int(json, "rank", node->rank);
     json_key_int(json, "restarts", (int64_t)node->restarts);
     json_key(json, "report");
     watch_report(node->before, node->now, json);
@@ -44,13 +44,13 @@ api_answer_status(const struct admin *admin, const struct route *route, FILE *bo
     json_start(&json, body);
     json_object(&json);
     json_key_int(&json, "time_unix", (int64_t)time(NULL));
-    json_key_int(&json, "worst_rank", worst_node(admin->watcher));
+    json_key_int(&json, "worst_rank", worst_rank(admin->watcher));
     json_key_bool(&json, "may_change", admin->guard.token[0] != '\0');
     json_key(&json, "nodes");
     json_array(&json);
     for (uint32_t i = 0; i < watcher_node_count(admin->watcher); i++)
         if (watcher_node(admin->watcher, i)->there)
-            write_node(&json, watcher_node(admin->watcher, i), i);
+            write_node(&json, watcher_node(admin->watcher, i));
     json_array_end(&json);
     json_object_end(&json);
     fputc('\n', body);

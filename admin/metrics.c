@@ -7,6 +7,9 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/utsname.h>
+
+#include "core/clock.h"
 
 static double
 in_unit(const struct tnd_stats_field *field, uint64_t value)
@@ -27,15 +30,15 @@ name_of(const struct tnd_stats_kind_entry *kind, const struct tnd_stats_field *f
 
 /* "a node's labels, then the set's", with room for one more. */
 static void
-write_labels(const struct watch_snapshot *snapshot, uint32_t node, const struct watch_set *set,
+write_labels(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
              const char *extra, FILE *file)
 {
-    fprintf(file, "{host=\"%s\",rank=\"%u\"%s%s%s}", snapshot->copy.header->node, node,
+    fprintf(file, "{host=\"%s\",rank=\"%u\"%s%s%s}", snapshot->copy.header->node, rank,
             set->labels[0] != '\0' ? "," : "", set->labels, extra);
 }
 
 static void
-write_histogram(const struct watch_snapshot *snapshot, uint32_t node, const struct watch_set *set,
+write_histogram(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
                 const char *name, const struct watch_histogram *histogram, FILE *file)
 {
     uint64_t below = 0;
@@ -49,28 +52,28 @@ write_histogram(const struct watch_snapshot *snapshot, uint32_t node, const stru
         else
             snprintf(bound, sizeof bound, ",le=\"+Inf\"");
         fprintf(file, "%s_bucket", name);
-        write_labels(snapshot, node, set, bound, file);
+        write_labels(snapshot, rank, set, bound, file);
         fprintf(file, " %" PRIu64 "\n", below);
     }
     fprintf(file, "%s_sum", name);
-    write_labels(snapshot, node, set, "", file);
+    write_labels(snapshot, rank, set, "", file);
     fprintf(file, " %.9g\n%s_count", (double)histogram->sum_ns / 1e9, name);
-    write_labels(snapshot, node, set, "", file);
+    write_labels(snapshot, rank, set, "", file);
     fprintf(file, " %" PRIu64 "\n", below);
 }
 
 static void
-write_value(const struct watch_snapshot *snapshot, uint32_t node, const struct watch_set *set,
+write_value(const struct watch_snapshot *snapshot, uint32_t rank, const struct watch_set *set,
             uint32_t field, const char *name, FILE *file)
 {
     const struct tnd_stats_field *about = &set->kind->fields[field];
 
     if (about->type == TND_STATS_HISTOGRAM) {
-        write_histogram(snapshot, node, set, name, &set->histograms[field], file);
+        write_histogram(snapshot, rank, set, name, &set->histograms[field], file);
         return;
     }
     fputs(name, file);
-    write_labels(snapshot, node, set, "", file);
+    write_labels(snapshot, rank, set, "", file);
     fprintf(file, " %.17g\n", in_unit(about, set->values[field]));
 }
 
@@ -111,7 +114,7 @@ write_family(const struct watcher *watcher, const struct tnd_stats_kind_entry *k
         while (snapshot != NULL && (set = watch_next(snapshot, kind->name, set)) != NULL)
             if (field < set->kind->field_count &&
                 strcmp(set->kind->fields[field].name, about->name) == 0)
-                write_value(snapshot, node, set, field, name, file);
+                write_value(snapshot, watcher_node(watcher, node)->rank, set, field, name, file);
     }
 }
 
@@ -132,30 +135,87 @@ write_kinds(const struct watcher *watcher, uint32_t node, FILE *file)
     }
 }
 
+static const char up_help[] = "whether the node's server lives; 0 also before it was first seen";
+
+/* A figure of each node's server, under the labels that all of these have in common. */
 static void
-write_up(const struct watcher *watcher, FILE *file)
+write_about(const struct watcher *watcher, const char *name, const char *help,
+            double (*value_of)(const struct watch_snapshot *), FILE *file)
 {
-    fputs("# HELP tundish_up whether the node's server lives\n# TYPE tundish_up gauge\n", file);
-    for (uint32_t i = 0; i < watcher_node_count(watcher); i++)
-        if (snapshot_of(watcher, i) != NULL)
-            fprintf(file, "tundish_up{host=\"%s\",rank=\"%u\",version=\"%s\"} %d\n",
-                    snapshot_of(watcher, i)->copy.header->node, i,
-                    snapshot_of(watcher, i)->copy.header->version,
-                    tnd_stats_is_alive(&snapshot_of(watcher, i)->copy));
+    fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    for (uint32_t i = 0; i < watcher_node_count(watcher); i++) {
+        const struct watch_snapshot *snapshot = snapshot_of(watcher, i);
+
+        if (snapshot != NULL)
+            fprintf(file, "%s{host=\"%s\",rank=\"%u\",version=\"%s\"} %.9g\n", name,
+                    snapshot->copy.header->node, watcher_node(watcher, i)->rank,
+                    snapshot->copy.header->version, value_of(snapshot));
+    }
+}
+
+static double
+is_up(const struct watch_snapshot *snapshot)
+{
+    return tnd_stats_is_alive(&snapshot->copy);
+}
+
+static double
+is_finished(const struct watch_snapshot *snapshot)
+{
+    return watch_is_finished(snapshot);
+}
+
+/* Measured here, so that an alert need not look at several scrapes. */
+static double
+silent_s(const struct watch_snapshot *snapshot)
+{
+    return (double)watch_silent_ns(snapshot, tnd_clock_ns()) / 1e9;
+}
+
+static void
+write_restarts(const struct watcher *watcher, FILE *file)
+{
     fputs("# HELP tundish_restarts_total servers seen after the first\n"
           "# TYPE tundish_restarts_total counter\n",
           file);
     for (uint32_t i = 0; i < watcher_node_count(watcher); i++)
         if (snapshot_of(watcher, i) != NULL)
             fprintf(file, "tundish_restarts_total{host=\"%s\",rank=\"%u\"} %" PRIu64 "\n",
-                    snapshot_of(watcher, i)->copy.header->node, i,
+                    snapshot_of(watcher, i)->copy.header->node, watcher_node(watcher, i)->rank,
                     watcher_node(watcher, i)->restarts);
+}
+
+static void
+write_unseen(FILE *file)
+{
+    struct utsname machine = { 0 };
+
+    uname(&machine);
+    fprintf(file,
+            "# HELP tundish_up %s\n# TYPE tundish_up gauge\n"
+            "tundish_up{host=\"%s\",rank=\"0\",version=\"\"} 0\n",
+            up_help, machine.nodename);
+}
+
+static void
+write_servers(const struct watcher *watcher, FILE *file)
+{
+    write_about(watcher, "tundish_up", up_help, is_up, file);
+    write_about(watcher, "tundish_finished",
+                "1: the server has stopped in good order, and nothing is wrong", is_finished, file);
+    write_about(watcher, "tundish_server_silent_seconds",
+                "since the server last showed life; 0 when it has ended", silent_s, file);
+    write_restarts(watcher, file);
 }
 
 void
 metrics_write(const struct watcher *watcher, FILE *file)
 {
-    write_up(watcher, file);
+    if (watcher_node_count(watcher) == 0) {
+        write_unseen(file);
+        return;
+    }
+    write_servers(watcher, file);
     for (uint32_t node = 0; node < watcher_node_count(watcher); node++)
         write_kinds(watcher, node, file);
 }

@@ -88,6 +88,7 @@ look(struct watched *node)
         node->seen++;
     oldest = (next + WATCHER_WINDOW + 2 - node->seen) % (WATCHER_WINDOW + 1);
     node->shown.there = true;
+    node->shown.rank = (uint32_t)watch_value(watch_next(&snapshot, "server", NULL), "rank");
     node->shown.now = &node->window[next];
     node->shown.before = &node->window[oldest];
     watch_judge(node->shown.before, node->shown.now, &node->shown.verdict);
@@ -108,34 +109,35 @@ growth(const struct watched *node, const struct watch_set *set, const char *fiel
 }
 
 static void
-note(struct history *history, uint32_t number, const struct watch_set *set, const char *what,
+note(struct history *history, uint32_t rank, const struct watch_set *set, const char *what,
      double value)
 {
     char name[HISTORY_NAME_BYTES + 64];
 
-    snprintf(name, sizeof name, "%u|%s|%.150s", number, what, set->labels);
+    snprintf(name, sizeof name, "%u|%s|%.150s", rank, what, set->labels);
     history_note(history, name, value);
 }
 
 static void
-note_node(struct history *history, uint32_t number, const struct watched *node)
+note_node(struct history *history, const struct watched *node)
 {
+    uint32_t rank = node->shown.rank;
     const struct watch_snapshot *now = node->shown.now;
     const struct watch_set *set = NULL;
 
     if (!node->shown.there || !tnd_stats_is_alive(&now->copy))
         return;
     while ((set = watch_next(now, "stream", set)) != NULL) {
-        note(history, number, set, "rows", growth(node, set, "rows"));
-        note(history, number, set, "read", growth(node, set, "read"));
+        note(history, rank, set, "rows", growth(node, set, "rows"));
+        note(history, rank, set, "read", growth(node, set, "read"));
     }
     while ((set = watch_next(now, "reader", set)) != NULL) {
-        note(history, number, set, "batches", growth(node, set, "released"));
-        note(history, number, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
+        note(history, rank, set, "batches", growth(node, set, "released"));
+        note(history, rank, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
     }
     set = watch_next(now, "server", NULL);
     if (set != NULL)
-        note(history, number, set, "cpu", growth(node, set, "cpu") / 1e9);
+        note(history, rank, set, "cpu", growth(node, set, "cpu") / 1e9);
 }
 
 /* --- the thread ---------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ look_at_all(struct watcher *watcher)
         if (!node->shown.there)
             continue;
         watcher->node_count = i + 1;
-        note_node(&watcher->history, i, node);
+        note_node(&watcher->history, node);
     }
 }
 

@@ -225,7 +225,7 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
     int64_t process = file->header->process;
     int64_t relayed_ns = atomic_load_explicit(&file->header->relayed_ns, memory_order_relaxed);
 
-    if (atomic_load_explicit(&file->header->state, memory_order_relaxed) == TND_STATS_STOPPED)
+    if (tnd_stats_get_state(file->header) == TND_STATS_STOPPED)
         return false;
     if (relayed_ns != 0)
         return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < RELAY_SILENCE_NS;

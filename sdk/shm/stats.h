@@ -196,6 +196,12 @@ const struct tnd_stats_kind_entry *tnd_stats_kind_of(const struct tnd_stats_file
 /* Is the server alive (it has not ended, and its process is there, or it was heard of lately)? */
 bool tnd_stats_is_alive(const struct tnd_stats_file *file);
 
+static inline enum tnd_stats_state
+tnd_stats_get_state(const struct tnd_stats_header *header)
+{
+    return (enum tnd_stats_state)atomic_load_explicit(&header->state, memory_order_relaxed);
+}
+
 static inline uint64_t
 tnd_stats_get(const _Atomic uint64_t *value)
 {

@@ -10,10 +10,18 @@ share(const struct watch_scene *scene, const struct watch_set *set, const char *
                                 : 0;
 }
 
+/* One that waits for what lies there already does not run at all: nobody keeps it waiting. */
+static bool
+is_stopped(const struct watch_set *reader)
+{
+    return watch_value(reader, "waiting") > 0 &&
+           watch_value(reader, "published") > watch_value(reader, "taken");
+}
+
 static void
 look_at_reader(struct watch_scene *scene, const struct watch_set *reader)
 {
-    double waits = share(scene, reader, "wait");
+    double waits = is_stopped(reader) ? 0 : share(scene, reader, "wait");
 
     if (watch_value(reader, "attached") == 0)
         return;
@@ -26,28 +34,40 @@ look_at_reader(struct watch_scene *scene, const struct watch_set *reader)
         scene->slowest = reader;
         scene->least_share = waits;
     }
-    /* One that waits for what lies there already does not run at all. */
-    if ((watch_value(reader, "waiting") == 0 ||
-         watch_value(reader, "published") > watch_value(reader, "taken")) &&
-        (scene->silent == NULL ||
-         watch_value(reader, "silent") > watch_value(scene->silent, "silent")))
-        scene->silent = reader;
 }
 
-static bool
-has_reader(const struct watch_scene *scene, const char *replica)
+/* The attached reader of the lane that has given back least, or NULL. */
+static const struct watch_set *
+slowest_reader(const struct watch_scene *scene, const struct watch_set *lane)
 {
-    const struct watch_set *set = NULL;
+    const struct watch_set *set = NULL, *slowest = NULL;
+    char wanted[16], replica[16];
 
+    watch_label(lane, "replica", wanted, sizeof wanted);
     while ((set = watch_next(scene->now, "reader", set)) != NULL) {
-        char of[16];
-
-        watch_label(set, "replica", of, sizeof of);
+        watch_label(set, "replica", replica, sizeof replica);
         if (watch_is_of(set, scene->session) && watch_value(set, "attached") != 0 &&
-            strcmp(of, replica) == 0)
-            return true;
+            strcmp(replica, wanted) == 0 &&
+            (slowest == NULL || watch_value(set, "released") < watch_value(slowest, "released")))
+            slowest = set;
     }
-    return false;
+    return slowest;
+}
+
+/* A full lane needs no clock: whatever the others lack, they lack it because of who reads there. */
+static void
+look_at_full_lane(struct watch_scene *scene, const struct watch_set *lane)
+{
+    const struct watch_set *reader = slowest_reader(scene, lane);
+
+    if (reader == NULL) {
+        scene->deserted = lane;
+    } else if (reader != scene->waits_most && scene->waits_in_vain &&
+               (scene->holder == NULL ||
+                watch_value(reader, "silent") > watch_value(scene->holder, "silent"))) {
+        scene->holder = reader;
+        scene->holder_slots = watch_value(lane, "slots");
+    }
 }
 
 static void
@@ -55,15 +75,26 @@ look_at_lanes(struct watch_scene *scene)
 {
     const struct watch_set *set = NULL;
 
+    scene->waits_in_vain =
+        scene->waits_most != NULL && watch_value(scene->waits_most, "published") <=
+                                         watch_value(scene->waits_most, "taken");
     while ((set = watch_next(scene->now, "lane", set)) != NULL) {
-        uint64_t published = watch_value(set, "published"), slots = watch_value(set, "slots");
-        char replica[16];
+        uint64_t slots = watch_value(set, "slots");
 
-        watch_label(set, "replica", replica, sizeof replica);
         if (watch_is_of(set, scene->session) && slots > 0 &&
-            published >= watch_value(set, "released") + slots && !has_reader(scene, replica))
-            scene->deserted = set;
+            watch_value(set, "published") >= watch_value(set, "released") + slots)
+            look_at_full_lane(scene, set);
     }
+}
+
+static void
+look_at_processors(struct watch_scene *scene)
+{
+    const struct watch_set *server = watch_next(scene->now, "server", NULL);
+
+    scene->run_delay = share(scene, server, "run_delay");
+    scene->throttled = share(scene, server, "throttled");
+    scene->cpu = share(scene, server, "cpu");
 }
 
 static void
@@ -136,6 +167,7 @@ watch_scene_look(struct watch_scene *scene)
             look_at_reader(scene, set);
     look_at_lanes(scene);
     look_at_threads(scene);
+    look_at_processors(scene);
     look_at_stages(scene);
     scene->deal_busy = share(scene, scene->session, "deal_busy");
     scene->program_wait = share(scene, scene->session, "program_wait");

@@ -16,13 +16,18 @@ struct watch_scene {
     uint32_t attached;
     const struct watch_set *waits_most; /* the reader that waits most, and how much of the time */
     double wait_share;
-    const struct watch_set *silent;   /* the reader that has done nothing for longest */
+    bool waits_in_vain;               /* nothing lies in its lane */
+    const struct watch_set *holder;   /* silent for longest of those whose lane is full while another
+                                       * waits for nothing but that */
+    uint64_t holder_slots;            /* of its lane */
     const struct watch_set *deserted; /* a full lane that no trainer is at */
     const struct watch_set *slowest;  /* attached, waits least */
     double least_share;
 
     uint32_t threads;
     double busy, slot_wait, order_wait; /* shares of the threads' time */
+    double run_delay, throttled; /* seconds a second: without a processor, stopped by a quota */
+    double cpu;
     double deal_busy, program_wait;
     const struct watch_set *stage; /* the most expensive */
     double stage_share;            /* of the threads' time */

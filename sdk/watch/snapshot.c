@@ -151,6 +151,27 @@ watch_snapshot_close(struct watch_snapshot *snapshot)
     *snapshot = (struct watch_snapshot){ 0 };
 }
 
+bool
+watch_is_finished(const struct watch_snapshot *snapshot)
+{
+    return tnd_stats_get_state(snapshot->copy.header) == TND_STATS_STOPPED;
+}
+
+uint64_t
+watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns)
+{
+    const struct tnd_stats_header *header = snapshot->copy.header;
+    uint64_t relayed_ns =
+        (uint64_t)atomic_load_explicit(&header->relayed_ns, memory_order_relaxed);
+    uint64_t seen_ns = relayed_ns != 0
+                           ? relayed_ns
+                           : watch_value(watch_next(snapshot, "server", NULL), "heartbeat");
+
+    if (!tnd_stats_is_alive(&snapshot->copy) || seen_ns == 0 || (uint64_t)now_ns < seen_ns)
+        return 0;
+    return (uint64_t)now_ns - seen_ns;
+}
+
 const struct watch_set *
 watch_next(const struct watch_snapshot *snapshot, const char *kind,
            const struct watch_set *previous)

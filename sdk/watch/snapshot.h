@@ -41,6 +41,12 @@ tundish_status watch_snapshot_open(struct tnd_stats_file *file,
                                    struct watch_snapshot *ret_snapshot);
 void watch_snapshot_close(struct watch_snapshot *snapshot); /* accepts zeros */
 
+/* Has the server stopped in good order? */
+bool watch_is_finished(const struct watch_snapshot *snapshot);
+
+/* For how long a server that lives has shown no life; of another node's, how old its figures are. */
+uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
+
 /* The first set of a kind behind `previous` (NULL: from the start), or NULL. */
 const struct watch_set *watch_next(const struct watch_snapshot *snapshot, const char *kind,
                                    const struct watch_set *previous);

@@ -10,7 +10,14 @@
 /* A trainer that waits less than this is fed well enough. */
 static const double WAIT_SHARE_FINE = 0.05;
 static const double SHARE_MATTERS = 0.5;
+static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
+
+/* A trainer is stuck when it has done nothing for much longer than its steps take, and for long
+ * enough to be seen; before its first step, when it may compile, for longer. */
 static const uint64_t SILENT_NS = UINT64_C(10000000000);
+static const uint64_t SILENT_AT_FIRST_NS = UINT64_C(60000000000);
+enum { SILENT_STEPS = 3 };
+
 static const uint64_t HUNG_NS = UINT64_C(5000000000);
 
 const char *
@@ -25,7 +32,8 @@ const char *
 watch_cause_name(enum watch_cause cause)
 {
     static const char *const names[] = { "none",  "trainer", "source", "stage", "order",
-                                         "slots", "disk",    "error",  "server" };
+                                         "slots", "disk",    "error",  "server",
+                                         "processors" };
 
     return names[cause];
 }
@@ -150,22 +158,56 @@ say_failed(const struct watch_scene *scene, struct watch_verdict *verdict)
 }
 
 static bool
+is_stuck(const struct watch_set *reader)
+{
+    uint64_t usual_ns = watch_value(reader, "usual_step");
+    uint64_t limit_ns = usual_ns == 0                     ? SILENT_AT_FIRST_NS
+                        : usual_ns < SILENT_NS / SILENT_STEPS ? SILENT_NS
+                                                              : SILENT_STEPS * usual_ns;
+
+    return watch_value(reader, "silent") >= limit_ns &&
+           watch_value(reader, "released") < watch_value(reader, "published");
+}
+
+static bool
 say_stuck(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char who[NAME_BYTES];
 
-    if (scene->silent == NULL || watch_value(scene->silent, "silent") < SILENT_NS ||
-        watch_value(scene->silent, "released") >= watch_value(scene->silent, "published") ||
-        scene->wait_share < WAIT_SHARE_FINE)
+    if (scene->holder == NULL || scene->wait_share < WAIT_SHARE_FINE || !is_stuck(scene->holder))
         return false;
-    name_reader(scene, scene->silent, who);
-    blame_replica(verdict, scene->silent, 0);
+    name_reader(scene, scene->holder, who);
+    blame_replica(verdict, scene->holder, 0);
     say(verdict, WATCH_STUCK, WATCH_CAUSE_TRAINER,
         "Look at that process: a debugger's backtrace says where it stands. If it will not come "
         "back, end it; its group resumes at the last place.",
         "%s (process %llu) has not taken or returned a batch for %llu s; the others wait for it",
-        who, (unsigned long long)watch_value(scene->silent, "process"),
-        (unsigned long long)(watch_value(scene->silent, "silent") / UINT64_C(1000000000)));
+        who, (unsigned long long)watch_value(scene->holder, "process"),
+        (unsigned long long)(watch_value(scene->holder, "silent") / UINT64_C(1000000000)));
+    return true;
+}
+
+/* It has as many batches as a trainer may hold, so it cannot go on: it waits for itself. */
+static bool
+say_holding(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char who[NAME_BYTES];
+    uint64_t held;
+
+    if (scene->holder == NULL || scene->wait_share < WAIT_SHARE_FINE || scene->holder_slots < 4)
+        return false;
+    held = watch_value(scene->holder, "taken") - watch_value(scene->holder, "released");
+    if (held + 2 < scene->holder_slots)
+        return false;
+    name_reader(scene, scene->holder, who);
+    blame_replica(verdict, scene->holder, 0);
+    say(verdict, is_stuck(scene->holder) ? WATCH_STUCK : WATCH_WAITING, WATCH_CAUSE_TRAINER,
+        "It must give batches back (tundish_release) before it takes more. More deliver.slots let "
+        "it keep more.",
+        "%s (process %llu) holds %llu of the %llu batches in its lane and gives none back; the "
+        "others wait for it",
+        who, (unsigned long long)watch_value(scene->holder, "process"), (unsigned long long)held,
+        (unsigned long long)scene->holder_slots);
     return true;
 }
 
@@ -217,18 +259,68 @@ say_fine(const struct watch_scene *scene, struct watch_verdict *verdict)
         percent(scene->busy));
 }
 
-static void
+static bool
+is_same_group(const struct watch_set *one, const struct watch_set *other)
+{
+    char name[64], other_name[64];
+
+    watch_label(one, "group", name, sizeof name);
+    watch_label(other, "group", other_name, sizeof other_name);
+    return strcmp(name, other_name) == 0;
+}
+
+static bool
 say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[NAME_BYTES + 40], whom[NAME_BYTES];
 
+    if (scene->holder == NULL)
+        return false;
     name_waiting(scene, waiting);
-    name_reader(scene, scene->slowest, whom);
-    blame_replica(verdict, scene->slowest, scene->slot_wait);
+    name_reader(scene, scene->holder, whom);
+    blame_replica(verdict, scene->holder, scene->slot_wait);
     say(verdict, WATCH_WAITING, WATCH_CAUSE_SLOTS,
-        "That trainer is the slowest of its job. More slots even out short pauses, not a slower "
-        "device.",
+        is_same_group(scene->holder, scene->waits_most)
+            ? "That trainer is the slowest of its job. More slots even out short pauses, not a "
+              "slower device."
+            : "That job is slower, and slow_group: block makes the faster wait for it. slow_group: "
+              "detach cuts it off after a while; a session of its own lets each job go at its pace.",
         "%s for %s, which has not freed its slots", waiting, whom);
+    return true;
+}
+
+/* Threads that are ready to run do not, more than they run: whatever they do is slow then. */
+static bool
+say_processors(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    const struct watch_set *server = watch_next(scene->now, "server", NULL);
+    unsigned long long rival = watch_value(server, "rival");
+    double rival_cpu = (double)watch_growth(scene->before, server, "rival_cpu") / scene->passed_ns;
+    char waiting[NAME_BYTES + 40], who[120] = "";
+
+    if (scene->throttled < SHORT_OF_PROCESSORS &&
+        (scene->run_delay < SHORT_OF_PROCESSORS || scene->run_delay < scene->cpu))
+        return false;
+    name_waiting(scene, waiting);
+    if (scene->throttled >= SHORT_OF_PROCESSORS) {
+        blame(verdict, "quota", scene->throttled);
+        say(verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+            "Raise the quota of processor time of its cgroup (cpu.max; limits.cpu in Kubernetes), or "
+            "start the server with fewer --threads.",
+            "%s: the quota of its cgroup stops the server %d%% of the time", waiting,
+            percent(scene->throttled));
+        return true;
+    }
+    if (rival != 0)
+        snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
+                 rival_cpu);
+    blame(verdict, "processors", scene->run_delay / (scene->run_delay + scene->cpu));
+    say(verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+        "Leave the server processors of its own (taskset, cpusets), or move the other processes.",
+        "%s: the server is short of processors%s: of the time its threads wanted to run, they had "
+        "none for %d%%",
+        waiting, who, percent(verdict->share));
+    return true;
 }
 
 /* "map", or "map of line 12" where the stream has another of that name. */
@@ -345,12 +437,9 @@ say_unknown(const struct watch_scene *scene, struct watch_verdict *verdict)
 static void
 say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    bool other_is_slow = scene->attached > 1 && scene->least_share < scene->wait_share / 4;
-
     verdict->wait_share = scene->wait_share;
-    if (other_is_slow && scene->slot_wait >= SHARE_MATTERS)
-        say_slots(scene, verdict);
-    else if (say_program(scene, verdict) || say_filling(scene, verdict))
+    if (say_slots(scene, verdict) || say_processors(scene, verdict) ||
+        say_program(scene, verdict) || say_filling(scene, verdict))
         ;
     else if (scene->busy >= SHARE_MATTERS || scene->busy > scene->deal_busy)
         say_stage(scene, verdict);
@@ -396,7 +485,8 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
     else if (scene.attached == 0)
         say(&verdict, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
             verdict.stream);
-    else if (!say_deserted(&scene, &verdict) && !say_stuck(&scene, &verdict))
+    else if (!say_deserted(&scene, &verdict) && !say_holding(&scene, &verdict) &&
+             !say_stuck(&scene, &verdict))
         (scene.wait_share < WAIT_SHARE_FINE ? say_fine : say_waiting)(&scene, &verdict);
     advise_about_disk(&scene, &verdict);
     *ret_verdict = verdict;
@@ -406,18 +496,22 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
 static bool
 judge_server(const struct watch_snapshot *now, struct watch_verdict *verdict)
 {
-    const struct watch_set *server = watch_next(now, "server", NULL);
-    uint64_t beat_ns = watch_value(server, "heartbeat");
-    uint64_t silent_ns = (uint64_t)now->taken_ns > beat_ns ? (uint64_t)now->taken_ns - beat_ns : 0;
+    uint64_t silent_ns = watch_silent_ns(now, now->taken_ns);
     long long process = now->copy.header->process;
 
+    if (watch_is_finished(now)) {
+        say(verdict, WATCH_IDLE, WATCH_CAUSE_NONE, "",
+            "the server on node %.63s (process %lld) was stopped in good order and has finished",
+            node_of(now), process);
+        return false;
+    }
     if (!tnd_stats_is_alive(&now->copy)) {
         say(verdict, WATCH_GONE, WATCH_CAUSE_SERVER,
             "Start it again: trainers that still run reconnect, others resume at their place.",
             "the server on node %.63s (process %lld) is gone", node_of(now), process);
         return false;
     }
-    if (beat_ns != 0 && silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
+    if (silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
         say(verdict, WATCH_GONE, WATCH_CAUSE_SERVER,
             "It is stopped or the machine is out of memory or processors.",
             "the server on node %.63s (process %lld) has shown no life for %llu s", node_of(now),

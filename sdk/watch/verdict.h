@@ -29,7 +29,8 @@ enum watch_cause {
     WATCH_CAUSE_SLOTS,
     WATCH_CAUSE_DISK,
     WATCH_CAUSE_ERROR,
-    WATCH_CAUSE_SERVER
+    WATCH_CAUSE_SERVER,
+    WATCH_CAUSE_PROCESSORS
 };
 
 struct watch_verdict {

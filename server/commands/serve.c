@@ -94,7 +94,6 @@ keep_places(struct serve *serve)
 static void
 close_all(struct serve *serve, int64_t linger_ns)
 {
-    stats_show_state(serve->stats, TND_STATS_DRAINING);
     if (serve->link != NULL)
         link_watch(serve->link, NULL, NULL);
     extras_stop(serve->extras);
@@ -186,6 +185,7 @@ run_serve(struct serve *serve)
         keep_sessions(serve);
         tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; once more to end at once",
                 atomic_load(&serve_stop_signal));
+        stats_show_state(serve->stats, TND_STATS_DRAINING);
     }
     close_all(serve, result == EXIT_OK ? -1 : REFUSED_LINGER_NS);
     spec_errors_close(&serve->errors);

@@ -39,6 +39,7 @@ serve_open_stats(struct serve *serve)
     if (status != TUNDISH_OK)
         return status;
     tnd_stats_set(&stats_server(serve->stats)->threads, threads);
+    tnd_stats_set(&stats_server(serve->stats)->rank, link_rank(serve->link));
     tnd_stats_set(&stats_server(serve->stats)->processors, session_processor_count());
     add_pipeline(serve);
     if (link_size(serve->link) > 1)

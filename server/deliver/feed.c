@@ -287,6 +287,31 @@ find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_rea
     line->step = look.step;
 }
 
+/* The longest silence counts at once; when steps become shorter it is forgotten step by step. */
+static void
+note_step(struct seat *seat, int64_t step_ns)
+{
+    int64_t faded_ns = seat->usual_step_ns - seat->usual_step_ns / 8;
+
+    seat->usual_step_ns = step_ns > faded_ns ? step_ns : faded_ns;
+}
+
+/* Has its trainer taken or given back anything since the last look? */
+static void
+look_at_seat(struct seat *seat, const struct lane_reader_stats *stats, int64_t now_ns)
+{
+    int64_t waited_ns = (int64_t)stats->waited_ns + (stats->waits_ns >= 0 ? stats->waits_ns : 0);
+
+    if (stats->released == seat->seen_released && stats->taken == seat->seen_taken)
+        return;
+    if (seat->seen_taken > 0)
+        note_step(seat, now_ns - seat->seen_at_ns - (waited_ns - seat->seen_waited_ns));
+    seat->seen_released = stats->released;
+    seat->seen_taken = stats->taken;
+    seat->seen_at_ns = now_ns;
+    seat->seen_waited_ns = waited_ns;
+}
+
 static void
 fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
 {
@@ -296,11 +321,7 @@ fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
 
     lane_reader_stats(seat->reader, &stats);
     lane_stats(feed->lanes[seat->replica % feed->lane_count], &lane);
-    if (stats.released != seat->seen_released || stats.taken != seat->seen_taken) {
-        seat->seen_released = stats.released;
-        seat->seen_taken = stats.taken;
-        seat->seen_at_ns = now_ns;
-    }
+    look_at_seat(seat, &stats, now_ns);
     *line = (struct feed_reader_stats){
         .replica = seat->replica,
         .attached = stats.attached,
@@ -310,6 +331,7 @@ fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
         .taken_in_all = stats.taken_in_all,
         .published = lane.published,
         .waits = stats.waits_ns >= 0,
+        .usual_step_ns = seat->usual_step_ns,
         .waits_ns = stats.waits_ns,
         .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
         .silent_ns = now_ns - seat->seen_at_ns,
@@ -318,6 +340,14 @@ fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
     find_next(feed->lanes[seat->replica % feed->lane_count],
               feed->config.lane.queue ? lane.released : stats.taken, lane.published, line);
     snprintf(line->group, sizeof line->group, "%s", seat->group->name);
+}
+
+void
+feed_losses(struct feed *feed, struct feed_losses *ret_losses)
+{
+    pthread_mutex_lock(&feed->lock);
+    *ret_losses = feed->losses;
+    pthread_mutex_unlock(&feed->lock);
 }
 
 uint32_t

@@ -135,12 +135,20 @@ struct feed_reader_stats {
     uint64_t published;
     uint64_t taken_in_all;    /* how many, wherever it began */
     bool     waits;           /* in tundish_next, without a batch */
+    int64_t  usual_step_ns;   /* its longest silence of late, waits left out; 0: none so far */
     int64_t  waits_ns;        /* this time; -1: it does not */
     int64_t  waited_ns;       /* ever, this time included */
     uint64_t wait_counts[TND_WAIT_BUCKETS]; /* of those that are over, by duration */
     uint64_t epoch, step;     /* of what it takes next; the last of each if that is not known yet */
     int64_t  silent_ns;       /* since it last took or released anything */
 };
+/* Who was lost since the feed was opened. Any thread. */
+struct feed_losses {
+    uint64_t trainers; /* died with steps left */
+    uint64_t groups;   /* ended because no successor came in time, or cut off */
+};
+void feed_losses(struct feed *feed, struct feed_losses *ret_losses);
+
 /* Fills up to `capacity` lines and returns how many there are. Any thread. */
 uint32_t feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity);
 

@@ -226,6 +226,7 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
     lane_beat(feed->lanes[seat->replica % feed->lane_count], tnd_clock_ns());
     seat->client = client;
     seat->gone_since_ns = -1;
+    seat->seen_at_ns = tnd_clock_ns();
     if (request->start.survivor)
         expect_back(group);
     send_places(feed, client);
@@ -300,10 +301,21 @@ has_read_all(struct feed *feed, const struct seat *seat)
            look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
 }
 
+static bool
+group_has_finished(struct feed *feed, const struct group *group)
+{
+    bool finished = true;
+
+    for (uint32_t i = 0; i < group->seat_count; i++)
+        finished &= has_read_all(feed, &group->seats[i]);
+    return finished;
+}
+
 static void
 leave_seat(struct feed *feed, struct seat *seat, bool died)
 {
     struct group *group = seat->group;
+    bool          has_finished = has_read_all(feed, seat);
     char          text[TEXT_BYTES];
 
     snprintf(text, sizeof text,
@@ -313,7 +325,8 @@ leave_seat(struct feed *feed, struct seat *seat, bool died)
              (double)feed->config.rejoin_ns / 1e9);
     lane_reader_detach(seat->reader);
     seat->client = NULL;
-    seat->gone_since_ns = has_read_all(feed, seat) ? -1 : tnd_clock_ns();
+    seat->gone_since_ns = has_finished ? -1 : tnd_clock_ns();
+    feed->losses.trainers += died && !has_finished;
     if (count_present(group) == 0)
         expect_back(group);
     if (died && !group->ended)
@@ -478,6 +491,7 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
                  "(deliver.rejoin): the group has ended; open again at a place",
                  gone->replica, group->name, (double)feed->config.rejoin_ns / 1e9);
         name = tnd_strdup(group->name);
+        feed->losses.groups += !group_has_finished(feed, group);
         end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
         return name;
     }
@@ -524,6 +538,7 @@ detach_slow_group(struct feed *feed)
                  "(deliver.slow_group: detach)",
                  group->name, (double)held_up_ns / 1e9);
         name = tnd_strdup(group->name);
+        feed->losses.groups++;
         end_group(feed, group, TND_DETACHED, TUNDISH_E_DETACHED, text);
         return name;
     }

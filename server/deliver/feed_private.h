@@ -19,6 +19,8 @@ struct seat {
     uint64_t            seen_released; /* for silent_ns */
     uint64_t            seen_taken;
     int64_t             seen_at_ns;
+    int64_t             seen_waited_ns; /* what it had waited by then */
+    int64_t             usual_step_ns;
 };
 
 struct group {
@@ -44,6 +46,7 @@ struct feed {
 
     pthread_mutex_t     lock; /* of all below; taken before a lane's, never held in a callback */
     struct group       *groups;
+    struct feed_losses  losses;
     uint64_t            restarts_done; /* 1 + the last epoch that all groups asked to leave */
     const char         *admitting; /* the group that a callback decides about, or NULL */
     struct epoch_place *places;    /* one more than there are epochs in a ring */

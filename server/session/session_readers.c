@@ -161,6 +161,7 @@ show_reader(struct session_reader_line *line, const struct feed_reader_stats *re
     tnd_stats_set(&values->wait, (uint64_t)reader->waited_ns);
     tnd_stats_set(&values->waiting, reader->waits_ns > 0 ? (uint64_t)reader->waits_ns : 0);
     tnd_stats_set(&values->silent, (uint64_t)reader->silent_ns);
+    tnd_stats_set(&values->usual_step, (uint64_t)reader->usual_step_ns);
     show_waits(line, reader);
 }
 

@@ -245,12 +245,16 @@ session_show(struct session *session)
 {
     struct tnd_stats_stream *stream = session->figures.stream;
     struct source_files_stats files;
+    struct feed_losses losses;
 
     source_files_stats(session->files, &files);
     tnd_stats_set(&stream->rows_read, files.rows_read);
     tnd_stats_set(&stream->read, files.bytes_read);
     tnd_stats_set(&stream->scanned, files.bytes_scanned);
     tnd_stats_set(&stream->program_wait, files.program_wait_ns);
+    feed_losses(session->feed, &losses);
+    tnd_stats_set(&stream->trainers_lost, losses.trainers);
+    tnd_stats_set(&stream->groups_lost, losses.groups);
     pthread_mutex_lock(&session->lock);
     tnd_stats_set(&stream->epoch, session->last_epoch);
     tnd_stats_set(&stream->step, session->last_number);

@@ -457,6 +457,7 @@ stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_st
     stats->entries_end = BLOCK_BYTES;
     stats->tracks_begin = tnd_stats_get(&stats->header->tracks_offset);
     stats->server = stats_add(stats, TND_STATS_KIND_server, "");
+    stats->processors = processors_open();
     tnd_log_set_tap(take_note, stats);
     atomic_store_explicit(&stats->header->magic, TND_STATS_MAGIC, memory_order_release);
     *ret_stats = stats;
@@ -482,11 +483,13 @@ stats_close(struct stats *stats)
     if (stats == NULL)
         return;
     tnd_log_set_tap(NULL, NULL);
-    stats_show_state(stats, TND_STATS_STOPPED);
+    if (tnd_stats_get_state(stats->header) != TND_STATS_STARTING)
+        stats_show_state(stats, TND_STATS_STOPPED);
     unlink(stats->path);
     stats_relay_remove(stats->path);
     munmap(stats->header, stats->header->file_bytes);
     close(stats->file);
+    processors_close(stats->processors);
     while (stats->unseen != NULL) {
         struct unseen *next = stats->unseen->next;
 

@@ -18,7 +18,8 @@ tundish_status stats_open(const char *socket_path, uint32_t thread_count, struct
 /* The server's own set. */
 struct tnd_stats_server *stats_server(struct stats *stats);
 
-/* The file's name goes; who has it open reads that the server has stopped. Accepts NULL. */
+/* The file's name goes; a process that has it open reads that the server has stopped, unless it never
+ * served. Accepts NULL. */
 void stats_close(struct stats *stats);
 
 void stats_show_state(struct stats *stats, enum tnd_stats_state state);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "stats/processors.h"
 #include "stats/stats.h"
 
 enum { PATH_BYTES = 160 };
@@ -29,6 +30,8 @@ struct stats {
     bool unseen_was_said;
     struct dropped *dropped;         /* sets and tracks that may be used again */
     struct tnd_stats_server *server;
+    struct processors *processors;   /* looked at by stats_show_process alone, as is the next */
+    int64_t processors_seen_ns;
 };
 
 #endif

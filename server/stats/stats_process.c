@@ -7,6 +7,9 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "stats/stats_private.h"
+
+static const int64_t LOOK_AT_PROCESSORS_NS = 1000000000;
 
 static uint64_t
 nanoseconds(struct timeval time)
@@ -28,6 +31,23 @@ resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Seldom: it reads a file for each thread. */
+static void
+show_processors(struct stats *stats, int64_t now_ns)
+{
+    struct tnd_stats_server *server = stats_server(stats);
+    struct processors_use use;
+
+    if (now_ns - stats->processors_seen_ns < LOOK_AT_PROCESSORS_NS)
+        return;
+    stats->processors_seen_ns = now_ns;
+    processors_look(stats->processors, &use);
+    tnd_stats_set(&server->run_delay, use.run_delay_ns);
+    tnd_stats_set(&server->throttled, use.throttled_ns);
+    tnd_stats_set(&server->rival, (uint64_t)use.rival);
+    tnd_stats_set(&server->rival_cpu, use.rival_ns);
+}
+
 void
 stats_show_process(struct stats *stats)
 {
@@ -38,5 +58,6 @@ stats_show_process(struct stats *stats)
         tnd_stats_set(&server->cpu, nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime));
     tnd_stats_set(&server->resident_memory, resident_bytes());
     tnd_stats_set(&server->disk_full, tnd_disk_full_count());
+    show_processors(stats, tnd_clock_ns());
     tnd_stats_set(&server->heartbeat, (uint64_t)tnd_clock_ns());
 }

@@ -1,6 +1,7 @@
 """Who is named, for each way in which a job can be held up."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -125,6 +126,31 @@ class Attribution(AdminRig):
         server.send_signal(signal.SIGCONT)
         self.wait_for_verdict(level="idle")
 
+    def test_a_server_stopped_in_good_order_has_finished(self):
+        server = self.serve(self.pipeline(PLAIN))
+        self.admin()
+        self.wait_for_verdict(level="idle")
+        server.terminate()
+        server.wait()
+        self.wait_until(lambda report: "has finished" in report["verdict"]["sentence"])
+        self.assertEqual(self.report()["verdict"]["level"], "idle")
+        self.assertEqual(self.figures("tundish_up", "tundish_finished"), [0, 1])
+
+    def test_a_server_that_never_came_up_is_told(self):
+        self.admin()
+        self.assertEqual(self.figures("tundish_up"), [0])
+        server = self.serve(self.pipeline(PLAIN))
+        self.wait_for_verdict(level="idle")
+        self.assertEqual(self.figures("tundish_up", "tundish_finished"), [1, 0])
+        server.kill()
+        server.wait()
+        self.wait_for_verdict(level="gone", cause="server")
+        self.assertEqual(self.figures("tundish_up", "tundish_finished"), [0, 0])
+
+    def figures(self, *names):
+        metrics = self.ask("/metrics")[2]
+        return [float(re.search(rf"^{name}{{.*}} (.*)", metrics, re.MULTILINE)[1]) for name in names]
+
     def test_names_the_error_that_ended_a_stream(self):
         (self.path / "rows.csv").write_text("value\n1\n2\nthree\n")
         csv = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value], header: true}"
@@ -168,6 +194,17 @@ class Nodes(NodesRig, AdminRig):
         verdict = self.wait_for_worst(1, level="stuck", cause="trainer", culprit="3")
         self.assertIn(f"(process {stuck.pid})", verdict["sentence"])
         stuck.send_signal(signal.SIGCONT)
+
+    def test_rank_1_says_that_it_is_rank_1(self):
+        self.serve_two()
+        self.environment["TUNDISH_SERVER"] = self.node_socket(1)
+        self.admin()
+        self.wait_for(lambda: 'tundish_server_heartbeat_seconds{' in self.ask("/metrics")[2])
+        ranks = set(re.findall(r'rank="(\d+)"', self.ask("/metrics")[2]))
+        self.assertEqual(ranks, {"1"})
+        status = self.status()
+        self.assertEqual([node["rank"] for node in status["nodes"]], [1])
+        self.assertEqual(status["worst_rank"], 1)
 
     def test_name_the_one_whose_server_is_gone(self):
         self.serve_two()

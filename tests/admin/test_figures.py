@@ -147,7 +147,8 @@ class Monitoring(AdminRig):
                     description[kind]["properties"] else ""
                 offered.add(f"tundish_{kind.lower()}_{name}{total}")
         for file in ("alerts.yml", "grafana.json"):
-            queries = re.findall(r'"?expr"?: (.*)', (MONITORING / file).read_text())
+            text = (MONITORING / file).read_text()
+            queries = re.findall(r'"?expr"?: (.*?)\n\s*(?:"?\w+"?:|[]}])', text, re.DOTALL)
             asked = set(re.findall(r"\btundish_\w+", "\n".join(queries)))
             self.assertTrue(asked)
             self.assertEqual(asked - offered - {"tundish_up"}, set(), file)

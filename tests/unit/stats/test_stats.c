@@ -368,6 +368,7 @@ a_stopped_server_is_still_read(void **state)
     struct watch_snapshot snapshot;
 
     assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_OK);
+    stats_show_state(fixture->stats, TND_STATS_SERVING);
     stats_close(fixture->stats);
     fixture->stats = NULL;
     assert_int_equal(watch_snapshot_open(&file, &snapshot), TUNDISH_OK);

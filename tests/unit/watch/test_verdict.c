@@ -27,6 +27,7 @@ struct world {
     struct tnd_stats_thread *threads[2];
     struct tnd_stats_stage *read, *parse, *lookup;
     struct tnd_stats_reader *readers[2];
+    struct tnd_stats_lane *lanes[2];
     struct watch_snapshot before;
 };
 
@@ -43,6 +44,8 @@ open_world(void **state)
 {
     static const char *const labels[] = { "stream=\"train\",thread=\"content 0\"",
                                           "stream=\"train\",thread=\"content 1\"" };
+    static const char *const lanes[] = { "stream=\"train\",replica=\"0\"",
+                                         "stream=\"train\",replica=\"1\"" };
     static const char *const readers[] = { "stream=\"train\",group=\"default\",replica=\"0\"",
                                            "stream=\"train\",group=\"default\",replica=\"1\"" };
     struct world *world = calloc(1, sizeof *world);
@@ -72,6 +75,11 @@ open_world(void **state)
         tnd_stats_set(&world->readers[i]->published, 20);
         tnd_stats_set(&world->readers[i]->taken, 12);
         tnd_stats_set(&world->readers[i]->released, 10);
+        tnd_stats_set(&world->readers[i]->usual_step, SECOND / 10);
+        world->lanes[i] = stats_add(world->stats, TND_STATS_KIND_lane, lanes[i]);
+        tnd_stats_set(&world->lanes[i]->slots, 12);
+        tnd_stats_set(&world->lanes[i]->published, 20);
+        tnd_stats_set(&world->lanes[i]->released, 10);
     }
     assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
     assert_int_equal(watch_snapshot_open(&file, &world->before), TUNDISH_OK);
@@ -206,23 +214,30 @@ static void
 a_trainer_that_is_not_there_is_named(void **state)
 {
     struct world *world = *state;
-    struct tnd_stats_lane *lane =
-        stats_add(world->stats, TND_STATS_KIND_lane, "stream=\"train\",replica=\"1\"");
     struct watch_verdict verdict;
 
     tnd_stats_set(&world->readers[0]->wait, 8 * SECOND);
-    tnd_stats_set(&lane->slots, 10);
-    tnd_stats_set(&lane->published, 20);
-    tnd_stats_set(&lane->released, 10);
+    tnd_stats_set(&world->readers[1]->attached, 0);
+    assert_int_equal(judge(world).level, WATCH_WAITING); /* its lane has room */
+    tnd_stats_set(&world->lanes[1]->slots, 10);
+    tnd_stats_set(&world->readers[1]->attached, 1);
     assert_int_equal(judge(world).level, WATCH_WAITING); /* it is there */
     tnd_stats_set(&world->readers[1]->attached, 0);
-    tnd_stats_set(&lane->released, 11);
-    assert_int_equal(judge(world).level, WATCH_WAITING); /* its lane has room */
-    tnd_stats_set(&lane->released, 10);
     verdict = judge(world);
     assert_int_equal(verdict.level, WATCH_STUCK);
     assert_string_equal(verdict.culprit, "1");
     says(&verdict, "for replica 1, whose trainer is gone or has not come");
+}
+
+/* Replica 1 has taken all there is and waits; the lane of replica 0 is full. */
+static void
+wait_for_replica_0(struct world *world)
+{
+    tnd_stats_set(&world->readers[1]->wait, 10 * SECOND);
+    tnd_stats_set(&world->readers[1]->waiting, 10 * SECOND);
+    tnd_stats_set(&world->readers[1]->taken, 20);
+    tnd_stats_set(&world->readers[1]->silent, 10 * SECOND);
+    tnd_stats_set(&world->lanes[0]->slots, 10);
 }
 
 static void
@@ -231,7 +246,7 @@ a_slow_sibling_is_named(void **state)
     struct world *world = *state;
     struct watch_verdict verdict;
 
-    tnd_stats_set(&world->readers[1]->wait, 6 * SECOND);
+    wait_for_replica_0(world);
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->threads[i]->slot_wait, 9 * SECOND);
     verdict = judge(world);
@@ -241,14 +256,52 @@ a_slow_sibling_is_named(void **state)
     says(&verdict, "for replica 0 on node ");
 }
 
+/* The threads' wait has not ended, so it is not counted; and a stage is a little busy. */
+static void
+a_slow_sibling_whose_step_outlasts_the_look_is_named(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->readers[0]->silent, 25 * SECOND);
+    tnd_stats_set(&world->readers[0]->usual_step, 15 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, SECOND / 10);
+    tnd_stats_set(&world->read->busy, SECOND / 10);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WAITING); /* its steps are like that: it is not stuck */
+    assert_int_equal(verdict.cause, WATCH_CAUSE_SLOTS);
+    assert_string_equal(verdict.culprit, "0");
+}
+
+static void
+of_a_slow_job_detach_is_named(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_reader *other =
+        stats_add(world->stats, TND_STATS_KIND_reader,
+                  "stream=\"train\",group=\"other\",replica=\"0\"");
+    struct watch_verdict verdict;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->readers[0]->released, 18);
+    tnd_stats_set(&other->attached, 1);
+    tnd_stats_set(&other->published, 20);
+    tnd_stats_set(&other->taken, 11);
+    tnd_stats_set(&other->released, 10);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_SLOTS);
+    says(&verdict, "for replica 0 of group other");
+    assert_non_null(strstr(verdict.advice, "slow_group: detach"));
+}
+
 static void
 a_stuck_trainer_is_named(void **state)
 {
     struct world *world = *state;
     struct watch_verdict verdict;
 
-    tnd_stats_set(&world->readers[1]->wait, 10 * SECOND);
-    tnd_stats_set(&world->readers[1]->waiting, 10 * SECOND);
+    wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
     verdict = judge(world);
     assert_int_equal(verdict.level, WATCH_STUCK);
@@ -257,20 +310,98 @@ a_stuck_trainer_is_named(void **state)
 }
 
 static void
+before_its_first_step_a_trainer_has_more_time(void **state)
+{
+    struct world *world = *state;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->readers[0]->usual_step, 0);
+    tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
+    assert_int_equal(judge(world).level, WATCH_WAITING);
+    tnd_stats_set(&world->readers[0]->silent, 64 * SECOND);
+    assert_int_equal(judge(world).level, WATCH_STUCK);
+}
+
+static void
+a_silent_trainer_whose_lane_has_room_holds_nobody_up(void **state)
+{
+    struct world *world = *state;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->lanes[0]->slots, 12);
+    tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
+    assert_int_not_equal(judge(world).level, WATCH_STUCK);
+}
+
+static void
+a_trainer_that_keeps_batches_is_told_so(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
+    tnd_stats_set(&world->readers[0]->taken, 18);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_STUCK);
+    assert_string_equal(verdict.culprit, "0");
+    says(&verdict, "holds 8 of the 10 batches in its lane and gives none back");
+    assert_null(strstr(verdict.advice, "debugger"));
+    tnd_stats_set(&world->readers[0]->taken, 17);
+    says((verdict = judge(world), &verdict), "has not taken or returned a batch");
+}
+
+static void
 a_trainer_stopped_while_it_waits_is_named(void **state)
 {
     struct world *world = *state;
     struct watch_verdict verdict;
 
-    tnd_stats_set(&world->readers[1]->wait, 10 * SECOND);
-    tnd_stats_set(&world->readers[1]->waiting, 10 * SECOND);
-    tnd_stats_set(&world->readers[1]->taken, 20);
-    tnd_stats_set(&world->readers[1]->silent, 10 * SECOND);
+    wait_for_replica_0(world);
+    tnd_stats_set(&world->readers[0]->wait, 34 * SECOND);
     tnd_stats_set(&world->readers[0]->waiting, 34 * SECOND);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
     verdict = judge(world);
     assert_int_equal(verdict.level, WATCH_STUCK);
     assert_string_equal(verdict.culprit, "0");
+}
+
+static void
+a_server_without_processors_is_told(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_server *server = stats_server(world->stats);
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
+    tnd_stats_set(&world->parse->busy, 9 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 9 * SECOND);
+    tnd_stats_set(&server->cpu, 5 * SECOND);
+    tnd_stats_set(&server->run_delay, 4 * SECOND);
+    assert_string_equal(judge(world).culprit, "parse_example"); /* it ran more than it waited */
+    tnd_stats_set(&server->run_delay, 15 * SECOND);
+    tnd_stats_set(&server->rival, 99);
+    tnd_stats_set(&server->rival_cpu, 18 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WAITING);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
+    says(&verdict, "which process 99 uses most (0.9 processors)"); /* over 20 s */
+    says(&verdict, "they had none for 75%");
+}
+
+static void
+a_quota_of_processor_time_is_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
+    tnd_stats_set(&stats_server(world->stats)->throttled, 4 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
+    assert_string_equal(verdict.culprit, "quota");
+    says(&verdict, "the quota of its cgroup stops the server 40% of the time");
 }
 
 static void
@@ -358,15 +489,15 @@ a_hung_server_is_told(void **state)
 }
 
 static void
-a_stopped_server_is_told(void **state)
+a_stopped_server_has_finished(void **state)
 {
     struct world *world = *state;
     struct watch_verdict verdict;
 
     stats_show_state(world->stats, TND_STATS_STOPPED);
     verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_GONE);
-    says(&verdict, "is gone");
+    assert_int_equal(verdict.level, WATCH_IDLE);
+    says(&verdict, "was stopped in good order and has finished");
 }
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
@@ -382,15 +513,22 @@ main(void)
         IN_WORLD(a_program_that_writes_slowly_is_named),
         IN_WORLD(a_trainer_that_is_not_there_is_named),
         IN_WORLD(a_slow_sibling_is_named),
+        IN_WORLD(a_slow_sibling_whose_step_outlasts_the_look_is_named),
+        IN_WORLD(of_a_slow_job_detach_is_named),
         IN_WORLD(a_stuck_trainer_is_named),
         IN_WORLD(a_trainer_stopped_while_it_waits_is_named),
+        IN_WORLD(before_its_first_step_a_trainer_has_more_time),
+        IN_WORLD(a_silent_trainer_whose_lane_has_room_holds_nobody_up),
+        IN_WORLD(a_trainer_that_keeps_batches_is_told_so),
+        IN_WORLD(a_server_without_processors_is_told),
+        IN_WORLD(a_quota_of_processor_time_is_told),
         IN_WORLD(a_failed_stream_gives_its_error),
         IN_WORLD(a_full_disk_is_named_by_what_it_stopped),
         IN_WORLD(a_full_disk_that_stopped_nothing_is_told_all_the_same),
         cmocka_unit_test(of_two_that_wait_the_longer_is_worse),
         IN_WORLD(nobody_reading_is_idle),
         IN_WORLD(a_hung_server_is_told),
-        IN_WORLD(a_stopped_server_is_told),
+        IN_WORLD(a_stopped_server_has_finished),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

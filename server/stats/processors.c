@@ -1,0 +1,288 @@
+/* processors.c - figures of the kernel's scheduler. */
+#include "stats/processors.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+
+enum { PATH_BYTES = 1024, CGROUPS = 16, PROCESSES = 4096 };
+
+/* Rivals are looked for while threads went without a processor for this share of the time. */
+static const double SHORT_SHARE = 0.2;
+
+struct process {
+    int64_t pid;
+    uint64_t ns;
+};
+
+struct processors {
+    struct processors_use use;
+    uint64_t delay_before_ns; /* sum over the threads that were there */
+    int64_t looked_ns;
+    char *cgroups[CGROUPS]; /* paths of cpu.stat */
+    uint64_t throttled_before_ns; /* when this process began */
+    uint32_t cgroup_count;
+    struct process *processes; /* as they were at the last look, by pid; NULL: not looked */
+    uint32_t process_count;
+};
+
+/* A line "KEY NUMBER" of a small file; 0 if there is none. */
+static uint64_t
+number_of(const char *path, const char *key)
+{
+    char name[64];
+    uint64_t number, found = 0;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        return 0;
+    while (fscanf(file, "%63s %" SCNu64, name, &number) == 2)
+        if (strcmp(name, key) == 0)
+            found = number;
+    fclose(file);
+    return found;
+}
+
+/* A cgroup and those above it; a quota of each of them stops the process. */
+static void
+add_cgroups(struct processors *processors, const char *mount, char *path)
+{
+    for (;;) {
+        char file[PATH_BYTES];
+        char *slash = strrchr(path, '/');
+
+        snprintf(file, sizeof file, "%.100s%.900s/cpu.stat", mount, path);
+        if (processors->cgroup_count < CGROUPS && access(file, R_OK) == 0)
+            processors->cgroups[processors->cgroup_count++] = tnd_strdup(file);
+        if (slash == NULL)
+            return;
+        *slash = '\0';
+    }
+}
+
+/* "0::/path" of version 2, "4:cpu,cpuacct:/path" of version 1. */
+static void
+find_cgroups(struct processors *processors)
+{
+    char line[PATH_BYTES], mount[PATH_BYTES];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    if (file == NULL)
+        return;
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *names = strchr(line, ':');
+        char *path = names == NULL ? NULL : strchr(names + 1, ':');
+
+        if (path == NULL)
+            continue;
+        *path++ = '\0';
+        path[strcspn(path, "\n")] = '\0';
+        names++;
+        if (strcmp(path, "/") == 0)
+            *path = '\0';
+        if (names[0] == '\0')
+            snprintf(mount, sizeof mount, "/sys/fs/cgroup");
+        else if (strncmp(names, "cpu,", 4) == 0 || strcmp(names, "cpu") == 0)
+            snprintf(mount, sizeof mount, "/sys/fs/cgroup/%.64s", names);
+        else
+            continue;
+        add_cgroups(processors, mount, path);
+    }
+    fclose(file);
+}
+
+static uint64_t
+throttled_longest_ns(const struct processors *processors)
+{
+    uint64_t longest_ns = 0;
+
+    for (uint32_t i = 0; i < processors->cgroup_count; i++) {
+        uint64_t throttled_ns = number_of(processors->cgroups[i], "throttled_usec") * 1000;
+
+        if (throttled_ns == 0)
+            throttled_ns = number_of(processors->cgroups[i], "throttled_time");
+        longest_ns = throttled_ns > longest_ns ? throttled_ns : longest_ns;
+    }
+    return longest_ns;
+}
+
+struct processors *
+processors_open(void)
+{
+    struct processors *processors = tnd_zalloc(1, sizeof *processors);
+
+    find_cgroups(processors);
+    processors->throttled_before_ns = throttled_longest_ns(processors);
+    return processors;
+}
+
+void
+processors_close(struct processors *processors)
+{
+    if (processors == NULL)
+        return;
+    for (uint32_t i = 0; i < processors->cgroup_count; i++)
+        free(processors->cgroups[i]);
+    free(processors->processes);
+    free(processors);
+}
+
+/* The second number of a thread's schedstat. */
+static uint64_t
+delay_of_thread(const char *tid)
+{
+    char path[64];
+    uint64_t delay_ns = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", tid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*u %" SCNu64, &delay_ns) != 1)
+        delay_ns = 0;
+    fclose(file);
+    return delay_ns;
+}
+
+static void
+look_at_threads(struct processors *processors)
+{
+    DIR *folder = opendir("/proc/self/task");
+    uint64_t delay_ns = 0;
+
+    if (folder == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.')
+            delay_ns += delay_of_thread(entry->d_name);
+    closedir(folder);
+    /* A thread that has ended takes its sum along. */
+    if (delay_ns > processors->delay_before_ns)
+        processors->use.run_delay_ns += delay_ns - processors->delay_before_ns;
+    processors->delay_before_ns = delay_ns;
+}
+
+static void
+look_at_cgroups(struct processors *processors)
+{
+    uint64_t throttled_ns = throttled_longest_ns(processors);
+
+    if (throttled_ns > processors->throttled_before_ns + processors->use.throttled_ns)
+        processors->use.throttled_ns = throttled_ns - processors->throttled_before_ns;
+}
+
+/* Its processor time, of user and of kernel: fields 14 and 15, counted from the name's last ')'. */
+static bool
+read_process(const char *pid, struct process *ret_process)
+{
+    char path[64], text[1024];
+    const char *after;
+    uint64_t user, kernel;
+    size_t bytes;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    bytes = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    after = strrchr(text, ')');
+    if (after == NULL || sscanf(after + 1,
+                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
+                                " %" SCNu64,
+                                &user, &kernel) != 2)
+        return false;
+    *ret_process = (struct process){ strtoll(pid, NULL, 10),
+                                     (user + kernel) * (UINT64_C(1000000000) /
+                                                        (uint64_t)sysconf(_SC_CLK_TCK)) };
+    return true;
+}
+
+static int
+by_pid(const void *a, const void *b)
+{
+    const struct process *one = a, *other = b;
+
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+static uint32_t
+read_processes(struct process *processes)
+{
+    DIR *folder = opendir("/proc");
+    uint32_t count = 0;
+
+    if (folder == NULL)
+        return 0;
+    for (struct dirent *entry; count < PROCESSES && (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            read_process(entry->d_name, &processes[count]) && processes[count].pid != getpid())
+            count++;
+    closedir(folder);
+    qsort(processes, count, sizeof *processes, by_pid);
+    return count;
+}
+
+/* Who used most since the last look, of those that were there then. */
+static void
+find_rival(struct processors *processors, const struct process *now, uint32_t count)
+{
+    uint64_t most_ns = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct process *before =
+            bsearch(&now[i], processors->processes, processors->process_count, sizeof now[i],
+                    by_pid);
+
+        if (before != NULL && now[i].ns > before->ns && now[i].ns - before->ns > most_ns) {
+            most_ns = now[i].ns - before->ns;
+            processors->use.rival = now[i].pid;
+        }
+    }
+    processors->use.rival_ns += most_ns;
+}
+
+static void
+look_at_processes(struct processors *processors)
+{
+    struct process *now = tnd_alloc(PROCESSES * sizeof *now);
+    uint32_t count = read_processes(now);
+
+    if (processors->processes != NULL)
+        find_rival(processors, now, count);
+    free(processors->processes);
+    processors->processes = now;
+    processors->process_count = count;
+}
+
+void
+processors_look(struct processors *processors, struct processors_use *ret_use)
+{
+    struct processors_use before = processors->use;
+    int64_t now_ns = tnd_clock_ns();
+    double passed_ns = (double)(now_ns - processors->looked_ns), lacked_ns;
+
+    look_at_threads(processors);
+    look_at_cgroups(processors);
+    lacked_ns = (double)(processors->use.run_delay_ns - before.run_delay_ns) +
+                (double)(processors->use.throttled_ns - before.throttled_ns);
+    if (processors->looked_ns > 0 && lacked_ns > SHORT_SHARE * passed_ns) {
+        look_at_processes(processors);
+    } else {
+        processors->use.rival = 0;
+        free(processors->processes);
+        processors->processes = NULL;
+    }
+    processors->looked_ns = now_ns;
+    *ret_use = processors->use;
+}
