@@ -53,7 +53,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     if (node->run_words != 0)
         read_runs(evaluation, &read);
     status = node->source->read(node->state, &read);
-    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, ret_frame);
+    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, node, request, ret_frame);
 }
 
 /* A stage that draws stands behind an `ordinal`, whose number is the last word. */
@@ -133,7 +133,7 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
     count_rows_between(evaluation, before, node, input.count);
     if (ret_frame->errors->bad_count > 0)
         evaluate_say_where(evaluation, node, request, ret_frame);
-    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, ret_frame);
+    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, node, request, ret_frame);
 }
 
 static tundish_status
@@ -304,37 +304,61 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
     return evaluate_counted(evaluation, node, request, stage, ret_frame);
 }
 
+/* Elements without an answer are left out for good; bad rows inside the others are counted where
+ * those are delivered. */
+static void
+count_left_out(struct evaluation *evaluation, const struct plan_node *node,
+               const struct evaluate_request *wanted, const struct frame *input,
+               const uint8_t *bad)
+{
+    uint8_t *left = evaluate_take(evaluation, (size_t)wanted->count, 1);
+
+    memset(left, 0, (size_t)wanted->count);
+    for (int64_t i = 0; i < input->count; i++)
+        left[input->kept != NULL ? input->kept[i] : i] = bad == NULL || !bad[i];
+    for (int64_t i = 0; i < wanted->count; i++)
+        if (!left[i])
+            evaluation->skipped += evaluate_count_rows(
+                node, wanted->words + (size_t)i * wanted->stride);
+}
+
 /* filter's answer about elements of its input, one for each; no about those that are left out. */
 static tundish_status
 evaluate_predicate(struct evaluation *evaluation, const struct plan_node *node,
                    const struct evaluate_request *wanted, struct frame *ret_frame)
 {
     static const struct schema unnamed = { 0 };
+    uint64_t skipped = evaluation->skipped;
     struct column answer = { 0 };
     struct frame input;
     uint8_t *yes = evaluate_take(evaluation, (size_t)wanted->count, 1);
     tundish_status status = evaluate(evaluation, node->inputs[0], wanted, &input);
+    const struct frame_errors *errors;
 
     if (status != TUNDISH_OK)
         return status;
-    evaluate_ready(evaluation, &unnamed, input.count, wanted->outer, ret_frame);
+    evaluate_ready(evaluation, &unnamed, input.count,
+                   evaluate_outer_kept(evaluation, wanted->outer, input.kept, input.count),
+                   ret_frame);
     ret_frame->column_count = 1;
     ret_frame->columns = &answer;
-    input.outer = wanted->outer;
+    input.outer = ret_frame->outer;
     input.errors = ret_frame->errors;
+    errors = ret_frame->errors;
     status = node->content->apply(node->state, &input, ret_frame);
-    if (status == TUNDISH_OK && ret_frame->errors->bad_count > 0 && !evaluation->skip_bad)
-        status = tnd_fail(ret_frame->errors->status, "%s", ret_frame->errors->text);
+    if (status == TUNDISH_OK && errors->bad_count > 0 && !evaluation->skip_bad)
+        status = tnd_fail(errors->status, "%s", errors->text);
     if (status != TUNDISH_OK)
         return status;
     memset(yes, 0, (size_t)wanted->count);
     for (int64_t i = 0; i < input.count; i++)
-        if (ret_frame->errors->bad == NULL || !ret_frame->errors->bad[i])
+        if (errors->bad == NULL || !errors->bad[i])
             yes[input.kept != NULL ? input.kept[i] : i] = ((const uint8_t *)answer.values)[i];
-    if (ret_frame->errors->bad_count > 0) {
-        evaluation->skipped += (uint64_t)ret_frame->errors->bad_count;
-        memcpy(evaluation->skipped_text, ret_frame->errors->text, sizeof evaluation->skipped_text);
-    }
+    evaluation->skipped = skipped;
+    if (evaluation->skip_bad)
+        count_left_out(evaluation, node->inputs[0], wanted, &input, errors->bad);
+    if (errors->bad_count > 0)
+        memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
     ret_frame->columns = evaluate_take(evaluation, 1, sizeof *ret_frame->columns);
     column_set_scalars(&ret_frame->columns[0], wanted->count, yes);
     ret_frame->count = wanted->count;

@@ -1,7 +1,6 @@
 /* evaluate_batch.c - rows to batches, batches to rows, and slices cut from them. */
 #include "batch/evaluate_parts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "batch/combine.h"
@@ -60,70 +59,63 @@ outer_of_rows(struct evaluation *evaluation, const struct frame *outer, const in
     return evaluate_outer_kept(evaluation, outer, index, splits[batch_count]);
 }
 
-/* Rows that were left out make their batches shorter. */
-static int64_t *
-splits_of_kept(struct evaluation *evaluation, const int64_t *splits, int64_t batch_count,
-               const struct frame *rows)
-{
-    int64_t *left = evaluate_take(evaluation, (size_t)batch_count + 1, sizeof *left);
-    int64_t at = 0;
+/* Rows that are to be put together: those that `splits` gives each batch, without what was left out
+ * of `rows`. */
+struct batching {
+    const struct plan_node *node;
+    const struct evaluate_request *batches;
+    const struct evaluate_request *rows_request; /* NULL: rows of pieces, which have no words */
+    const int64_t *splits;
+    struct frame rows;
+};
 
+/* Rows that were left out make their batches shorter. */
+static const int64_t *
+splits_left(struct evaluation *evaluation, const struct batching *batching)
+{
+    const struct frame *rows = &batching->rows;
+    int64_t batch_count = batching->batches->count, at = 0;
+    int64_t *left;
+
+    if (rows->kept == NULL)
+        return batching->splits;
+    left = evaluate_take(evaluation, (size_t)batch_count + 1, sizeof *left);
     left[0] = 0;
     for (int64_t b = 0; b < batch_count; b++) {
-        while (at < rows->count && rows->kept[at] < splits[b + 1])
+        while (at < rows->count && rows->kept[at] < batching->splits[b + 1])
             at++;
         left[b + 1] = at;
     }
     return left;
 }
 
-/* "[2,3]": the shape of list `index` below level k. */
-static void
-row_shape(const struct column *column, uint32_t k, int64_t index, char *text, size_t bytes)
+static bool
+pads(const struct plan_node *node)
 {
-    size_t used = (size_t)snprintf(text, bytes, "[");
-
-    for (bool first = true; k < column->level_count && used < bytes; k++, first = false) {
-        used += (size_t)snprintf(text + used, bytes - used, "%s%lld", first ? "" : ",",
-                                 (long long)level_length(&column->levels[k], index));
-        index = level_begin(&column->levels[k], index);
-    }
-    if (used < bytes)
-        snprintf(text + used, bytes - used, "]");
+    return strcmp(node->name, "padded_batch") == 0 ||
+           (strcmp(node->name, "bucket_by_sequence_length") == 0 &&
+            !spec_bool(node->stage, "no_padding"));
 }
 
-/* Dense rows of one batch must be equally large. */
-static void
-check_rows(const struct plan_node *node, uint32_t column_index, struct frame *frame)
+/* Rows that are too large for their batch are bad. */
+static tundish_status
+leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
 {
-    const struct column_spec *spec = &node->schema.columns[column_index];
-    const struct column *column = &frame->columns[column_index];
+    const struct plan_node *node = batching->node;
+    struct frame *rows = &batching->rows;
 
-    if (spec->kind != TUNDISH_DENSE || column->level_count < 2)
-        return;
-    for (int64_t b = 0; b < column->count; b++) {
-        int64_t begin = b, end = b + 1;
-
-        for (uint32_t k = 0; k < column->level_count; k++) {
-            const struct level *level = &column->levels[k];
-
-            for (int64_t i = begin + 1; k > 0 && level->uniform < 0 && i < end; i++)
-                if (level_length(level, i) != level_length(level, begin)) {
-                    char one[128], other[128];
-
-                    row_shape(column, k, begin, one, sizeof one);
-                    row_shape(column, k, i, other, sizeof other);
-                    frame_reject(frame, b,
-                                 "%s: the rows of a batch must have the same shape, but in column "
-                                 "'%s' one is %s and another %s; pad them (padded_batch) or use "
-                                 "ragged_batch",
-                                 node->name, spec->name, one, other);
-                    return;
-                }
-            begin = level_begin(level, begin);
-            end = level_begin(level, end);
-        }
+    for (uint32_t i = 0; i < rows->column_count; i++) {
+        if (node->schema.columns[i].kind != TUNDISH_DENSE || rows->columns[i].level_count == 0)
+            continue;
+        if (pads(node))
+            pad_check_rows(node, i, rows);
+        else
+            evaluate_check_shapes(node, i, splits_left(evaluation, batching),
+                                  batching->batches->count, rows);
     }
+    if (rows->errors->bad_count > 0 && batching->rows_request != NULL)
+        evaluate_say_where(evaluation, node, batching->rows_request, rows);
+    return evaluate_settle(evaluation, node->inputs[0], batching->rows_request, rows);
 }
 
 /* A scalar a row: all rows together are one list. Most columns are so, and where a batch is a row
@@ -152,28 +144,45 @@ is_settled(const struct column *column)
 static tundish_status
 finish_batches(struct evaluation *evaluation, const struct plan_node *node, struct frame *frame)
 {
-    bool pads = strcmp(node->name, "padded_batch") == 0 ||
-                (strcmp(node->name, "bucket_by_sequence_length") == 0 &&
-                 !spec_bool(node->stage, "no_padding"));
+    bool pad = pads(node);
 
     for (uint32_t i = 0; i < frame->column_count; i++) {
-        if (!pads && frame->schema->columns[i].kind == TUNDISH_DENSE &&
-            is_settled(&frame->columns[i]))
-            continue;
-        if (pads && frame->schema->columns[i].kind == TUNDISH_DENSE) {
-            tundish_status status = pad_column(node, i, frame);
+        const struct column_spec *spec = &frame->schema->columns[i];
+        tundish_status status = TUNDISH_OK;
 
-            if (status != TUNDISH_OK)
-                return status;
-        } else if (!pads) {
-            check_rows(node, i, frame);
-        }
-        if (frame->errors->bad_count == 0 && frame->schema->columns[i].kind == TUNDISH_DENSE)
-            column_settle(&frame->columns[i]);
-        if (frame->schema->columns[i].kind == TUNDISH_SPARSE)
+        if (spec->kind == TUNDISH_SPARSE)
             column_state_shape(&frame->columns[i], evaluation->scratch);
+        if (spec->kind != TUNDISH_DENSE || (!pad && is_settled(&frame->columns[i])))
+            continue;
+        if (pad)
+            status = pad_column(node, i, frame);
+        if (status != TUNDISH_OK)
+            return status;
+        column_settle(&frame->columns[i]);
     }
-    return evaluate_settle(evaluation, frame);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+put_together(struct evaluation *evaluation, struct batching *batching, struct frame *ret_frame)
+{
+    const struct plan_node *node = batching->node;
+    const struct evaluate_request *batches = batching->batches;
+    const struct frame *rows = &batching->rows;
+    tundish_status status = leave_out_unfit(evaluation, batching);
+    const int64_t *splits;
+
+    if (status != TUNDISH_OK)
+        return status;
+    splits = splits_left(evaluation, batching);
+    evaluate_ready(evaluation, &node->schema, batches->count, batches->outer, ret_frame);
+    for (uint32_t i = 0; i < rows->column_count; i++)
+        if (batches->count == 1 && is_plain(&rows->columns[i]))
+            batch_plain(&rows->columns[i], &ret_frame->columns[i]);
+        else
+            column_batch(&rows->columns[i], splits, batches->count, evaluation->scratch,
+                         &ret_frame->columns[i]);
+    return finish_batches(evaluation, node, ret_frame);
 }
 
 tundish_status
@@ -183,24 +192,15 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
     const struct plan_node *input = node->inputs[0];
     int64_t *splits = evaluate_take(evaluation, (size_t)request->count + 1, sizeof *splits);
     struct evaluate_request rows_request;
-    struct frame rows;
+    struct batching batching = {
+        .node = node, .batches = request, .rows_request = &rows_request, .splits = splits
+    };
     tundish_status status;
 
     rows_of_runs(evaluation, request, input->width, &rows_request, splits);
     rows_request.outer = outer_of_rows(evaluation, request->outer, splits, request->count);
-    status = evaluate(evaluation, input, &rows_request, &rows);
-    if (status != TUNDISH_OK)
-        return status;
-    if (rows.kept != NULL)
-        splits = splits_of_kept(evaluation, splits, request->count, &rows);
-    evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
-    for (uint32_t i = 0; i < rows.column_count; i++)
-        if (request->count == 1 && is_plain(&rows.columns[i]))
-            batch_plain(&rows.columns[i], &ret_frame->columns[i]);
-        else
-            column_batch(&rows.columns[i], splits, request->count, evaluation->scratch,
-                         &ret_frame->columns[i]);
-    return finish_batches(evaluation, node, ret_frame);
+    status = evaluate(evaluation, input, &rows_request, &batching.rows);
+    return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
 }
 
 /* The element of `node` that holds just this row, in temporary runs. */
@@ -250,6 +250,22 @@ take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
         ret_frame->count = ret_frame->columns[0].count;
 }
 
+/* Which of the batches have their only row: one whose row was left out is empty. */
+static const int64_t *
+rows_kept(struct evaluation *evaluation, const struct frame *batches, int64_t row_count)
+{
+    int64_t *kept;
+    int64_t left = 0;
+
+    if (row_count == batches->count || batches->column_count == 0)
+        return batches->kept;
+    kept = evaluate_take(evaluation, (size_t)batches->count, sizeof *kept);
+    for (int64_t i = 0; i < batches->count; i++)
+        if (level_length(&batches->columns[0].levels[0], i) > 0)
+            kept[left++] = batches->kept != NULL ? batches->kept[i] : i;
+    return kept;
+}
+
 /* Rows back out of a batch: each is evaluated as a batch of its own, which its stages - that mind
  * their own rows - cannot tell from the batch it was in. */
 tundish_status
@@ -273,8 +289,7 @@ evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
     if (status != TUNDISH_OK)
         return status;
     take_off_batches(evaluation, node, &batches, request->outer, ret_frame);
-    /* A batch whose only row was left out is an empty one. */
-    ret_frame->kept = batches.kept;
+    ret_frame->kept = rows_kept(evaluation, &batches, ret_frame->count);
     return TUNDISH_OK;
 }
 
@@ -290,6 +305,7 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     int64_t *element = evaluate_take(evaluation, (size_t)request->count, sizeof *element);
     int64_t *origin = evaluate_take(evaluation, (size_t)request->count, sizeof *origin);
     struct evaluate_request inner = { .words = words, .stride = input->width };
+    uint64_t skipped = evaluation->skipped;
     struct frame batches;
     tundish_status status;
 
@@ -305,6 +321,7 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     }
     inner.outer = evaluate_outer_kept(evaluation, request->outer, origin, inner.count);
     status = evaluate(evaluation, input, &inner, &batches);
+    evaluation->skipped = skipped; /* the order, which made it to count its rows, has counted them */
     if (status == TUNDISH_OK && batches.kept != NULL)
         status = tnd_fail(TUNDISH_E_DATA, "%s: the element that a row is of is bad", node->name);
     if (status != TUNDISH_OK)
@@ -317,26 +334,24 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     return TUNDISH_OK;
 }
 
-/* A batch should have `rows` rows: those that the order has counted, without the bad ones that were
- * left out. Stages that make more or fewer of them would have slices cut where nothing is. */
+/* A batch should have `rows` rows: those that the order has counted, or fewer if bad ones were left
+ * out. Stages that make more or fewer of them would have slices cut where nothing is. */
 static tundish_status
 check_row_count(const struct plan_node *node, const struct frame *batch, uint32_t index,
-                uint64_t rows)
+                uint64_t rows, bool is_short, int64_t *ret_made)
 {
     const struct column *column = &batch->columns[index];
-    int64_t made;
 
-    if (batch->count == 0 || column->level_count == 0)
-        return TUNDISH_OK;
-    made =
-        column->dense_shape != NULL ? column->dense_shape[0] : level_length(&column->levels[0], 0);
-    if (made == (int64_t)rows)
+    *ret_made = column->level_count == 0      ? -1
+                : column->dense_shape != NULL ? column->dense_shape[0]
+                                              : level_length(&column->levels[0], 0);
+    if (*ret_made == (int64_t)rows || (is_short && *ret_made >= 0))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_DATA,
                     "%s: column '%s' has %lld rows in a batch of %llu, so that it cannot be cut "
                     "among others: let unbatch and batch follow the stage that changes how many "
                     "there are",
-                    node->name, batch->schema->columns[index].name, (long long)made,
+                    node->name, batch->schema->columns[index].name, (long long)*ret_made,
                     (unsigned long long)rows);
 }
 
@@ -351,9 +366,8 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
     struct evaluate_request inner = {
         .words = whole, .stride = input->width, .count = 1, .outer = request->outer
     };
-    uint64_t begin = 0, count = 0, rows = 0, end;
-    uint64_t skipped = evaluation->skipped;
-    bool seen = false;
+    uint64_t begin = 0, count = 0, rows = 0, skipped = evaluation->skipped;
+    bool seen = false, is_short;
     tundish_status status;
 
     memcpy(whole, element, input->width * sizeof *whole);
@@ -375,38 +389,48 @@ evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
             whole[w] = run_word(run->parent);
     }
     status = evaluate(evaluation, input, &inner, ret_frame);
-    skipped = evaluation->skipped - skipped;
-    rows -= skipped < rows ? skipped : rows;
-    end = begin + count < rows ? begin + count : rows;
-    begin = begin < end ? begin : end;
-    for (uint32_t i = 0; status == TUNDISH_OK && i < ret_frame->column_count; i++) {
+    is_short = evaluation->skipped > skipped;
+    if (begin > 0) /* the slice before it has counted them */
+        evaluation->skipped = skipped;
+    for (uint32_t i = 0; status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count;
+         i++) {
+        struct column *column = &ret_frame->columns[i];
+        int64_t made, end = (int64_t)(begin + count);
+
         if (ret_frame->schema->columns[i].kind == TUNDISH_SPARSE)
-            column_state_shape(&ret_frame->columns[i], evaluation->scratch);
-        status = check_row_count(node, ret_frame, i, rows);
+            column_state_shape(column, evaluation->scratch);
+        status = check_row_count(node, ret_frame, i, rows, is_short, &made);
         if (status != TUNDISH_OK)
             break;
-        column_slice(&ret_frame->columns[i], ret_frame->schema->columns[i].dtype, (int64_t)begin,
-                     (int64_t)end, evaluation->scratch, &ret_frame->columns[i]);
+        end = end < made ? end : made;
+        column_slice(column, ret_frame->schema->columns[i].dtype,
+                     (int64_t)begin < end ? (int64_t)begin : end, end, evaluation->scratch, column);
     }
     return status;
 }
 
-/* Rows of several batches become one for each element; `splits` says which. */
+/* Rows of several batches behind each other. */
 static tundish_status
-join_rows(struct evaluation *evaluation, const struct plan_node *node, struct column *columns,
-          uint32_t part_count, uint32_t index, const int64_t *splits, struct frame *frame)
+join_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *pieces,
+          uint32_t piece_count, struct frame *rows)
 {
-    struct column *column = &frame->columns[index];
-    tundish_status status = evaluate_check_levels(node, columns, part_count, index);
+    struct column *columns = evaluate_take(evaluation, piece_count, sizeof *columns);
 
-    if (status != TUNDISH_OK)
-        return status;
-    column_join(columns, part_count, node->schema.columns[index].dtype, evaluation->scratch,
-                column);
-    column_batch(column, splits, frame->count, evaluation->scratch, column);
-    check_rows(node, index, frame);
-    if (frame->errors->bad_count == 0 && node->schema.columns[index].kind == TUNDISH_DENSE)
-        column_settle(column);
+    for (uint32_t c = 0; c < node->schema.count; c++) {
+        tundish_status status;
+
+        for (uint32_t p = 0; p < piece_count; p++)
+            column_unbatch(&pieces[p].columns[c], evaluation->scratch, &columns[p]);
+        status = evaluate_check_levels(node, columns, piece_count, c);
+        if (status != TUNDISH_OK)
+            return status;
+        column_join(columns, piece_count, node->schema.columns[c].dtype, evaluation->scratch,
+                    &rows->columns[c]);
+        if (rows->columns[c].count != rows->count)
+            return tnd_fail(TUNDISH_E_DATA,
+                            "%s: columns '%s' and '%s' do not have the same number of rows",
+                            node->name, node->schema.columns[0].name, node->schema.columns[c].name);
+    }
     return TUNDISH_OK;
 }
 
@@ -466,31 +490,24 @@ evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
                 const struct evaluate_request *request, struct frame *ret_frame)
 {
     int64_t *splits = evaluate_take(evaluation, (size_t)request->count + 1, sizeof *splits);
+    struct batching batching = { .node = node, .batches = request, .splits = splits };
     struct frame *pieces;
-    struct column *columns;
     uint32_t piece_count = 0;
     tundish_status status;
 
     for (int64_t i = 0; i < request->count; i++)
         piece_count += (uint32_t)run_at(request, i)->element_count;
     pieces = evaluate_take(evaluation, piece_count, sizeof *pieces);
-    columns = evaluate_take(evaluation, piece_count, sizeof *columns);
     status = evaluate_pieces(evaluation, node, request, pieces, splits);
     if (status != TUNDISH_OK)
         return status;
-    evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
     if (piece_count == 0) { /* slices of no rows at all: nothing says how large a row is */
         evaluate_none(evaluation, node, request, ret_frame);
         return TUNDISH_OK;
     }
-    for (uint32_t c = 0; c < node->schema.count; c++) {
-        for (uint32_t p = 0; p < piece_count; p++)
-            column_unbatch(&pieces[p].columns[c], evaluation->scratch, &columns[p]);
-        status = join_rows(evaluation, node, columns, piece_count, c, splits, ret_frame);
-        if (status != TUNDISH_OK)
-            return status;
-    }
-    return evaluate_settle(evaluation, ret_frame);
+    evaluate_ready(evaluation, &node->schema, splits[request->count], NULL, &batching.rows);
+    status = join_rows(evaluation, node, pieces, piece_count, &batching.rows);
+    return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
 }
 
 /* deal_split where rows are made together: each slice is cut from its whole batch. */

@@ -13,8 +13,18 @@ void evaluate_ready(struct evaluation *evaluation, const struct schema *schema, 
 void evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
                      int64_t count);
 
-/* After a stage has run: bad elements are left out, or end it. */
-tundish_status evaluate_settle(struct evaluation *evaluation, struct frame *frame);
+/* After a stage has run: bad elements of `node` are left out, or end it. `request`: what they were
+ * asked for with, so that a batch counts as its rows; NULL: each counts as one. */
+tundish_status evaluate_settle(struct evaluation *evaluation, const struct plan_node *node,
+                               const struct evaluate_request *request, struct frame *frame);
+
+/* Rows in an element of `node`: those of a batch, and of the batches in that; else one. */
+uint64_t evaluate_count_rows(const struct plan_node *node, const uint64_t *element);
+
+/* Rows [splits[b], splits[b + 1]) are to become a batch of `node`: those whose shape in column
+ * `index` is not the first one's are bad. */
+void evaluate_check_shapes(const struct plan_node *node, uint32_t index, const int64_t *splits,
+                           int64_t batch_count, struct frame *rows);
 
 /* Complete the sentence about the frame's first bad element, which `node` gave: where the element
  * comes from, if it is a record of a file, and which stage of the pipeline file it failed at. */

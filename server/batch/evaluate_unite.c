@@ -179,9 +179,11 @@ evaluate_outer(struct evaluation *evaluation, const struct plan_node *node,
         .outer = request->outer,
     };
     struct frame *outer = evaluate_take(evaluation, 1, sizeof *outer);
+    uint64_t skipped = evaluation->skipped;
     struct frame nearest;
     tundish_status status = evaluate(evaluation, node->inputs[0], &outer_request, &nearest);
 
+    evaluation->skipped = skipped; /* the order has counted them, when it opened the function */
     if (status != TUNDISH_OK)
         return status;
     if (nearest.kept != NULL)

@@ -139,62 +139,89 @@ longest(const struct column *column, uint32_t k, int64_t index, int64_t *lengths
             longest(column, k + 1, begin + i, lengths);
 }
 
-/* bucket_by_sequence_length with pad_to_bucket_boundary: what unknown dimensions are padded to,
- * which is one below the boundary above the rows' length. -1: nothing of the kind. */
-static int64_t
-bucket_length(const struct plan_node *node, const struct frame *frame, int64_t index)
+static bool
+pads_to_boundary(const struct plan_node *node)
 {
-    const struct spec_value *boundaries;
-    const struct column *column;
-    int64_t length;
-    int32_t by;
+    return strcmp(node->name, "bucket_by_sequence_length") == 0 &&
+           spec_bool(node->stage, "pad_to_bucket_boundary");
+}
 
-    if (strcmp(node->name, "bucket_by_sequence_length") != 0 ||
-        !spec_bool(node->stage, "pad_to_bucket_boundary"))
+/* With pad_to_bucket_boundary: what unknown dimensions of a row, list `row` of level `k`, are padded
+ * to, which is one below the boundary above its length. -1: nothing of the kind. */
+static int64_t
+bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t k, int64_t row)
+{
+    const struct spec_value *boundaries = spec_get(node->stage, "bucket_boundaries");
+    int32_t by = schema_find(&node->schema, spec_text(node->stage, "column"));
+    const struct column *column = by < 0 ? NULL : &frame->columns[by];
+    int64_t length;
+
+    if (column == NULL || column->level_count <= k)
         return -1;
-    boundaries = spec_get(node->stage, "bucket_boundaries");
-    by = schema_find(&node->schema, spec_text(node->stage, "column"));
-    column = by < 0 ? NULL : &frame->columns[by];
-    if (column == NULL || column->level_count < 2 || level_length(&column->levels[0], index) == 0)
-        return -1;
-    length = level_length(&column->levels[1], level_begin(&column->levels[0], index));
+    length = level_length(&column->levels[k], row);
     for (uint32_t i = 0; i < boundaries->count; i++)
         if (length < boundaries->items[i].integer)
             return boundaries->items[i].integer - 1;
     return -1;
 }
 
-/* Lengths of batch `index`: the longest, or those asked for. False: something is too long. */
-static bool
-batch_lengths(const struct plan_node *node, const struct column_spec *spec,
-              const struct column *column, int64_t index, int64_t *lengths, struct frame *frame)
+/* What each dimension of a batch's column is padded to, as asked for or as known; -1: to its longest
+ * row, or its bucket's length. */
+static void
+fixed_lengths(const struct plan_node *node, const struct column_spec *spec, uint32_t level_count,
+              int64_t fixed[RANK_MAX])
 {
     const struct spec_value *shape = parameter_for(node, "padded_shapes", spec->name);
 
-    int64_t boundary = bucket_length(node, frame, index);
+    for (uint32_t k = 1; k < level_count; k++)
+        fixed[k] = shape != NULL && shape->kind == SPEC_LIST && k - 1 < shape->count &&
+                           shape->items[k - 1].kind == SPEC_INTEGER
+                       ? shape->items[k - 1].integer
+                       : spec->shape[k];
+}
 
+void
+pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame *rows)
+{
+    const struct column_spec *spec = &node->schema.columns[column_index];
+    const struct column *column = &rows->columns[column_index];
+    bool to_boundary = pads_to_boundary(node);
+    int64_t fixed[RANK_MAX];
+
+    fixed_lengths(node, spec, column->level_count + 1, fixed);
+    for (int64_t row = 0; row < column->count; row++) {
+        int64_t bucket = to_boundary ? bucket_length(node, rows, 0, row) : -1;
+        int64_t lengths[RANK_MAX] = { 0 };
+
+        longest(column, 0, row, lengths);
+        for (uint32_t k = 0; k < column->level_count; k++) {
+            int64_t wanted = fixed[k + 1] >= 0 ? fixed[k + 1] : bucket;
+
+            if (wanted >= 0 && lengths[k] > wanted)
+                frame_reject(rows, row,
+                             "%s: column '%s' has a row whose dimension %u is %lld, longer than the "
+                             "%lld it should be padded to",
+                             node->name, spec->name, k, (long long)lengths[k], (long long)wanted);
+        }
+    }
+}
+
+/* Lengths of batch `index`: the longest, or those asked for. */
+static void
+batch_lengths(const struct plan_node *node, uint32_t column_index, int64_t index,
+              const int64_t *fixed, const struct frame *frame, int64_t *lengths)
+{
+    const struct column *column = &frame->columns[column_index];
+    int64_t bucket = -1;
+
+    if (pads_to_boundary(node) && level_length(&column->levels[0], index) > 0)
+        bucket = bucket_length(node, frame, 1, level_begin(&column->levels[0], index));
     memset(lengths, 0, RANK_MAX * sizeof *lengths);
     longest(column, 0, index, lengths);
     for (uint32_t k = 1; k < column->level_count; k++) {
-        int64_t fixed = shape != NULL && shape->kind == SPEC_LIST && k - 1 < shape->count &&
-                                shape->items[k - 1].kind == SPEC_INTEGER
-                            ? shape->items[k - 1].integer
-                            : spec->shape[k];
-
-        if (fixed < 0)
-            fixed = boundary;
-        if (fixed < 0)
-            continue;
-        if (lengths[k] > fixed) {
-            frame_reject(frame, index,
-                         "%s: column '%s' has a row whose dimension %u is %lld, longer than the "
-                         "%lld it should be padded to",
-                         node->name, spec->name, k - 1, (long long)lengths[k], (long long)fixed);
-            return false;
-        }
-        lengths[k] = fixed;
+        if (fixed[k] >= 0 || bucket >= 0)
+            lengths[k] = fixed[k] >= 0 ? fixed[k] : bucket;
     }
-    return true;
 }
 
 tundish_status
@@ -212,12 +239,13 @@ pad_column(const struct plan_node *node, uint32_t column_index, struct frame *fr
     int64_t *lengths =
         scratch_array(frame->scratch, (size_t)column->count, RANK_MAX * sizeof(int64_t));
     int64_t lists = column->count;
+    int64_t fixed[RANK_MAX];
     tundish_status status;
 
+    fixed_lengths(node, spec, column->level_count, fixed);
     padding_value(node, spec, value);
     for (int64_t i = 0; i < column->count; i++) {
-        if (!batch_lengths(node, spec, column, i, &lengths[i * RANK_MAX], frame))
-            return TUNDISH_OK;
+        batch_lengths(node, column_index, i, fixed, frame, &lengths[i * RANK_MAX]);
         memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
         if (__builtin_add_overflow(result.value_count, padded_count(&padding, 0),
                                    &result.value_count))

@@ -5,8 +5,11 @@
 #include "content/frame.h"
 #include "plan/plan.h"
 
-/* Pad the lists of a dense column of batches to the longest of their batch, or to what the node's
- * padded_shapes says. A list that is longer than that makes its batch bad. */
+/* Rows that are longer than the node's padded_shapes says for a dense column are bad. */
+void pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame *rows);
+
+/* Pad the lists of a dense column of batches, whose rows have been checked, to the longest of their
+ * batch, or to what the node's padded_shapes says. */
 tundish_status pad_column(const struct plan_node *node, uint32_t column_index, struct frame *frame);
 
 #endif

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from rig import TUNDISH, Rig
+from rig import TUNDISH, Rig, batches
 
 ROWS = 6000
 
@@ -117,6 +117,61 @@ class Sharding(Rig):
         log = (self.path / "log").read_text()
         self.assertIn("2 rows skipped", log)
         self.assertIn("division by zero", log)
+
+    def left(self, stages, replicas=1, workers=1):
+        """The values of all slices, step by step, and how many rows were left out."""
+        file = self.pipeline(
+            stages, f"{{replicas: {replicas}}}", "{epochs: 1, on_error: skip}"
+        )
+        lines, statistics = self.peeked(file, "--num-workers", str(workers))
+        self.assertEqual([line["end"] for line in lines if "end" in line], ["end"] * workers)
+        values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
+        return sum(values, []), int(re.search(r"rows skipped (\d+)", statistics)[1])
+
+    def test_a_row_of_another_shape_than_its_batchs_first_is_left_out(self):
+        grown = ["range: [1, 6]", "flat_map: {dataset: [{range: $value}, {batch: 9}]}"]
+        cases = [
+            (["range: 7", "batch: 2", "batch: 4"], [0, 1, 2, 3, 4, 5], 1),
+            (["range: [7, 15]", "batch: 3", "batch: 9"], [*range(7, 13)], 2),
+            ([*grown, "batch: 3"], [0, 0, 1, 2, 3], 2 + 3 + 5),
+            ([*grown, "padded_batch: {batch_size: 5, padded_shapes: [2]}"], [0, 0, 0, 1], 3 + 4 + 5),
+            ([*grown, "padded_batch: {batch_size: 2}", "rebatch: 3", "batch: 1"], None, None),
+        ]
+        for stages, values, skipped in cases:
+            alone = self.left(stages)
+            if values is not None:
+                self.assertEqual(alone, (values, skipped), stages)
+            for replicas, workers in ((2, 1), (3, 1), (1, 2)):
+                with self.subTest(stages=stages, replicas=replicas, workers=workers):
+                    self.assertEqual(self.left(stages, replicas, workers), alone)
+
+    def test_a_batch_that_is_left_out_counts_as_its_rows_once(self):
+        fails = "map: {value: \"value + 10 // (min(value) - 2)\"}"
+        for replicas, workers in ((1, 1), (2, 1), (1, 2)):
+            left = self.left(["range: 8", "batch: 2", fails], replicas, workers)
+            self.assertEqual(left, ([-5, -4, 9, 10, 8, 9], 2))
+
+    def test_a_bad_row_counts_once_however_often_it_is_looked_at(self):
+        (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n8\n")
+        read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        rows = [1, 2, 4, 5, 6, 7, 8]
+        for stages in (
+            ["batch: 4", "filter: \"sum(value) > 3\""],
+            ["batch: 4", "map: {value: \"value + 0 * min(value)\"}", "unbatch", "batch: 2"],
+            ["batch: 4", "unbatch", "batch: 2"],
+        ):
+            for replicas in (1, 2):
+                self.assertEqual(self.left([read, *stages], replicas), (rows, 1), stages)
+
+    def test_replicas_are_served_what_is_left_of_batches(self):
+        file = self.pipeline(
+            ["range: 7", "batch: 2", "batch: 4"], "{replicas: 2}", "{epochs: 1, on_error: skip}"
+        )
+        self.serve(file)
+        readers = [self.read(replica=replica) for replica in (0, 1)]
+        read = [batches(lines) for lines in self.all_lines(readers)]
+        self.assertEqual(read, [[(0, 0, [0, 1, 2, 3])], [(0, 0, [4, 5])]])
+        self.assertIn("1 rows skipped", self.log())
 
 
 if __name__ == "__main__":
