@@ -13,7 +13,7 @@
  * group ends: its cursors are dropped and what trainers it has are told. So it does when only some
  * of its trainers come back to a server that was started again. One that closes its reader in good
  * order gets the same time before its group is told, and is not missed if it has read all. A new
- * group starts at the oldest slot kept, or after it if that is an epoch's end.
+ * group starts at the oldest slot kept, or after it if that is the end of an epoch that had steps.
  */
 #ifndef DELIVER_FEED_H
 #define DELIVER_FEED_H

@@ -72,7 +72,7 @@ feed_first_position(struct feed *feed)
     }
     for (uint32_t i = 0; i < feed->lane_count; i++)
         is_end &= lane_look(feed->lanes[i], position, &look) && look.published &&
-                  look.kind == TND_SLOT_END;
+                  look.kind == TND_SLOT_END && look.step > 0;
     return position + is_end;
 }
 

@@ -49,12 +49,26 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
     return status;
 }
 
+/* It is done once the reader has given back its last batch; of an empty one there is nothing to give
+ * back, and what comes before it, the end of an epoch perhaps, is not its own. */
+static void
+note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty)
+{
+    struct shard_share *share = &session->shard_share;
+
+    if (is_empty)
+        shards_finish(session->options.shards, share->reader, epoch, shard);
+    else
+        share->taken[share->count++] =
+            (struct taken_shard){ epoch, session->next_position, shard };
+}
+
 /* Deal a shard, one step behind the dealer: the last has to be known as such. */
 static bool
 deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *number)
 {
-    struct shard_share *share = &session->shard_share;
     struct deal_round round = { 0 }, next = { 0 };
+    bool is_empty = true;
     tundish_status status = start_shard(session, epoch, shard);
 
     session->shard = shard;
@@ -62,6 +76,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     if (status == TUNDISH_OK)
         status = dealer_next(session->dealer, &round);
     while (status == TUNDISH_OK && round.present_count > 0) {
+        is_empty = false;
         status = dealer_next(session->dealer, &next);
         if (status == TUNDISH_OK && next.present_count == 0)
             session->flags = TUNDISH_BATCH_SHARD_END;
@@ -79,7 +94,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
         session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
         return false;
     }
-    share->taken[share->count++] = (struct taken_shard){ epoch, session->next_position, shard };
+    note_taken(session, epoch, shard, is_empty);
     return true;
 }
 

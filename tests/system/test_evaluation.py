@@ -113,6 +113,24 @@ class Evaluation(Rig):
         lines = self.all_lines(self.come_together(server, self.readers(2)))
         self.check(lines, 1, 10)
 
+    def test_goes_through_empty_shards_in_every_epoch(self):
+        for stages, shards, readers in (
+            (["range: 0", "batch: 2"], 2, 1),
+            (["range: 7", "batch: 2"], 20, 4),
+        ):
+            with self.subTest(stages[0]):
+                distribute = f"{{auto_shard: DATA, evaluation_shards: {shards}}}"
+                server = self.serve(self.pipeline(stages, distribute, "{epochs: 3}"))
+                of_all = self.all_lines(self.come_together(server, self.readers(readers)))
+                for lines in of_all:
+                    self.assertEqual(lines.count("end"), 3)
+                    self.assertEqual(lines[-1], "end_of_stream")
+                for epoch in range(3):
+                    rows = sorted(v for lines in of_all for e, _, vs in batches(lines)
+                                  if e == epoch for v in vs)
+                    self.assertEqual(rows, list(range(int(stages[0].split()[1]))))
+                stop(server)
+
     def test_is_refused_where_nothing_can_be_cut(self):
         file = self.pipeline(self.stages, "{auto_shard: OFF, evaluation_shards: 3}")
         self.assertEqual(self.start([TUNDISH, "serve", file]).wait(), 1)

@@ -54,6 +54,11 @@ class OneTrainer(Rig):
         self.assertIn("E_PLACE", lines[-1])
         self.assertIn("another pipeline", lines[-1])
 
+    def test_is_told_the_end_of_every_empty_epoch(self):
+        self.serve(self.pipeline(["range: 0", "batch: 2"], deliver="{epochs: 3}"))
+        lines = self.lines(self.read())
+        self.assertEqual(lines[1:], ["end"] * 3 + ["end_of_stream"])
+
     def test_is_told_of_a_stream_that_is_not_there(self):
         self.serve(self.pipeline(SHUFFLED))
         lines = self.lines(self.start([os.environ["TUNDISH_READER"]], TUNDISH_STREAM="test"))
