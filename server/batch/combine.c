@@ -296,6 +296,13 @@ column_unbatch(const struct column *batches, struct scratch *scratch, struct col
     *ret_column = result;
 }
 
+int64_t
+column_rows(const struct column *batch)
+{
+    must(batch->count == 1 && batch->level_count > 0);
+    return batch->dense_shape != NULL ? batch->dense_shape[0] : level_length(&batch->levels[0], 0);
+}
+
 /* Of a sparse vector the values themselves say which rows they are in, rising. */
 static void
 slice_vector(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
@@ -368,31 +375,6 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
         result.indices = indices;
     }
     *ret_column = result;
-}
-
-void
-column_state_shape(struct column *column, struct scratch *scratch)
-{
-    int64_t *shapes;
-
-    if (column->dense_shape != NULL)
-        return;
-    shapes = index_array(scratch, column->count * column->level_count);
-    for (int64_t e = 0; e < column->count; e++) {
-        int64_t begin = e, end = e + 1;
-
-        for (uint32_t k = 0; k < column->level_count; k++) {
-            int64_t longest = 0;
-
-            for (int64_t i = begin; i < end; i++)
-                if (level_length(&column->levels[k], i) > longest)
-                    longest = level_length(&column->levels[k], i);
-            shapes[e * column->level_count + k] = longest;
-            begin = level_begin(&column->levels[k], begin);
-            end = level_begin(&column->levels[k], end);
-        }
-    }
-    column->dense_shape = shapes;
 }
 
 void

@@ -26,13 +26,13 @@ void column_batch(const struct column *rows, const int64_t *splits, int64_t batc
 void column_unbatch(const struct column *batches, struct scratch *scratch,
                     struct column *ret_column);
 
+/* Dimension 0 of the only batch in `batch`, which is no scalar. */
+int64_t column_rows(const struct column *batch);
+
 /* Rows [begin, end) of the only batch in `batch`, as a batch. No rows still have the dimensions that
  * all rows of the batch have. */
 void column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
                   struct scratch *scratch, struct column *ret_column);
-
-/* A sparse column states the dense shape of its elements, so that slices keep it. */
-void column_state_shape(struct column *column, struct scratch *scratch);
 
 /* Turn levels whose lists are all equally long into uniform ones. */
 void column_settle(struct column *column);

@@ -196,8 +196,8 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
                                      : evaluate_unbatch(evaluation, node, request, ret_frame);
     if (strcmp(node->name, "rebatch") == 0 || strcmp(node->name, "deal_carry") == 0)
         return evaluate_joined(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "deal_split") == 0 && node->batch_wide)
-        return evaluate_cuts(evaluation, node, request, ret_frame);
+    if (strcmp(node->name, "deal_split") == 0 && node->numbers[1] != 0)
+        return evaluate_slices(evaluation, node, request, ret_frame);
     if (strcmp(node->name, "deal_split") == 0 && evaluate_is_empty_slice(node, request))
         return evaluate_empty_slice(evaluation, node, request, ret_frame);
     /* The rest moves elements and leaves them as they are. */

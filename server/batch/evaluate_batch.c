@@ -1,10 +1,11 @@
-/* evaluate_batch.c - rows to batches, batches to rows, and slices cut from them. */
+/* evaluate_batch.c - rows to batches, batches to rows, and batches joined from pieces of others. */
 #include "batch/evaluate_parts.h"
 
 #include <string.h>
 
 #include "batch/combine.h"
 #include "batch/pad.h"
+#include "core/must.h"
 
 /* --- batches -----------------------------------------------------------------------------------
  */
@@ -334,81 +335,6 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     return TUNDISH_OK;
 }
 
-/* A batch should have `rows` rows: those that the order has counted, or fewer if bad ones were left
- * out. Stages that make more or fewer of them would have slices cut where nothing is. */
-static tundish_status
-check_row_count(const struct plan_node *node, const struct frame *batch, uint32_t index,
-                uint64_t rows, bool is_short, int64_t *ret_made)
-{
-    const struct column *column = &batch->columns[index];
-
-    *ret_made = column->level_count == 0      ? -1
-                : column->dense_shape != NULL ? column->dense_shape[0]
-                                              : level_length(&column->levels[0], 0);
-    if (*ret_made == (int64_t)rows || (is_short && *ret_made >= 0))
-        return TUNDISH_OK;
-    return tnd_fail(TUNDISH_E_DATA,
-                    "%s: column '%s' has %lld rows in a batch of %llu, so that it cannot be cut "
-                    "among others: let unbatch and batch follow the stage that changes how many "
-                    "there are",
-                    node->name, batch->schema->columns[index].name, (long long)*ret_made,
-                    (unsigned long long)rows);
-}
-
-/* One batch, whole, and a range of its rows cut from it. */
-static tundish_status
-evaluate_cut(struct evaluation *evaluation, const struct plan_node *node,
-             const struct evaluate_request *request, const uint64_t *element,
-             struct frame *ret_frame)
-{
-    const struct plan_node *input = node->inputs[0];
-    uint64_t *whole = evaluate_take(evaluation, input->width, sizeof *whole);
-    struct evaluate_request inner = {
-        .words = whole, .stride = input->width, .count = 1, .outer = request->outer
-    };
-    uint64_t begin = 0, count = 0, rows = 0, skipped = evaluation->skipped;
-    bool seen = false, is_short;
-    tundish_status status;
-
-    memcpy(whole, element, input->width * sizeof *whole);
-    for (uint32_t w = 0; w < input->width; w++) {
-        const struct run *run = run_of_word(element[w]);
-
-        if (!(input->run_words >> w & 1) || run == NULL) /* NULL: of another branch */
-            continue;
-        if (seen && (run->begin != begin || run->row_count != count))
-            return tnd_fail(TUNDISH_E_PIPELINE,
-                            "%s: batches of different sizes were zipped and a stage looks at them "
-                            "as a whole; batch behind zip instead",
-                            node->name);
-        seen = true;
-        begin = run->begin;
-        count = run->row_count;
-        rows = run->parent != NULL ? run->parent->row_count : count;
-        if (run->parent != NULL)
-            whole[w] = run_word(run->parent);
-    }
-    status = evaluate(evaluation, input, &inner, ret_frame);
-    is_short = evaluation->skipped > skipped;
-    if (begin > 0) /* the slice before it has counted them */
-        evaluation->skipped = skipped;
-    for (uint32_t i = 0; status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count;
-         i++) {
-        struct column *column = &ret_frame->columns[i];
-        int64_t made, end = (int64_t)(begin + count);
-
-        if (ret_frame->schema->columns[i].kind == TUNDISH_SPARSE)
-            column_state_shape(column, evaluation->scratch);
-        status = check_row_count(node, ret_frame, i, rows, is_short, &made);
-        if (status != TUNDISH_OK)
-            break;
-        end = end < made ? end : made;
-        column_slice(column, ret_frame->schema->columns[i].dtype,
-                     (int64_t)begin < end ? (int64_t)begin : end, end, evaluation->scratch, column);
-    }
-    return status;
-}
-
 /* Rows of several batches behind each other. */
 static tundish_status
 join_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *pieces,
@@ -434,7 +360,46 @@ join_rows(struct evaluation *evaluation, const struct plan_node *node, const str
     return TUNDISH_OK;
 }
 
-/* One piece of a joined run. */
+/* Rows of the element that a piece is of, as the order has counted them; -1: by its content. */
+static int64_t
+counted_rows(const struct plan_node *node, const uint64_t *piece)
+{
+    const struct plan_node *input = node->inputs[0];
+    uint64_t rows;
+
+    if (node->numbers[2] != 0)
+        return node->numbers[2];
+    must(run_words_rows(piece, input->width, input->run_words, &rows));
+    return (int64_t)rows;
+}
+
+/* The rows of a piece cut from column `index` of its element, which must have `counted` rows (-1:
+ * any): else rows would be lost, or cut where none are. */
+static tundish_status
+cut_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *piece,
+          int64_t counted, uint32_t index, struct frame *frame)
+{
+    const struct column_spec *spec = &node->schema.columns[index];
+    struct column *column = &frame->columns[index];
+    int64_t begin = (int64_t)piece[node->inputs[0]->width];
+    int64_t end = begin + (int64_t)piece[node->inputs[0]->width + 1], rows;
+
+    if (column->level_count == 0)
+        return tnd_fail(TUNDISH_E_DATA, "%s: column '%s' is a scalar: it has no rows", node->name,
+                        spec->name);
+    if (spec->kind == TUNDISH_SPARSE)
+        column_state_shape(column, evaluation->scratch);
+    rows = column_rows(column);
+    if (counted >= 0 && rows != counted)
+        return tnd_fail(TUNDISH_E_DATA, "%s: column '%s' has %lld rows in a batch of %lld",
+                        node->name, spec->name, (long long)rows, (long long)counted);
+    end = end < rows ? end : rows;
+    column_slice(column, spec->dtype, begin < end ? begin : end, end, evaluation->scratch, column);
+    return TUNDISH_OK;
+}
+
+/* One piece of a joined run. Where bad rows were left out, its element has fewer than were
+ * counted. */
 static tundish_status
 evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *words,
                const struct frame *outer, struct frame *ret_frame)
@@ -443,9 +408,19 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     struct evaluate_request request = {
         .words = words, .stride = input->width, .count = 1, .outer = outer
     };
+    uint64_t skipped = evaluation->skipped;
+    tundish_status status = evaluate(evaluation, input, &request, ret_frame);
+    int64_t counted;
 
-    return node->batch_wide ? evaluate_cut(evaluation, node, &request, words, ret_frame)
-                            : evaluate(evaluation, input, &request, ret_frame);
+    if (status != TUNDISH_OK || node->numbers[1] == 0)
+        return status;
+    counted = evaluation->skipped > skipped ? -1 : counted_rows(node, words);
+    if (words[input->width] > 0) /* the piece before it has counted them */
+        evaluation->skipped = skipped;
+    for (uint32_t i = 0; status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count;
+         i++)
+        status = cut_piece(evaluation, node, words, counted, i, ret_frame);
+    return status;
 }
 
 /* The pieces of all elements, and where each element's rows begin. */
@@ -474,8 +449,7 @@ evaluate_pieces(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Nothing, of which the columns are known all the same. */
-static void
+void
 evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
 {
@@ -508,38 +482,4 @@ evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
     evaluate_ready(evaluation, &node->schema, splits[request->count], NULL, &batching.rows);
     status = join_rows(evaluation, node, pieces, piece_count, &batching.rows);
     return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
-}
-
-/* deal_split where rows are made together: each slice is cut from its whole batch. */
-tundish_status
-evaluate_cuts(struct evaluation *evaluation, const struct plan_node *node,
-              const struct evaluate_request *request, struct frame *ret_frame)
-{
-    struct frame *slices = evaluate_take(evaluation, (size_t)request->count, sizeof *slices);
-    struct column *columns = evaluate_take(evaluation, (size_t)request->count, sizeof *columns);
-
-    for (int64_t i = 0; i < request->count; i++) {
-        const uint64_t *element = request->words + (size_t)i * request->stride;
-        tundish_status status = evaluate_cut(evaluation, node, request, element, &slices[i]);
-
-        if (status != TUNDISH_OK)
-            return status;
-    }
-    if (request->count == 1) {
-        *ret_frame = slices[0];
-        ret_frame->schema = &node->schema;
-        return TUNDISH_OK;
-    }
-    if (request->count == 0) {
-        evaluate_none(evaluation, node, request, ret_frame);
-        return TUNDISH_OK;
-    }
-    evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
-    for (uint32_t c = 0; c < node->schema.count; c++) {
-        for (int64_t i = 0; i < request->count; i++)
-            columns[i] = slices[i].columns[c];
-        column_join(columns, (uint32_t)request->count, node->schema.columns[c].dtype,
-                    evaluation->scratch, &ret_frame->columns[c]);
-    }
-    return TUNDISH_OK;
 }

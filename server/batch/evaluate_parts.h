@@ -88,8 +88,13 @@ tundish_status evaluate_empty_slice(struct evaluation *evaluation, const struct 
                                     const struct evaluate_request *request,
                                     struct frame *ret_frame);
 
-/* deal_split where rows are made together: each slice is cut from its whole batch. */
-tundish_status evaluate_cuts(struct evaluation *evaluation, const struct plan_node *node,
-                             const struct evaluate_request *request, struct frame *ret_frame);
+/* Nothing, of which the columns are known all the same. */
+void evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
+                   const struct evaluate_request *request, struct frame *ret_frame);
+
+/* deal_split where content is cut: each slice from its whole element, whose last word says which it
+ * is. */
+tundish_status evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
+                               const struct evaluate_request *request, struct frame *ret_frame);
 
 #endif

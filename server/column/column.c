@@ -68,3 +68,28 @@ column_of_none(const struct column_spec *spec)
         column.levels[k].uniform = spec->shape[k] > 0 ? spec->shape[k] : 0;
     return column;
 }
+
+void
+column_state_shape(struct column *column, struct scratch *scratch)
+{
+    int64_t *shapes;
+
+    if (column->dense_shape != NULL)
+        return;
+    shapes = scratch_array(scratch, (size_t)column->count * column->level_count, sizeof *shapes);
+    for (int64_t e = 0; e < column->count; e++) {
+        int64_t begin = e, end = e + 1;
+
+        for (uint32_t k = 0; k < column->level_count; k++) {
+            int64_t longest = 0;
+
+            for (int64_t i = begin; i < end; i++)
+                if (level_length(&column->levels[k], i) > longest)
+                    longest = level_length(&column->levels[k], i);
+            shapes[e * column->level_count + k] = longest;
+            begin = level_begin(&column->levels[k], begin);
+            end = level_begin(&column->levels[k], end);
+        }
+    }
+    column->dense_shape = shapes;
+}

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "column/schema.h"
+#include "column/scratch.h"
 #include "core/bytes.h"
 
 struct level {
@@ -90,6 +91,9 @@ int64_t column_element_of(const struct column *column, int64_t value);
 
 /* Does every list of level `k` have the same length? Stores it (0 when there is no list). */
 bool column_is_uniform(const struct column *column, uint32_t level, int64_t *ret_length);
+
+/* A sparse column states the dense shape of its elements, which slices of them keep. */
+void column_state_shape(struct column *column, struct scratch *scratch);
 
 /* No elements of a column like this. */
 struct column column_of_none(const struct column_spec *spec);

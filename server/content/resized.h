@@ -34,14 +34,13 @@ struct resized {
     bool is_whole;    /* the part is the whole image, and height and width those of every result */
     bool channels_first;
     float fill;
-    bool keeps_proportions; /* no result is larger than height and width, but may be smaller */
-    int64_t height, width;  /* of the result; meant for `place` */
+    int64_t height, width; /* of the result; meant for `place` */
+    bool flag;             /* for `place` */
 };
 
-/* Targets, dtypes and shapes: height and width are those of the result, or not known where it keeps
- * proportions. Sets *ret_batch_wide where the rows of a batch are the lines of an image. */
+/* Targets, dtypes and shapes: height and width are `height` and `width`, -1 where not known. */
 tundish_status resized_open(struct resized *resized, const struct content_config *config,
-                            struct schema *ret_schema, bool *ret_batch_wide);
+                            int64_t height, int64_t width, struct schema *ret_schema);
 
 tundish_status resized_apply(const struct resized *resized, const struct frame *input,
                              struct frame *output);

@@ -43,7 +43,8 @@ void expression_close(struct expression *expression);
 /* What it gives: everything but the name. */
 const struct column_spec *expression_spec(const struct expression *expression);
 
-/* Do rows of one batch influence each other? Then elements must be whole batches. */
+/* Do rows of one batch influence each other, or is what it gives no row for each of them? Then
+ * elements must be whole batches. */
 bool expression_is_batch_wide(const struct expression *expression);
 
 /* Does it read this column of the input? (Those of the outer element it reads at will.) */

@@ -348,5 +348,7 @@ expression_check(const struct expression_config *config, const struct tree *root
         return checker.status;
     must(result.kind == OPERAND_STEP);
     expression->result = result.step;
+    if (config->depth > 0 && !operand_type(&checker, result)->is_batched)
+        expression->is_batch_wide = true; /* its first dimension, if any, is another */
     return TUNDISH_OK;
 }

@@ -133,3 +133,31 @@ order_look_close(struct order_look *look)
     free(look->left_out);
     order_close(look->input);
 }
+
+tundish_status
+order_look_rows(const struct order_iterator *iterator, const uint64_t *element, uint64_t *ret_rows)
+{
+    struct order_services *services = iterator->instance->services;
+    const struct frame *frame;
+    tundish_status status;
+    int64_t rows = -1;
+
+    status = services->evaluate(services, iterator->node->inputs[0], iterator->instance->scope,
+                                element, 1, &frame);
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < frame->column_count && frame->count > 0; i++) {
+        const struct column *column = &frame->columns[i];
+
+        if (column->level_count == 0)
+            return order_fail(iterator, TUNDISH_E_DATA, "column %s is a scalar: it has no rows",
+                              frame->schema->columns[i].name);
+        if (rows >= 0 && level_length(&column->levels[0], 0) != rows)
+            return order_fail(iterator, TUNDISH_E_DATA,
+                              "columns %s and %s do not have the same number of rows",
+                              frame->schema->columns[0].name, frame->schema->columns[i].name);
+        rows = level_length(&column->levels[0], 0);
+    }
+    *ret_rows = rows < 0 ? 0 : (uint64_t)rows;
+    return TUNDISH_OK;
+}

@@ -41,4 +41,9 @@ enum order_result order_look_next(struct order_look *look, size_t max, const uin
 
 void order_look_close(struct order_look *look);
 
+/* The rows that content turns out to have in an element of the iterator's input: dimension 0 of its
+ * columns. Fails if they do not agree. */
+tundish_status order_look_rows(const struct order_iterator *iterator, const uint64_t *element,
+                               uint64_t *ret_rows);
+
 #endif

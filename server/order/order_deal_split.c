@@ -1,6 +1,10 @@
 /* order_deal_split.c - the guide's rebatching: each batch cut into exactly as many slices as there
- * are replicas, ceil(n / N) rows each until they run out. Each component by its own count. */
+ * are replicas, ceil(n / N) rows each until they run out. Each component by its own count; where a
+ * column may have another length (numbers[1]), content is cut, and slices only have numbers here.
+ */
 #include "order/order.h"
+
+#include <string.h>
 
 #include "core/must.h"
 
@@ -27,7 +31,7 @@ deal_split_open(struct order_iterator *iterator)
 }
 
 static void
-cut(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
+cut_runs(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
 {
     for (uint32_t i = 0; i < node->width; i++) {
         struct run *run = run_of_word(deal->batch[i]);
@@ -47,6 +51,18 @@ cut(const struct deal_split *deal, const struct plan_node *node, uint64_t *words
     }
 }
 
+static void
+write_slice(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
+{
+    if (node->numbers[1] == 0) {
+        cut_runs(deal, node, words);
+        return;
+    }
+    memcpy(words, deal->batch, (node->width - 1) * sizeof *words);
+    run_words_retain(words, 1, node->width, node->run_words);
+    words[node->width - 1] = deal->slice;
+}
+
 static enum order_result
 deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -62,7 +78,7 @@ deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
                 return result;
             deal->slice = 0;
         }
-        cut(deal, node, words + *ret_count * node->width);
+        write_slice(deal, node, words + *ret_count * node->width);
         ++*ret_count;
         if (++deal->slice == deal->slices)
             run_words_release(deal->batch, 1, node->width, node->run_words);

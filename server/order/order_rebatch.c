@@ -1,10 +1,11 @@
 /* order_rebatch.c - batches of other sizes: rows are joined across batches. deal_carry is
- * TensorFlow's newer rebatching, whose sizes go round; rebatch has one.
+ * TensorFlow's newer rebatching, whose sizes go round; rebatch has one, or a list of them.
  *
  * What comes out is a joined run (run.h): each batch that a new one takes rows from gives one
- * piece.
+ * piece. How many rows a batch has, its runs say, or a type that knows it (numbers[2]), or its
+ * content.
  */
-#include "order/order.h"
+#include "order/look.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -89,11 +90,20 @@ release_batch(struct rebatch *rebatch, const struct plan_node *input)
     rebatch->taken = rebatch->rows = 0;
 }
 
-static void
-release_pieces(struct rebatch *rebatch, const struct plan_node *input)
+static tundish_status
+count_rows(struct order_iterator *iterator)
 {
-    run_words_release(rebatch->pieces, rebatch->piece_count, input->width, input->run_words);
-    rebatch->piece_count = 0;
+    struct rebatch *rebatch = state_of(iterator);
+    const struct plan_node *node = iterator->node, *input = node->inputs[0];
+
+    if (node->numbers[2] < 0)
+        return order_look_rows(iterator, rebatch->batch, &rebatch->rows);
+    rebatch->rows = (uint64_t)node->numbers[2];
+    if (rebatch->rows > 0 ||
+        run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))
+        return TUNDISH_OK;
+    return order_fail(iterator, TUNDISH_E_DATA,
+                      "the components of a batch do not all have the same number of rows");
 }
 
 /* The next batch that has rows. */
@@ -110,10 +120,8 @@ fetch(struct order_iterator *iterator)
         if (result != ORDER_OK)
             return result;
         rebatch->taken = 0;
-        if (!run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows)) {
+        if (count_rows(iterator) != TUNDISH_OK) {
             release_batch(rebatch, input);
-            order_fail(iterator, TUNDISH_E_DATA,
-                       "the components of a batch do not all have the same number of rows");
             return ORDER_FAILED;
         }
         if (rebatch->rows == 0)
@@ -122,27 +130,60 @@ fetch(struct order_iterator *iterator)
     return ORDER_OK;
 }
 
-static void
-take_piece(struct rebatch *rebatch, const struct plan_node *input, uint64_t rows)
+/* Words of a piece: of the element, and where content is cut which rows. */
+static uint32_t
+piece_width(const struct plan_node *node)
 {
+    return node->inputs[0]->width + (node->numbers[1] != 0 ? 2 : 0);
+}
+
+static void
+write_piece(const struct rebatch *rebatch, const struct plan_node *node, uint64_t rows,
+            uint64_t *piece)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    if (node->numbers[1] == 0) {
+        run_words_slice(rebatch->batch, input->width, input->run_words, rebatch->taken, rows,
+                        piece);
+        return;
+    }
+    memcpy(piece, rebatch->batch, input->width * sizeof *piece);
+    run_words_retain(piece, 1, input->width, input->run_words);
+    piece[input->width] = rebatch->taken;
+    piece[input->width + 1] = rows;
+}
+
+static void
+release_pieces(struct rebatch *rebatch, const struct plan_node *node)
+{
+    run_words_release(rebatch->pieces, rebatch->piece_count, piece_width(node),
+                      node->inputs[0]->run_words);
+    rebatch->piece_count = 0;
+}
+
+static void
+take_piece(struct rebatch *rebatch, const struct plan_node *node, uint64_t rows)
+{
+    uint32_t width = piece_width(node);
+
     if (rebatch->piece_count == rebatch->piece_room) {
         rebatch->piece_room = rebatch->piece_room == 0 ? 4 : 2 * rebatch->piece_room;
-        rebatch->pieces = tnd_realloc(rebatch->pieces, rebatch->piece_room,
-                                      input->width * sizeof *rebatch->pieces);
+        rebatch->pieces =
+            tnd_realloc(rebatch->pieces, rebatch->piece_room, width * sizeof *rebatch->pieces);
     }
-    run_words_slice(rebatch->batch, input->width, input->run_words, rebatch->taken, rows,
-                    rebatch->pieces + rebatch->piece_count * input->width);
+    write_piece(rebatch, node, rows, rebatch->pieces + rebatch->piece_count * width);
     rebatch->piece_count++;
     rebatch->taken += rows;
     if (rebatch->taken == rebatch->rows)
-        release_batch(rebatch, input);
+        release_batch(rebatch, node->inputs[0]);
 }
 
 static enum order_result
 next_batch(struct order_iterator *iterator, uint64_t *word)
 {
     struct rebatch *rebatch = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
+    const struct plan_node *node = iterator->node;
     uint64_t wanted = (uint64_t)rebatch->sizes[rebatch->size_at];
     uint64_t found = 0;
 
@@ -151,7 +192,7 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
         uint64_t rows;
 
         if (result == ORDER_FAILED || (result == ORDER_END && rebatch->drop_remainder))
-            release_pieces(rebatch, input);
+            release_pieces(rebatch, node);
         if (result == ORDER_END && rebatch->piece_count > 0)
             break;
         if (result != ORDER_OK)
@@ -159,12 +200,12 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
         rows = rebatch->rows - rebatch->taken;
         if (rows > wanted - found)
             rows = wanted - found;
-        take_piece(rebatch, input, rows);
+        take_piece(rebatch, node, rows);
         found += rows;
     }
     rebatch->size_at = (rebatch->size_at + 1) % rebatch->size_count;
-    *word =
-        run_word(run_join(rebatch->pieces, rebatch->piece_count, input->width, input->run_words));
+    *word = run_word(run_join(rebatch->pieces, rebatch->piece_count, piece_width(node),
+                              node->inputs[0]->run_words, found));
     rebatch->piece_count = 0;
     return ORDER_OK;
 }
@@ -192,11 +233,10 @@ static void
 rebatch_close(struct order_iterator *iterator)
 {
     struct rebatch *rebatch = state_of(iterator);
-    const struct plan_node *input = iterator->node->inputs[0];
 
     if (rebatch->taken < rebatch->rows)
-        release_batch(rebatch, input);
-    release_pieces(rebatch, input);
+        release_batch(rebatch, iterator->node->inputs[0]);
+    release_pieces(rebatch, iterator->node);
     free(rebatch->pieces);
     free(rebatch->own_sizes);
     order_close(rebatch->input);

@@ -4,7 +4,7 @@
  * replaced by the words of a row in it (order_row_width), other words are repeated. Rows that only
  * content has (numbers[0] is 1) are the element with the row's number as one more, last word.
  */
-#include "order/order.h"
+#include "order/look.h"
 
 #include <string.h>
 
@@ -123,35 +123,6 @@ write_numbered(const struct plan_node *input, const uint64_t *element, uint64_t 
     }
 }
 
-/* Dimension 0 of the element's columns, which must agree. */
-static tundish_status
-content_rows(struct order_iterator *iterator, const uint64_t *element, uint64_t *ret_rows)
-{
-    struct order_services *services = iterator->instance->services;
-    const struct frame *frame;
-    tundish_status status;
-    int64_t rows = -1;
-
-    status = services->evaluate(services, iterator->node->inputs[0], iterator->instance->scope,
-                                element, 1, &frame);
-    if (status != TUNDISH_OK)
-        return status;
-    for (uint32_t i = 0; i < frame->column_count && frame->count > 0; i++) {
-        const struct column *column = &frame->columns[i];
-
-        if (column->level_count == 0)
-            return order_fail(iterator, TUNDISH_E_DATA, "column %s is a scalar: it has no rows",
-                              frame->schema->columns[i].name);
-        if (rows >= 0 && level_length(&column->levels[0], 0) != rows)
-            return order_fail(iterator, TUNDISH_E_DATA,
-                              "columns %s and %s do not have the same number of rows",
-                              frame->schema->columns[0].name, frame->schema->columns[i].name);
-        rows = level_length(&column->levels[0], 0);
-    }
-    *ret_rows = rows < 0 ? 0 : (uint64_t)rows;
-    return TUNDISH_OK;
-}
-
 /* --- Both ------------------------------------------------------------------------------------- */
 
 static enum order_result
@@ -167,7 +138,7 @@ fetch(struct order_iterator *iterator)
         return result;
     unbatch->row = unbatch->rows = 0;
     if (iterator->node->numbers[0] != 0)
-        status = content_rows(iterator, unbatch->batch, &unbatch->rows);
+        status = order_look_rows(iterator, unbatch->batch, &unbatch->rows);
     else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
         status = order_fail(iterator, TUNDISH_E_DATA,
                             "the components of a batch do not all have the same number of rows");

@@ -43,24 +43,18 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
         .row_count = count,
         .words = parent->words + begin * parent->width,
         .parent = run_retain(parent->parent != NULL ? parent->parent : parent),
-        .begin = parent->begin + begin,
     };
     return view;
 }
 
 struct run *
-run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t run_words)
+run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t run_words,
+         uint64_t row_count)
 {
     struct run *run = run_new(pieces, piece_count, width, run_words);
 
     run->joined = true;
-    run->row_count = 0;
-    for (uint64_t i = 0; i < piece_count; i++) {
-        uint64_t rows;
-
-        must(run_words_rows(pieces + i * width, width, run_words, &rows));
-        run->row_count += rows;
-    }
+    run->row_count = row_count;
     return run;
 }
 
@@ -90,9 +84,8 @@ slice_joined(struct run *run, uint64_t begin, uint64_t count)
         }
         first_row += rows;
     }
-    slice = run_join(pieces, piece_count, run->width, run->run_words);
+    slice = run_join(pieces, piece_count, run->width, run->run_words, count);
     slice->parent = run_retain(run->parent != NULL ? run->parent : run);
-    slice->begin = run->begin + begin;
     free(pieces);
     return slice;
 }

@@ -10,8 +10,10 @@
  *
  * rebatch and deal_carry join rows of several batches, which may come from different parts of the
  * plan (concatenate) and have been padded differently. So what they make is a joined run: its
- * elements are pieces, elements of their input whose runs are cut to the rows wanted, and the batch
- * is what one gets by evaluating each piece and putting them behind each other along dimension 0.
+ * elements are pieces, and the batch is what one gets by evaluating each piece and putting them
+ * behind each other along dimension 0. A piece is an element of their input whose runs are cut to the
+ * rows wanted; or, where content is cut (plan.h, numbers[1]), the whole element and two more words:
+ * the first row wanted, and how many. The latter are never sliced.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H
@@ -28,9 +30,8 @@ struct run {
     uint64_t element_count;
     bool joined;        /* the elements are pieces */
     uint64_t row_count; /* rows of the batch: element_count, unless joined */
-    struct run *parent; /* of a slice: the whole batch, whose rows from `begin` on these are. A view's
-                           elements lie in there; the pieces of a joined one are its own */
-    uint64_t begin;
+    struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces of a
+                           joined one are its own */
     const uint64_t *words; /* element_count * width */
     uint64_t storage[];    /* unless a view */
 };
@@ -43,9 +44,9 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
 
-/* A joined run that takes over these pieces. */
+/* A joined run that takes over these pieces, of so many rows in all. */
 struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width,
-                     uint64_t run_words);
+                     uint64_t run_words, uint64_t row_count);
 
 /* Rows [begin, begin + count) of a batch: a view, or of a joined run another joined run. */
 struct run *run_slice(struct run *run, uint64_t begin, uint64_t count);

@@ -79,24 +79,16 @@ batch_behind(const struct plan_node *node)
 /* --- putting nodes in --------------------------------------------------------------------------
  */
 
-/* Let a stage that moves elements stand right after `below`, whose columns are its own then. */
-static void
-stand_after(struct plan_node *node, struct plan_node *below)
-{
-    node->inputs[0] = below;
-    node->depth = below->depth;
-    schema_close(&node->schema);
-    schema_pass_all(&node->schema, &below->schema);
-}
-
 static struct plan_node *
 insert(struct plan_graph *graph, struct plan_node *below, const char *name)
 {
     struct plan_node *node = build_node(graph, NULL, name);
 
     node->inputs = tnd_zalloc(1, sizeof(struct plan_node *));
+    node->inputs[0] = below;
     node->input_count = 1;
-    stand_after(node, below);
+    node->depth = below->depth;
+    schema_pass_all(&node->schema, &below->schema);
     return node;
 }
 
@@ -112,30 +104,25 @@ insert_shard(struct plan_graph *graph, struct plan_node *below, const struct pla
     return shard;
 }
 
-/* Returns the last that was found, or `found`. */
-static struct plan_node *
-take_out_shuffles(struct plan_node **link, struct plan_node *found)
-{
-    while (node_is(*link, "shuffle")) {
-        found = *link;
-        *link = found->inputs[0];
-    }
-    for (uint32_t i = 0; i < (*link)->input_count; i++)
-        found = take_out_shuffles(&(*link)->inputs[i], found);
-    return found;
-}
-
-/* All shuffles before the shard go; the one nearest to its source stands right after it, so that
- * unlike orders on two workers cannot deal a file twice. */
+/* All shuffles before the shard go; the first of them stands right behind it, so that unlike
+ * orders on two workers cannot deal a file twice. */
 static void
 shard_files(struct plan_graph *graph, struct edge edge, const struct plan_options *options)
 {
-    struct plan_node **link = &edge.reader->inputs[0];
-    struct plan_node *shuffle = take_out_shuffles(link, NULL);
+    struct plan_node **link = &edge.reader->inputs[edge.input];
+    struct plan_node *shuffle = NULL;
 
+    for (struct plan_node **at = link; (*at)->input_count == 1;) {
+        if (node_is(*at, "shuffle")) {
+            shuffle = *at;
+            *at = shuffle->inputs[0];
+        } else {
+            at = &(*at)->inputs[0];
+        }
+    }
     *link = insert_shard(graph, *link, options, true);
     if (shuffle != NULL) {
-        stand_after(shuffle, *link);
+        shuffle->inputs[0] = *link;
         *link = shuffle;
     }
 }

@@ -36,12 +36,6 @@ node_captures(const struct plan_node *node)
     return false;
 }
 
-bool
-build_keeps_batches(const struct plan_node *node)
-{
-    return plan_is_cache_in_file(node) && node->depth > 0;
-}
-
 static uint64_t
 shifted(uint64_t run_words, uint32_t by)
 {
@@ -109,22 +103,38 @@ is_batching(const struct plan_node *node)
            node_is(node, "bucket_by_sequence_length");
 }
 
-bool
-build_is_wide(const struct plan_node *node)
+/* Does content here bring rows together, or change how many there are? Where batches have been taken
+ * off that are made before this, its rows are not those of the element. */
+static bool
+mixes_rows(const struct plan_node *node, uint32_t taken_off)
+{
+    return node->content != NULL && node->order == NULL && (node->batch_wide || taken_off > 0);
+}
+
+/* Back to the batch that made the elements, or past as many more as have been taken off. */
+static bool
+is_wide(const struct plan_node *node, uint32_t taken_off)
 {
     for (;; node = node->inputs[0]) {
-        if (node->batch_wide)
+        if (node->batch_wide || mixes_rows(node, taken_off))
             return true;
         if (node->source != NULL) /* cache in a file, too: its rows are finished */
             return false;
         if (node->body != NULL)
-            return build_is_wide(node->body->root);
-        if (is_batching(node) || node->input_count == 0)
+            return is_wide(node->body->root, taken_off);
+        if ((is_batching(node) && taken_off-- == 0) || node->input_count == 0)
             return false;
+        taken_off += node_is(node, "unbatch");
         for (uint32_t i = 1; i < branch_count(node); i++)
-            if (build_is_wide(node->inputs[i]))
+            if (is_wide(node->inputs[i], taken_off))
                 return true;
     }
+}
+
+bool
+build_is_wide(const struct plan_node *node)
+{
+    return is_wide(node, 0);
 }
 
 /* Runs among the words of a row that `unbatch` makes of word `word` (order_row_width). */
@@ -149,48 +159,86 @@ row_run_words(const struct plan_node *node, uint32_t word)
 
 /* Are the rows of an element no references, but only what its content turns out to have? */
 static bool
-rows_are_content(const struct plan_node *node)
+rows_are_content(const struct plan_node *node, uint32_t taken_off)
 {
-    node = order_node(node);
-    if (node_is(node, "unbatch"))
-        return node->numbers[0] != 0;
-    if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry") ||
-        build_keeps_batches(node))
-        return false;
-    if (node->input_count == 0)
-        return true;
-    if (node->body != NULL)
-        return rows_are_content(node->body->root);
-    for (uint32_t i = 0; i < branch_count(node); i++)
-        if (rows_are_content(node->inputs[i]))
+    for (;; node = node->inputs[0]) {
+        if (mixes_rows(node, taken_off))
             return true;
-    return false;
+        if (node->source != NULL)
+            return !build_keeps_batches(node) || taken_off > 0;
+        if (node->body != NULL)
+            return rows_are_content(node->body->root, taken_off);
+        if (taken_off == 0 && (node_is(node, "rebatch") || node_is(node, "deal_carry")))
+            return false;
+        if (is_batching(node) && taken_off-- == 0)
+            return false;
+        if (node_is(node, "unbatch") && node->numbers[0] != 0)
+            return true;
+        taken_off += node_is(node, "unbatch");
+        for (uint32_t i = 1; i < branch_count(node); i++)
+            if (rows_are_content(node->inputs[i], taken_off))
+                return true;
+    }
 }
 
-/* Rebatching counts rows while it decides the order. */
-static tundish_status
-check_rows_are_known(struct plan_builder *builder, const struct plan_node *node)
+bool
+build_keeps_batches(const struct plan_node *node)
 {
-    bool rebatches =
-        node_is(node, "rebatch") || node_is(node, "deal_split") || node_is(node, "deal_carry");
+    const struct plan_node *input = plan_is_cache_in_file(node) ? node->inputs[0] : NULL;
 
-    if (!rebatches || !rows_are_content(node->inputs[0]))
-        return TUNDISH_OK;
-    return build_complain(builder, node,
-                          "%s: how many rows an element has is known only once %s has been read: "
-                          "put batch behind it, so that rows can be counted%s",
-                          node_is(node, "rebatch") ? "rebatch" : "replicas share each element",
-                          order_node(node->inputs[0])->name,
-                          node_is(node, "rebatch") ? " (unbatch, then batch, does the same)" : "");
+    return input != NULL && input->depth > 0 && input->run_words != 0 &&
+           (input->run_words & (input->run_words - 1)) == 0 && !rows_are_content(input, 0);
 }
 
 /* Rows that are references are handed on; those that only content has are cut from it by number. */
+static bool
+are_rows_cut(const struct plan_node *node)
+{
+    return node->run_words == 0 || build_is_wide(node) || rows_are_content(node, 0);
+}
+
+/* Rows of every element, if the types of all columns say so; else -1. */
+static int64_t
+rows_of_types(const struct schema *schema)
+{
+    int64_t rows = schema->count > 0 ? schema->columns[0].shape[0] : -1;
+
+    for (uint32_t i = 0; i < schema->count; i++)
+        if (schema->columns[i].rank < 1 || schema->columns[i].shape[0] != rows)
+            return -1;
+    return rows > 0 ? rows : -1;
+}
+
+/* Rows are counted while the order is decided. */
+static void
+rebatch_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[1] = are_rows_cut(input);
+    node->numbers[2] = rows_are_content(input, 0) ? rows_of_types(&input->schema) : 0;
+    node->batch_wide = node->numbers[1] != 0;
+    node->width = 1;
+    node->run_words = 1;
+}
+
+static void
+deal_split_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[1] = are_rows_cut(input);
+    node->batch_wide = node->numbers[1] != 0;
+    node->width = input->width + (node->numbers[1] != 0);
+    node->run_words = input->run_words;
+}
+
 static void
 unbatch_layout(struct plan_node *node)
 {
     const struct plan_node *input = node->inputs[0];
 
-    node->numbers[0] = input->run_words == 0 || build_is_wide(input) || rows_are_content(input);
+    node->numbers[0] = are_rows_cut(input);
     if (node->numbers[0] != 0) {
         node->width = input->width + 1;
         node->run_words = input->run_words;
@@ -222,23 +270,23 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
     } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets") ||
                node_is(node, "choose_from_datasets")) {
         branch_layout(node);
-    } else if (is_batching(node) || node_is(node, "rebatch") || node_is(node, "deal_carry")) {
+    } else if (is_batching(node)) {
         node->width = 1;
         node->run_words = 1;
+    } else if (node_is(node, "rebatch") || node_is(node, "deal_carry")) {
+        rebatch_layout(node);
     } else if (node_is(node, "unbatch")) {
         unbatch_layout(node);
+    } else if (node_is(node, "deal_split")) {
+        deal_split_layout(node);
     } else {
         node->width = node->inputs[0]->width;
         node->run_words = node->inputs[0]->run_words;
         if (node_is(node, "enumerate") || node_is(node, "ordinal"))
             node->width++;
     }
-    if (node_is(node, "deal_split") || node_is(node, "deal_carry") || node_is(node, "rebatch"))
-        node->batch_wide = build_is_wide(node->inputs[0]);
     if (status == TUNDISH_OK)
         status = build_check_end(builder, node);
-    if (status == TUNDISH_OK)
-        status = check_rows_are_known(builder, node);
     if (status == TUNDISH_OK && node_is(node, "permute") && !order_is_indexed(node->inputs[0]))
         status = build_complain(
             builder, node,

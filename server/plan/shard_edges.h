@@ -5,9 +5,10 @@
 
 #include "plan/build.h"
 
-/* Where a shard goes: before the reader. */
+/* An input of some node: where a shard goes. */
 struct edge {
     struct plan_node *reader;
+    uint32_t input;
     bool deals_elements; /* what a function yields, rather than the files it is to read */
 };
 

@@ -26,9 +26,8 @@ cache_batch_count(const struct frame *frame, int64_t element, uint64_t *ret_rows
                                            : level_length(&column->levels[0], element);
         if (rows >= 0 && here != rows)
             return tnd_fail(TUNDISH_E_PIPELINE,
-                            "the columns of an element have %" PRId64 " and %" PRId64
-                            " rows, so it cannot be cut once it is kept: batch behind zip, so that "
-                            "they go together",
+                            "the columns of a batch have %" PRId64 " and %" PRId64
+                            " rows, though no stage before the cache is known to change them",
                             rows, here);
         rows = here;
     }

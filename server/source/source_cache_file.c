@@ -2,8 +2,8 @@
  * its end, in a file that later passes and later jobs read instead of making them.
  *
  * The content of elements is made here, on the order's thread, and kept: so what follows refers to
- * records of the file, like a source. A batch is one record; its element is a run, for stages that
- * count and cut, with that record at each row (evaluate.c). Inside interleave and flat_map every
+ * records of the file, like a source. A batch is one record. Where all its columns have its rows, its
+ * element is a run, for stages that count, with that record at each row (evaluate.c). Inside interleave and flat_map every
  * outer element has a file of its own. Whether an iterator reads or writes is decided when it is
  * made. A pass that is not read to its end leaves nothing.
  *
@@ -238,7 +238,7 @@ pull(struct order_iterator *iterator, size_t max)
     struct cache_file_state *state = state_of(iterator);
     struct source_files *files = iterator->instance->services->files;
     struct waiting *waiting = &state->waiting;
-    size_t at_once = iterator->node->run_words != 0 ? 1 : AT_ONCE;
+    size_t at_once = iterator->node->depth != 0 ? 1 : AT_ONCE;
     struct file_set *before;
     enum order_result result;
 

@@ -432,6 +432,10 @@ rows_of_a_batch_are_told_apart(void **state)
     assert_true(table->batch_wide);
     assert_longs(table, "size(x)", { 6 });
     assert_true(table->batch_wide);
+    assert_floats(table, "[1.0, 2.0]", { 1, 2 });
+    assert_true(table->batch_wide);
+    assert_floats(table, "x + 1", { 2, 3, 4, 5, 6, 7 });
+    assert_false(table->batch_wide);
     table_close(table);
 }
 

@@ -193,21 +193,45 @@ permute_needs_numbers(void **state)
 }
 
 static void
-rows_that_only_content_knows_are_not_shared(void **state)
+rows_that_only_content_knows_are_cut_from_it(void **state)
 {
     static const char lists[] = "{range: 9}, {batch: 2}, {padded_batch: 2}, {unbatch: {}}";
     char *rebatched = tnd_sprintf("%s, {rebatch: 2}", lists);
-    char *batched = tnd_sprintf("%s, {padded_batch: 2}, {rebatch: 3}", lists);
+    const struct plan_node *root;
     struct planned planned;
 
     (void)state;
-    assert_refused(rebatched, "", 1, "known only once unbatch has been read");
-    assert_refused(lists, "replicas: 2", 1, "known only once unbatch has been read");
-    planned_open(&planned, batched, "replicas: 2", 1);
+    planned_open(&planned, rebatched, "", 1);
     assert_null(planned.errors);
+    root = planned.plan->graph->root;
+    assert_int_equal(root->numbers[1], 1);
+    assert_int_equal(root->numbers[2], -1);
+    planned_close(&planned);
+    planned_open(&planned, lists, "replicas: 2", 1);
+    assert_null(planned.errors);
+    root = planned.plan->graph->root;
+    assert_int_equal(root->numbers[1], 1);
+    assert_int_equal(root->width, root->inputs[0]->width + 1);
     planned_close(&planned);
     free(rebatched);
-    free(batched);
+}
+
+/* A batch of batches is taken off again, but not the stage that looked at whole batches before. */
+static void
+rows_are_mixed_before_the_batch_that_is_taken_off(void **state)
+{
+    struct planned planned;
+
+    (void)state;
+    planned_open(&planned,
+                 "{range: 8}, {batch: {batch_size: 4, drop_remainder: true}}, "
+                 "{map: {value: value - max(value)}}, "
+                 "{batch: {batch_size: 2, drop_remainder: true}}, {unbatch: {}}",
+                 "replicas: 2", 1);
+    if (planned.errors != NULL)
+        fail_msg("%s", planned.errors);
+    assert_int_equal(planned.plan->graph->root->numbers[1], 1);
+    planned_close(&planned);
 }
 
 #define SAMPLED(weights_and_stop)                                                                  \
@@ -288,7 +312,8 @@ main(void)
         cmocka_unit_test(draws_that_would_hang_on_the_number_of_workers_are_refused),
         cmocka_unit_test(draws_before_rows_are_dealt_hang_on_nothing),
         cmocka_unit_test(permute_needs_numbers),
-        cmocka_unit_test(rows_that_only_content_knows_are_not_shared),
+        cmocka_unit_test(rows_that_only_content_knows_are_cut_from_it),
+        cmocka_unit_test(rows_are_mixed_before_the_batch_that_is_taken_off),
         cmocka_unit_test(datasets_without_a_weight_are_left_out),
         cmocka_unit_test(an_end_that_never_comes_is_refused),
         cmocka_unit_test(a_sampled_end_comes_with_the_first_dataset_or_the_last),

@@ -1,0 +1,83 @@
+/* evaluate_slices.c - slices cut from the content of whole elements, each column by its own length. */
+#include "batch/evaluate_parts.h"
+
+#include "batch/combine.h"
+
+/* Slice `slice` of `slices` of the one element in `column`: as many rows each as the first can be
+ * given, until they run out. */
+static void
+cut_column(const struct evaluation *evaluation, tundish_dtype dtype, int64_t slice, int64_t slices,
+           struct column *column)
+{
+    int64_t rows = column_rows(column);
+    int64_t rows_each = rows / slices + (rows % slices != 0);
+    int64_t begin = slice * rows_each < rows ? slice * rows_each : rows;
+    int64_t end = begin + rows_each < rows ? begin + rows_each : rows;
+
+    column_slice(column, dtype, begin, end, evaluation->scratch, column);
+}
+
+static tundish_status
+evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
+               const struct evaluate_request *element, struct frame *ret_frame)
+{
+    int64_t slice = (int64_t)element->words[node->width - 1];
+    uint64_t skipped = evaluation->skipped;
+    tundish_status status = evaluate(evaluation, node->inputs[0], element, ret_frame);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (slice > 0) /* the first has counted them */
+        evaluation->skipped = skipped;
+    for (uint32_t i = 0; ret_frame->count > 0 && i < ret_frame->column_count; i++) {
+        const struct column_spec *spec = &node->schema.columns[i];
+        struct column *column = &ret_frame->columns[i];
+
+        if (column->level_count == 0)
+            return tnd_fail(TUNDISH_E_DATA,
+                            "column '%s' is a scalar here, so it cannot be shared among replicas",
+                            spec->name);
+        if (spec->kind == TUNDISH_SPARSE)
+            column_state_shape(column, evaluation->scratch);
+        cut_column(evaluation, spec->dtype, slice, node->numbers[0], column);
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+evaluate_slices(struct evaluation *evaluation, const struct plan_node *node,
+                const struct evaluate_request *request, struct frame *ret_frame)
+{
+    struct frame *slices = evaluate_take(evaluation, (size_t)request->count, sizeof *slices);
+    struct column *columns = evaluate_take(evaluation, (size_t)request->count, sizeof *columns);
+
+    for (int64_t i = 0; i < request->count; i++) {
+        struct evaluate_request element = {
+            .words = request->words + (size_t)i * request->stride,
+            .stride = node->width,
+            .count = 1,
+            .outer = request->outer,
+        };
+        tundish_status status = evaluate_slice(evaluation, node, &element, &slices[i]);
+
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    if (request->count == 0) {
+        evaluate_none(evaluation, node, request, ret_frame);
+        return TUNDISH_OK;
+    }
+    if (request->count == 1) {
+        *ret_frame = slices[0];
+        ret_frame->schema = &node->schema;
+        return TUNDISH_OK;
+    }
+    evaluate_ready(evaluation, &node->schema, request->count, request->outer, ret_frame);
+    for (uint32_t c = 0; c < node->schema.count; c++) {
+        for (int64_t i = 0; i < request->count; i++)
+            columns[i] = slices[i].columns[c];
+        column_join(columns, (uint32_t)request->count, node->schema.columns[c].dtype,
+                    evaluation->scratch, &ret_frame->columns[c]);
+    }
+    return TUNDISH_OK;
+}
