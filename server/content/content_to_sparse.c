@@ -28,6 +28,9 @@ to_sparse_open(void *state, const struct content_config *config, struct schema *
         /* The shape of a ragged column is that of its longest lists. */
         if (column->kind == TUNDISH_RAGGED && config->depth > 0)
             *ret_batch_wide = true;
+        if (column->kind == TUNDISH_RAGGED)
+            for (int k = 0; k < column->rank; k++)
+                column->shape[k] = -1;
         column->kind = TUNDISH_SPARSE;
         column->ragged_rank = 0;
     }
@@ -103,6 +106,26 @@ from_dense(tundish_dtype dtype, const struct column *from, struct scratch *scrat
     column->dense_shape = shape;
 }
 
+/* Dimensions inside the ragged ones are the same in every list, and there even without one. */
+static void
+from_ragged(const struct column_spec *spec, const struct column *from, struct scratch *scratch,
+            struct column *column)
+{
+    size_t count = (size_t)from->count * from->level_count;
+    int64_t *shape = scratch_array(scratch, count, sizeof *shape);
+
+    *column = *from;
+    column_state_shape(column, scratch);
+    memcpy(shape, column->dense_shape, count * sizeof *shape);
+    for (uint32_t k = (uint32_t)spec->ragged_rank + 1; k < from->level_count; k++) {
+        int64_t length = from->levels[k].uniform >= 0 ? from->levels[k].uniform : spec->shape[k];
+
+        for (int64_t i = 0; length >= 0 && i < from->count; i++)
+            shape[i * from->level_count + k] = length;
+    }
+    column->dense_shape = shape;
+}
+
 static tundish_status
 to_sparse_apply(const void *state, const struct frame *input, struct frame *output)
 {
@@ -116,7 +139,7 @@ to_sparse_apply(const void *state, const struct frame *input, struct frame *outp
         if (spec->kind == TUNDISH_DENSE)
             from_dense(spec->dtype, from, output->scratch, &output->columns[target->output]);
         else
-            output->columns[target->output] = *from;
+            from_ragged(spec, from, output->scratch, &output->columns[target->output]);
     }
     return TUNDISH_OK;
 }
