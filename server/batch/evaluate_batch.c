@@ -146,6 +146,8 @@ static tundish_status
 finish_batches(struct evaluation *evaluation, const struct plan_node *node, struct frame *frame)
 {
     bool pad = pads(node);
+    /* Of the rows as they are: padding changes the column that says how long they are, too. */
+    const int64_t *bucket_lengths = pad ? pad_bucket_lengths(node, frame) : NULL;
 
     for (uint32_t i = 0; i < frame->column_count; i++) {
         const struct column_spec *spec = &frame->schema->columns[i];
@@ -156,7 +158,7 @@ finish_batches(struct evaluation *evaluation, const struct plan_node *node, stru
         if (spec->kind != TUNDISH_DENSE || (!pad && is_settled(&frame->columns[i])))
             continue;
         if (pad)
-            status = pad_column(node, i, frame);
+            status = pad_column(node, i, bucket_lengths, frame);
         if (status != TUNDISH_OK)
             return status;
         column_settle(&frame->columns[i]);

@@ -206,26 +206,55 @@ pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame
     }
 }
 
-/* Lengths of batch `index`: the longest, or those asked for. */
+const int64_t *
+pad_bucket_lengths(const struct plan_node *node, const struct frame *frame)
+{
+    const struct column *column;
+    int64_t *lengths;
+    int32_t by;
+
+    if (!pads_to_boundary(node))
+        return NULL;
+    by = schema_find(&node->schema, spec_text(node->stage, "column"));
+    if (by < 0)
+        return NULL;
+    column = &frame->columns[by];
+    lengths = scratch_array(frame->scratch, (size_t)column->count, sizeof *lengths);
+    for (int64_t i = 0; i < column->count; i++)
+        lengths[i] = level_length(&column->levels[0], i) == 0
+                         ? -1
+                         : bucket_length(node, frame, 1, level_begin(&column->levels[0], i));
+    return lengths;
+}
+
+/* A dimension that every row has, also one that is empty in a dimension before it; else 0. */
+static int64_t
+known_length(const struct plan_node *node, uint32_t column_index, const struct level *level,
+             uint32_t k)
+{
+    const struct column_spec *row = &node->inputs[0]->schema.columns[column_index];
+
+    if (level->uniform >= 0)
+        return level->uniform;
+    return (int)k <= row->rank && row->shape[k - 1] > 0 ? row->shape[k - 1] : 0;
+}
+
+/* The longest lengths of batch `index`. */
 static void
-batch_lengths(const struct plan_node *node, uint32_t column_index, int64_t index,
-              const int64_t *fixed, const struct frame *frame, int64_t *lengths)
+batch_lengths(const struct plan_node *node, uint32_t column_index, const struct frame *frame,
+              int64_t index, int64_t *lengths)
 {
     const struct column *column = &frame->columns[column_index];
-    int64_t bucket = -1;
 
-    if (pads_to_boundary(node) && level_length(&column->levels[0], index) > 0)
-        bucket = bucket_length(node, frame, 1, level_begin(&column->levels[0], index));
     memset(lengths, 0, RANK_MAX * sizeof *lengths);
+    for (uint32_t k = 1; k < column->level_count; k++)
+        lengths[k] = known_length(node, column_index, &column->levels[k], k);
     longest(column, 0, index, lengths);
-    for (uint32_t k = 1; k < column->level_count; k++) {
-        if (fixed[k] >= 0 || bucket >= 0)
-            lengths[k] = fixed[k] >= 0 ? fixed[k] : bucket;
-    }
 }
 
 tundish_status
-pad_column(const struct plan_node *node, uint32_t column_index, struct frame *frame)
+pad_column(const struct plan_node *node, uint32_t column_index, const int64_t *bucket_lengths,
+           struct frame *frame)
 {
     const struct column_spec *spec = &node->schema.columns[column_index];
     struct column *column = &frame->columns[column_index];
@@ -245,8 +274,13 @@ pad_column(const struct plan_node *node, uint32_t column_index, struct frame *fr
     fixed_lengths(node, spec, column->level_count, fixed);
     padding_value(node, spec, value);
     for (int64_t i = 0; i < column->count; i++) {
-        batch_lengths(node, column_index, i, fixed, frame, &lengths[i * RANK_MAX]);
-        memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
+        int64_t bucket = bucket_lengths != NULL ? bucket_lengths[i] : -1;
+
+        batch_lengths(node, column_index, frame, i, padding.lengths);
+        for (uint32_t k = 1; k < column->level_count; k++)
+            if (fixed[k] >= 0 || bucket >= 0)
+                padding.lengths[k] = fixed[k] >= 0 ? fixed[k] : bucket;
+        memcpy(&lengths[i * RANK_MAX], padding.lengths, sizeof padding.lengths);
         if (__builtin_add_overflow(result.value_count, padded_count(&padding, 0),
                                    &result.value_count))
             result.value_count = INT64_MAX;

@@ -83,9 +83,9 @@ dims_of(const void *state, int64_t samples, int64_t ret_dims[2], char ret_fault[
 
 static tundish_status
 open_column(const struct mel_spectrogram *layer, const struct content_config *config,
-            struct column_spec *column)
+            struct column_spec *column, bool *batch_wide)
 {
-    tundish_status status = signals_open_column(config, layer, dims_of, column);
+    tundish_status status = signals_open_column(config, layer, dims_of, column, batch_wide);
 
     column->dtype = TUNDISH_FLOAT32;
     column->has_range = false;
@@ -149,7 +149,8 @@ mel_spectrogram_open(void *state, const struct content_config *config, struct sc
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &layer->targets);
     for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(layer, config, &ret_schema->columns[layer->targets.list[i].output]);
+        status = open_column(layer, config, &ret_schema->columns[layer->targets.list[i].output],
+                             ret_batch_wide);
     return status;
 }
 

@@ -48,7 +48,8 @@ open_spectrum(struct stft *state, const struct content_config *config, tundish_d
 }
 
 static tundish_status
-open_column(struct stft *state, const struct content_config *config, struct column_spec *column)
+open_column(struct stft *state, const struct content_config *config, struct column_spec *column,
+            bool *batch_wide)
 {
     if (column->dtype != TUNDISH_FLOAT32 && column->dtype != TUNDISH_FLOAT64)
         return content_complain(config,
@@ -56,7 +57,7 @@ open_column(struct stft *state, const struct content_config *config, struct colu
                                 "it)",
                                 column->name, tnd_dtype_name(column->dtype));
     open_spectrum(state, config, column->dtype);
-    return signals_open_column(config, state, dims_of, column);
+    return signals_open_column(config, state, dims_of, column, batch_wide);
 }
 
 static tundish_status
@@ -87,7 +88,7 @@ stft_open(void *memory, const struct content_config *config, struct schema *ret_
     for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
 
-        status = open_column(state, config, column);
+        status = open_column(state, config, column, ret_batch_wide);
     }
     return status;
 }

@@ -7,7 +7,7 @@
 
 tundish_status
 signals_open_column(const struct content_config *config, const void *state, signals_dims *dims,
-                    struct column_spec *column)
+                    struct column_spec *column, bool *batch_wide)
 {
     const char *stage = config->stage->info->name;
     char fault[160];
@@ -17,6 +17,7 @@ signals_open_column(const struct content_config *config, const void *state, sign
         column->rank >= RANK_MAX)
         return content_complain(config, "%s: '%s' must be dense numbers of 1 to %d dimensions",
                                 stage, column->name, RANK_MAX - 1);
+    *batch_wide |= config->depth > 0 && column->rank == 1; /* the rows are the samples */
     last = &column->shape[column->rank++ - 1];
     dims(state, *last, last, fault);
     return TUNDISH_OK;

@@ -10,9 +10,11 @@
 typedef bool signals_dims(const void *state, int64_t length, int64_t ret_dims[2],
                           char ret_fault[160]);
 
-/* Refuse what is no dense column of numbers, and set the shape of what comes out. */
+/* Refuse what is no dense column of numbers, and set the shape of what comes out; *batch_wide where
+ * the rows of a batch are one signal. */
 tundish_status signals_open_column(const struct content_config *config, const void *state,
-                                   signals_dims *dims, struct column_spec *column);
+                                   signals_dims *dims, struct column_spec *column,
+                                   bool *batch_wide);
 
 /* The dimensions of what comes out; elements whose signals cannot be are rejected. */
 void signals_set_dims(const struct column *from, const void *state, signals_dims *dims,
