@@ -31,7 +31,7 @@ command_plan_run(int argc, char **argv)
         PIPELINE_OPTIONS(wanted),
         { "worker", .count = &worker, .maximum = UINT32_MAX },
         { "num-workers", .count = &wanted.worker_count, .minimum = 1, .maximum = 65536 },
-        { "replicas", .count = &wanted.replicas, .minimum = 1, .maximum = 65536 },
+        { "replicas", .count = &wanted.replicas, .minimum = 1, .maximum = 4096 },
         { "json", .flag = &json },
         { "dot", .flag = &dot },
         { 0 },
@@ -58,8 +58,8 @@ const struct command command_plan = {
     .details = "  --stream NAME       which stream; needed if there are several\n"
                "  --num-workers W     plan for a job of W workers (default 1)\n"
                "  --worker I          as worker I sees it (default 0)\n"
-               "  --replicas R        replicas on each worker (default: as the file "
-               "says)\n" PIPELINE_OPTIONS_HELP
+               "  --replicas R        replicas on each worker, if the stream is dealt to lanes\n"
+               "                      (default: as the file says)\n" PIPELINE_OPTIONS_HELP
                "  --seed N            the seed of what has none in the file\n"
                "  --json              for programs\n"
                "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n",

@@ -237,7 +237,8 @@ const struct command command_serve = {
         "  --stream NAME       serve only this stream (default: all in the file)\n"
         "  --socket PATH       where trainers attach (default: $TUNDISH_SERVER, else\n"
         "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
-        "  --replicas R        replicas on this node (default: as the file says)\n"
+        "  --replicas R        replicas on this node of streams that are dealt to lanes (default:\n"
+        "                      as the file says); a queue, a broadcast and evaluations have none\n"
         "  --threads N         that make batches (default: one a processor)\n" PIPELINE_OPTIONS_HELP
         "  --seed N            the seed of what has none in the file (default: drawn, and logged)\n"
         "  --state DIR         keep places there, and go on where they are after a restart\n"

@@ -47,6 +47,16 @@ build(struct plan_builder *builder)
     return build_widen(builder);
 }
 
+/* Only lanes deal shares of a batch: readers of a queue or a broadcast, and those who evaluate, get
+ * whole batches. */
+static uint32_t
+replicas_of(const struct spec_distribute *distribute, uint32_t asked)
+{
+    if (distribute->delivery != DELIVER_LANES || distribute->evaluation_shards != 0)
+        return 1;
+    return asked != 0 ? asked : distribute->replicas;
+}
+
 tundish_status
 plan_open(const struct spec_file *file, const struct spec_stream *stream,
           const struct plan_options *options, struct spec_errors *errors, struct plan **ret_plan)
@@ -58,7 +68,7 @@ plan_open(const struct spec_file *file, const struct spec_stream *stream,
     plan->file = file;
     plan->stream = stream;
     plan->options = *options;
-    plan->replicas = options->replicas != 0 ? options->replicas : stream->distribute.replicas;
+    plan->replicas = replicas_of(&stream->distribute, options->replicas);
     plan->global_batch = -1;
     seed_source_open(&builder.seeds, file, options->root_seed);
     status = build(&builder);

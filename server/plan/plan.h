@@ -103,7 +103,7 @@ enum plan_policy_source { POLICY_ASKED, POLICY_ONE_WORKER, POLICY_FILES_FOUND, P
 
 struct plan_options {
     uint32_t worker, worker_count;
-    uint32_t replicas;                 /* 0: as the pipeline file says */
+    uint32_t replicas;                 /* of streams with lanes; 0: as the pipeline file says */
     uint64_t root_seed;                /* for what has no seed */
     const char *cache_folder;          /* NULL: the default one */
     const struct catalogue *catalogue; /* of all nodes' files (files: local), or NULL */

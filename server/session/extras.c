@@ -85,13 +85,11 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
     options.link = NULL;
     options.plan.worker = 0;
     options.plan.worker_count = 1;
-    if (stream->distribute.evaluation_shards != 0) {
+    if (stream->distribute.evaluation_shards != 0)
         options.shards = boards_find(extras->options.boards, stream);
-        options.plan.replicas = 1;
-    } else {
+    else
         options.plan.root_seed = tnd_hash_farm_chain(options.plan.root_seed, extra->name,
-                                                        strlen(extra->name));
-    }
+                                                     strlen(extra->name));
     options.abandoned = extras->options.abandoned;
     options.user = extras->options.user;
     if (getrandom(&options.server_generation, sizeof options.server_generation, 0) < 0)

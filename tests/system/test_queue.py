@@ -1,10 +1,12 @@
 """Batches to whoever asks first, as parameter servers' workers do; and to everybody."""
 
+import json
 import signal
+import subprocess
 import unittest
 from functools import partial
 
-from rig import Rig, batches, place, stop
+from rig import READER, TUNDISH, Rig, batches, place, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
@@ -92,6 +94,42 @@ class Broadcast(Rig):
         readers = [self.read(group=group) for group in "abc"]
         for lines in self.all_lines(readers):
             self.assertEqual(batches(lines), expected)
+
+
+class Beside(Rig):
+    """Streams of all kinds in one file, and a number of replicas on the command line."""
+
+    DELIVERIES = {
+        "train": ("{}", 2),
+        "asked": ("{delivery: queue}", 1),
+        "shown": ("{delivery: broadcast}", 1),
+        "tested": ("{evaluation_shards: 1, auto_shard: DATA}", 1),
+    }
+
+    def file(self):
+        file = self.path / "pipeline.yaml"
+        streams = "".join(
+            f"  {name}:\n    dataset: [{{range: 12}}, {{batch: 4}}]\n"
+            f"    distribute: {distribute}\n    deliver: {{epochs: 1}}\n"
+            for name, (distribute, _) in self.DELIVERIES.items()
+        )
+        file.write_text(f"seed: 1\nstreams:\n{streams}")
+        return str(file)
+
+    def test_replicas_are_of_lanes(self):
+        file = self.file()
+        self.serve(file, "--replicas", "2")
+        for stream, (_, replicas) in self.DELIVERIES.items():
+            command = [TUNDISH, "plan", file, "--json", "--stream", stream, "--replicas", "2"]
+            plan = subprocess.run(command, env=self.environment, capture_output=True, check=True)
+            self.assertEqual(json.loads(plan.stdout)["replicas"], replicas)
+            readers = [
+                self.start([READER], TUNDISH_STREAM=stream, TUNDISH_REPLICA=str(replica))
+                for replica in range(replicas)
+            ]
+            values = [values for lines in self.all_lines(readers) for *_, values in batches(lines)]
+            self.assertEqual(sorted(sum(values, [])), list(range(12)), stream)
+            self.assertEqual({len(of_one) for of_one in values}, {4 // replicas})
 
 
 if __name__ == "__main__":
