@@ -261,12 +261,8 @@ tundish_descriptor(tundish_reader *reader, int *ret_descriptor)
         reader->descriptor = descriptor;
         atomic_store(&attachment->returns->polling, 1);
         /* What was published before is worth a look as well. */
-        if (!attachment->is_gone) {
-            const uint64_t one = 1;
-
-            if (write(attachment->event, &one, sizeof one) < 0 && errno != EAGAIN)
-                return tnd_fail_errno(errno, "write to the descriptor to poll");
-        }
+        if (!attachment->is_gone)
+            tnd_ring_event_raise(attachment->event);
     }
     *ret_descriptor = reader->descriptor;
     return TUNDISH_OK;

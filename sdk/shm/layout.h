@@ -122,7 +122,7 @@ struct tnd_returns {
     alignas(TND_LINE) _Atomic uint64_t released; /* every position below has been given back */
     _Atomic uint64_t taken;    /* every position below has been returned by tundish_next */
     _Atomic uint32_t sleeping; /* not 0: futex-wake `signal` after publishing */
-    _Atomic uint32_t polling;  /* not 0: write the eventfd after publishing */
+    _Atomic uint32_t polling;  /* not 0: raise its event (ring.h) after publishing */
     _Atomic uint64_t wanted;   /* queue: slots asked for since the start */
     _Atomic uint64_t waiting_since_ns; /* CLOCK_MONOTONIC while tundish_next waits, else 0 */
     _Atomic uint64_t waited_ns;        /* in all waits that are over */

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,20 @@ tnd_ring_notify(struct tnd_batches *batches)
 {
     atomic_fetch_add(&batches->notice, 1);
     atomic_fetch_add(&batches->signal, 1);
+}
+
+int
+tnd_ring_event_open(void)
+{
+    return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void
+tnd_ring_event_raise(int event)
+{
+    const struct itimerspec long_ago = { .it_value.tv_nsec = 1 };
+
+    timerfd_settime(event, TFD_TIMER_ABSTIME, &long_ago, NULL);
 }
 
 bool

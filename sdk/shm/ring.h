@@ -35,6 +35,12 @@ void tnd_ring_publish(struct tnd_batches *batches, uint64_t published);
 /* Server: let waiting consumers look at their sockets. */
 void tnd_ring_notify(struct tnd_batches *batches);
 
+/* What a consumer polls instead of sleeping: readable after each raise, until it is read. It is a
+ * timer: its holders share one set of flags, and a consumer that makes writes to an eventfd block
+ * would stop the server. Setting a timer never blocks. -1: see errno. Any thread raises. */
+int tnd_ring_event_open(void);
+void tnd_ring_event_raise(int event);
+
 bool tnd_ring_is_asleep(const struct tnd_returns *returns);
 void tnd_ring_wake(struct tnd_batches *batches);
 

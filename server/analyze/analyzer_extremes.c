@@ -1,12 +1,16 @@
-/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. NaN is passed
- * over, but a key that has one has nothing else, as in tf.Transform. Where there is no value, the
- * least is infinite and the greatest is minus that. */
+/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. A NaN is both, and
+ * stays both. Where there is no value, the least is infinite and the greatest is minus that.
+ *
+ * Of a key tf.Transform takes the extremes of each batch first, with unsorted_segment_max: a row
+ * with a NaN replaces what its batch had before it, and the next row replaces the NaN. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/places.h"
 #include "core/memory.h"
+#include "learned/keyed.h"
 
 struct extremes {
     struct analyzer_config config;
@@ -15,7 +19,15 @@ struct extremes {
     tundish_dtype dtype;
     double *least, *most;
     int64_t *least_integers, *most_integers;
+    struct in_batch *in_batch; /* of a key's numbers */
+    int64_t batch;             /* the last one that was begun, from 1 */
     int64_t capacity;
+};
+
+/* What a place has of the last batch that it was in; 0: of none. */
+struct in_batch {
+    int64_t batch;
+    double least, most;
 };
 
 static tundish_status
@@ -46,13 +58,86 @@ reserve(struct extremes *extremes)
     extremes->most = tnd_realloc(extremes->most, capacity, sizeof(double));
     extremes->least_integers = tnd_realloc(extremes->least_integers, capacity, sizeof(int64_t));
     extremes->most_integers = tnd_realloc(extremes->most_integers, capacity, sizeof(int64_t));
+    extremes->in_batch = tnd_realloc(extremes->in_batch, capacity, sizeof *extremes->in_batch);
     for (size_t i = (size_t)extremes->capacity; i < capacity; i++) {
+        extremes->in_batch[i] = (struct in_batch){ 0 };
         extremes->least[i] = HUGE_VAL;
         extremes->most[i] = -HUGE_VAL;
         extremes->least_integers[i] = INT64_MAX;
         extremes->most_integers[i] = INT64_MIN;
     }
     extremes->capacity = (int64_t)capacity;
+}
+
+static inline void
+keep(struct extremes *extremes, int64_t place, double least, double most)
+{
+    if (least < extremes->least[place] || isnan(least))
+        extremes->least[place] = least;
+    if (most > extremes->most[place] || isnan(most))
+        extremes->most[place] = most;
+}
+
+static void
+keep_batch(struct extremes *extremes, int64_t place)
+{
+    const struct in_batch *in_batch = &extremes->in_batch[place];
+
+    if (in_batch->batch > 0)
+        keep(extremes, place, in_batch->least, in_batch->most);
+}
+
+/* A row of a key, `count` numbers. */
+static void
+add_row(struct extremes *extremes, int64_t place, const double *row, int64_t count)
+{
+    struct in_batch *in_batch = &extremes->in_batch[place];
+    bool is_double = extremes->dtype == TUNDISH_FLOAT64;
+    double least = row[0], most = row[0];
+
+    for (int64_t i = 1; i < count; i++) {
+        least = row[i] < least || isnan(row[i]) ? row[i] : least;
+        most = row[i] > most || isnan(row[i]) ? row[i] : most;
+    }
+    if (in_batch->batch != extremes->batch) {
+        keep_batch(extremes, place);
+        in_batch->batch = extremes->batch;
+        in_batch->least = is_double ? DBL_MAX : (double)FLT_MAX;
+        in_batch->most = -in_batch->least;
+    }
+    in_batch->least = in_batch->least < least ? in_batch->least : least;
+    in_batch->most = in_batch->most > most ? in_batch->most : most;
+}
+
+/* The numbers of keys: rows of a dense column, unless their positions are apart. */
+static void
+feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+{
+    const struct column *column = samples->column;
+    bool takes_rows =
+        extremes->places.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
+
+    for (int64_t e = 0; e < column->count; e++) {
+        int64_t each = takes_rows ? keyed_values_each(samples->key, column, e) : 1, begin, end;
+
+        extremes->batch++;
+        column_value_range(column, e, e + 1, &begin, &end);
+        for (int64_t i = begin; i < end; i += each)
+            add_row(extremes, places[i], &samples->numbers[i], each);
+    }
+}
+
+static void
+feed_integers(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+{
+    for (int64_t i = 0; i < samples->column->value_count; i++) {
+        int64_t p = places != NULL ? places[i] : 0, x = samples->integers[i];
+
+        if (x < extremes->least_integers[p])
+            extremes->least_integers[p] = x;
+        if (x > extremes->most_integers[p])
+            extremes->most_integers[p] = x;
+    }
 }
 
 static tundish_status
@@ -65,26 +150,14 @@ extremes_feed(void *state, const struct samples *samples)
     if (status != TUNDISH_OK)
         return status;
     reserve(extremes);
-    for (int64_t i = 0; i < samples->column->value_count; i++) {
-        int64_t p = places != NULL ? places[i] : 0;
-
-        if (extremes->is_integer) {
-            int64_t x = samples->integers[i];
-
-            if (x < extremes->least_integers[p])
-                extremes->least_integers[p] = x;
-            if (x > extremes->most_integers[p])
-                extremes->most_integers[p] = x;
-        } else {
-            double x = samples->numbers[i];
-            bool spoils = extremes->places.keys != NULL && isnan(x);
-
-            if (x < extremes->least[p] || spoils)
-                extremes->least[p] = x;
-            if (x > extremes->most[p] || spoils)
-                extremes->most[p] = x;
-        }
-    }
+    if (extremes->is_integer)
+        feed_integers(extremes, samples, places);
+    else if (extremes->places.keys != NULL)
+        feed_keys(extremes, samples, places);
+    else
+        for (int64_t i = 0; i < samples->column->value_count; i++)
+            keep(extremes, places != NULL ? places[i] : 0, samples->numbers[i],
+                 samples->numbers[i]);
     return TUNDISH_OK;
 }
 
@@ -95,6 +168,8 @@ extremes_finish(void *state)
     tundish_status status;
 
     reserve(extremes);
+    for (int64_t p = 0; p < places_count(&extremes->places); p++)
+        keep_batch(extremes, p);
     status = places_write(&extremes->places, &extremes->config, ".min", extremes->dtype, 0,
                           extremes->least, extremes->is_integer ? extremes->least_integers : NULL);
     if (status == TUNDISH_OK)
@@ -114,6 +189,7 @@ extremes_close(void *state)
     free(extremes->most);
     free(extremes->least_integers);
     free(extremes->most_integers);
+    free(extremes->in_batch);
 }
 
 static const char *const stages[] = { "scale_by_min_max", "scale_by_min_max_per_key",

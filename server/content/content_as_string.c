@@ -144,11 +144,13 @@ print_column(const struct as_string *stage, tundish_dtype dtype, const struct co
             texts[i] = ((const uint8_t *)from->values)[i] ? text_copy(&maker, "true", 4)
                                                           : text_copy(&maker, "false", 5);
     } else {
-        const int64_t *numbers = convert_column(
-            dtype == TUNDISH_UINT64 ? TUNDISH_UINT64 : TUNDISH_INT64, dtype, from, scratch);
+        bool is_unsigned = dtype == TUNDISH_UINT8 || dtype == TUNDISH_UINT16 ||
+                           dtype == TUNDISH_UINT32 || dtype == TUNDISH_UINT64;
+        const int64_t *numbers = convert_column(is_unsigned ? TUNDISH_UINT64 : TUNDISH_INT64,
+                                                dtype, from, scratch);
 
         for (int64_t i = 0; i < from->value_count; i++)
-            texts[i] = print_integer(stage, &maker, numbers[i], dtype == TUNDISH_UINT64);
+            texts[i] = print_integer(stage, &maker, numbers[i], is_unsigned);
     }
 }
 

@@ -96,7 +96,7 @@ center_crop_open(void *state, const struct content_config *config, struct schema
     resized->width = spec_int(config->stage, "width");
     resized->channels_first = images_channels_first(config);
     resized->takes_bools = true;
-    status = resized_open(resized, config, resized->height, resized->width, ret_schema);
+    status = resized_open(resized, config, ret_schema, ret_batch_wide);
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &resized->targets.list[i];
         const struct column_spec *from = &config->input->columns[target->input];
@@ -106,12 +106,8 @@ center_crop_open(void *state, const struct content_config *config, struct schema
 
         any_small |= small;
         any_large |= !small;
-        if (!small && !is_known(resized, from)) {
-            if (from->shape[axis] < 0)
-                column->shape[axis] = -1;
-            if (from->shape[axis + 1] < 0)
-                column->shape[axis + 1] = -1;
-        }
+        if (!small && !is_known(resized, from))
+            column->shape[axis] = column->shape[axis + 1] = -1;
     }
     if (any_small && any_large)
         return content_complain(config,

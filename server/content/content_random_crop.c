@@ -71,7 +71,7 @@ random_crop_open(void *state, const struct content_config *config, struct schema
 
     layer->training = spec_bool(config->stage, "training");
     layer->seed = draws_seed(config);
-    *ret_batch_wide = false; /* all rows of a batch are cut alike */
+    *ret_batch_wide = false; /* all images of a batch are cut alike */
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
     resized->channels_first = images_channels_first(config);
@@ -79,7 +79,7 @@ random_crop_open(void *state, const struct content_config *config, struct schema
     resized->method = RESAMPLE_BILINEAR;
     resized->copies = !layer->training;
     resized->takes_bools = true;
-    status = resized_open(resized, config, resized->height, resized->width, ret_schema);
+    status = resized_open(resized, config, ret_schema, ret_batch_wide);
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &resized->targets.list[i];
         const struct column_spec *from = &config->input->columns[target->input];

@@ -143,7 +143,7 @@ random_resized_crop_open(void *state, const struct content_config *config,
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->keeps_dtype = resized->method == RESAMPLE_NEAREST;
-    return resized_open(resized, config, resized->height, resized->width, ret_schema);
+    return resized_open(resized, config, ret_schema, ret_batch_wide);
 }
 
 const struct content_ops content_random_resized_crop = {

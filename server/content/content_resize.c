@@ -29,7 +29,7 @@ place(const struct resized *resized, const struct images *images, int64_t elemen
                      (long long)images->width, (long long)images->height);
         return;
     }
-    if (resized->flag)
+    if (resized->keeps_proportions)
         keep_proportions(resized, images->height, images->width, &part->to_height, &part->to_width);
     if (part->to_height < 1 || part->to_width < 1) {
         frame_reject(output, element,
@@ -47,7 +47,6 @@ resize_open(void *state, const struct content_config *config, struct schema *ret
 {
     struct resized *resized = state;
     const struct spec_value *size = spec_get(config->stage, "size");
-    int64_t height = -1, width = -1;
     tundish_status status;
 
     *ret_batch_wide = false;
@@ -58,18 +57,15 @@ resize_open(void *state, const struct content_config *config, struct schema *ret
     resized->width = size->items[1].integer;
     if (resized->height > INT32_MAX || resized->width > INT32_MAX)
         return spec_complain(config->errors, size->line, size->column, "size is too large");
-    resized->flag = spec_bool(config->stage, "preserve_aspect_ratio");
+    resized->keeps_proportions = spec_bool(config->stage, "preserve_aspect_ratio");
     resized->place = place;
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->keeps_dtype = resized->method == RESAMPLE_NEAREST;
-    resized->is_whole = !resized->flag;
-    if (!resized->flag) {
-        height = resized->height;
-        width = resized->width;
-    }
-    status = resized_open(resized, config, height, width, ret_schema);
-    for (uint32_t i = 0; resized->flag && i < resized->targets.count && status == TUNDISH_OK; i++) {
+    resized->is_whole = !resized->keeps_proportions;
+    status = resized_open(resized, config, ret_schema, ret_batch_wide);
+    for (uint32_t i = 0;
+         resized->keeps_proportions && i < resized->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &resized->targets.list[i];
         const int64_t *from = config->input->columns[target->input].shape;
         struct column_spec *column = &ret_schema->columns[target->output];

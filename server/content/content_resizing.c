@@ -71,7 +71,7 @@ resizing_open(void *state, const struct content_config *config, struct schema *r
     resized->fill = (float)spec_number(config->stage, "fill_value");
     resized->channels_first = images_channels_first(config);
     resized->takes_bools = true;
-    return resized_open(resized, config, resized->height, resized->width, ret_schema);
+    return resized_open(resized, config, ret_schema, ret_batch_wide);
 }
 
 const struct content_ops content_resizing = {

@@ -10,8 +10,8 @@
  */
 
 static tundish_status
-open_column(const struct resized *resized, const struct content_config *config, int64_t height,
-            int64_t width, struct column_spec *column)
+open_column(const struct resized *resized, const struct content_config *config,
+            struct column_spec *column, bool *batch_wide)
 {
     tundish_status status = images_check(config, column);
     uint32_t axis;
@@ -22,8 +22,9 @@ open_column(const struct resized *resized, const struct content_config *config, 
         return content_complain(config, "%s: '%s' is bool, and numbers are needed",
                                 config->stage->info->name, column->name);
     axis = images_height_axis((uint32_t)column->rank, resized->channels_first);
-    column->shape[axis] = height;
-    column->shape[axis + 1] = width;
+    column->shape[axis] = resized->keeps_proportions ? -1 : resized->height;
+    column->shape[axis + 1] = resized->keeps_proportions ? -1 : resized->width;
+    *batch_wide |= config->depth > 0 && axis == 0;
     if (!resized->keeps_dtype) {
         column->dtype = TUNDISH_FLOAT32;
         column->has_range = false;
@@ -32,14 +33,14 @@ open_column(const struct resized *resized, const struct content_config *config, 
 }
 
 tundish_status
-resized_open(struct resized *resized, const struct content_config *config, int64_t height,
-             int64_t width, struct schema *ret_schema)
+resized_open(struct resized *resized, const struct content_config *config,
+             struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status = content_targets_open(config, ret_schema, &resized->targets);
 
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(resized, config, height, width,
-                             &ret_schema->columns[resized->targets.list[i].output]);
+        status = open_column(resized, config,
+                             &ret_schema->columns[resized->targets.list[i].output], ret_batch_wide);
     return status;
 }
 

@@ -34,13 +34,14 @@ struct resized {
     bool is_whole;    /* the part is the whole image, and height and width those of every result */
     bool channels_first;
     float fill;
-    int64_t height, width; /* of the result; meant for `place` */
-    bool flag;             /* for `place` */
+    bool keeps_proportions; /* no result is larger than height and width, but may be smaller */
+    int64_t height, width;  /* of the result; meant for `place` */
 };
 
-/* Targets, dtypes and shapes: height and width are `height` and `width`, -1 where not known. */
+/* Targets, dtypes and shapes: height and width are those of the result, or not known where it keeps
+ * proportions. Sets *ret_batch_wide where the rows of a batch are the lines of an image. */
 tundish_status resized_open(struct resized *resized, const struct content_config *config,
-                            int64_t height, int64_t width, struct schema *ret_schema);
+                            struct schema *ret_schema, bool *ret_batch_wide);
 
 tundish_status resized_apply(const struct resized *resized, const struct frame *input,
                              struct frame *output);

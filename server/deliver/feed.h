@@ -55,6 +55,9 @@ struct feed_ops {
     /* A trainer has gone; died: without closing its reader. Told before its group is. */
     void (*left)(void *user, struct feed *feed, const char *group, uint32_t replica, bool died);
 
+    /* A trainer that asked was refused, and is not there. */
+    void (*refused)(void *user, struct feed *feed);
+
     /* The group's time to rejoin is over: it has ended. */
     void (*group_ended)(void *user, struct feed *feed, const char *group);
 

@@ -212,8 +212,11 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         return status;
     seat = &group->seats[is_queue ? 0 : request->replica];
     status = lane_reader_attach(seat->reader, client, &welcome);
-    if (status != TUNDISH_OK)
+    if (status != TUNDISH_OK) {
+        if (is_queue || is_new)
+            unlink_group(feed, group);
         return status;
+    }
     if (is_new && group->next != NULL && welcome.first_step != UINT64_MAX &&
         (welcome.first_epoch > 0 || welcome.first_step > 0))
         tnd_log(TND_LOG_NOTICE, "groups",
@@ -262,8 +265,10 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
         full = count_full_groups(feed);
     }
     pthread_mutex_unlock(&feed->lock);
-    if (status != TUNDISH_OK)
+    if (status != TUNDISH_OK) {
+        ops->refused(feed->config.user, feed);
         return status;
+    }
     ops->joined(feed->config.user, feed, request->group, request->replica, present, full);
     *ret_seat = seat;
     return TUNDISH_OK;

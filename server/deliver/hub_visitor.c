@@ -120,11 +120,12 @@ ask_for_seat(struct visitor *visitor)
 {
     struct feed_request request = { .replica = visitor->hello.replica };
     struct feed        *feed = NULL;
-    tundish_status      status = find_feed(visitor, &feed);
+    /* First, since finding a feed may make one. */
+    tundish_status      status = read_start(visitor, &request.start);
 
     request.group = visitor->hello.group[0] != '\0' ? visitor->hello.group : "default";
     if (status == TUNDISH_OK)
-        status = read_start(visitor, &request.start);
+        status = find_feed(visitor, &feed);
     if (status == TUNDISH_OK)
         status = feed_attach(feed, &request, &visitor->client, &visitor->seat);
     if (status != TUNDISH_OK)

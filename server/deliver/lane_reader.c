@@ -217,8 +217,7 @@ lane_is_awaited(struct lane *lane)
 void
 lane_wake(struct lane *lane)
 {
-    const uint64_t one = 1;
-    bool           somebody_sleeps = false;
+    bool somebody_sleeps = false;
 
     if (lane->config.queue && lane_grant_all(lane))
         atomic_fetch_add(&lane->batches->signal, 1);
@@ -228,9 +227,8 @@ lane_wake(struct lane *lane)
         if (reader == NULL || reader->client == NULL)
             continue;
         somebody_sleeps |= tnd_ring_is_asleep(lane_reader_page(reader));
-        if (atomic_load(&lane_reader_page(reader)->polling) != 0 &&
-            write(reader->event, &one, sizeof one) < 0)
-            continue; /* EAGAIN: it is readable already */
+        if (atomic_load(&lane_reader_page(reader)->polling) != 0)
+            tnd_ring_event_raise(reader->event);
     }
     if (somebody_sleeps)
         tnd_ring_wake(lane->batches);
@@ -372,14 +370,14 @@ make_page(struct lane_reader *reader)
 }
 
 static tundish_status
-make_eventfds(struct lane_reader *reader)
+make_wakers(struct lane_reader *reader)
 {
-    reader->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    reader->event = tnd_ring_event_open();
     reader->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (reader->event < 0 || reader->bell < 0 ||
         (reader->lane->config.bell != NULL &&
          !bell_listen(reader->lane->config.bell, reader->bell)))
-        return tnd_fail_errno(errno, "make an eventfd");
+        return tnd_fail_errno(errno, "make a trainer's descriptors to wake by");
     return TUNDISH_OK;
 }
 
@@ -438,7 +436,7 @@ lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd
     }
     status = make_page(reader);
     if (status == TUNDISH_OK)
-        status = make_eventfds(reader);
+        status = make_wakers(reader);
     if (status == TUNDISH_OK) {
         reader->client = client;
         if (lane->config.queue)

@@ -18,6 +18,11 @@
 #include "core/status.h"
 #include "shm/channel.h"
 
+/* Known to kernels since 6.16. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 enum { BACKLOG = 128 };
 
 /* The last folder of the path only: the one above it is the user's to make. */
@@ -90,6 +95,17 @@ bind_and_listen(int descriptor, const char *path)
     return TUNDISH_OK;
 }
 
+/* Nobody sends us descriptors. One that was not taken is closed by the kernel while we read or hang
+ * up, and that may wait for as long as its sender likes (SO_LINGER), so the kernel is asked to refuse
+ * them. One that does not know how drops them. */
+static void
+refuse_descriptors(int socket)
+{
+    const int refused = 0;
+
+    setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &refused, sizeof refused);
+}
+
 static bool
 is_still_there(int descriptor, const char *name)
 {
@@ -130,8 +146,10 @@ open_locked(const char *path, int *ret_socket)
     tundish_status status =
         descriptor < 0 ? tnd_fail_errno(errno, "make a socket") : clear_path(path);
 
-    if (status == TUNDISH_OK)
+    if (status == TUNDISH_OK) {
+        refuse_descriptors(descriptor);
         status = bind_and_listen(descriptor, path);
+    }
     if (status == TUNDISH_OK)
         *ret_socket = descriptor;
     else if (descriptor >= 0)

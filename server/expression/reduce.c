@@ -1,6 +1,7 @@
 /* reduce.c - one dimension range at a time, the last first. */
 #include "expression/reduce.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -113,7 +114,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         }                                                                                          \
     }
 
-#define ARGMAX(name, T)                                                                            \
+/* A NaN is never the greatest, and nothing is that is not above the least finite number. */
+#define ARGMAX(name, T, LEAST)                                                                     \
     static void name##_argmax(const void *in, void *out, struct shape3 shape)                      \
     {                                                                                              \
         const T *x = in;                                                                           \
@@ -122,18 +124,21 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         for (int64_t o = 0; o < shape.outer;                                                       \
              o++, x += shape.count * shape.inner, y += shape.inner)                                \
             for (int64_t j = 0; j < shape.inner; j++) {                                            \
+                T greatest = LEAST;                                                                \
+                                                                                                   \
                 y[j] = 0;                                                                          \
-                for (int64_t i = 1; i < shape.count; i++)                                          \
-                    if (x[i * shape.inner + j] > x[y[j] * shape.inner + j])                        \
+                for (int64_t i = 0; i < shape.count; i++)                                          \
+                    if (x[i * shape.inner + j] > greatest) {                                       \
+                        greatest = x[i * shape.inner + j];                                         \
                         y[j] = i;                                                                  \
+                    }                                                                              \
             }                                                                                      \
     }
 
 #define NUMBER(name, T, WIDE, LEAST, GREATEST)                                                     \
     SUM(name, T, WIDE)                                                                             \
     EXTREMUM(name, T, minimum, GREATEST, b < a)                                                    \
-    EXTREMUM(name, T, maximum, LEAST, a < b)                                                       \
-    ARGMAX(name, T)
+    EXTREMUM(name, T, maximum, LEAST, a < b)
 
 NUMBER(u8, uint8_t, uint64_t, 0, UINT8_MAX)
 NUMBER(i8, int8_t, uint64_t, INT8_MIN, INT8_MAX)
@@ -148,7 +153,18 @@ NUMBER(f64, double, double, -INFINITY, INFINITY)
 
 EXTREMUM(b8, uint8_t, all, 1, b < a)
 EXTREMUM(b8, uint8_t, any, 0, a < b)
-ARGMAX(b8, uint8_t)
+
+ARGMAX(u8, uint8_t, 0)
+ARGMAX(i8, int8_t, INT8_MIN)
+ARGMAX(u16, uint16_t, 0)
+ARGMAX(i16, int16_t, INT16_MIN)
+ARGMAX(u32, uint32_t, 0)
+ARGMAX(i32, int32_t, INT32_MIN)
+ARGMAX(u64, uint64_t, 0)
+ARGMAX(i64, int64_t, INT64_MIN)
+ARGMAX(f32, float, -FLT_MAX)
+ARGMAX(f64, double, -DBL_MAX)
+ARGMAX(b8, uint8_t, 0)
 
 /* --- Means ------------------------------------------------------------------------------------ */
 

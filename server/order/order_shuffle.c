@@ -376,17 +376,34 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
 
 /* --- Opening and closing ---------------------------------------------------------------------- */
 
-/* The shuffle that the plan puts behind a list of files has a buffer as large as the list: it tells
- * where distribution has moved it behind stages that repeat the list. */
+static bool
+is_shuffled_list(const struct plan_node *node)
+{
+    return node->stage != NULL && stage_parameter(node->stage->info, "shuffle") >= 0 &&
+           spec_bool(node->stage, "shuffle");
+}
+
+/* The list that the plan's shuffle is of: the last one before it, as distribution has found it. */
+static const struct plan_node *
+shuffled_list(const struct plan_node *node)
+{
+    for (uint32_t i = node->input_count; i-- > 0;) {
+        const struct plan_node *list = shuffled_list(node->inputs[i]);
+
+        if (list != NULL)
+            return list;
+    }
+    return is_shuffled_list(node) ? node : NULL;
+}
+
+/* The shuffle that the plan puts after a list of files has a buffer as large as the list: it tells
+ * where distribution has moved it after stages that repeat the list. */
 static int64_t
 list_length(const struct order_iterator *iterator)
 {
-    const struct plan_node *list = iterator->node->inputs[0];
-    int64_t count;
+    const struct plan_node *list = shuffled_list(iterator->node);
+    int64_t count = list != NULL ? order_cardinality(list, iterator->instance) : 0;
 
-    while (list->input_count == 1)
-        list = list->inputs[0];
-    count = order_cardinality(list, iterator->instance);
     return count > 0 ? count : INT64_MAX;
 }
 

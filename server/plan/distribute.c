@@ -79,16 +79,24 @@ batch_behind(const struct plan_node *node)
 /* --- putting nodes in --------------------------------------------------------------------------
  */
 
+/* Let a stage that moves elements stand right after `below`, whose columns are its own then. */
+static void
+stand_after(struct plan_node *node, struct plan_node *below)
+{
+    node->inputs[0] = below;
+    node->depth = below->depth;
+    schema_close(&node->schema);
+    schema_pass_all(&node->schema, &below->schema);
+}
+
 static struct plan_node *
 insert(struct plan_graph *graph, struct plan_node *below, const char *name)
 {
     struct plan_node *node = build_node(graph, NULL, name);
 
     node->inputs = tnd_zalloc(1, sizeof(struct plan_node *));
-    node->inputs[0] = below;
     node->input_count = 1;
-    node->depth = below->depth;
-    schema_pass_all(&node->schema, &below->schema);
+    stand_after(node, below);
     return node;
 }
 
@@ -104,25 +112,30 @@ insert_shard(struct plan_graph *graph, struct plan_node *below, const struct pla
     return shard;
 }
 
-/* All shuffles before the shard go; the first of them stands right behind it, so that unlike
- * orders on two workers cannot deal a file twice. */
+/* Returns the last that was found, or `found`. */
+static struct plan_node *
+take_out_shuffles(struct plan_node **link, struct plan_node *found)
+{
+    while (node_is(*link, "shuffle")) {
+        found = *link;
+        *link = found->inputs[0];
+    }
+    for (uint32_t i = 0; i < (*link)->input_count; i++)
+        found = take_out_shuffles(&(*link)->inputs[i], found);
+    return found;
+}
+
+/* All shuffles before the shard go; the one nearest to its source stands right after it, so that
+ * unlike orders on two workers cannot deal a file twice. */
 static void
 shard_files(struct plan_graph *graph, struct edge edge, const struct plan_options *options)
 {
-    struct plan_node **link = &edge.reader->inputs[edge.input];
-    struct plan_node *shuffle = NULL;
+    struct plan_node **link = &edge.reader->inputs[0];
+    struct plan_node *shuffle = take_out_shuffles(link, NULL);
 
-    for (struct plan_node **at = link; (*at)->input_count == 1;) {
-        if (node_is(*at, "shuffle")) {
-            shuffle = *at;
-            *at = shuffle->inputs[0];
-        } else {
-            at = &(*at)->inputs[0];
-        }
-    }
     *link = insert_shard(graph, *link, options, true);
     if (shuffle != NULL) {
-        shuffle->inputs[0] = *link;
+        stand_after(shuffle, *link);
         *link = shuffle;
     }
 }

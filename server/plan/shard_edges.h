@@ -5,10 +5,9 @@
 
 #include "plan/build.h"
 
-/* An input of some node: where a shard goes. */
+/* Where a shard goes: before the reader. */
 struct edge {
     struct plan_node *reader;
-    uint32_t input;
     bool deals_elements; /* what a function yields, rather than the files it is to read */
 };
 

@@ -27,7 +27,6 @@ struct extras {
     uint64_t readers;     /* of evaluations, ever */
     pthread_mutex_t lock; /* of the rest */
     struct extra *list;
-    uint32_t count;
     bool stopping;
 };
 
@@ -106,13 +105,23 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
     return status;
 }
 
-/* The lock is held, here and below. */
+/* The lock is held, here and below. Those that only wait for extras_reap are as good as gone. */
+static uint32_t
+count_used(const struct extras *extras)
+{
+    uint32_t used = 0;
+
+    for (const struct extra *extra = extras->list; extra != NULL; extra = extra->next)
+        used += !session_is_abandoned(extra->session);
+    return used;
+}
+
 static tundish_status
 check_room(const struct extras *extras)
 {
     if (extras->stopping)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
-    if (extras->count >= EXTRAS_MAX)
+    if (count_used(extras) >= EXTRAS_MAX)
         return tnd_fail(TUNDISH_E_MEMORY,
                         "there are %d sessions that trainers asked for, and there may be no more",
                         EXTRAS_MAX);
@@ -138,7 +147,6 @@ make(struct extras *extras, const struct spec_stream *stream, const char *name,
     }
     extra->next = extras->list;
     extras->list = extra;
-    extras->count++;
     tnd_log(TND_LOG_NOTICE, "session", "session %s of stream %s", extra->name, stream->name);
     *ret_feed = session_feed(extra->session);
     return TUNDISH_OK;
@@ -207,7 +215,6 @@ take_abandoned(struct extras *extras)
         if (session_is_abandoned((*link)->session)) {
             found = *link;
             *link = found->next;
-            extras->count--;
         } else {
             link = &(*link)->next;
         }

@@ -201,6 +201,13 @@ left(void *user, struct feed *feed, const char *group, uint32_t replica, bool di
     note_abandoned(session, feed);
 }
 
+/* The session may have been made for it alone. */
+static void
+refused(void *user, struct feed *feed)
+{
+    note_abandoned(user, feed);
+}
+
 static void
 group_ended(void *user, struct feed *feed, const char *group)
 {
@@ -224,6 +231,7 @@ const struct feed_ops session_feed_ops = {
     .admit = admit,
     .joined = joined,
     .left = left,
+    .refused = refused,
     .group_ended = group_ended,
     .restart = restart,
     .tick = tick,

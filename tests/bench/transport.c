@@ -56,6 +56,12 @@ left(void *user, struct feed *feed, const char *group, uint32_t replica, bool di
 }
 
 static void
+refused(void *user, struct feed *feed)
+{
+    (void)user, (void)feed;
+}
+
+static void
 group_ended(void *user, struct feed *feed, const char *group)
 {
     (void)user, (void)feed, (void)group;
@@ -74,7 +80,7 @@ tick(void *user, struct feed *feed, int64_t now_ns)
     return INT64_MAX;
 }
 
-static const struct feed_ops ops = { admit, joined, left, group_ended, restart, tick };
+static const struct feed_ops ops = { admit, joined, left, refused, group_ended, restart, tick };
 
 static double
 cpu_seconds(void)

@@ -51,6 +51,12 @@ left(void *user, struct feed *of, const char *group, uint32_t replica, bool died
 }
 
 static void
+refused(void *user, struct feed *feed)
+{
+    (void)user, (void)feed;
+}
+
+static void
 group_ended(void *user, struct feed *of, const char *group)
 {
     (void)user, (void)of, (void)group;
@@ -69,7 +75,7 @@ tick(void *user, struct feed *of, int64_t now_ns)
     return INT64_MAX;
 }
 
-static const struct feed_ops ops = { admit, joined, left, group_ended, restart, tick };
+static const struct feed_ops ops = { admit, joined, left, refused, group_ended, restart, tick };
 
 /* The hub's thread does not run: this one plays it. */
 static void

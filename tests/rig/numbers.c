@@ -363,6 +363,12 @@ on_left(void *user, struct feed *feed, const char *group, uint32_t replica, bool
 }
 
 static void
+on_refused(void *user, struct feed *feed)
+{
+    (void)user, (void)feed;
+}
+
+static void
 on_group_ended(void *user, struct feed *feed, const char *group)
 {
     struct numbers *numbers = user;
@@ -409,6 +415,7 @@ static const struct feed_ops ops = {
     .admit = on_admit,
     .joined = on_joined,
     .left = on_left,
+    .refused = on_refused,
     .group_ended = on_group_ended,
     .restart = on_restart,
     .tick = on_tick,

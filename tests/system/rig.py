@@ -171,6 +171,13 @@ class Rig(unittest.TestCase):
         """Names in /dev/shm of processes of ours."""
         return segments_of(process.pid for process in self.processes)
 
+    def wait_for_threads(self, process, count):
+        """Until it has no more than so many."""
+        deadline = time.monotonic() + DEADLINE_S / 2
+        while (threads := len(os.listdir(f"/proc/{process.pid}/task"))) > count:
+            self.assertLess(time.monotonic(), deadline, f"{threads} threads, not {count}")
+            time.sleep(0.01)
+
     def assert_sleeps(self, pids, cpu_s):
         """Each uses no more than so much of some three seconds: what it began with takes its time."""
         deadline = time.monotonic() + DEADLINE_S / 2

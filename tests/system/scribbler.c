@@ -1,12 +1,16 @@
-/* scribbler.c - a trainer whose stray pointer hits the one page that it shares with the server and
- * may write: what a bug in a training program can do at worst.
+/* scribbler.c - a trainer that spoils all that it shares with the server: what a bug in a training
+ * program can do at worst.
  *
  *     scribbler SEED ROUNDS
  *
  * Takes a batch as any trainer does, then writes garbage over all of its returns page, from what it
- * looks like after it was mapped by the SDK, and goes on reading through it; ROUNDS times. Prints
- * "first" after the first batch, "scribbled" at the end, and then sleeps until it is killed.
+ * looks like after it was mapped by the SDK, and goes on reading through it; ROUNDS times. At the end
+ * it fills the counters that it was sent and makes writes to them block. Prints "first" after the
+ * first batch, "scribbled" at the end, and then sleeps until it is killed.
  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +40,39 @@ find_page(void)
     if (maps != NULL)
         fclose(maps);
     return page;
+}
+
+/* What the server writes to next would block, unless it takes care. */
+static void
+fill_counter(int descriptor)
+{
+    const uint64_t most = UINT64_MAX - 1;
+    uint64_t count;
+
+    if (read(descriptor, &count, sizeof count) < 0 && errno != EAGAIN)
+        return;
+    if (write(descriptor, &most, sizeof most) == (ssize_t)sizeof most)
+        fcntl(descriptor, F_SETFL, 0);
+}
+
+static void
+fill_counters(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+    char kind[64];
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        ssize_t bytes = readlinkat(dirfd(folder), entry->d_name, kind, sizeof kind - 1);
+
+        if (bytes <= 0)
+            continue;
+        kind[bytes] = '\0';
+        if (strncmp(kind, "anon_inode:", 11) == 0)
+            fill_counter(atoi(entry->d_name));
+    }
+    if (folder != NULL)
+        closedir(folder);
 }
 
 static uint64_t
@@ -101,6 +138,7 @@ main(int argc, char **argv)
         if (tundish_next(reader, 0, &batch) == TUNDISH_OK)
             tundish_release(reader, batch);
     }
+    fill_counters();
     puts("scribbled");
     fflush(stdout);
     for (;;)

@@ -1,9 +1,12 @@
 """Shards of an evaluation: each wholly visited, exactly once by those who finish it."""
 
+import os
 import unittest
 from functools import partial
 
-from rig import TUNDISH, Rig, batches
+from rig import TUNDISH, Rig, batches, place, stop
+
+SESSIONS_MAX = 64  # that a server makes for its readers
 
 
 def finished_shards(lines):
@@ -75,6 +78,18 @@ class Evaluation(Rig):
         lines = self.whole(other)
         self.check([lines], 1, 5)
         self.assertEqual(len(batches(lines)), 5 * 13)
+
+    def test_forgets_readers_that_it_refuses(self):
+        training = self.serve(self.pipeline(self.stages))
+        token = place(self.lines(self.read("--batches", "1")))
+        stop(training)
+        distribute = "{auto_shard: DATA, evaluation_shards: 5}"
+        server = self.serve(self.pipeline(self.stages, distribute, seed=""))
+        threads = len(os.listdir(f"/proc/{server.pid}/task"))
+        for _ in range(SESSIONS_MAX + 1):
+            self.assertIn("an evaluation has no places", self.lines(self.read("--place", token))[-1])
+        self.check([self.lines(self.read())], 1, 5)
+        self.wait_for_threads(server, threads)
 
     def test_cuts_files_and_needs_enough_of_them(self):
         for i in range(4):

@@ -1,11 +1,13 @@
 """A session for each worker: the whole stream, at its own pace."""
 
+import os
 import signal
 import unittest
 
 from rig import READER, Rig, batches, place, stop
 
 STEPS = 63
+SESSIONS_MAX = 64  # that a server makes for its trainers
 
 
 def stages(shuffle):
@@ -62,6 +64,18 @@ class Sessions(Rig):
         self.lines(self.worker("short", "--batches", "3"))
         self.wait_for_log("session short has no readers left")
         self.assertEqual(len(batches(self.lines(self.worker("short")))), STEPS)
+
+    def test_are_not_kept_for_those_who_are_refused(self):
+        file = self.pipeline(stages("buffer_size: 100"), self.distribute, "{epochs: 1, rejoin: 0s}")
+        server = self.serve(file)
+        threads = len(os.listdir(f"/proc/{server.pid}/task"))
+        token = place(self.lines(self.worker("first", "--batches", "1")))
+        for i in range(SESSIONS_MAX + 1):
+            refused = self.start([READER], TUNDISH_SESSION=f"w{i}", TUNDISH_REPLICA="7")
+            self.assertIn("there is no replica 7", self.lines(refused)[-1])
+            self.assertIn("E_PLACE", self.lines(self.worker("first", "--place", token[:-4]))[-1])
+        self.assertEqual(len(batches(self.lines(self.worker("last")))), STEPS)
+        self.wait_for_threads(server, threads)
 
     def test_outlive_their_server(self):
         file = self.pipeline(stages("buffer_size: 100"), self.distribute, seed="")

@@ -65,6 +65,28 @@ class Sharding(Rig):
             self.assertIn("only 2 file(s)", end["message"])
             self.assertIn("auto_shard: DATA", end["message"])
 
+    def test_a_shuffled_list_is_dealt_alike_whatever_stands_before_its_reader(self):
+        for name in "abcde":
+            (self.path / f"{name}.txt").write_text("".join(f"{name}{i}\n" for i in range(3)))
+        listed = "list_files: {file_pattern: '*.txt', seed: 1}"
+        read = ["flat_map: {dataset: [{text_line: $value}]}", "batch: 2"]
+        between = [
+            ["enumerate"],
+            ["map: {n: 7, value: value}"],
+            ["rename: {value: file}", "rename: {file: value}"],
+            ["map: {n: 7}", "drop: [n]"],
+            ["filter: \"value != ''\""],
+            ["shuffle: 3", "enumerate", "shuffle: {buffer_size: 2, seed: 5}", "map: {n: index}"],
+        ]
+        for policy, workers in (("AUTO", "1"), ("AUTO", "2"), ("FILE", "2")):
+            distribute, options = f"{{auto_shard: {policy}}}", ("--num-workers", workers)
+            plain, _ = self.peeked(self.pipeline([listed, *read], distribute), *options)
+            self.assertGreater(len(plain), 5)
+            for stages in between:
+                with self.subTest(policy=policy, workers=workers, stages=stages):
+                    file = self.pipeline([listed, *stages, *read], distribute)
+                    self.assertEqual(self.peeked(file, *options)[0], plain)
+
     def test_slices_of_a_batch_seen_whole_hold_only_rows_that_are_there(self):
         (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n8\n")
         read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -210,6 +212,35 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
     close_liar(&liar);
 }
 
+/* It shares the flags of whatever it was sent. */
+static void
+a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
+{
+    const uint64_t         most = UINT64_MAX - 1;
+    struct tnd_descriptors sent;
+    struct tnd_message     welcome;
+    struct lane_stats      stats;
+    struct liar            liar;
+    struct slot            slot;
+
+    (void)state;
+    open_liar(&liar);
+    slot_init(liar.lane, &slot);
+    assert_int_equal(tnd_channel_receive(liar.socket, &welcome, &sent), TUNDISH_OK);
+    for (int i = 0; i < TND_DESCRIPTORS_MAX; i++)
+        assert_int_equal(fcntl(sent.at[i], F_SETFL, 0), 0);
+    if (write(sent.at[TND_DESCRIPTORS_MAX - 1], &most, sizeof most) < 0)
+        assert_int_equal(errno, EINVAL);
+    atomic_store(&liar.page->polling, 1);
+    assert_int_equal(reserve(liar.lane, &slot, 0, 10), TUNDISH_OK);
+    lane_publish(liar.lane, &slot);
+    lane_stats(liar.lane, &stats);
+    assert_int_equal(stats.published, 1);
+    tnd_descriptors_close(&sent);
+    slot_fini(&slot);
+    close_liar(&liar);
+}
+
 static void
 a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
 {
@@ -271,6 +302,7 @@ main(void)
         cmocka_unit_test(a_batch_above_the_arena_has_its_own_segment_once_it_is_next),
         cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
         cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
+        cmocka_unit_test(a_trainer_cannot_make_the_server_wait_for_its_event),
         cmocka_unit_test(a_starved_trainer_gets_the_next_batch_though_the_arena_is_full),
         cmocka_unit_test(a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena),
     };
