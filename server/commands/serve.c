@@ -30,8 +30,7 @@ start_all(struct serve *serve)
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; status == TUNDISH_OK && i < serve->session_count; i++) {
-        if (serve->state != NULL)
-            status = session_state_restore(serve->sessions[i], serve->state);
+        status = session_state_restore(serve->sessions[i]);
         if (status == TUNDISH_OK)
             status = session_start(serve->sessions[i]);
     }
@@ -57,6 +56,8 @@ open_all(struct serve *serve)
                                  .user = serve };
     tundish_status status = serve_hear_signals();
 
+    if (status == TUNDISH_OK && serve->state != NULL)
+        status = session_state_check(serve->state);
     if (status == TUNDISH_OK)
         status = serve_open_link(serve);
     if (status == TUNDISH_OK)
@@ -81,13 +82,8 @@ open_all(struct serve *serve)
 static void
 keep_places(struct serve *serve)
 {
-    for (uint32_t i = 0; serve->state != NULL && i < serve->session_count; i++) {
-        if (session_state_keep(serve->sessions[i], serve->state) == TUNDISH_OK)
-            continue;
-        if (!serve->state_failed)
-            tnd_log(TND_LOG_ERROR, "state", "places are not kept: %s", tnd_error_text());
-        serve->state_failed = true;
-    }
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        session_state_keep(serve->sessions[i]);
 }
 
 /* linger_ns: how long to wait for nodes that go on; negative: until they end. */
@@ -241,7 +237,9 @@ const struct command command_serve = {
         "                      as the file says); a queue, a broadcast and evaluations have none\n"
         "  --threads N         that make batches (default: one a processor)\n" PIPELINE_OPTIONS_HELP
         "  --seed N            the seed of what has none in the file (default: drawn, and logged)\n"
-        "  --state DIR         keep places there, and go on where they are after a restart\n"
+        "  --state DIR         keep places there, and go on where they are after a restart; DIR must\n"
+        "                      be there. Trainers killed with the server get the last tenth of a\n"
+        "                      second again, unless they open at places that they saved\n"
         "  --expect-nodes N    refuse to be one of another number of nodes (default: "
         "$SLURM_NTASKS,\n"
         "                      if set); nodes are the ranks of an MPI job\n"

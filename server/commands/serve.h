@@ -14,7 +14,6 @@ struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
     const char *state; /* the folder where places are kept, or NULL */
-    bool state_failed; /* said once */
     uint32_t thread_count;
     int ready_descriptor; /* -1: none */
     uint32_t expected_nodes;

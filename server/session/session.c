@@ -284,6 +284,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     session->shard = -1;
     session->bell = options->bell;
     pthread_mutex_init(&session->control, NULL);
+    pthread_mutex_init(&session->state, NULL);
     init_lock(&session->lock);
     pthread_cond_init(&session->work, NULL);
     pthread_cond_init(&session->place, NULL);
@@ -422,6 +423,7 @@ session_close(struct session *session)
     pthread_cond_destroy(&session->work);
     pthread_mutex_destroy(&session->lock);
     pthread_mutex_destroy(&session->control);
+    pthread_mutex_destroy(&session->state);
     free(session);
 }
 

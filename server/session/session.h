@@ -34,6 +34,7 @@ struct session_options {
     void (*abandoned)(void *user); /* its last group has ended, or NULL; the hub's thread */
     void *user;
     struct shards *shards; /* an evaluation's, of which this is one reader; or NULL */
+    const char *state;     /* the folder where it keeps its place, or NULL (session_state.h) */
 };
 
 /* Plans the stream, opens files and lanes. Nothing runs yet. What is wrong with the pipeline file

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "session/session_state.h"
 #include "source/table.h"
 
 /* Bytes of other nodes' rows, of a session's steps that are dealt and not made. */
@@ -255,7 +256,7 @@ void *
 session_deal(void *argument)
 {
     struct session *session = argument;
-    uint64_t epochs = session->plan->stream->deliver.epochs;
+    uint64_t epochs = session->plan->stream->deliver.epochs, first;
 
     if (session->options.shards != NULL) {
         session_deal_shards(session);
@@ -265,8 +266,8 @@ session_deal(void *argument)
         !session_push(session, TND_SLOT_END, session->start.epoch - 1, session->start.end_steps,
                       NULL, TUNDISH_OK))
         return NULL;
-    for (uint64_t epoch = session->start.given ? session->start.epoch : 0;
-         epochs == 0 || epoch < epochs; epoch++) {
+    first = session->start.given ? session->start.epoch : 0;
+    for (uint64_t epoch = first; epochs == 0 || epoch < epochs; epoch++) {
         uint64_t number = 0;
         tundish_status status = start_epoch(session, epoch, &number);
 
@@ -274,6 +275,8 @@ session_deal(void *argument)
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return NULL;
         }
+        if (epoch == first)
+            session_state_begin(session, epoch, number);
         if (!deal_epoch(session, epoch, number))
             return NULL;
     }

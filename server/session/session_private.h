@@ -115,8 +115,10 @@ struct session {
     struct gate gate;
     bool stopping;
     bool restored;  /* it began where an earlier server had kept its place */
-    uint8_t *kept;  /* the place last written; the keeper's thread alone */
+    pthread_mutex_t state; /* of the next three, and of the file that they are about */
+    uint8_t *kept;         /* the place last written */
     size_t kept_bytes;
+    bool keeping_failed; /* said once */
     bool abandoned; /* groups have been here, and the last has ended */
 
     struct start start; /* the dealing thread's while it runs, as are the next three */

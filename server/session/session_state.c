@@ -9,9 +9,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/log.h"
 #include "core/memory.h"
 #include "session/session_private.h"
 #include "shm/place.h"
+
+/* What could lead out of the folder, and what says so, as in a URL. */
+static char *
+path_in(const char *folder, const struct session *session)
+{
+    const char *name = session->plan->stream->name;
+    char *encoded = tnd_alloc(3 * strlen(name) + 1), *next = encoded, *path;
+
+    for (; *name != '\0'; name++)
+        if (*name == '/' || *name == '%')
+            next += sprintf(next, "%%%02X", (unsigned)*name);
+        else
+            *next++ = *name;
+    *next = '\0';
+    path = tnd_sprintf("%s/%s.place", folder, encoded);
+    free(encoded);
+    return path;
+}
+
+tundish_status
+session_state_check(const char *folder)
+{
+    struct stat stat_of;
+
+    if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
+        return tnd_fail_errno(errno, "keep places in the folder %s (--state)", folder);
+    if (!S_ISDIR(stat_of.st_mode))
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
+    return TUNDISH_OK;
+}
 
 /* --- restoring ----------------------------------------------------------------------------------
  */
@@ -63,12 +94,17 @@ start_at(struct session *session, const uint8_t *bytes, size_t count)
 }
 
 tundish_status
-session_state_restore(struct session *session, const char *folder)
+session_state_restore(struct session *session)
 {
-    char *path = tnd_sprintf("%s/%s.place", folder, session->plan->stream->name);
     uint8_t *bytes = NULL;
     size_t count = 0;
-    tundish_status status = read_whole(path, &bytes, &count);
+    tundish_status status;
+    char *path;
+
+    if (session->options.state == NULL)
+        return TUNDISH_OK;
+    path = path_in(session->options.state, session);
+    status = read_whole(path, &bytes, &count);
 
     if (status == TUNDISH_OK && bytes != NULL) {
         status = start_at(session, bytes, count);
@@ -96,9 +132,10 @@ write_whole(const char *path, const uint8_t *bytes, size_t count)
 }
 
 static tundish_status
-replace(const char *folder, const char *name, const uint8_t *bytes, size_t count)
+replace(const struct session *session, const uint8_t *bytes, size_t count)
 {
-    char *path = tnd_sprintf("%s/%s.place", folder, name);
+    const char *folder = session->options.state;
+    char *path = path_in(folder, session);
     char *fresh = tnd_sprintf("%s.new", path);
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     tundish_status status = directory >= 0 ? write_whole(fresh, bytes, count)
@@ -125,6 +162,15 @@ find_header(struct session *session, struct tnd_place *place, uint8_t **ret_head
            feed_place_of(session->feed, place->header_epoch, ret_header, &place->header_bytes);
 }
 
+static uint8_t *
+bytes_of(const struct tnd_place *place)
+{
+    uint8_t *bytes = tnd_alloc(tnd_place_bytes(place));
+
+    tnd_place_write(place, bytes);
+    return bytes;
+}
+
 /* Where the stream stands, as the bytes of a place; NULL: nothing was published yet. */
 static uint8_t *
 standing_place(struct session *session, size_t *ret_count)
@@ -140,8 +186,7 @@ standing_place(struct session *session, size_t *ret_count)
     place.bits = bits.bits;
     place.bit_count = bits.bit_count;
     *ret_count = tnd_place_bytes(&place);
-    bytes = tnd_alloc(*ret_count);
-    tnd_place_write(&place, bytes);
+    bytes = bytes_of(&place);
     free(header);
     return bytes;
 }
@@ -161,22 +206,57 @@ session_state_token(struct session *session)
     return token;
 }
 
-tundish_status
-session_state_keep(struct session *session, const char *folder)
+/* The state's lock is held. Takes the bytes, which may be NULL. */
+static void
+keep(struct session *session, uint8_t *bytes, size_t count)
 {
-    size_t count;
-    uint8_t *bytes = standing_place(session, &count);
-    tundish_status status = TUNDISH_OK;
-
-    if (bytes == NULL)
-        return TUNDISH_OK;
-    if (count != session->kept_bytes || memcmp(bytes, session->kept, count) != 0) {
-        status = replace(folder, session->plan->stream->name, bytes, count);
-        free(session->kept);
-        session->kept = bytes;
-        session->kept_bytes = count;
-        bytes = NULL;
+    if (bytes == NULL ||
+        (count == session->kept_bytes && memcmp(bytes, session->kept, count) == 0)) {
+        free(bytes);
+        return;
     }
-    free(bytes);
-    return status;
+    if (replace(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
+        tnd_log(TND_LOG_ERROR, "state", "places are not kept: %s", tnd_error_text());
+        session->keeping_failed = true;
+    }
+    free(session->kept);
+    session->kept = bytes;
+    session->kept_bytes = count;
+}
+
+/* Under one lock from the look to the file, so that none is overtaken by an older one. */
+void
+session_state_keep(struct session *session)
+{
+    size_t count = 0;
+    uint8_t *bytes;
+
+    if (session->options.state == NULL)
+        return;
+    pthread_mutex_lock(&session->state);
+    bytes = standing_place(session, &count);
+    keep(session, bytes, count);
+    pthread_mutex_unlock(&session->state);
+}
+
+void
+session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
+{
+    struct tnd_place place = {
+        .epoch = epoch,
+        .step = step,
+        .header_epoch = epoch,
+        .bit_count = session->start.visited_count,
+        .bits = session->start.visited,
+    };
+    uint8_t *header = NULL;
+
+    if (session->options.state == NULL ||
+        !feed_place_of(session->feed, epoch, &header, &place.header_bytes))
+        return;
+    place.header = header;
+    pthread_mutex_lock(&session->state);
+    keep(session, bytes_of(&place), tnd_place_bytes(&place));
+    pthread_mutex_unlock(&session->state);
+    free(header);
 }

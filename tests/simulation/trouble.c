@@ -1,6 +1,4 @@
 /* trouble.c - the server, and what befalls it and its trainers. */
-#include <unistd.h>
-
 #include "core/status.h"
 #include "deliver/bell.h"
 #include "session/session.h"
@@ -23,6 +21,7 @@ serve(struct run *run)
         .plan = { .worker_count = 1, .root_seed = 7 },
         .thread_count = 1 + (uint32_t)turns_draw(2),
         .server_generation = 1 + turns_draw(1000000),
+        .state = run->story == STORY_STATE ? world_folder : NULL,
     };
     struct server *server = &run->server;
 
@@ -33,8 +32,7 @@ serve(struct run *run)
     options.stats = server->stats;
     options.bell = server->bell;
     if (session_open(&options, &errors, &server->session) != TUNDISH_OK ||
-        (run->story == STORY_STATE &&
-         session_state_restore(server->session, world_folder) != TUNDISH_OK) ||
+        session_state_restore(server->session) != TUNDISH_OK ||
         hub_add(server->hub, session_feed(server->session)) != TUNDISH_OK ||
         session_start(server->session) != TUNDISH_OK || hub_start(server->hub) != TUNDISH_OK)
         complain("the session does not open: %s", tnd_error_text());
@@ -126,8 +124,6 @@ kill_some(struct run *run)
 static void
 kill_server(struct run *run)
 {
-    if (run->story == STORY_STATE && !run->has_state)
-        return;
     for (unsigned i = 0; i < run->trainer_count && run->story == STORY_LANES; i++)
         if (run->trainers[i].token[0] == '\0' && !run->trainers[i].is_over)
             return;
@@ -160,12 +156,10 @@ keep_state(struct run *run)
     for (unsigned e = 0; e < EPOCHS; e++)
         for (unsigned s = 0; s < STEPS; s++)
             is_done[e][s] = run->visits[e][s].is_done && run->visits[e][s].server == run->servers;
-    if (session_state_keep(run->server.session, world_folder) != TUNDISH_OK)
-        complain("the state is not kept: %s", tnd_error_text());
+    session_state_keep(run->server.session);
     for (unsigned e = 0; e < EPOCHS; e++)
         for (unsigned s = 0; s < STEPS; s++)
             run->visits[e][s].is_kept |= is_done[e][s];
-    run->has_state = access(state_path(), F_OK) == 0; /* nothing may have been published yet */
     tell("the server keeps where it stands");
 }
 

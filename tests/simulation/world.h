@@ -72,7 +72,7 @@ struct run {
     unsigned groups, replicas, trainer_count;
     struct spec_file *file;
     struct server server;
-    bool is_restarted, has_state;
+    bool is_restarted;
     struct trainer trainers[GROUPS_MAX * REPLICAS_MAX];
     bool group_is_cut[GROUPS_MAX];
     unsigned troubles, servers;

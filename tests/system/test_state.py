@@ -2,6 +2,7 @@
 
 import signal
 import struct
+import subprocess
 import time
 import unittest
 
@@ -82,6 +83,47 @@ class State(Rig):
         self.assertEqual(sorted(set(seen)), [(0, step) for step in range(STEPS)])
         # Twice at most what was given back since the last time it was written.
         self.assertLessEqual(len(seen), STEPS + 3)
+
+    def test_goes_on_with_its_seed_when_killed_after_the_first_batch(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 1}", seed="")
+        server = self.serve_kept(file)
+        first = self.read_paced().take()
+        stop(server, signal.SIGKILL)
+        self.assertIsNotNone(self.kept())
+        self.serve_kept(file)
+        again = batches(self.lines(self.read()))
+        self.assertEqual(again[0], first[0])
+        self.assertEqual(steps_of(again), [(0, step) for step in range(STEPS)])
+
+    def test_lets_a_queue_go_on_that_is_killed_after_its_first_batches(self):
+        server = self.serve_kept(self.pipeline(SHUFFLED, "{delivery: queue}", seed=""))
+        readers = [self.read_paced("--survive") for _ in range(2)]
+        for reader in readers:
+            reader.take()
+        stop(server, signal.SIGKILL)
+        self.serve_kept(str(self.path / "pipeline.yaml"))
+        seen = [step for reader in readers for step in steps(reader.finish())]
+        self.assertEqual(sorted(set(seen)), [(0, step) for step in range(STEPS)])
+
+    def test_is_refused_without_its_folder(self):
+        file = self.pipeline(SHUFFLED)
+        (self.path / "file").touch()
+        for folder in ("nowhere", "file"):
+            command = [TUNDISH, "serve", file, "--state", str(self.path / folder)]
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True,
+                                  timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(str(self.path / folder), done.stderr)
+
+    def test_keeps_all_places_in_its_folder(self):
+        file = self.path / "pipeline.yaml"
+        file.write_text('streams: {"../train/%": {dataset: [range: 9, batch: 2]}}\n')
+        self.environment["TUNDISH_STREAM"] = "../train/%"
+        server = self.serve_kept(str(file))
+        self.lines(self.read("--batches", "2"))
+        stop(server)
+        self.assertEqual([file.name for file in self.state.iterdir()], ["..%2Ftrain%2F%25.place"])
+        self.assertEqual(sorted(file.name for file in self.path.glob("*.place")), [])
 
     def test_says_that_a_stream_was_read_to_its_end(self):
         # Who reads a lane gives an end back with the batch behind it, of which there is none here.
