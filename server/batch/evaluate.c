@@ -256,7 +256,7 @@ enter(struct evaluation_meter *meter, struct tnd_stats_stage *values, uint64_t c
     meter->running_count = count;
 }
 
-/* The time of a stage, and what it leaves out, is what those before it have not done. */
+/* The time of a stage, what it leaves out and whether it fails: without the stages before it. */
 static tundish_status
 evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, const struct evaluation_stage *stage,
@@ -272,6 +272,7 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     enter(meter, values, (uint64_t)request->count);
     meter->inner_ns = 0;
     meter->inner_skipped = 0;
+    meter->inner_failed = false;
     began_ns = tnd_clock_ns();
     status = evaluate_node(evaluation, node, request, ret_frame);
     ended_ns = tnd_clock_ns();
@@ -283,12 +284,13 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     tnd_stats_add(&values->skipped, skipped - meter->inner_skipped);
     if (status == TUNDISH_OK)
         tnd_stats_add(&values->output, bytes_made(node, ret_frame));
-    else
+    else if (!meter->inner_failed)
         tnd_stats_add(&values->errors, 1);
     stats_event(meter->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
     enter(meter, outer.running, outer.running_count);
     meter->inner_ns = outer.inner_ns + (ended_ns - began_ns);
     meter->inner_skipped = outer.inner_skipped + skipped;
+    meter->inner_failed = outer.inner_failed || status != TUNDISH_OK;
     return status;
 }
 

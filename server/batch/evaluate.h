@@ -25,6 +25,7 @@ struct evaluation_meter {
     struct tnd_stats_stage **order;      /* order_services.figures: the dealing thread's, or NULL */
     int64_t inner_ns;                    /* spent so far in stages before the one that runs */
     uint64_t inner_skipped;              /* and left out by them */
+    bool inner_failed;                   /* and one of them failed */
     struct tnd_stats_stage *running;     /* the stage that runs, and on how many elements */
     uint64_t running_count;
 };

@@ -283,6 +283,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     session->options = *options;
     session->shard = -1;
     session->bell = options->bell;
+    session->skips.stream = options->stream->name;
+    session->skips.limit = options->stream->deliver.skip_limit;
     pthread_mutex_init(&session->control, NULL);
     pthread_mutex_init(&session->state, NULL);
     init_lock(&session->lock);
@@ -398,6 +400,7 @@ session_close(struct session *session)
         return;
     if (session->steps != NULL && session->dealing_started)
         session_halt(session);
+    skips_tell_rest(&session->skips);
     if (session->shard_share.reader != 0)
         shards_leave(session->options.shards, session->shard_share.reader);
     close_steps(session);

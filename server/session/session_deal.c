@@ -149,7 +149,8 @@ deal_step(struct session *session, uint64_t number, struct deal_round *ret_round
 
     if (status == TUNDISH_OK && skipped != session->dealer_skipped) {
         pthread_mutex_lock(&session->lock);
-        status = session_note_skipped(session, skipped, text, &session->dealer_skipped);
+        status = skips_add(&session->skips, skipped - session->dealer_skipped, text);
+        session->dealer_skipped = skipped;
         pthread_mutex_unlock(&session->lock);
     }
 

@@ -17,6 +17,7 @@
 #include "session/session_link.h"
 #include "session/session_stats.h"
 #include "session/shards.h"
+#include "session/skips.h"
 
 enum step_state {
     STEP_EMPTY,
@@ -157,7 +158,7 @@ struct session {
     uint32_t lacking; /* not 0: of late there was no room for a step */
     uint64_t next_position;
     bool draining, failed, ended, paused;
-    uint64_t skipped;        /* bad rows left out */
+    struct skips skips;
     uint64_t dealer_skipped; /* of them, those that the order left out */
     uint64_t steps_published, rows_published;
     uint64_t last_epoch, last_number; /* of the last batch published */
@@ -168,11 +169,6 @@ struct session {
 
 /* Step `index` of those in the ring; the lock held, as for all below. */
 struct step *session_step(struct session *session, uint32_t index);
-
-/* Bad rows that were left out are counted and named; more than the limit is an error. `skipped` is
- * one thread's count, *seen what it was the last time. */
-tundish_status session_note_skipped(struct session *session, uint64_t skipped, const char *text,
-                                    uint64_t *seen);
 
 /* Wake whoever can take work: one of the sleepers, or the one at the bell. */
 void session_wake(struct session *session);

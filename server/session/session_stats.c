@@ -260,7 +260,8 @@ session_show(struct session *session)
     tnd_stats_set(&stream->step, session->last_number);
     tnd_stats_set(&stream->steps, session->steps_published);
     tnd_stats_set(&stream->rows, session->rows_published);
-    tnd_stats_set(&stream->rows_skipped, session->skipped);
+    skips_tell(&session->skips);
+    tnd_stats_set(&stream->rows_skipped, session->skips.count);
     tnd_stats_set(&stream->failed, session->failed);
     tnd_stats_set(&stream->paused, session->paused);
     tnd_stats_set(&stream->ready_steps, session->count);

@@ -432,21 +432,14 @@ wait_for_work(struct session *session, struct worker *worker)
     count_wait(worker, for_slots, began_ns);
 }
 
-tundish_status
-session_note_skipped(struct session *session, uint64_t skipped, const char *text, uint64_t *seen)
+/* Rows that the worker left out since it was last asked. */
+static tundish_status
+add_skips(struct session *session, struct worker *worker)
 {
-    uint64_t limit = session->plan->stream->deliver.skip_limit;
+    uint64_t fresh = worker->evaluation.skipped - worker->skipped;
 
-    if (skipped == *seen)
-        return TUNDISH_OK;
-    session->skipped += skipped - *seen;
-    *seen = skipped;
-    tnd_log(TND_LOG_WARNING, "skip", "%llu rows skipped so far; the last: %s",
-            (unsigned long long)session->skipped, text);
-    if (session->skipped > limit)
-        return tnd_fail(TUNDISH_E_DATA, "%llu bad rows, more than on_error: skip:%llu allows: %s",
-                        (unsigned long long)session->skipped, (unsigned long long)limit, text);
-    return TUNDISH_OK;
+    worker->skipped = worker->evaluation.skipped;
+    return skips_add(&session->skips, fresh, worker->evaluation.skipped_text);
 }
 
 void *
@@ -480,8 +473,7 @@ session_work(void *argument)
         pthread_mutex_lock(&session->lock);
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
         if (status == TUNDISH_OK)
-            status = session_note_skipped(session, worker->evaluation.skipped,
-                                          worker->evaluation.skipped_text, &worker->skipped);
+            status = add_skips(session, worker);
         finish_part(session, part.step, status);
     }
     pthread_cond_broadcast(&session->work);

@@ -159,7 +159,9 @@ class Attribution(AdminRig):
         self.admin()
         self.train()
         verdict = self.wait_for_verdict(level="failed", cause="error")
-        self.assertIn("three", verdict["sentence"] + str(self.report()["notes"]))
+        report = self.report()
+        self.assertIn("three", verdict["sentence"] + str(report["notes"]))
+        self.assertEqual(sum(stage["errors"] for stage in report["streams"][0]["stages"]), 1)
 
 
 @unittest.skipIf(why_not(), why_not())

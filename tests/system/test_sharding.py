@@ -112,10 +112,12 @@ class Sharding(Rig):
         values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
         self.assertEqual(values, [[1, 4]])
         self.assertIn("rows skipped 2", statistics)
-        self.serve(file)
+        server = self.serve(file)
         self.lines(self.read())
+        server.terminate()
+        server.wait()
         log = (self.path / "log").read_text()
-        self.assertIn("2 rows skipped", log)
+        self.assertIn("left out, 2 so far", log)
         self.assertIn("division by zero", log)
 
     def left(self, stages, replicas=1, workers=1):
@@ -171,7 +173,7 @@ class Sharding(Rig):
         readers = [self.read(replica=replica) for replica in (0, 1)]
         read = [batches(lines) for lines in self.all_lines(readers)]
         self.assertEqual(read, [[(0, 0, [0, 1, 2, 3])], [(0, 0, [4, 5])]])
-        self.assertIn("1 rows skipped", self.log())
+        self.assertIn("1 bad row left out, 1 so far", self.log())
 
 
 if __name__ == "__main__":
