@@ -1,11 +1,13 @@
-// How long things took, as histograms of the last minute. The server counts since its start; what
-// is shown is the growth since the oldest sample that is kept.
+// How long things took, as histograms of the last minute at most. The server counts since its start;
+// what is shown is the growth since the oldest sample that this page has kept.
 "use strict";
 
 const Latency = (() => {
   const { make } = Dom;
   const SAMPLES = 60;
-  const samples = new Map(); // by node, stream and field: counts, the oldest first
+  const samples = new Map(); // by node, stream and field: counts and when, the oldest first
+
+  let span = ""; // what time the figures are of
 
   // Upper bound of a bucket in seconds, as the server has them.
   const bound = (i) => 1.024e-6 * 2 ** i;
@@ -13,10 +15,12 @@ const Latency = (() => {
   function recent(key, counts) {
     let kept = samples.get(key) ?? [];
     const newest = kept[kept.length - 1];
-    if (newest && counts.some((count, i) => count < newest[i])) kept = []; // another server's
-    kept.push(counts);
-    samples.set(key, kept.slice(-SAMPLES));
-    const before = kept.length > 1 ? kept[0] : counts.map(() => 0);
+    if (newest && counts.some((count, i) => count < newest.counts[i])) kept = []; // another server's
+    kept = [...kept, { counts, at: performance.now() }].slice(-SAMPLES);
+    samples.set(key, kept);
+    const before = kept.length > 1 ? kept[0].counts : counts.map(() => 0);
+    span = kept.length > 1 ? `in the last ${Format.duration((performance.now() - kept[0].at) / 1000)}`
+      : "since the server's start";
     return counts.map((count, i) => count - before[i]);
   }
 
@@ -65,6 +69,8 @@ const Latency = (() => {
   }
 
   return {
+    span: () => span,
+
     // Returns a figure for histograms ({counts, sum} of the report), added up.
     draw(key, title, histograms) {
       const sums = histograms.reduce((sum, one) => sum.map((count, i) => count + one.counts[i]),
@@ -74,7 +80,7 @@ const Latency = (() => {
       const figure = make("figure", undefined, "latency");
       figure.append(make("figcaption", title));
       if (total === 0) {
-        figure.append(make("p", "None in the last minute.", "empty"));
+        figure.append(make("p", `None ${span}.`, "empty"));
         return figure;
       }
       const words = [["half", 0.5], ["90%", 0.9], ["99%", 0.99]]

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Fewer values than this say little about a share. */
+static const double ENOUGH_TO_JUDGE = 100;
+
 static double
 share(const struct watch_scene *scene, const struct watch_set *set, const char *field)
 {
@@ -157,6 +160,48 @@ look_at_stages(struct watch_scene *scene)
     }
 }
 
+static void
+look_at_rows(struct watch_scene *scene)
+{
+    double skipped = (double)watch_growth(scene->before, scene->session, "rows_skipped");
+    double rows = (double)watch_growth(scene->before, scene->session, "rows") + skipped;
+
+    if (rows >= ENOUGH_TO_JUDGE)
+        scene->skipped_share = skipped / rows;
+}
+
+/* Of what was looked up of late, so much more is unknown than of all before. */
+static void
+look_at_vocabulary(struct watch_scene *scene, const struct watch_set *set)
+{
+    double unknown = (double)watch_growth(scene->before, set, "out_of_vocabulary");
+    double lookups = (double)watch_growth(scene->before, set, "lookups");
+    double unknown_before = (double)watch_value(set, "out_of_vocabulary") - unknown;
+    double lookups_before = (double)watch_value(set, "lookups") - lookups;
+    double now, before;
+
+    if (lookups < ENOUGH_TO_JUDGE || lookups_before < ENOUGH_TO_JUDGE)
+        return;
+    now = unknown / lookups;
+    before = unknown_before / lookups_before;
+    if (now > 0.1 + 2 * before && now > scene->unknown_share) {
+        scene->unknown = set;
+        scene->unknown_share = now;
+        scene->unknown_before = before;
+    }
+}
+
+static void
+look_at_data(struct watch_scene *scene)
+{
+    const struct watch_set *set = NULL;
+
+    look_at_rows(scene);
+    while ((set = watch_next(scene->now, "vocabulary", set)) != NULL)
+        if (watch_is_of(set, scene->session))
+            look_at_vocabulary(scene, set);
+}
+
 void
 watch_scene_look(struct watch_scene *scene)
 {
@@ -169,6 +214,7 @@ watch_scene_look(struct watch_scene *scene)
     look_at_threads(scene);
     look_at_processors(scene);
     look_at_stages(scene);
+    look_at_data(scene);
     scene->deal_busy = share(scene, scene->session, "deal_busy");
     scene->program_wait = share(scene, scene->session, "program_wait");
 }

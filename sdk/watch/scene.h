@@ -34,6 +34,9 @@ struct watch_scene {
     const struct watch_set *order; /* of the order's stages the one that takes most */
     double order_share;            /* of the dealing thread's time */
     const struct watch_set *filling; /* a shuffle that has given nothing yet */
+    double skipped_share;            /* of the rows of late, those that were bad */
+    const struct watch_set *unknown; /* the vocabulary that lacks far more than it used to, and its */
+    double unknown_share, unknown_before; /* share of unknown values, of late and before */
 };
 
 /* Fill in the rest from before, now, session and passed_ns. */

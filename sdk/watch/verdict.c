@@ -10,6 +10,7 @@
 /* A trainer that waits less than this is fed well enough. */
 static const double WAIT_SHARE_FINE = 0.05;
 static const double SHARE_MATTERS = 0.5;
+static const double MANY_SKIPPED = 0.05;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 
 /* A trainer is stuck when it has done nothing for much longer than its steps take, and for long
@@ -23,7 +24,8 @@ static const uint64_t HUNG_NS = UINT64_C(5000000000);
 const char *
 watch_level_name(enum watch_level level)
 {
-    static const char *const names[] = { "idle", "fine", "waiting", "stuck", "failed", "gone" };
+    static const char *const names[] = { "idle",  "fine",   "warning", "waiting",
+                                         "stuck", "failed", "gone" };
 
     return names[level];
 }
@@ -33,7 +35,7 @@ watch_cause_name(enum watch_cause cause)
 {
     static const char *const names[] = { "none",  "trainer", "source", "stage", "order",
                                          "slots", "disk",    "error",  "server",
-                                         "processors" };
+                                         "processors", "data" };
 
     return names[cause];
 }
@@ -463,6 +465,45 @@ advise_about_disk(const struct watch_scene *scene, struct watch_verdict *verdict
                  failed == 1 ? "" : "s");
 }
 
+static void
+describe_data(const struct watch_scene *scene, char text[NAME_BYTES + 80])
+{
+    char name[NAME_BYTES] = "";
+
+    if (scene->skipped_share >= MANY_SKIPPED) {
+        snprintf(text, NAME_BYTES + 80, "%d%% of the rows of stream '%s' are bad and left out",
+                 percent(scene->skipped_share), scene->stream);
+        return;
+    }
+    watch_label(scene->unknown, "vocabulary", name, sizeof name);
+    snprintf(text, NAME_BYTES + 80,
+             "%d%% of the values looked up in vocabulary '%.150s' are not in it, %d%% before",
+             percent(scene->unknown_share), name, percent(scene->unknown_before));
+}
+
+/* Data that have become worse are told whoever waits; on their own they are a level of their own. */
+static void
+say_data(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    static const char remedy[] = "Look at the files that the notes name: they have changed, or the "
+                                 "vocabulary is of other data.";
+    char text[NAME_BYTES + 80];
+    size_t used = strlen(verdict->advice);
+
+    if ((scene->skipped_share < MANY_SKIPPED && scene->unknown == NULL) ||
+        verdict->level > WATCH_STUCK)
+        return;
+    describe_data(scene, text);
+    if (verdict->level > WATCH_WARNING) {
+        snprintf(verdict->advice + used, sizeof verdict->advice - used, "%sBesides, %s.",
+                 used > 0 ? " " : "", text);
+        return;
+    }
+    blame(verdict, "data", scene->skipped_share >= MANY_SKIPPED ? scene->skipped_share
+                                                                : scene->unknown_share);
+    say(verdict, WATCH_WARNING, WATCH_CAUSE_DATA, remedy, "%s", text);
+}
+
 void
 watch_judge_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
                    const struct watch_set *stream, struct watch_verdict *ret_verdict)
@@ -488,6 +529,7 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
     else if (!say_deserted(&scene, &verdict) && !say_holding(&scene, &verdict) &&
              !say_stuck(&scene, &verdict))
         (scene.wait_share < WAIT_SHARE_FINE ? say_fine : say_waiting)(&scene, &verdict);
+    say_data(&scene, &verdict);
     advise_about_disk(&scene, &verdict);
     *ret_verdict = verdict;
 }

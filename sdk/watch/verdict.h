@@ -2,7 +2,9 @@
  *
  * Worked out from two snapshots some seconds apart. The trainers' waiting comes first: while none
  * waits, the server is fast enough whatever it does. If one waits, somebody is slower: the content
- * (named by its most expensive stage), the order, or another trainer that has not freed its slots.
+ * (named by its most expensive stage), the order, another trainer that has not freed its slots, or the
+ * machine, which has no processor for the server. Data that have become worse (many bad rows, terms that
+ * no vocabulary has) are told whoever waits.
  */
 #ifndef TND_WATCH_VERDICT_H
 #define TND_WATCH_VERDICT_H
@@ -13,6 +15,7 @@
 enum watch_level {
     WATCH_IDLE,    /* nobody reads, or nothing has happened yet */
     WATCH_FINE,    /* trainers are the limit */
+    WATCH_WARNING, /* trainers are fed, with data that have become worse */
     WATCH_WAITING, /* trainers wait for the server, or for each other */
     WATCH_STUCK,   /* a trainer holds up the others */
     WATCH_FAILED,  /* a stream ended with an error */
@@ -30,7 +33,8 @@ enum watch_cause {
     WATCH_CAUSE_DISK,
     WATCH_CAUSE_ERROR,
     WATCH_CAUSE_SERVER,
-    WATCH_CAUSE_PROCESSORS
+    WATCH_CAUSE_PROCESSORS,
+    WATCH_CAUSE_DATA
 };
 
 struct watch_verdict {

@@ -12,7 +12,8 @@ enum exit_status {
     EXIT_OK = 0,
     EXIT_REFUSED = 1, /* the pipeline file, or the data, is bad */
     EXIT_USAGE = 2,
-    EXIT_SYSTEM = 3 /* the machine refused: no such file, no memory, socket in use */
+    EXIT_SYSTEM = 3, /* the machine refused: no such file, no memory, socket in use, no server */
+    EXIT_SICK = 4    /* status: a stream has failed or is stuck */
 };
 
 struct command {

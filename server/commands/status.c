@@ -7,6 +7,23 @@
 #include "watch/report.h"
 
 static int
+result_of(const struct watch_server *watch)
+{
+    struct watch_verdict verdict;
+
+    watch_judge(&watch->before, &watch->now, &verdict);
+    switch (verdict.level) {
+    case WATCH_STUCK:
+    case WATCH_FAILED:
+        return EXIT_SICK;
+    case WATCH_GONE:
+        return EXIT_SYSTEM;
+    default:
+        return EXIT_OK;
+    }
+}
+
+static int
 show(const char *socket, int64_t interval_ns, bool json)
 {
     struct watch_server watch;
@@ -25,7 +42,7 @@ show(const char *socket, int64_t interval_ns, bool json)
             watch_print(&watch, &watch_page_plain);
         }
         if (status == TUNDISH_OK)
-            result = tnd_stats_is_alive(&watch.now.copy) ? EXIT_OK : EXIT_SYSTEM;
+            result = result_of(&watch);
         watch_server_close(&watch);
     }
     if (status != TUNDISH_OK)
@@ -56,6 +73,9 @@ const struct command command_status = {
     .help = "Say what limits the job now, and show the figures of this node's server.",
     .details = "  --socket PATH       which server (default: as for trainers)\n"
                "  --interval MS       rates are over this time (default 1000)\n"
-               "  --json              all figures, for programs\n",
+               "  --json              all figures, for programs\n"
+               "\n"
+               "Exit status: 0 all is well, or trainers wait; 2 wrong usage; 3 no server, or it is\n"
+               "gone or hung; 4 a stream has failed or is stuck.\n",
     .run = command_status_run,
 };

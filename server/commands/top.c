@@ -33,7 +33,8 @@ print_on(struct watch_server *watch)
         if (status == TUNDISH_OK)
             watch_print(watch, &watch_page_plain);
         putchar('\n');
-        fflush(stdout);
+        if (fflush(stdout) != 0)
+            return TUNDISH_OK; /* as by `head`: nobody reads any more */
     } while (status == TUNDISH_OK && tnd_stats_is_alive(&watch->now.copy));
     return status;
 }

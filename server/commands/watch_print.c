@@ -3,9 +3,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { LINE_BYTES = 1200, INDENT = 9, SLOTS_SHOWN = 24 };
+#include "core/memory.h"
+
+enum { LINE_BYTES = 1200, INDENT = 9, SLOTS_SHOWN = 24, NOTES_SHOWN = 5 };
 
 struct print {
     const struct watch_server *watch;
@@ -273,28 +277,64 @@ put_order(const struct print *print)
     }
 }
 
+/* A vocabulary, and the share of the values looked up in it that it did not have. */
+struct vocabulary_line {
+    const struct watch_set *set;
+    double of_late, since_start;
+};
+
+static int
+by_share_of_late(const void *a, const void *b)
+{
+    const struct vocabulary_line *one = a, *other = b;
+
+    return (one->of_late < other->of_late) - (one->of_late > other->of_late);
+}
+
+static struct vocabulary_line
+describe_vocabulary(const struct print *print, const struct watch_set *set)
+{
+    double lookups = (double)watch_value(set, "lookups");
+    double lately = per_second(print, set, "lookups");
+    struct vocabulary_line line = { .set = set };
+
+    if (lookups > 0)
+        line.since_start = 100 * (double)watch_value(set, "out_of_vocabulary") / lookups;
+    if (lately > 0)
+        line.of_late = 100 * per_second(print, set, "out_of_vocabulary") / lately;
+    return line;
+}
+
+static void
+put_vocabulary(const struct print *print, const struct vocabulary_line *line)
+{
+    char name[128], rate[NUMBER_BYTES], terms[NUMBER_BYTES], bytes[NUMBER_BYTES];
+
+    watch_label(line->set, "vocabulary", name, sizeof name);
+    put(print, WATCH_PLAIN, "  %-24.24s %9s %5.1f%% %8.1f%% %9s %9s", name,
+        shorten(per_second(print, line->set, "lookups"), "", rate), line->of_late,
+        line->since_start, shorten((double)watch_value(line->set, "terms"), "", terms),
+        shorten((double)watch_value(line->set, "table"), "B", bytes));
+}
+
+/* The worst first. */
 static void
 put_vocabularies(const struct print *print)
 {
+    struct vocabulary_line *lines =
+        tnd_zalloc(print->watch->now.set_count + 1, sizeof *lines);
     const struct watch_set *set = NULL;
-    bool headed = false;
+    size_t count = 0;
 
-    while ((set = next(print, "vocabulary", set)) != NULL) {
-        double lookups = (double)watch_value(set, "lookups");
-        double absent = (double)watch_value(set, "out_of_vocabulary");
-        char name[128], rate[NUMBER_BYTES], terms[NUMBER_BYTES], bytes[NUMBER_BYTES];
-
-        if (!headed)
-            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s", "vocabulary", "lookups/s", "OOV",
-                "terms", "size");
-        headed = true;
-        watch_label(set, "vocabulary", name, sizeof name);
-        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.1f%% %9s %9s", name,
-            shorten(per_second(print, set, "lookups"), "", rate),
-            lookups > 0 ? 100 * absent / lookups : 0,
-            shorten((double)watch_value(set, "terms"), "", terms),
-            shorten((double)watch_value(set, "table"), "B", bytes));
-    }
+    while ((set = next(print, "vocabulary", set)) != NULL)
+        lines[count++] = describe_vocabulary(print, set);
+    qsort(lines, count, sizeof *lines, by_share_of_late);
+    if (count > 0)
+        put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s", "OOV",
+            "in all", "terms", "size");
+    for (size_t i = 0; i < count; i++)
+        put_vocabulary(print, &lines[i]);
+    free(lines);
 }
 
 /* More than one job, or one with a name: where each is. */
@@ -322,18 +362,21 @@ put_groups(const struct print *print)
 static void
 put_stream(struct print *print, const struct watch_set *stream)
 {
+    double skipped = per_second(print, stream, "rows_skipped");
+    double all = per_second(print, stream, "rows") + skipped;
     char name[64], rows[NUMBER_BYTES], bytes[NUMBER_BYTES];
 
     print->session = stream;
     watch_label(stream, "stream", name, sizeof name);
     put(print, WATCH_PLAIN, "%s", "");
     put(print, WATCH_STREAM,
-        "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped%s", name,
+        "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped (%.0f%% of late)%s",
+        name,
         (unsigned long long)watch_value(stream, "epoch"),
         (unsigned long long)watch_value(stream, "step"),
         shorten(per_second(print, stream, "rows"), "", rows),
         shorten(per_second(print, stream, "read"), "B", bytes),
-        (unsigned long long)watch_value(stream, "rows_skipped"),
+        (unsigned long long)watch_value(stream, "rows_skipped"), all > 0 ? 100 * skipped / all : 0,
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
     put_groups(print);
     put_readers(print);
@@ -363,6 +406,30 @@ put_link(const struct print *print)
         watch_value(set, "failed") != 0 ? ", FAILED: a node is lost" : "");
 }
 
+/* The last lines of the log from warnings up. */
+static void
+put_notes(const struct print *print)
+{
+    static const char *const levels[] = { "error", "warning", "notice" };
+    struct watch_note notes[TND_STATS_NOTES];
+    uint32_t count = watch_notes(&print->watch->now, 0, notes, TND_STATS_NOTES);
+
+    if (count == 0)
+        return;
+    put(print, WATCH_PLAIN, "%s", "");
+    put(print, WATCH_HEADING, "%s", "notes");
+    for (uint32_t i = count > NOTES_SHOWN ? count - NOTES_SHOWN : 0; i < count; i++) {
+        time_t seconds = (time_t)(notes[i].wall_ns / 1000000000);
+        char when[16], text[TND_STATS_NOTE_BYTES + 16];
+        struct tm parts;
+
+        strftime(when, sizeof when, "%H:%M:%S", localtime_r(&seconds, &parts));
+        snprintf(text, sizeof text, "%s: %s", notes[i].level < 3 ? levels[notes[i].level] : "?",
+                 notes[i].text);
+        put_sentence(print, WATCH_PLAIN, when, text);
+    }
+}
+
 static void
 print_line(void *user, enum watch_style style, enum watch_level level, const char *text)
 {
@@ -388,4 +455,5 @@ watch_print(const struct watch_server *watch, const struct watch_page *page)
     while ((stream = watch_next(&watch->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);
+    put_notes(&print);
 }

@@ -97,7 +97,42 @@ class Top(Rig):
         first = process.stdout.readline()
         self.assertTrue(first.startswith("idle"), first)
         stop(server)
-        self.assertIn("gone", "".join(self.lines(process)))
+        self.assertIn("has finished", "".join(self.lines(process)))
+
+
+class Status(Rig):
+    def status(self):
+        return subprocess.run([TUNDISH, "status", "--interval", "100"], env=self.environment,
+                              capture_output=True, text=True)
+
+    def test_tells_by_its_exit_status_how_the_server_is(self):
+        (self.path / "rows.csv").write_text("1\n" * 100 + "three\n")
+        csv = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        server = self.serve(self.pipeline([csv, "batch: 1"]))
+        self.assertEqual(self.status().returncode, 0)
+        self.lines(self.read())
+        failed = self.status()
+        self.assertEqual(failed.returncode, 4, failed.stdout)
+        stop(server, signal.SIGKILL)
+        self.assertEqual(self.status().returncode, 3)
+
+    def test_shows_the_notes_that_it_refers_to(self):
+        (self.path / "rows.csv").write_text("1\n2\nthree\n4\n")
+        csv = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        self.serve(self.pipeline([csv, "batch: 1"], deliver="{epochs: 1, on_error: skip}"))
+        self.lines(self.read())
+        shown = self.status().stdout
+        self.assertRegex(shown, r"notes\n\d\d:\d\d:\d\d warning: skip: .*1 bad row left out")
+        self.assertIn("not a valid int64: three", " ".join(shown.split()))
+
+    def test_top_ends_with_the_program_that_reads_it(self):
+        self.serve(self.pipeline(PLAIN))
+        process = subprocess.Popen([TUNDISH, "top"], env=self.environment, stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
 
 
 if __name__ == "__main__":

@@ -405,6 +405,61 @@ a_quota_of_processor_time_is_told(void **state)
 }
 
 static void
+many_bad_rows_are_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->stream->rows, 9700);
+    tnd_stats_set(&world->stream->rows_skipped, 300);
+    assert_int_equal(judge(world).level, WATCH_FINE);
+    tnd_stats_set(&world->stream->rows_skipped, 9700);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WARNING);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_DATA);
+    says(&verdict, "50% of the rows of stream 'train' are bad and left out");
+    tnd_stats_set(&world->readers[0]->wait, 20 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WAITING);
+    assert_non_null(strstr(verdict.advice, "Besides, 50% of the rows"));
+}
+
+/* Values that a vocabulary does not have: the share of all until the first look, and since. */
+static struct watch_verdict
+judge_unknown(void **state, uint64_t before, uint64_t of_late)
+{
+    struct world *world = *state;
+    struct tnd_stats_vocabulary *values =
+        stats_add(world->stats, TND_STATS_KIND_vocabulary, "stream=\"train\",vocabulary=\"C7\"");
+    struct tnd_stats_file file = TND_STATS_FILE_NONE;
+
+    tnd_stats_set(&values->lookups, 100000);
+    tnd_stats_set(&values->out_of_vocabulary, before * 1000);
+    watch_snapshot_close(&world->before);
+    assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
+    assert_int_equal(watch_snapshot_open(&file, &world->before), TUNDISH_OK);
+    tnd_stats_close(&file);
+    tnd_stats_add(&values->lookups, 1000);
+    tnd_stats_add(&values->out_of_vocabulary, of_late * 10);
+    return judge(world);
+}
+
+static void
+a_vocabulary_that_lacks_far_more_than_before_is_named(void **state)
+{
+    struct watch_verdict verdict = judge_unknown(state, 3, 60);
+
+    assert_int_equal(verdict.level, WATCH_WARNING);
+    says(&verdict, "60% of the values looked up in vocabulary 'C7' are not in it, 3% before");
+}
+
+static void
+a_vocabulary_that_always_lacked_much_is_not(void **state)
+{
+    assert_int_equal(judge_unknown(state, 55, 60).level, WATCH_FINE);
+}
+
+static void
 a_failed_stream_gives_its_error(void **state)
 {
     struct world *world = *state;
@@ -522,6 +577,9 @@ main(void)
         IN_WORLD(a_trainer_that_keeps_batches_is_told_so),
         IN_WORLD(a_server_without_processors_is_told),
         IN_WORLD(a_quota_of_processor_time_is_told),
+        IN_WORLD(many_bad_rows_are_told),
+        IN_WORLD(a_vocabulary_that_lacks_far_more_than_before_is_named),
+        IN_WORLD(a_vocabulary_that_always_lacked_much_is_not),
         IN_WORLD(a_failed_stream_gives_its_error),
         IN_WORLD(a_full_disk_is_named_by_what_it_stopped),
         IN_WORLD(a_full_disk_that_stopped_nothing_is_told_all_the_same),
