@@ -128,6 +128,10 @@ main(int argc, char **argv)
         fprintf(stderr, "tundish-admin: %s\n", tnd_error_text());
         return 2;
     }
+    if (tnd_channel_check_folder(path) != TUNDISH_OK) {
+        fprintf(stderr, "tundish-admin: %s\n", tnd_error_text());
+        return EXIT_MACHINE;
+    }
     snprintf(admin.socket_path, sizeof admin.socket_path, "%s", path);
     admin.chart_path = options.chart_path;
     admin.guard.tls = options.tls_certificate != NULL;

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "shm/trust.h"
 
 _Static_assert(sizeof(struct tnd_message_head) == 40, "the message head's layout moved");
 _Static_assert(sizeof(struct tnd_message) == TND_MESSAGE_MAX, "a message is one packet");
@@ -162,21 +163,28 @@ tnd_channel_wait(int socket, int64_t timeout_ns)
     }
 }
 
+/* The default socket's path; as snprintf. */
+static int
+write_default(char path[TND_SOCKET_PATH_BYTES])
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+    if (runtime != NULL && runtime[0] == '/')
+        return snprintf(path, TND_SOCKET_PATH_BYTES, "%s/tundish/server", runtime);
+    return snprintf(path, TND_SOCKET_PATH_BYTES, "/tmp/tundish-%u/server", (unsigned)geteuid());
+}
+
 tundish_status
 tnd_channel_path(const char *wanted, char path[TND_SOCKET_PATH_BYTES])
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    int         needed;
+    int needed;
 
     if (wanted == NULL || wanted[0] == '\0')
         wanted = getenv("TUNDISH_SERVER");
     if (wanted != NULL && wanted[0] != '\0')
         needed = snprintf(path, TND_SOCKET_PATH_BYTES, "%s", wanted);
-    else if (runtime != NULL && runtime[0] == '/')
-        needed = snprintf(path, TND_SOCKET_PATH_BYTES, "%s/tundish/server", runtime);
     else
-        needed = snprintf(path, TND_SOCKET_PATH_BYTES, "/tmp/tundish-%u/server",
-                          (unsigned)geteuid());
+        needed = write_default(path);
     if (needed >= TND_SOCKET_PATH_BYTES)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "the socket's path has %d bytes, a Unix socket takes %d: choose a shorter "
@@ -186,11 +194,26 @@ tnd_channel_path(const char *wanted, char path[TND_SOCKET_PATH_BYTES])
 }
 
 tundish_status
+tnd_channel_check_folder(const char *path)
+{
+    char folder[TND_SOCKET_PATH_BYTES];
+
+    if (write_default(folder) >= TND_SOCKET_PATH_BYTES || strcmp(folder, path) != 0)
+        return TUNDISH_OK;
+    *strrchr(folder, '/') = '\0';
+    return tnd_trust_folder(folder);
+}
+
+tundish_status
 tnd_channel_connect(const char *path, int *ret_socket)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int                descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    tundish_status     status = tnd_channel_check_folder(path);
+    int                descriptor;
 
+    if (status != TUNDISH_OK)
+        return status;
+    descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0)
         return tnd_fail_errno(errno, "make a socket");
     memcpy(address.sun_path, path, strlen(path) + 1);
@@ -201,6 +224,11 @@ tnd_channel_connect(const char *path, int *ret_socket)
         if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EINTR)
             return tnd_fail(TUNDISH_E_SERVER_GONE, "no server listens at %s", path);
         return tnd_fail_errno(error, "connect to %s", path);
+    }
+    status = tnd_trust_listener(descriptor, path);
+    if (status != TUNDISH_OK) {
+        close(descriptor);
+        return status;
     }
     *ret_socket = descriptor;
     return TUNDISH_OK;

@@ -139,7 +139,12 @@ tundish_status tnd_channel_wait(int socket, int64_t timeout_ns);
 #define TND_SOCKET_PATH_BYTES 108
 tundish_status tnd_channel_path(const char *wanted, char path[TND_SOCKET_PATH_BYTES]);
 
-/* Connect to a server's socket. E_SERVER_GONE: nobody listens there. */
+/* Everybody can foresee where the default socket is: E_SYSTEM if `path` is that, and its folder is
+ * there and not this user's alone (trust.h). */
+tundish_status tnd_channel_check_folder(const char *path);
+
+/* Connect to a server's socket. E_SERVER_GONE: nobody listens there. E_ARGUMENT: somebody whom we
+ * do not trust (trust.h). */
 tundish_status tnd_channel_connect(const char *path, int *ret_socket);
 
 #endif

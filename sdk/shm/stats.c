@@ -12,7 +12,9 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "shm/channel.h"
 #include "shm/layout.h"
+#include "shm/trust.h"
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared atomics must not need a lock");
 _Static_assert((int)TND_STATS_BUCKETS == (int)TND_WAIT_BUCKETS, "trainers count as servers do");
@@ -81,7 +83,10 @@ tundish_status
 tnd_stats_open_server(const char *socket_path, struct tnd_stats_file *ret_file)
 {
     char path[160];
+    tundish_status status = tnd_channel_check_folder(socket_path);
 
+    if (status != TUNDISH_OK)
+        return status;
     snprintf(path, sizeof path, "%.120s.stats", socket_path);
     return tnd_stats_open_file(path, ret_file);
 }
@@ -99,6 +104,13 @@ tnd_stats_open_file(const char *path, struct tnd_stats_file *ret_file)
     if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(descriptor);
         return tnd_fail(TUNDISH_E_SYSTEM, "%s is not a file", path);
+    }
+    if (!tnd_trust_user(about.st_uid)) {
+        close(descriptor);
+        return tnd_fail(TUNDISH_E_SYSTEM,
+                        "%s belongs to user %u, neither to this user nor to root: set "
+                        "TUNDISH_SERVER_UID=%u to trust that user",
+                        path, (unsigned)about.st_uid, (unsigned)about.st_uid);
     }
     *ret_file = (struct tnd_stats_file){ .descriptor = descriptor,
                                          .device = (uint64_t)about.st_dev,

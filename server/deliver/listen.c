@@ -12,8 +12,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "shm/channel.h"
@@ -23,7 +25,9 @@
 #define SO_PASSRIGHTS 83
 #endif
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 128, LOOK_AGAIN_NS = 10000000 };
+
+static const int64_t LOCK_PATIENCE_NS = 5000000000;
 
 /* The last folder of the path only: the one above it is the user's to make. */
 static tundish_status
@@ -39,42 +43,41 @@ make_folder(const char *path)
             status = tnd_fail_errno(errno, "make the folder %s for the server's socket", folder);
     }
     free(folder);
-    return status;
+    return status == TUNDISH_OK ? tnd_channel_check_folder(path) : status;
 }
 
-/* Who listens there? 0: nobody. */
-static int
+/* E_SERVER_GONE: nobody listens there. */
+static tundish_status
 find_listener(const char *path)
 {
-    struct ucred credentials = { 0 };
-    socklen_t    bytes = sizeof credentials;
-    int          socket;
+    struct ucred   credentials = { .pid = -1 };
+    socklen_t      bytes = sizeof credentials;
+    int            socket;
+    tundish_status status = tnd_channel_connect(path, &socket);
 
-    if (tnd_channel_connect(path, &socket) != TUNDISH_OK)
-        return 0;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 ||
-        credentials.pid == 0)
-        credentials.pid = -1;
+    if (status != TUNDISH_OK)
+        return status;
+    (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
     close(socket);
-    return credentials.pid;
+    return tnd_fail(TUNDISH_E_ARGUMENT,
+                    "a server is alive at %s (process %d): stop it, or choose another path", path,
+                    (int)credentials.pid);
 }
 
 static tundish_status
 clear_path(const char *path)
 {
-    struct stat status;
-    int         listener;
+    struct stat    about;
+    tundish_status status;
 
-    if (lstat(path, &status) != 0)
+    if (lstat(path, &about) != 0)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
-    if (!S_ISSOCK(status.st_mode))
+    if (!S_ISSOCK(about.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s is there and is no socket: choose another path",
                         path);
-    listener = find_listener(path);
-    if (listener != 0)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "a server is alive at %s (process %d): stop it, or choose another path",
-                        path, listener);
+    status = find_listener(path);
+    if (status != TUNDISH_E_SERVER_GONE)
+        return status;
     if (unlink(path) != 0 && errno != ENOENT)
         return tnd_fail_errno(errno, "remove %s, which a dead server left", path);
     return TUNDISH_OK;
@@ -115,27 +118,47 @@ is_still_there(int descriptor, const char *name)
            ours.st_dev == present.st_dev && ours.st_ino == present.st_ino;
 }
 
+/* flock, but not for ever. */
+static tundish_status
+lock_in_time(int lock, const char *name, int64_t deadline_ns)
+{
+    const struct timespec pause = { .tv_nsec = LOOK_AGAIN_NS };
+
+    while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return tnd_fail_errno(errno, "lock %s", name);
+        if (tnd_clock_left_ns(deadline_ns) == 0)
+            return tnd_fail(TUNDISH_E_SYSTEM,
+                            "%s has been locked by another process for %d s, which a server that "
+                            "starts does for a moment: end that process (fuser tells which), or "
+                            "choose another path",
+                            name, (int)(LOCK_PATIENCE_NS / 1000000000));
+        nanosleep(&pause, NULL);
+    }
+    return TUNDISH_OK;
+}
+
 /* Between looking and binding nobody else may do the same. Whoever has the lock removes its file
  * when done, so what one waited for may be gone by then: try again. */
 static tundish_status
 lock_path(const char *name, int *ret_lock)
 {
+    int64_t deadline_ns = tnd_clock_deadline_ns(LOCK_PATIENCE_NS);
+
     for (;;) {
-        int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int            lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        tundish_status status;
 
         if (lock < 0)
             return tnd_fail_errno(errno, "open %s", name);
-        if (flock(lock, LOCK_EX) != 0) {
-            int error = errno;
-
-            close(lock);
-            return tnd_fail_errno(error, "lock %s", name);
-        }
-        if (is_still_there(lock, name)) {
+        status = lock_in_time(lock, name, deadline_ns);
+        if (status == TUNDISH_OK && is_still_there(lock, name)) {
             *ret_lock = lock;
             return TUNDISH_OK;
         }
         close(lock);
+        if (status != TUNDISH_OK)
+            return status;
     }
 }
 

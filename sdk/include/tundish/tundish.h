@@ -172,7 +172,9 @@ typedef struct tundish_batch {
 typedef struct tundish_options {
     size_t      size;
     const char *server;            /* the server's socket; default TUNDISH_SERVER, then
-                                    * $XDG_RUNTIME_DIR/tundish/server, /tmp/tundish-UID/server */
+                                    * $XDG_RUNTIME_DIR/tundish/server, /tmp/tundish-UID/server.
+                                    * It must be this user's, root's, or of the user whose number
+                                    * is in TUNDISH_SERVER_UID */
     const char *stream;            /* default TUNDISH_STREAM; needed if the server has several */
     const char *session;           /* jobs that share a session see the same batches;
                                     * default TUNDISH_SESSION, then the stream's name */

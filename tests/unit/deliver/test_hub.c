@@ -5,10 +5,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -72,6 +74,53 @@ the_socket_of_a_dead_server_is_replaced_and_the_folder_is_private(void **state)
     hub_close(hub);
     /* Neither the socket nor the lock is left. */
     assert_int_equal(rmdir(inner), 0);
+    rmdir(folder);
+}
+
+static void
+the_default_folder_must_be_ours_alone(void **state)
+{
+    char              runtime[] = "/tmp/tundish-test-XXXXXX", folder[48];
+    char              path[TND_SOCKET_PATH_BYTES];
+    struct hub_config config = { .socket_path = path };
+    struct hub       *hub = NULL;
+
+    (void)state;
+    assert_non_null(mkdtemp(runtime));
+    setenv("XDG_RUNTIME_DIR", runtime, 1);
+    assert_int_equal(tnd_channel_path(NULL, path), TUNDISH_OK);
+    snprintf(folder, sizeof folder, "%s/tundish", runtime);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(chmod(folder, 0770), 0);
+    assert_int_equal(hub_open(&config, &hub), TUNDISH_E_SYSTEM);
+    assert_non_null(strstr(tnd_error_text(), "mode 0770"));
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(hub_open(&config, &hub), TUNDISH_OK);
+    hub_close(hub);
+    unsetenv("XDG_RUNTIME_DIR");
+    rmdir(folder);
+    rmdir(runtime);
+}
+
+static void
+a_path_whose_lock_is_kept_is_refused(void **state)
+{
+    char              folder[] = "/tmp/tundish-test-XXXXXX", path[48], name[64];
+    struct hub_config config = { .socket_path = path };
+    struct hub       *hub = NULL;
+    int               lock;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/server", folder);
+    snprintf(name, sizeof name, "%s.lock", path);
+    lock = open(name, O_RDWR | O_CREAT, 0600);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    assert_int_equal(hub_open(&config, &hub), TUNDISH_E_SYSTEM);
+    assert_non_null(strstr(tnd_error_text(), "server.lock has been locked by another process"));
+    close(lock);
+    assert_int_equal(hub_open(&config, &hub), TUNDISH_OK);
+    hub_close(hub);
     rmdir(folder);
 }
 
@@ -273,6 +322,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_server_on_a_live_socket_is_refused),
         cmocka_unit_test(the_socket_of_a_dead_server_is_replaced_and_the_folder_is_private),
+        cmocka_unit_test(the_default_folder_must_be_ours_alone),
+        cmocka_unit_test(a_path_whose_lock_is_kept_is_refused),
         cmocka_unit_test(a_path_that_is_too_long_or_no_socket_is_refused),
         cmocka_unit_test(rubbish_is_cut_off),
         cmocka_unit_test(whoever_says_nothing_is_cut_off_in_time),
