@@ -90,8 +90,10 @@ describe(const struct feature_columns *state, const struct feature *feature, int
         column->shape[rank++] = -1;
     for (int i = 0; i < feature->rank; i++)
         column->shape[rank++] = feature->shape[i];
-    if (feature->type == FEATURE_VARLEN)
+    if (feature->type == FEATURE_VARLEN) {
         column->kind = TUNDISH_SPARSE;
+        column->shape[0] = -1; /* TensorFlow forgets how many rows there are */
+    }
     if (feature->type == FEATURE_RAGGED) {
         for (uint32_t k = 0; k < feature->partition_count; k++)
             column->shape[rank++] = feature->partitions[k].type == PARTITION_UNIFORM

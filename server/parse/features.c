@@ -151,6 +151,9 @@ read_default(const struct entry *entry)
     if (value != NULL && literal_count(value) != wanted)
         return COMPLAIN(entry, value, "feature '%s': default_value must have %lld value%s",
                         feature->column, (long long)wanted, wanted == 1 ? "" : "s");
+    /* To TensorFlow a default without values is none, so that the feature is required. */
+    if (value != NULL && wanted == 0 && !gives_defaults(entry->config))
+        return TUNDISH_OK;
     values = tnd_zalloc((size_t)wanted, literal_bytes(feature->dtype));
     snprintf(what, sizeof what, "feature '%.200s': default_value", feature->column);
     for (int64_t i = 0; value == NULL && i < wanted; i++)
