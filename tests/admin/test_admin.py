@@ -135,10 +135,11 @@ class Routes(AdminRig):
         expected = self.peek(file)[0]
         self.serve(file)
         admin = self.admin()
-        reader = self.read("--delay-ms", "2")
+        reader = self.read_paced()
+        reader.take(6)
         self.wait_until(has_readers(1))
         stop(admin, signal.SIGKILL)
-        self.assertEqual(batches(self.lines(reader)), expected)
+        self.assertEqual(batches(reader.finish()), expected)
 
     def test_metrics_pass_the_linter_of_prometheus(self):
         promtool = shutil.which("promtool")

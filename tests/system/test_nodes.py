@@ -433,7 +433,7 @@ class LocalFiles(NodesRig):
         stages = [*self.LINES, "shuffle: {buffer_size: 500, seed: 3}", "batch: 16"]
         files = self.roots(self.pipeline(stages, self.LOCAL), 2)
         job = self.serve_nodes(files, apart=True)
-        trainers = [self.read_node(rank, "--places", "--delay-ms", "2") for rank in (0, 1)]
+        trainers = [self.read_node(rank, "--places", "--delay-ms", "20") for rank in (0, 1)]
         for trainer in trainers:
             self.wait_for_line(trainer, "batch 0 20 ")
         os.kill(self.ranks[1], signal.SIGKILL)
