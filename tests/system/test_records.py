@@ -1,31 +1,14 @@
 """Records of files, read straight into the batches that trainers see."""
 
-import struct
+import sys
 import unittest
+from pathlib import Path
 
-from rig import Rig, batches
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from rig import Rig, batches  # noqa: E402
+from small_files import tfrecords  # noqa: E402
 
 STAGES = ["tfrecord: [a.tfrecord, b.tfrecord]", "batch: 7"]
-
-
-def crc_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-CRC_TABLE = crc_table()
-
-
-def masked_crc(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = CRC_TABLE[(crc ^ byte) & 255] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def sum_of(data):
@@ -41,11 +24,7 @@ def record(number, size):
 
 
 def write(path, records):
-    with open(path, "wb") as file:
-        for data in records:
-            length = struct.pack("<Q", len(data))
-            file.write(length + struct.pack("<I", masked_crc(length)))
-            file.write(data + struct.pack("<I", masked_crc(data)))
+    path.write_bytes(tfrecords(records))
 
 
 class Records(Rig):

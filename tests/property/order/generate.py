@@ -46,7 +46,7 @@ class Case:
         distribute = {"replicas": self.replicas, "rebatch": self.rebatch}
         if self.from_function:
             distribute["from_function"] = True
-        stages = ", ".join(map(_stage, self.stages))
+        stages = ", ".join(map(stage_text, self.stages))
         return (
             f"{{seed: {self.seed}, streams: {{case: {{dataset: [{stages}], "
             f"distribute: {_mapping(distribute)}}}}}}}"
@@ -54,43 +54,47 @@ class Case:
 
 
 def _mapping(mapping):
-    return "{" + ", ".join(f"{key}: {_value(value)}" for key, value in mapping.items()) + "}"
+    return "{" + ", ".join(f"{key}: {value_text(value)}" for key, value in mapping.items()) + "}"
 
 
-def _stage(stage):
+def stage_text(stage):
+    """A stage as it stands in a pipeline file."""
     ((name, arguments),) = stage.items()
     if name == "map":
-        arguments = {column: _expression(column, *line) for column, line in arguments.items()}
+        arguments = {column: _expression(column, line) for column, line in arguments.items()}
     if name == "from_tensor_slices":
         arguments = {
-            column: {"values": values, "dtype": "int64"} for column, values in arguments.items()
+            column: {"values": values, "dtype": "int64"} if isinstance(values, list) else values
+            for column, values in arguments.items()
         }
-    if name == "filter":
+    if name == "filter" and "keep" in arguments:
         column, by, rest = arguments["keep"]
         arguments = {"predicate": f"{column} % {by} != {rest}"}
     return f"{{{name}: {_mapping(arguments)}}}"
 
 
-def _expression(column, times, plus):
+def _expression(column, line):
+    if isinstance(line, str):
+        return line
+    times, plus = line
     return f"{column} * {times} + " + (f"sum({column})" if plus == "total" else str(plus))
 
 
-def _value(value):
+def value_text(value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[" + ", ".join(map(_stage, value)) + "]"
     if isinstance(value, dict):
-        return _mapping(value)
+        is_stage = len(value) == 1 and isinstance(next(iter(value.values())), dict)
+        return stage_text(value) if is_stage else _mapping(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(value_text, value)) + "]"
     if isinstance(value, str) and not value.startswith("$"):
         return f'"{value}"'
-    return str(value)
+    return "null" if value is None else str(value)
 
 
 @dataclass
-class _Shape:
+class Shape:
     """What is known of a dataset while it is made."""
 
     columns: list
@@ -163,7 +167,7 @@ class Generator:
             {"interleave" if "cycle_length" in body else "flat_map": body},
             {"string_to_number": {"out_type": "int64"}},
         ]
-        shape = _Shape(["value"], size=30)
+        shape = Shape(["value"], size=30)
         for _ in range(random.randint(0, 3)):
             stages.extend(self._some_stage(shape, 0, "keep"))
         return shape, stages
@@ -193,7 +197,7 @@ class Generator:
     def _dataset(self, depth_left, kinds, columns=None, outer=()):
         """kinds None: anything goes; else only stages that keep the columns and their depth."""
         random = self.random
-        shape = _Shape(columns or [self._name()], outer=list(outer))
+        shape = Shape(columns or [self._name()], outer=list(outer))
         if depth_left > 0 and random.random() < 0.4:
             stages = self._united(shape, depth_left, columns is not None)
         else:
