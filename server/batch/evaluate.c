@@ -53,7 +53,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     if (node->run_words != 0)
         read_runs(evaluation, &read);
     status = node->source->read(node->state, &read);
-    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, node, request, ret_frame);
+    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, NULL, 0, ret_frame);
 }
 
 /* A stage that draws stands behind an `ordinal`, whose number is the last word. */
@@ -133,7 +133,8 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
     count_rows_between(evaluation, before, node, input.count);
     if (ret_frame->errors->bad_count > 0)
         evaluate_say_where(evaluation, node, request, ret_frame);
-    return status != TUNDISH_OK ? status : evaluate_settle(evaluation, node, request, ret_frame);
+    return status != TUNDISH_OK ? status
+                                : evaluate_settle(evaluation, &input, before->depth, ret_frame);
 }
 
 static tundish_status
@@ -306,6 +307,35 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
     return evaluate_counted(evaluation, node, request, stage, ret_frame);
 }
 
+/* Of content alone, though the words may be those of a whole batch (plan_node.numbers). */
+static bool
+is_row_of_content(const struct plan_node *node)
+{
+    for (node = order_node(node); node->input_count == 1; node = order_node(node->inputs[0]))
+        if (strcmp(node->name, "unbatch") == 0)
+            return node->numbers[0] != 0;
+    return false;
+}
+
+/* Rows in an element of `node`: those of a batch, and of the batches in that; else one. */
+static uint64_t
+count_rows(const struct plan_node *node, const uint64_t *element)
+{
+    for (uint32_t w = 0; w < node->width && node->depth > 0 && !is_row_of_content(node); w++) {
+        const struct run *run = run_of_word(element[w]);
+        const struct plan_node *elements;
+        uint64_t rows = 0;
+
+        if ((node->run_words >> w & 1) == 0 || run == NULL) /* NULL: of another branch */
+            continue;
+        elements = order_gathered(node, w).elements;
+        for (uint64_t i = 0; i < run->element_count; i++)
+            rows += count_rows(elements, run->words + i * run->width);
+        return rows;
+    }
+    return 1;
+}
+
 /* Elements without an answer are left out for good; bad rows inside the others are counted where
  * those are delivered. */
 static void
@@ -320,8 +350,7 @@ count_left_out(struct evaluation *evaluation, const struct plan_node *node,
         left[input->kept != NULL ? input->kept[i] : i] = bad == NULL || !bad[i];
     for (int64_t i = 0; i < wanted->count; i++)
         if (!left[i])
-            evaluation->skipped += evaluate_count_rows(
-                node, wanted->words + (size_t)i * wanted->stride);
+            evaluation->skipped += count_rows(node, wanted->words + (size_t)i * wanted->stride);
 }
 
 /* filter's answer about elements of its input, one for each; no about those that are left out. */

@@ -116,7 +116,7 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
     }
     if (rows->errors->bad_count > 0 && batching->rows_request != NULL)
         evaluate_say_where(evaluation, node, batching->rows_request, rows);
-    return evaluate_settle(evaluation, node->inputs[0], batching->rows_request, rows);
+    return evaluate_settle(evaluation, rows, node->depth - 1, rows);
 }
 
 /* A scalar a row: all rows together are one list. Most columns are so, and where a batch is a row
@@ -417,7 +417,7 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     if (status != TUNDISH_OK || node->numbers[1] == 0)
         return status;
     counted = evaluation->skipped > skipped ? -1 : counted_rows(node, words);
-    if (words[input->width] > 0) /* the piece before it has counted them */
+    if (words[input->width] > 0 || node->numbers[2] < 0) /* they have been counted before */
         evaluation->skipped = skipped;
     for (uint32_t i = 0; status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count;
          i++)

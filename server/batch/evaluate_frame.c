@@ -46,38 +46,29 @@ evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_
     frame->count = count;
 }
 
-/* Of content alone, though the words may be those of a whole batch (plan_node.numbers). */
-static bool
-is_row_of_content(const struct plan_node *node)
+/* Rows in element `index` of the frame, whose elements have been batched `depth` times. */
+static uint64_t
+count_rows(const struct frame *frame, uint32_t depth, int64_t index)
 {
-    for (node = order_node(node); node->input_count == 1; node = order_node(node->inputs[0]))
-        if (strcmp(node->name, "unbatch") == 0)
-            return node->numbers[0] != 0;
-    return false;
-}
+    for (uint32_t i = 0; i < frame->column_count; i++) {
+        const struct column *column = &frame->columns[i];
+        int64_t begin = index, end = index + 1;
 
-uint64_t
-evaluate_count_rows(const struct plan_node *node, const uint64_t *element)
-{
-    for (uint32_t w = 0; w < node->width && node->depth > 0 && !is_row_of_content(node); w++) {
-        const struct run *run = run_of_word(element[w]);
-        const struct plan_node *elements;
-        uint64_t rows = 0;
-
-        if ((node->run_words >> w & 1) == 0 || run == NULL) /* NULL: of another branch */
+        if (frame->schema->columns[i].kind == TUNDISH_SPARSE || column->level_count < depth)
             continue;
-        elements = order_gathered(node, w).elements;
-        for (uint64_t i = 0; i < run->element_count; i++)
-            rows += evaluate_count_rows(elements, run->words + i * run->width);
-        return rows;
+        for (uint32_t k = 0; k < depth; k++) {
+            begin = level_begin(&column->levels[k], begin);
+            end = level_begin(&column->levels[k], end);
+        }
+        return (uint64_t)(end - begin);
     }
     return 1;
 }
 
 /* Leave out the elements that are bad, and remember which are left. */
 static void
-drop_bad(struct evaluation *evaluation, const struct plan_node *node,
-         const struct evaluate_request *request, struct frame *frame)
+drop_bad(struct evaluation *evaluation, const struct frame *before, uint32_t depth,
+         struct frame *frame)
 {
     const uint8_t *bad = frame->errors->bad;
     int64_t left = 0;
@@ -85,16 +76,11 @@ drop_bad(struct evaluation *evaluation, const struct plan_node *node,
     int64_t *kept = evaluate_take(evaluation, (size_t)frame->count, sizeof *kept);
 
     for (int64_t i = 0; i < frame->count; i++) {
-        int64_t element = frame->kept != NULL ? frame->kept[i] : i;
-
         if (bad[i]) {
-            evaluation->skipped +=
-                request == NULL
-                    ? 1
-                    : evaluate_count_rows(node, request->words + (size_t)element * request->stride);
+            evaluation->skipped += before == NULL ? 1 : count_rows(before, depth, i);
             continue;
         }
-        kept[left] = element;
+        kept[left] = frame->kept != NULL ? frame->kept[i] : i;
         index[left++] = i;
     }
     memcpy(evaluation->skipped_text, frame->errors->text, sizeof evaluation->skipped_text);
@@ -105,14 +91,14 @@ drop_bad(struct evaluation *evaluation, const struct plan_node *node,
 
 /* After a stage has run: bad elements are left out, or end it. */
 tundish_status
-evaluate_settle(struct evaluation *evaluation, const struct plan_node *node,
-                const struct evaluate_request *request, struct frame *frame)
+evaluate_settle(struct evaluation *evaluation, const struct frame *before, uint32_t depth,
+                struct frame *frame)
 {
     if (frame->errors->bad_count == 0)
         return TUNDISH_OK;
     if (!evaluation->skip_bad)
         return tnd_fail(frame->errors->status, "%s", frame->errors->text);
-    drop_bad(evaluation, node, request, frame);
+    drop_bad(evaluation, before, depth, frame);
     return TUNDISH_OK;
 }
 

@@ -13,13 +13,10 @@ void evaluate_ready(struct evaluation *evaluation, const struct schema *schema, 
 void evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
                      int64_t count);
 
-/* After a stage has run: bad elements of `node` are left out, or end it. `request`: what they were
- * asked for with, so that a batch counts as its rows; NULL: each counts as one. */
-tundish_status evaluate_settle(struct evaluation *evaluation, const struct plan_node *node,
-                               const struct evaluate_request *request, struct frame *frame);
-
-/* Rows in an element of `node`: those of a batch, and of the batches in that; else one. */
-uint64_t evaluate_count_rows(const struct plan_node *node, const uint64_t *element);
+/* After a stage has run: bad elements are left out, or end it. Each counts as the rows it has in
+ * `before`, which is as the stage was given them and batched `depth` times; NULL: as one. */
+tundish_status evaluate_settle(struct evaluation *evaluation, const struct frame *before,
+                               uint32_t depth, struct frame *frame);
 
 /* Rows [splits[b], splits[b + 1]) are to become a batch of `node`: those whose shape in column
  * `index` is not the first one's are bad. */

@@ -76,6 +76,19 @@ batch_behind(const struct plan_node *node)
     return -1;
 }
 
+/* Rule 1 where bad rows are left out, so that no length is known: TensorFlow, which leaves none out,
+ * knows that of batches without a remainder. */
+static int64_t
+whole_batch(const struct plan_node *node)
+{
+    while (node->order == NULL || passes_batch_size(node))
+        node = node->inputs[0];
+    if (!node_is(node, "batch") && !node_is(node, "padded_batch") &&
+        !node_is(node, "ragged_batch") && !node_is(node, "rebatch"))
+        return -1;
+    return spec_bool(node->stage, "drop_remainder") ? build_literal(node, "batch_size", -1) : -1;
+}
+
 /* --- putting nodes in --------------------------------------------------------------------------
  */
 
@@ -261,8 +274,12 @@ resolve_rule(struct plan *plan)
     enum spec_rebatch asked = plan->stream->distribute.rebatch;
     bool data = plan->policy == SHARD_DATA;
 
-    if (!static_batch(&plan->user_root->schema, &plan->global_batch))
-        plan->global_batch = batch_behind(plan->user_root);
+    if (!static_batch(&plan->user_root->schema, &plan->global_batch)) {
+        plan->global_batch =
+            plan->stream->deliver.skip_errors ? whole_batch(plan->user_root) : -1;
+        if (plan->global_batch < 0)
+            plan->global_batch = batch_behind(plan->user_root);
+    }
     plan->rule = asked == REBATCH_CARRY || (asked == REBATCH_TENSORFLOW && !data) ? REBATCH_CARRY
                                                                                   : REBATCH_SPLIT;
     if (plan->global_batch < 0)

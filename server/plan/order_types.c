@@ -75,10 +75,19 @@ batch_columns(struct plan_builder *builder, struct plan_node *node, int64_t leng
     return TUNDISH_OK;
 }
 
-static int64_t
-batch_length(const struct plan_node *node, const char *size)
+/* Where bad rows are left out, no batch is sure to be whole. */
+static bool
+may_be_short(const struct plan_builder *builder)
 {
-    return is_literal_true(node, "drop_remainder") ? build_literal(node, size, -1) : -1;
+    return builder->plan->stream->deliver.skip_errors;
+}
+
+static int64_t
+batch_length(const struct plan_builder *builder, const struct plan_node *node)
+{
+    return is_literal_true(node, "drop_remainder") && !may_be_short(builder)
+               ? build_literal(node, "batch_size", -1)
+               : -1;
 }
 
 /* Fully static columns stack; one with an unknown dimension becomes ragged down to the last. */
@@ -180,9 +189,10 @@ rebatch_size(const struct plan_node *node)
 /* Known where no batch can be partial: what remains is dropped, or the rows of a batch that comes
  * in are known and a multiple. */
 static int64_t
-rebatched_length(const struct plan_node *node, const struct schema *input)
+rebatched_length(const struct plan_builder *builder, const struct plan_node *node,
+                 const struct schema *input)
 {
-    int64_t size = rebatch_size(node);
+    int64_t size = may_be_short(builder) ? -1 : rebatch_size(node);
 
     if (size < 1 || is_literal_true(node, "drop_remainder"))
         return size;
@@ -196,7 +206,7 @@ rebatched_length(const struct plan_node *node, const struct schema *input)
 static tundish_status
 rebatched_columns(struct plan_builder *builder, struct plan_node *node)
 {
-    int64_t length = rebatched_length(node, &node->inputs[0]->schema);
+    int64_t length = rebatched_length(builder, node, &node->inputs[0]->schema);
 
     same_columns(node);
     for (uint32_t i = 0; i < node->schema.count; i++) {
@@ -433,13 +443,14 @@ build_order_types(struct plan_builder *builder, struct plan_node *node)
 
     if (build_rebatches_rows(node))
         status = batch_columns(builder, node,
-                               rebatched_length(node, &node->inputs[0]->inputs[0]->schema));
+                               rebatched_length(builder, node,
+                                                &node->inputs[0]->inputs[0]->schema));
     else if (node_is(node, "batch"))
-        status = batch_columns(builder, node, batch_length(node, "batch_size"));
+        status = batch_columns(builder, node, batch_length(builder, node));
     else if (node_is(node, "padded_batch"))
-        status = padded_columns(builder, node, batch_length(node, "batch_size"));
+        status = padded_columns(builder, node, batch_length(builder, node));
     else if (node_is(node, "ragged_batch"))
-        status = batch_columns(builder, node, batch_length(node, "batch_size"));
+        status = batch_columns(builder, node, batch_length(builder, node));
     else if (node_is(node, "window"))
         status = batch_columns(builder, node, -1); /* a batch(size) behind it, which may be short */
     else if (node_is(node, "bucket_by_sequence_length"))

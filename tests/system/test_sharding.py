@@ -95,10 +95,11 @@ class Sharding(Rig):
         values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
         self.assertEqual(sum(values, []), [0, 1, 3, 0, 1, 2, 3])
 
-    def test_a_stage_that_takes_rows_out_of_a_batch_is_named_when_slices_are_cut(self):
+    def test_rows_that_a_stage_leaves_of_a_batch_are_those_that_are_cut(self):
         stages = ["range: 8", "batch: 4", 'map: {value: "value[1:]"}', "rebatch: 2"]
         lines, _ = self.peeked(self.pipeline(stages, deliver="{epochs: 1}"))
-        self.assertIn("'value' has 3 rows in a batch of 4", json.dumps(lines))
+        values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
+        self.assertEqual(values, [[1, 2], [3, 5], [6, 7]])
 
     def test_bad_rows_that_a_filter_meets_are_counted_and_named(self):
         (self.path / "rows.csv").write_text("1\n2\nx\n4\n")
@@ -146,6 +147,24 @@ class Sharding(Rig):
             for replicas, workers in ((2, 1), (3, 1), (1, 2)):
                 with self.subTest(stages=stages, replicas=replicas, workers=workers):
                     self.assertEqual(self.left(stages, replicas, workers), alone)
+
+    def test_batches_without_a_remainder_are_short_where_rows_are_left_out(self):
+        (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n")
+        read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        whole = "batch: {batch_size: 2, drop_remainder: true}"
+        for stages, values, skipped in (
+            ([whole], [1, 2, 4, 5, 6], 1),
+            ([whole, "map: {value: \"value[0] + value\"}"], [2, 3, 8, 10, 11], 1),
+            ([whole, "batch: 1"], [1, 2, 4, 5, 6], 1),
+            ([whole, "batch: 3"], [1, 2, 5, 6], 2),
+            (["rebatch: {batch_size: 2, drop_remainder: true}"], [1, 2, 4, 5, 6], 1),
+        ):
+            if "rebatch" in stages[0]:
+                stages = ["batch: 3", *stages]
+            for replicas, workers in ((1, 1), (2, 1), (1, 2)):
+                with self.subTest(stages=stages, replicas=replicas, workers=workers):
+                    left = self.left([read, *stages], replicas, workers)
+                    self.assertEqual(left, (values, skipped))
 
     def test_a_batch_that_is_left_out_counts_as_its_rows_once(self):
         fails = "map: {value: \"value + 10 // (min(value) - 2)\"}"
