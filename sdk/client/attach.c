@@ -215,19 +215,18 @@ send_hello(const tundish_reader *reader, int socket, const struct attempt *attem
         .layout_minor = TND_LAYOUT_MINOR,
         .replica = reader->replica,
         .flags = (attempt->is_survivor ? TND_HELLO_SURVIVOR : 0) |
-                 (attempt->place_bytes > 0 ? TND_HELLO_PLACE : 0),
-        .next_epoch = reader->epoch,
-        .next_step = reader->step,
+                 (attempt->place_bytes > 0 ? TND_HELLO_PLACE : 0) |
+                 (attempt->is_survivor && reader->kept.is_known ? TND_HELLO_KEPT : 0) |
+                 (reader->kept.is_end ? TND_HELLO_KEPT_END : 0),
+        .kept_epoch = reader->kept.epoch,
+        .kept_step = reader->kept.step,
+        .groups_present = reader->kept.groups_present,
+        .groups_gone = reader->kept.groups_gone,
         .place_bytes = attempt->place_bytes,
     };
     struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof hello };
     tundish_status          status;
 
-    if (attempt->place_bytes > 0 && reader->has_ended) {
-        hello.flags |= TND_HELLO_ENDED;
-        hello.next_epoch = reader->ended_epoch;
-        hello.next_step = reader->ended_steps;
-    }
     memcpy(hello.stream, reader->stream, sizeof hello.stream);
     memcpy(hello.session, reader->session, sizeof hello.session);
     memcpy(hello.group, reader->group, sizeof hello.group);
@@ -376,6 +375,8 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     int64_t            say_at_ns = tnd_clock_deadline_ns(SAY_AFTER_NS);
     tundish_status     status = TUNDISH_OK;
 
+    if (is_survivor)
+        tnd_reader_note_kept(reader);
     if (reader->has_started)
         status = tnd_reader_place(reader, false, &place, &attempt.place_bytes);
     if (status != TUNDISH_OK)

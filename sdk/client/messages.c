@@ -7,8 +7,8 @@
 #include "shm/place.h"
 #include "shm/segment.h"
 
-/* Epochs before the present one whose places may still be asked for. */
-enum { EPOCHS_KEPT = 2 };
+/* Epochs before the present one whose places may still be asked for: as many as a lane holds. */
+enum { EPOCHS_KEPT_MIN = 2 };
 
 struct own_map *
 tnd_find_own(struct attachment *attachment, uint32_t id)
@@ -67,6 +67,27 @@ tnd_find_epoch(const tundish_reader *reader, uint64_t epoch)
     return NULL;
 }
 
+const struct epoch_header *
+tnd_find_header(const tundish_reader *reader, uint64_t epoch)
+{
+    const struct epoch_header *found = NULL;
+
+    for (const struct epoch_header *header = reader->epochs; header != NULL; header = header->next)
+        if (header->have == header->total && header->epoch <= epoch &&
+            (found == NULL || header->epoch > found->epoch))
+            found = header;
+    return found;
+}
+
+static uint64_t
+first_epoch_kept(const tundish_reader *reader)
+{
+    uint64_t kept = reader->attachments == NULL ? EPOCHS_KEPT_MIN
+                                                : reader->attachments->view.slot_count;
+
+    return reader->epoch > kept ? reader->epoch - kept : 0;
+}
+
 static void
 forget_epochs(tundish_reader *reader, uint64_t same_as, uint64_t before)
 {
@@ -92,7 +113,7 @@ tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total)
     if (header == NULL)
         return NULL;
     /* What a restarted server says of an epoch replaces what the old one said. */
-    forget_epochs(reader, epoch, reader->epoch > EPOCHS_KEPT ? reader->epoch - EPOCHS_KEPT : 0);
+    forget_epochs(reader, epoch, first_epoch_kept(reader));
     header->epoch = epoch;
     header->total = total;
     header->have = 0;

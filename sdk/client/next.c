@@ -379,9 +379,6 @@ take_end(tundish_reader *reader, struct held *held, bool is_optional)
         reader->is_at_end = true;
         return TUNDISH_NO_VALUE;
     }
-    reader->has_ended = held->slot.slot.step != UINT64_MAX;
-    reader->ended_epoch = held->slot.slot.epoch;
-    reader->ended_steps = held->slot.slot.step;
     reader->epoch = held->slot.slot.epoch + 1;
     reader->step = 0;
     reader->place_bytes = 0;

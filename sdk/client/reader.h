@@ -85,6 +85,14 @@ struct epoch_header {
     uint8_t              bytes[];
 };
 
+/* What a server that is gone still kept for somebody: from which step on, and for how many. */
+struct kept {
+    bool     is_known;
+    bool     is_end; /* the epoch's end, and `step` the number of its steps */
+    uint64_t epoch, step;
+    uint32_t groups_present, groups_gone;
+};
+
 enum { READER_TEXT_BYTES = 2048 };
 
 struct tundish_reader {
@@ -110,8 +118,7 @@ struct tundish_reader {
     uint64_t sequence;
     uint64_t place_bytes; /* that the epoch of the last batch has; see tnd_slot */
     uint64_t place_epoch; /* that epoch */
-    bool     has_ended;   /* an epoch's end was told: the last such, and how many steps it had */
-    uint64_t ended_epoch, ended_steps;
+    struct kept kept;
     struct epoch_header *epochs; /* newest first */
 
     bool           is_lost_pending; /* a replica was lost: to be told once */
@@ -145,8 +152,14 @@ tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
 /* The reader's lock is held. */
 struct own_map *tnd_find_own(struct attachment *attachment, uint32_t id);
 const struct epoch_header *tnd_find_epoch(const tundish_reader *reader, uint64_t epoch);
+/* The newest that is whole and not later than the epoch, or NULL. */
+const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_t epoch);
 /* Keep `total` bytes of an epoch, none of which is here yet. NULL: no memory. */
 struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
+
+/* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays where
+ * this one published nothing. */
+void tnd_reader_note_kept(tundish_reader *reader);
 
 /* release.c: give an entry of the line back. The reader's lock is held. */
 void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);
@@ -157,7 +170,7 @@ void tnd_forget_own(struct attachment *attachment, struct own_map *own);
 void tnd_ring_bell(struct attachment *attachment);
 
 /* standing.c: the place of the next batch, as bytes that the caller frees. `may_ask`: a queue's
- * server is asked for what it knows. */
+ * server is asked for what it knows; else what the place carries is true at reader->kept as well. */
 tundish_status tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes,
                                 uint64_t *ret_count);
 

@@ -44,17 +44,13 @@ ask_queue(tundish_reader *reader)
     return status;
 }
 
-/* The newest that is not later than the epoch. */
-static const struct epoch_header *
-find_header(const tundish_reader *reader, uint64_t epoch)
+/* Where what the place carries must be true. */
+static uint64_t
+header_epoch(const tundish_reader *reader, const struct tnd_place *place, bool may_ask)
 {
-    const struct epoch_header *found = NULL;
+    uint64_t kept = reader->kept.epoch + reader->kept.is_end;
 
-    for (const struct epoch_header *header = reader->epochs; header != NULL; header = header->next)
-        if (header->have == header->total && header->epoch <= epoch &&
-            (found == NULL || header->epoch > found->epoch))
-            found = header;
-    return found;
+    return !may_ask && reader->kept.is_known && kept < place->epoch ? kept : place->epoch;
 }
 
 tundish_status
@@ -77,7 +73,7 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
         place.bit_count = reader->queue.bit_count;
         place.bits = reader->queue.bits;
     }
-    header = find_header(reader, place.epoch);
+    header = tnd_find_header(reader, header_epoch(reader, &place, may_ask));
     place.header_epoch = header == NULL ? place.epoch : header->epoch;
     if (header != NULL) {
         place.header = header->bytes;

@@ -76,10 +76,10 @@ struct tnd_message {
     _Alignas(8) uint8_t bytes[TND_MESSAGE_MAX - sizeof(struct tnd_message_head)];
 };
 
-#define TND_HELLO_SURVIVOR 1u /* it outlived a server; next_* is what it has yet to see */
-#define TND_HELLO_PLACE    2u /* place_bytes of place follow */
-#define TND_HELLO_ENDED    4u /* beside a place, which says what is next: next_* is the last epoch
-                                 whose end it was told, and the number of its steps */
+#define TND_HELLO_SURVIVOR 1u /* it outlived a server */
+#define TND_HELLO_PLACE    2u /* place_bytes of place follow, which says what it wants next */
+#define TND_HELLO_KEPT     4u /* and tells of it: kept_*, groups_* */
+#define TND_HELLO_KEPT_END 8u /* kept_* is an epoch's end, and kept_step the number of its steps */
 
 /* Names end with a NUL; an empty one is the default. */
 struct tnd_hello {
@@ -87,11 +87,14 @@ struct tnd_hello {
     uint16_t layout_major, layout_minor;
     uint32_t replica;
     uint32_t flags;
-    uint64_t next_epoch, next_step;
+    uint64_t kept_epoch, kept_step; /* the first that its server kept, of what is still to be read
+                                     * by some trainer; the place's header is true there as well */
     uint64_t place_bytes;
     char     stream[TND_NAME_BYTES];
     char     session[TND_NAME_BYTES];
     char     group[TND_NAME_BYTES];
+    uint32_t groups_present, groups_gone; /* as tnd_batches had them; an older library's hello ends
+                                           * before these */
 };
 
 struct tnd_welcome {

@@ -25,6 +25,8 @@ AT(tnd_batches, lines_offset, 88);
 AT(tnd_batches, line_count, 96);
 AT(tnd_batches, delivery, 100);
 AT(tnd_batches, ready, 104);
+AT(tnd_batches, groups_present, 108);
+AT(tnd_batches, groups_gone, 112);
 AT(tnd_batches, published, TND_LINE);
 AT(tnd_batches, signal, TND_LINE + 8);
 AT(tnd_batches, notice, TND_LINE + 12);

@@ -31,7 +31,7 @@
 #define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
 #define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
 #define TND_LAYOUT_MAJOR  1
-#define TND_LAYOUT_MINOR  2
+#define TND_LAYOUT_MINOR  3
 
 #define TND_LINE          128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN  64
@@ -82,7 +82,10 @@ struct tnd_batches {
     uint32_t         line_count;      /* 1 for the lane, and one for each consumer there may be */
     uint32_t         delivery;        /* enum tnd_delivery */
     _Atomic uint32_t ready;           /* 1 is stored last, with release */
-    uint8_t          reserved[12];    /* zero */
+    /* Groups with a cursor here, for whoever outlives the server: those that have trainers, and
+     * those that are given time to come back. Since 1.3; 0 and 0: not known */
+    _Atomic uint32_t groups_present, groups_gone;
+    uint8_t          reserved[4];     /* zero */
 
     /* Written by whoever publishes. */
     alignas(TND_LINE) _Atomic uint64_t published; /* slots filled since the start */

@@ -39,7 +39,7 @@ look_at_reader(struct watch_scene *scene, const struct watch_set *reader)
     }
 }
 
-/* The attached reader of the lane that has given back least, or NULL. */
+/* The reader of the lane, there or not, that has given back least, or NULL. */
 static const struct watch_set *
 slowest_reader(const struct watch_scene *scene, const struct watch_set *lane)
 {
@@ -49,8 +49,7 @@ slowest_reader(const struct watch_scene *scene, const struct watch_set *lane)
     watch_label(lane, "replica", wanted, sizeof wanted);
     while ((set = watch_next(scene->now, "reader", set)) != NULL) {
         watch_label(set, "replica", replica, sizeof replica);
-        if (watch_is_of(set, scene->session) && watch_value(set, "attached") != 0 &&
-            strcmp(replica, wanted) == 0 &&
+        if (watch_is_of(set, scene->session) && strcmp(replica, wanted) == 0 &&
             (slowest == NULL || watch_value(set, "released") < watch_value(slowest, "released")))
             slowest = set;
     }
@@ -63,8 +62,8 @@ look_at_full_lane(struct watch_scene *scene, const struct watch_set *lane)
 {
     const struct watch_set *reader = slowest_reader(scene, lane);
 
-    if (reader == NULL) {
-        scene->deserted = lane;
+    if (reader == NULL || watch_value(reader, "attached") == 0) {
+        scene->deserted = reader != NULL ? reader : lane;
     } else if (reader != scene->waits_most && scene->waits_in_vain &&
                (scene->holder == NULL ||
                 watch_value(reader, "silent") > watch_value(scene->holder, "silent"))) {

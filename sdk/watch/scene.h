@@ -20,7 +20,7 @@ struct watch_scene {
     const struct watch_set *holder;   /* silent for longest of those whose lane is full while another
                                        * waits for nothing but that */
     uint64_t holder_slots;            /* of its lane */
-    const struct watch_set *deserted; /* a full lane that no trainer is at */
+    const struct watch_set *deserted; /* who fills a lane and is not there; or that lane */
     const struct watch_set *slowest;  /* attached, waits least */
     double least_share;
 

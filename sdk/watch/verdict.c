@@ -66,7 +66,7 @@ name_reader(const struct watch_scene *scene, const struct watch_set *reader, cha
 
     watch_label(reader, "replica", replica, sizeof replica);
     watch_label(reader, "group", group, sizeof group);
-    is_default = strcmp(group, "default") == 0;
+    is_default = group[0] == '\0' || strcmp(group, "default") == 0;
     snprintf(text, NAME_BYTES, "replica %s%s%s on node %.63s", replica,
              is_default ? "" : " of group ", is_default ? "" : group, node_of(scene->now));
 }
@@ -216,16 +216,16 @@ say_holding(const struct watch_scene *scene, struct watch_verdict *verdict)
 static bool
 say_deserted(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    char waiting[NAME_BYTES + 40], replica[16];
+    char waiting[NAME_BYTES + 40], who[NAME_BYTES];
 
     if (scene->deserted == NULL || scene->wait_share < WAIT_SHARE_FINE)
         return false;
     name_waiting(scene, waiting);
-    watch_label(scene->deserted, "replica", replica, sizeof replica);
+    name_reader(scene, scene->deserted, who);
     blame_replica(verdict, scene->deserted, 0);
     say(verdict, WATCH_STUCK, WATCH_CAUSE_TRAINER,
         "Start it (again): it gets the steps that wait for it. Without it the job does not go on.",
-        "%s for replica %s, whose trainer is gone or has not come", waiting, replica);
+        "%s for %s, whose trainer is gone or has not come", waiting, who);
     return true;
 }
 

@@ -146,9 +146,27 @@ struct group *
 feed_find_group(struct feed *feed, const char *name)
 {
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        if (!group->ended && strcmp(group->name, name) == 0)
+        if (!group->ended && group->awaited == AWAITED_NOT && strcmp(group->name, name) == 0)
             return group;
     return NULL;
+}
+
+/* Is it here, or may it be one that is awaited? */
+static bool
+knows(struct feed *feed, const char *name)
+{
+    return feed_find_group(feed, name) != NULL || feed_find_awaited(feed) != NULL;
+}
+
+bool
+feed_knows(struct feed *feed, const char *name)
+{
+    bool known;
+
+    pthread_mutex_lock(&feed->lock);
+    known = knows(feed, name);
+    pthread_mutex_unlock(&feed->lock);
+    return known;
 }
 
 /* Where a replica of the group stands, or would begin. */
@@ -156,7 +174,7 @@ static bool
 look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane_look *ret_look)
 {
     struct group *group = feed_find_group(feed, name);
-    uint64_t      position = feed_first_position(feed);
+    uint64_t      position = feed_lowest_position(feed);
 
     if (group != NULL) {
         struct lane_reader_stats stats;
@@ -178,7 +196,7 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
     pthread_mutex_lock(&feed->lock);
     found = replica < feed->lane_count && look_at_start(feed, name, replica, &look);
     /* Who follows somebody finds what that one had not given back, some of it behind the place. */
-    if (feed_find_group(feed, name) != NULL)
+    if (knows(feed, name))
         distance = feed->config.lane.slots;
     pthread_mutex_unlock(&feed->lock);
     if (!found)
@@ -196,6 +214,8 @@ static bool
 is_unused(const struct feed *feed)
 {
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
+        if (group->awaited != AWAITED_NOT)
+            continue;
         if (feed->admitting == NULL || strcmp(group->name, feed->admitting) != 0)
             return false;
         for (uint32_t i = 0; i < group->seat_count; i++)
@@ -250,6 +270,8 @@ feed_rewind(struct feed *feed)
     pthread_mutex_lock(&feed->lock);
     unused = is_unused(feed);
     untouched = feed_is_untouched(feed);
+    if (unused || untouched)
+        feed_forget_awaited(feed);
     for (uint32_t i = 0; unused && !untouched && i < feed->lane_count; i++)
         lane_reset(feed->lanes[i]);
     if (unused || untouched)

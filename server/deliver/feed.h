@@ -11,7 +11,8 @@
  * successor within `rejoin` gets its first unreleased step. A group that comes back whole goes on
  * at the lowest of its replicas'. If none comes, or the whole group is gone for that long, the
  * group ends: its cursors are dropped and what trainers it has are told. So it does when only some
- * of its trainers come back to a server that was started again. One that closes its reader in good
+ * of its trainers come back to a server that was started again; a whole group that is not back yet
+ * is awaited (feed_await). One that closes its reader in good
  * order gets the same time before its group is told, and is not missed if it has read all. A new
  * group starts at the oldest slot kept, or after it if that is the end of an epoch that had steps.
  */
@@ -28,10 +29,16 @@ struct feed_start {
     uint64_t    place_bytes;
     uint64_t    place_epoch; /* the epoch that `place` was set for: `epoch` or an earlier one */
     bool        has_place;   /* `epoch`, `step` come from a place (whose bytes may be 0 long) */
-    bool        survivor;    /* it outlived a server; what it has seen already, it passes over */
-    uint64_t    epoch, step; /* the batch it wants next, if has_place or survivor */
-    bool        has_ended;   /* it was told the end of this epoch, which had so many steps */
-    uint64_t    ended_epoch, ended_steps;
+    uint64_t    epoch, step; /* the batch it wants next, if has_place */
+
+    bool     survivor;       /* it outlived a server; what it has seen already, it passes over */
+
+    /* A survivor's that knows: what that server kept for its groups begins at (kept_epoch,
+     * kept_step), or at that epoch's end; `place` is true there as well. */
+    bool     has_kept, kept_end;
+    uint64_t kept_epoch, kept_step;
+    uint32_t groups_present; /* those that had trainers */
+    uint32_t groups_gone;    /* those whose trainers were all gone, but might still come back */
 
     /* A queue's place: (epoch, step) is the first that was not given back; a bit is set for those
      * from there on that were. */
@@ -107,6 +114,20 @@ tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *byt
  * is long; what is before it has to be passed over. */
 bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64_t epoch,
                   uint64_t step, bool *ret_near);
+
+/* Has it a group of this name, or one that is awaited, which may be this one? */
+bool feed_knows(struct feed *feed, const char *group);
+
+/* Nothing is published yet. The server before had so many groups; those that are not here yet may
+ * lack all that is published from now on, and each holds it until a group that is not known comes
+ * and takes its cursor. Those that had trainers are awaited for wait_ns (-1: for ever; and under
+ * `detach` until they hold up another), those whose trainers were gone for rejoin_ns. Returns how
+ * many are awaited. */
+struct feed_groups {
+    uint32_t present, gone;
+    int64_t  wait_ns;
+};
+uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 
 /* Is nobody attached, and has no group a cursor here but the one being admitted? */
 bool feed_is_unused(struct feed *feed);

@@ -11,8 +11,6 @@
 #include "core/status.h"
 #include "deliver/feed_private.h"
 
-#define LOOK_FOR_SLOW_GROUPS_NS INT64_C(1000000000)
-
 enum { TEXT_BYTES = 512 };
 
 /* Its readers go with the lanes, or have been closed. */
@@ -24,8 +22,8 @@ feed_free_group(struct group *group)
     free(group);
 }
 
-static uint32_t
-count_present(const struct group *group)
+uint32_t
+feed_count_present(const struct group *group)
 {
     uint32_t present = 0;
 
@@ -40,12 +38,12 @@ count_full_groups(const struct feed *feed)
     uint32_t full = 0;
 
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
-        full += !group->ended && count_present(group) == group->seat_count;
+        full += !group->ended && feed_count_present(group) == group->seat_count;
     return full;
 }
 
-static void
-unlink_group(struct feed *feed, struct group *group)
+void
+feed_unlink_group(struct feed *feed, struct group *group)
 {
     struct group **link = &feed->groups;
 
@@ -58,11 +56,9 @@ unlink_group(struct feed *feed, struct group *group)
 }
 
 uint64_t
-feed_first_position(struct feed *feed)
+feed_lowest_position(struct feed *feed)
 {
-    uint64_t         position = 0;
-    bool             is_end = !feed->config.lane.queue;
-    struct lane_look look;
+    uint64_t position = 0;
 
     for (uint32_t i = 0; i < feed->lane_count; i++) {
         uint64_t lowest = lane_lowest(feed->lanes[i]);
@@ -70,6 +66,17 @@ feed_first_position(struct feed *feed)
         if (lowest > position)
             position = lowest;
     }
+    return position;
+}
+
+/* Where a group that comes new begins: not at the end of an epoch. */
+static uint64_t
+first_position(struct feed *feed)
+{
+    uint64_t         position = feed_lowest_position(feed);
+    bool             is_end = !feed->config.lane.queue;
+    struct lane_look look;
+
     for (uint32_t i = 0; i < feed->lane_count; i++)
         is_end &= lane_look(feed->lanes[i], position, &look) && look.published &&
                   look.kind == TND_SLOT_END && look.step > 0;
@@ -102,13 +109,12 @@ level_group(struct group *group)
         lane_reader_rewind(group->seats[i].reader, lowest);
 }
 
-static tundish_status
-make_group(struct feed *feed, const char *name, struct group **ret_group)
+tundish_status
+feed_make_group(struct feed *feed, const char *name, uint64_t position, struct group **ret_group)
 {
     bool          is_queue = feed->config.lane.queue;
     uint32_t      seat_count = is_queue ? 1 : feed->config.replica_count;
     struct group *group = tnd_alloc(sizeof *group + seat_count * sizeof group->seats[0]);
-    uint64_t      position = feed_first_position(feed);
 
     memset(group, 0, sizeof *group + seat_count * sizeof group->seats[0]);
     group->name = tnd_strdup(name);
@@ -120,7 +126,7 @@ make_group(struct feed *feed, const char *name, struct group **ret_group)
         tundish_status status = lane_reader_open(feed->lanes[i], position, &seat->reader);
 
         if (status != TUNDISH_OK) {
-            unlink_group(feed, group);
+            feed_unlink_group(feed, group);
             return status;
         }
         seat->group = group;
@@ -162,7 +168,7 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
     struct group *group = feed_find_group(feed, request->group);
 
     return request->start.has_place || request->start.survivor || feed->config.lane.queue ||
-           group == NULL || count_present(group) == 0;
+           group == NULL || feed_count_present(group) == 0;
 }
 
 static void
@@ -200,21 +206,30 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         .total_replica_count = feed->config.total_replica_count,
     };
     struct seat   *seat;
-    bool           is_new = !is_queue && group == NULL;
+    bool           is_new = false;
     tundish_status status = TUNDISH_OK;
 
     snprintf(welcome.stream, sizeof welcome.stream, "%s", feed->stream);
-    if (group == NULL)
-        status = make_group(feed, request->group, &group);
-    else if (count_present(group) == 0)
+    if (group == NULL && !is_queue)
+        group = feed_take_awaited(feed, request->group, request->start.survivor);
+    if (group == NULL) {
+        is_new = !is_queue;
+        status = feed_make_group(feed, request->group,
+                                 request->start.has_place ? feed_lowest_position(feed)
+                                                          : first_position(feed),
+                                 &group);
+    } else if (feed_count_present(group) == 0) {
         level_group(group);
+    }
     if (status != TUNDISH_OK)
         return status;
     seat = &group->seats[is_queue ? 0 : request->replica];
     status = lane_reader_attach(seat->reader, client, &welcome);
     if (status != TUNDISH_OK) {
         if (is_queue || is_new)
-            unlink_group(feed, group);
+            feed_unlink_group(feed, group);
+        else if (feed_count_present(group) == 0)
+            expect_back(group);
         return status;
     }
     if (is_new && group->next != NULL && welcome.first_step != UINT64_MAX &&
@@ -261,8 +276,9 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
     if (status == TUNDISH_OK)
         status = sit_down(feed, request, client, &seat);
     if (status == TUNDISH_OK) {
-        present = count_present(seat->group);
+        present = feed_count_present(seat->group);
         full = count_full_groups(feed);
+        feed_tell_groups(feed);
     }
     pthread_mutex_unlock(&feed->lock);
     if (status != TUNDISH_OK) {
@@ -301,8 +317,8 @@ has_read_all(struct feed *feed, const struct seat *seat)
            look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
 }
 
-static bool
-group_has_finished(struct feed *feed, const struct group *group)
+bool
+feed_group_has_finished(struct feed *feed, const struct group *group)
 {
     bool finished = true;
 
@@ -327,13 +343,13 @@ leave_seat(struct feed *feed, struct seat *seat, bool died)
     seat->client = NULL;
     seat->gone_since_ns = has_finished ? -1 : tnd_clock_ns();
     feed->losses.trainers += died && !has_finished;
-    if (count_present(group) == 0)
+    if (feed_count_present(group) == 0)
         expect_back(group);
     if (died && !group->ended)
         tell_others(group, seat, TUNDISH_OK, text);
-    if (count_present(group) == 0 &&
+    if (feed_count_present(group) == 0 &&
         (group->ended || feed->config.lane.queue || feed->config.forgets))
-        unlink_group(feed, group);
+        feed_unlink_group(feed, group);
 }
 
 void
@@ -345,6 +361,7 @@ feed_detach(struct feed *feed, struct seat *seat, bool died)
     pthread_mutex_lock(&feed->lock);
     name = tnd_strdup(seat->group->name);
     leave_seat(feed, seat, died);
+    feed_tell_groups(feed);
     pthread_mutex_unlock(&feed->lock);
     feed->config.ops->left(feed->config.user, feed, name, replica, died);
     free(name);
@@ -424,159 +441,6 @@ feed_queue_rung(struct feed *feed)
     lane_grant(feed->lanes[0]);
 }
 
-/* Cut the group off and take its name away; whoever is still here leaves by himself. */
-static void
-end_group(struct feed *feed, struct group *group, enum tnd_message_type type,
-          tundish_status status, const char *text)
-{
-    group->ended = true;
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        struct seat *seat = &group->seats[i];
-
-        if (seat->client != NULL) {
-            client_post_text(seat->client, type, status, text);
-            lane_reader_cut_off(seat->reader);
-        } else {
-            lane_reader_close(seat->reader);
-            seat->reader = NULL;
-        }
-    }
-    if (count_present(group) == 0)
-        unlink_group(feed, group);
-}
-
-/* The replica of the group whose time to rejoin runs out first, or NULL. */
-static const struct seat *
-find_first_gone(const struct group *group)
-{
-    const struct seat *first = NULL;
-
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        const struct seat *seat = &group->seats[i];
-
-        if (seat->client == NULL && seat->gone_since_ns >= 0 &&
-            (first == NULL || seat->gone_since_ns < first->gone_since_ns))
-            first = seat;
-    }
-    return first;
-}
-
-static void
-tell_session_ended(struct feed *feed, char *name)
-{
-    feed->config.ops->group_ended(feed->config.user, feed, name);
-    free(name);
-}
-
-/* End the first group whose time is over; returns its name, which the caller frees, or NULL and when
- * the next one's is. */
-static char *
-end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
-{
-    for (struct group *group = feed->groups; group != NULL; group = group->next) {
-        const struct seat *gone = group->ended ? NULL : find_first_gone(group);
-        char               text[TEXT_BYTES];
-        char              *name;
-
-        if (gone == NULL || feed->config.rejoin_ns < 0)
-            continue;
-        if (now_ns - gone->gone_since_ns < feed->config.rejoin_ns) {
-            int64_t at_ns = gone->gone_since_ns + feed->config.rejoin_ns;
-
-            *deadline_ns = at_ns < *deadline_ns ? at_ns : *deadline_ns;
-            continue;
-        }
-        snprintf(text, sizeof text,
-                 "replica %u of group \"%.100s\" left and no successor came within %.0f s "
-                 "(deliver.rejoin): the group has ended; open again at a place",
-                 gone->replica, group->name, (double)feed->config.rejoin_ns / 1e9);
-        name = tnd_strdup(group->name);
-        feed->losses.groups += !group_has_finished(feed, group);
-        end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
-        return name;
-    }
-    return NULL;
-}
-
-/* The longest that a trainer of another group has waited at a lane that this one fills. */
-static int64_t
-held_up_for(struct feed *feed, const struct group *slow)
-{
-    int64_t longest_ns = 0;
-
-    for (uint32_t i = 0; i < slow->seat_count; i++) {
-        struct lane_stats        lane;
-        struct lane_reader_stats own, other;
-
-        lane_stats(feed->lanes[i], &lane);
-        lane_reader_stats(slow->seats[i].reader, &own);
-        if (!lane.full || own.released != lane.released)
-            continue;
-        for (struct group *group = feed->groups; group != NULL; group = group->next) {
-            if (group == slow || group->ended)
-                continue;
-            lane_reader_stats(group->seats[i].reader, &other);
-            if (other.taken == lane.published && other.waits_ns > longest_ns)
-                longest_ns = other.waits_ns;
-        }
-    }
-    return longest_ns;
-}
-
-static char *
-detach_slow_group(struct feed *feed)
-{
-    for (struct group *group = feed->groups; group != NULL; group = group->next) {
-        int64_t held_up_ns = group->ended ? 0 : held_up_for(feed, group);
-        char    text[TEXT_BYTES];
-        char   *name;
-
-        if (held_up_ns == 0 || held_up_ns < feed->config.detach_ns)
-            continue;
-        snprintf(text, sizeof text,
-                 "group \"%.100s\" held up another for %.1f s and was cut off "
-                 "(deliver.slow_group: detach)",
-                 group->name, (double)held_up_ns / 1e9);
-        name = tnd_strdup(group->name);
-        feed->losses.groups++;
-        end_group(feed, group, TND_DETACHED, TUNDISH_E_DETACHED, text);
-        return name;
-    }
-    return NULL;
-}
-
-static int64_t
-earlier(int64_t a_ns, int64_t b_ns)
-{
-    return a_ns < b_ns ? a_ns : b_ns;
-}
-
-int64_t
-feed_tick(struct feed *feed, int64_t now_ns)
-{
-    bool looks_for_slow = feed->config.detach && !feed->config.lane.queue;
-
-    for (;;) {
-        int64_t deadline_ns = TND_CLOCK_NEVER;
-        bool    several;
-        char   *ended;
-
-        pthread_mutex_lock(&feed->lock);
-        ended = end_gone_group(feed, now_ns, &deadline_ns);
-        several = feed->groups != NULL && feed->groups->next != NULL;
-        if (ended == NULL && looks_for_slow && several) {
-            ended = detach_slow_group(feed);
-            if (deadline_ns > now_ns + LOOK_FOR_SLOW_GROUPS_NS)
-                deadline_ns = now_ns + LOOK_FOR_SLOW_GROUPS_NS;
-        }
-        pthread_mutex_unlock(&feed->lock);
-        if (ended == NULL)
-            return earlier(deadline_ns,
-                           feed->config.ops->tick(feed->config.user, feed, now_ns));
-        tell_session_ended(feed, ended);
-    }
-}
-
 bool
 feed_beat(struct feed *feed, int64_t now_ns)
 {
@@ -584,7 +448,7 @@ feed_beat(struct feed *feed, int64_t now_ns)
 
     pthread_mutex_lock(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        somebody |= count_present(group) > 0;
+        somebody |= feed_count_present(group) > 0;
     pthread_mutex_unlock(&feed->lock);
     for (uint32_t i = 0; somebody && i < feed->lane_count; i++)
         lane_beat(feed->lanes[i], now_ns);

@@ -30,6 +30,9 @@ void feed_queue_rung(struct feed *feed);
 /* End what is over. Returns when to call again at the latest (TND_CLOCK_NEVER). */
 int64_t feed_tick(struct feed *feed, int64_t now_ns);
 
+/* The server ends: who outlives it goes by the groups that it has now. */
+void feed_note_ending(struct feed *feed);
+
 /* Show that the server is alive; returns whether anybody looks. */
 bool feed_beat(struct feed *feed, int64_t now_ns);
 

@@ -23,9 +23,15 @@ struct seat {
     int64_t             usual_step_ns;
 };
 
+/* A group of the server before this one that has not come back, and of which nobody knows the name;
+ * when that server died it had trainers, or they were all gone but might still come back. */
+enum awaited { AWAITED_NOT, AWAITED_PRESENT, AWAITED_GONE };
+
 struct group {
     struct group *next;
     char         *name;
+    enum awaited  awaited;
+    int64_t       awaited_until_ns;
     bool          ended;         /* cut off; it goes when its last trainer does */
     _Atomic uint64_t *released;  /* by seat: see lane_tie; NULL in a queue */
     uint32_t      seat_count;
@@ -47,17 +53,31 @@ struct feed {
     pthread_mutex_t     lock; /* of all below; taken before a lane's, never held in a callback */
     struct group       *groups;
     struct feed_losses  losses;
+    bool                is_ending;
     uint64_t            restarts_done; /* 1 + the last epoch that all groups asked to leave */
     const char         *admitting; /* the group that a callback decides about, or NULL */
     struct epoch_place *places;    /* one more than there are epochs in a ring */
     uint32_t            place_count, place_next;
 };
 
-/* Where a group that comes new begins, in all lanes: the highest of the lowest that are kept, and
- * not at the end of an epoch. */
-uint64_t feed_first_position(struct feed *feed);
+/* The lowest position that is kept in all lanes: the highest of their lowest. The lock is held, here
+ * and below. */
+uint64_t feed_lowest_position(struct feed *feed);
 
-struct group *feed_find_group(struct feed *feed, const char *name);
+struct group *feed_find_group(struct feed *feed, const char *name); /* not one that is awaited */
+tundish_status feed_make_group(struct feed *feed, const char *name, uint64_t position,
+                               struct group **ret_group);
+uint32_t feed_count_present(const struct group *group);
+bool feed_group_has_finished(struct feed *feed, const struct group *group); /* read all there is */
+void feed_unlink_group(struct feed *feed, struct group *group);
 void feed_free_group(struct group *group);
+
+/* feed_awaited.c: is one awaited, and its cursors as a group of this name: NULL if none is. */
+struct group *feed_find_awaited(struct feed *feed);
+struct group *feed_take_awaited(struct feed *feed, const char *name, bool survivor);
+void feed_forget_awaited(struct feed *feed);
+
+/* Tell those who may outlive this server how many groups it has. */
+void feed_tell_groups(struct feed *feed);
 
 #endif

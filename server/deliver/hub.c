@@ -419,6 +419,8 @@ hub_close(struct hub *hub)
     if (hub == NULL)
         return;
     hub_stop(hub);
+    for (uint32_t i = 0; i < hub->feed_count; i++)
+        feed_note_ending(hub->feeds[i]);
     while (hub->guests != NULL)
         drop_guest(hub, hub->guests);
     listen_close(hub->listener, hub->path);

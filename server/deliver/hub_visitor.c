@@ -86,6 +86,24 @@ find_feed(struct visitor *visitor, struct feed **ret_feed)
                     list[0] == '\0' ? "none" : list);
 }
 
+/* It begins no later than with what it wants next, and where the place's header is true. */
+static void
+read_kept(const struct tnd_hello *hello, struct feed_start *start)
+{
+    bool is_later = hello->kept_epoch > start->epoch ||
+                    (hello->kept_epoch == start->epoch && hello->kept_step > start->step);
+
+    start->survivor = (hello->flags & TND_HELLO_SURVIVOR) != 0;
+    start->kept_end = (hello->flags & TND_HELLO_KEPT_END) != 0;
+    start->has_kept = start->survivor && (hello->flags & TND_HELLO_KEPT) != 0 && !is_later &&
+                      hello->kept_epoch + start->kept_end >= start->place_epoch &&
+                      hello->groups_present > 0;
+    start->kept_epoch = hello->kept_epoch;
+    start->kept_step = hello->kept_step;
+    start->groups_present = hello->groups_present;
+    start->groups_gone = hello->groups_gone;
+}
+
 static tundish_status
 read_start(const struct visitor *visitor, struct feed_start *start)
 {
@@ -93,18 +111,13 @@ read_start(const struct visitor *visitor, struct feed_start *start)
     struct tnd_place        place;
     tundish_status          status;
 
-    *start = (struct feed_start){ .survivor = (hello->flags & TND_HELLO_SURVIVOR) != 0,
-                                  .epoch = hello->next_epoch,
-                                  .step = hello->next_step };
+    *start = (struct feed_start){ 0 };
     if ((hello->flags & TND_HELLO_PLACE) == 0)
         return TUNDISH_OK;
     status = tnd_place_read(visitor->place, visitor->place_bytes, &place);
     if (status != TUNDISH_OK)
         return status;
     start->has_place = true;
-    start->has_ended = (hello->flags & TND_HELLO_ENDED) != 0;
-    start->ended_epoch = hello->next_epoch;
-    start->ended_steps = hello->next_step;
     start->place = place.header;
     start->place_bytes = place.header_bytes;
     start->place_epoch = place.header_epoch;
@@ -112,6 +125,7 @@ read_start(const struct visitor *visitor, struct feed_start *start)
     start->step = place.step;
     start->bit_count = place.bit_count;
     start->bits = place.bits;
+    read_kept(hello, start);
     return TUNDISH_OK;
 }
 
@@ -142,9 +156,10 @@ take_hello(struct visitor *visitor, const struct tnd_message *message)
     struct tnd_hello *hello = &visitor->hello;
     tundish_status    status;
 
-    if (message->head.bytes < sizeof *hello || visitor->has_hello)
+    if (message->head.bytes < offsetof(struct tnd_hello, groups_present) || visitor->has_hello)
         return VISITOR_DIED;
-    memcpy(hello, message->bytes, sizeof *hello);
+    memcpy(hello, message->bytes,
+           message->head.bytes < sizeof *hello ? message->head.bytes : sizeof *hello);
     visitor->has_hello = true;
     status = check_versions(hello);
     if (status != TUNDISH_OK)

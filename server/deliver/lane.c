@@ -554,7 +554,7 @@ lane_reset(struct lane *lane)
             lane_free_slot(lane, i);
         lane->index_of[i] = NO_SLOT;
     }
-    lane->published = lane->released = 0;
+    lane->published = lane->released = lane->visited_count = 0;
     lane->reserved_count = lane->visible_count = 0;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];

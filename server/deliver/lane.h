@@ -135,6 +135,10 @@ tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kin
 /* Does a trainer of this lane wait, with nothing published left to take? */
 bool lane_is_awaited(struct lane *lane);
 
+/* A queue in which nothing is published: these of its first positions will be passed, and its place
+ * says so from now on. At most TND_SLOTS_MAX. */
+void lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count);
+
 /* Would lane_reserve find a slot for this position? */
 bool lane_has_slot(struct lane *lane, uint64_t position);
 

@@ -162,6 +162,40 @@ lane_skip_old_ends(struct lane *lane, uint32_t index)
         }
 }
 
+void
+lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count)
+{
+    pthread_mutex_lock(&lane->lock);
+    memcpy(lane->visited, bits, (bit_count + 7) / 8);
+    lane->visited_count = bit_count;
+    pthread_mutex_unlock(&lane->lock);
+}
+
+static void
+set_bit(struct lane_queue_state *state, uint64_t bit, bool is_set)
+{
+    uint8_t mask = (uint8_t)(1u << bit % 8);
+
+    state->bits[bit / 8] = (uint8_t)(is_set ? state->bits[bit / 8] | mask
+                                            : state->bits[bit / 8] & ~mask);
+}
+
+/* What is published and not in a slot any more is given back; what is to come may have been before. */
+static void
+tell_visited(const struct lane *lane, struct lane_queue_state *state)
+{
+    uint64_t told = lane->visited_count > lane->published ? lane->visited_count : lane->published;
+
+    state->bit_count = (uint32_t)(told - lane->released);
+    for (uint64_t p = lane->released; p < lane->published; p++)
+        set_bit(state, p - lane->released, true);
+    for (uint64_t p = lane->published; p < told; p++)
+        set_bit(state, p - lane->released, (lane->visited[p / 8] >> p % 8 & 1) != 0);
+    for (uint32_t i = 0; i < lane->config.slots; i++)
+        if (lane->slots[i].state == SLOT_PUBLISHED)
+            set_bit(state, lane->slots[i].position - lane->released, false);
+}
+
 bool
 lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state)
 {
@@ -172,16 +206,7 @@ lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state)
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);
     found = lane_look_at(lane, lane->released, &look);
-    state.bit_count = (uint32_t)(lane->published - lane->released);
-    memset(state.bits, 0xff, state.bit_count / 8);
-    for (uint32_t i = state.bit_count / 8 * 8; i < state.bit_count; i++)
-        state.bits[i / 8] = (uint8_t)(state.bits[i / 8] | 1u << i % 8);
-    for (uint32_t i = 0; i < lane->config.slots; i++) {
-        uint64_t above = lane->slots[i].position - lane->released;
-
-        if (lane->slots[i].state == SLOT_PUBLISHED && above < state.bit_count)
-            state.bits[above / 8] = (uint8_t)(state.bits[above / 8] & ~(1u << above % 8));
-    }
+    tell_visited(lane, &state);
     pthread_mutex_unlock(&lane->lock);
     if (!found)
         return false;

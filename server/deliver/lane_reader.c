@@ -548,6 +548,13 @@ lane_beat(struct lane *lane, int64_t now_ns)
     atomic_store_explicit(&lane->batches->heartbeat_ns, (uint64_t)now_ns, memory_order_relaxed);
 }
 
+void
+lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone)
+{
+    atomic_store_explicit(&lane->batches->groups_present, present, memory_order_relaxed);
+    atomic_store_explicit(&lane->batches->groups_gone, gone, memory_order_relaxed);
+}
+
 int
 lane_reader_bell(const struct lane_reader *reader)
 {

@@ -77,6 +77,9 @@ void lane_set_place_bytes(struct lane *lane, uint64_t epoch, uint64_t place_byte
 /* Once a second or so, while a trainer is attached: this server is alive. */
 void lane_beat(struct lane *lane, int64_t now_ns);
 
+/* For those who outlive this server: groups that have trainers, and those that may come back. */
+void lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone);
+
 /* A queue: look at what trainers want, and grant. */
 void lane_grant(struct lane *lane);
 int lane_reader_bell(const struct lane_reader *reader);

@@ -25,6 +25,13 @@ move(struct session *session, const struct place *place, const struct feed_start
 static tundish_status
 refuse_place(const struct session *session, const struct feed_start *start)
 {
+    if (start->survivor)
+        return tnd_fail(TUNDISH_E_DETACHED,
+                        "stream '%s' has passed epoch %" PRIu64 ", step %" PRIu64
+                        ": this group came back too late after the server's start "
+                        "(deliver.group_wait, slow_group, rejoin); open again without a place, or "
+                        "at one in a session of its own",
+                        session->plan->stream->name, start->epoch, start->step);
     return tnd_fail(TUNDISH_E_PLACE,
                     "stream '%s' is being read by others and has passed epoch %" PRIu64
                     ", step %" PRIu64 ", where this trainer wants to start: start without a place, "
@@ -32,16 +39,25 @@ refuse_place(const struct session *session, const struct feed_start *start)
                     session->plan->stream->name, start->epoch, start->step);
 }
 
-/* Has nothing been published yet since the session began, at the place wanted or before it? */
+/* It outlived a server, and this one has had nobody yet who did. */
 static bool
-is_about_to_start(const struct session *session, const struct place *place,
-                  const struct feed_start *start)
+is_first_back(const struct session *session, const char *group, const struct feed_start *start)
+{
+    return start->has_kept && feed_is_unused(session->feed) && !feed_knows(session->feed, group);
+}
+
+/* Is nothing published yet in this lane, and will what comes begin at the place or before it? */
+static bool
+is_about_to_start(const struct session *session, uint32_t replica, const struct feed_start *start)
 {
     const struct start *own = &session->start;
+    uint64_t epoch = own->after_end ? own->epoch - 1 : own->epoch;
+    uint64_t step = own->after_end ? own->end_steps : own->step;
+    struct lane_stats stats;
 
-    return feed_is_untouched(session->feed) &&
-           place->root_seed == session->plan->options.root_seed &&
-           (own->epoch < start->epoch || (own->epoch == start->epoch && own->step <= start->step));
+    lane_stats(feed_lane(session->feed, replica), &stats);
+    return stats.published == 0 &&
+           (epoch < start->epoch || (epoch == start->epoch && step <= start->step));
 }
 
 static tundish_status
@@ -67,10 +83,12 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
         return status;
     if (session->gate.closed)
         return session_gate_lower(session, &place, start);
-    reached = feed_reaches(session->feed, group, replica, start->epoch, start->step, &near) &&
+    if (is_first_back(session, group, start))
+        return move(session, &place, start);
+    /* In this order: what is published goes on meanwhile. */
+    reached = (is_about_to_start(session, replica, start) ||
+               feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
               place.root_seed == session->plan->options.root_seed;
-    if (!reached && is_about_to_start(session, &place, start))
-        reached = true;
     if (reached && (near || !feed_is_unused(session->feed)))
         return TUNDISH_OK;
     if (!feed_is_unused(session->feed))

@@ -4,8 +4,10 @@
  * trainers bring a place to start at: the first of them may not be the one that stands lowest.
  * While it is closed nothing runs and nothing is published, so the start may still be moved,
  * whoever is attached. It opens when as many groups are full as there shall be, or when the time is
- * over. Of those that have read already some may have finished: they are waited for as long as a
- * trainer may take to rejoin, not for ever.
+ * over.
+ *
+ * One that knows what a server that it outlived still kept for its groups opens it at once: nobody
+ * stands lower, and those who are not back yet find what they lack (feed_await).
  */
 #include "session/session_private.h"
 
@@ -14,8 +16,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 
-/* Those who outlived a server come back as soon as each asks for its next batch. Whoever is later
- * than this finds what it needs in the lanes, since none is more than a step behind. */
+/* Trainers of one group that bring places are started together. */
 static const int64_t GATHER_NS = 500000000;
 
 /* --- closing ------------------------------------------------------------------------------------
@@ -74,11 +75,39 @@ is_before(uint64_t epoch, uint64_t step, const struct gate *gate)
     return epoch < gate->epoch || (epoch == gate->epoch && step < gate->step);
 }
 
+static void
+note_groups(struct gate *gate, const struct feed_start *start)
+{
+    gate->has_kept = true;
+    if (start->groups_present > gate->groups_present)
+        gate->groups_present = start->groups_present;
+    if (start->groups_gone > gate->groups_gone)
+        gate->groups_gone = start->groups_gone;
+}
+
+static void
+take_start_of(struct gate *gate, const struct place *place, const struct feed_start *start)
+{
+    gate->has_start = true;
+    gate->is_restored = false;
+    gate->epoch = start->has_kept ? start->kept_epoch : start->epoch;
+    gate->step = start->has_kept ? start->kept_step : start->step;
+    gate->is_end = start->has_kept && start->kept_end;
+    gate->place_epoch = start->place_epoch;
+    gate->place = *place;
+    gate->visited_count = start->bit_count < TND_SLOTS_MAX ? start->bit_count : TND_SLOTS_MAX;
+    memset(gate->visited, 0, sizeof gate->visited);
+    if (gate->visited_count > 0)
+        memcpy(gate->visited, start->bits, (gate->visited_count + 7) / 8);
+}
+
 tundish_status
 session_gate_lower(struct session *session, const struct place *place,
                    const struct feed_start *start)
 {
     struct gate *gate = &session->gate;
+    uint64_t epoch = start->has_kept ? start->kept_epoch : start->epoch;
+    uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
 
     if (gate->has_start && gate->place.root_seed != place->root_seed)
@@ -89,49 +118,18 @@ session_gate_lower(struct session *session, const struct place *place,
     status = take_root_seed(session, place->root_seed);
     if (status != TUNDISH_OK)
         return status;
-    gate->survivors |= start->survivor;
-    if (start->has_ended && (!gate->has_ended || start->ended_epoch > gate->ended_epoch)) {
-        gate->has_ended = true;
-        gate->ended_epoch = start->ended_epoch;
-        gate->ended_steps = start->ended_steps;
-    }
-    if (!gate->has_start || is_before(start->epoch, start->step, gate)) {
-        gate->has_start = true;
-        gate->epoch = start->epoch;
-        gate->step = start->step;
-        gate->place_epoch = start->place_epoch;
-        gate->place = *place;
-        gate->visited_count = start->bit_count < TND_SLOTS_MAX ? start->bit_count : TND_SLOTS_MAX;
-        memset(gate->visited, 0, sizeof gate->visited);
-        if (gate->visited_count > 0)
-            memcpy(gate->visited, start->bits, (gate->visited_count + 7) / 8);
-    }
-    if (session->plan->stream->distribute.groups <= 1 || gate->survivors)
+    /* A file is older than what the server's memory said when it died. */
+    if (!gate->has_start || (gate->is_restored && start->has_kept) || is_before(epoch, step, gate))
+        take_start_of(gate, place, start);
+    if (start->has_kept)
+        note_groups(gate, start);
+    else if (session->plan->stream->distribute.groups <= 1)
         wait_until(gate, tnd_clock_deadline_ns(GATHER_NS));
     return TUNDISH_OK;
 }
 
 /* --- opening ------------------------------------------------------------------------------------
  */
-
-/* A server that dies may have published a step, or an epoch's end, to some trainers only. Whoever
- * is not here yet may be a new process, which begins where its predecessor stood: no farther back
- * than the slots go. */
-static void
-step_back(struct session *session)
-{
-    const struct spec_stream *stream = session->plan->stream;
-    bool all_here = session->gate.full_group_count >= stream->distribute.groups;
-    uint64_t steps = all_here ? 1 : stream->deliver.slots;
-    struct start *start = &session->start;
-
-    /* A trainer that has not had all of that epoch must not take its end for the next thing. */
-    start->end_steps = session->gate.has_ended && session->gate.ended_epoch + 1 == start->epoch
-                           ? session->gate.ended_steps
-                           : UINT64_MAX;
-    start->after_end = start->step < steps && start->epoch > 0;
-    start->step -= start->step < steps ? start->step : steps;
-}
 
 static void
 take_start(struct session *session)
@@ -143,25 +141,51 @@ take_start(struct session *session)
         return;
     session->start = (struct start){
         .given = true,
+        .after_end = gate->is_end,
+        .end_steps = gate->step,
         .place_epoch = gate->place_epoch,
-        .epoch = gate->epoch,
-        .step = gate->step,
+        .epoch = gate->epoch + gate->is_end,
+        .step = gate->is_end ? 0 : gate->step,
         .state_count = gate->place.state_count,
         .visited_count = gate->visited_count,
     };
     memcpy(session->start.state, gate->place.state, sizeof gate->place.state);
     memcpy(session->start.visited, gate->visited, sizeof gate->visited);
-    if (gate->survivors)
-        step_back(session);
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s goes on at epoch %llu, step %llu",
             session->plan->stream->name, (unsigned long long)session->start.epoch,
             (unsigned long long)session->start.step);
+}
+
+/* Groups of the server before that are not here yet keep what they lack. */
+static void
+await_groups(struct session *session)
+{
+    const struct spec_stream *stream = session->plan->stream;
+    const struct feed_groups groups = {
+        .present = session->gate.groups_present,
+        .gone = session->gate.groups_gone,
+        .wait_ns = stream->deliver.group_wait_ns,
+    };
+    uint32_t awaited = session->gate.has_kept ? feed_await(session->feed, &groups) : 0;
+
+    if (awaited > 0)
+        tnd_log(TND_LOG_WARNING, "groups",
+                "stream %s: %u of %u groups that the server before had have not come back yet; "
+                "what they lack is kept, and the others wait for them%s",
+                stream->name, awaited, groups.present + groups.gone,
+                stream->deliver.group_wait_ns < 0 && !stream->deliver.detach_slow_group
+                    ? ", if need be for ever (deliver.group_wait, slow_group)"
+                    : "");
 }
 
 void
 session_gate_open(struct session *session)
 {
     take_start(session);
+    await_groups(session);
+    if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
+        lane_set_visited(feed_lane(session->feed, 0), session->start.visited,
+                         session->start.visited_count);
     session->gate.closed = false;
     session->next_position = 0;
     if (session_run(session) == TUNDISH_OK)
@@ -181,7 +205,7 @@ session_gate_joined(struct session *session, uint32_t full_group_count)
     if (!session->gate.closed)
         return;
     session->gate.full_group_count = full_group_count;
-    if (full_group_count >= wanted)
+    if (full_group_count >= wanted || session->gate.has_kept)
         session_gate_open(session);
     else if (wait_ns >= 0)
         wait_until(&session->gate, tnd_clock_deadline_ns(wait_ns));

@@ -71,7 +71,7 @@ struct worker {
 struct start {
     bool given;           /* else at the first step of epoch 0 */
     bool after_end;       /* publish the end of the epoch before, too */
-    uint64_t end_steps;   /* which had so many steps; UINT64_MAX: nobody knows */
+    uint64_t end_steps;   /* which had so many steps */
     uint64_t place_epoch; /* whose state this is: `epoch` or an earlier one */
     uint64_t epoch, step;
     size_t state_count;
@@ -100,11 +100,12 @@ struct shard_share {
 /* What is known, while nothing is published, of where to begin. */
 struct gate {
     bool closed;
-    bool has_start, survivors;
+    bool has_start, has_kept;
+    bool is_restored; /* the start is one that an earlier server kept in a file */
     uint32_t full_group_count;
+    uint32_t groups_present, groups_gone; /* at the server before, if has_kept */
     uint64_t place_epoch, epoch, step;
-    bool has_ended; /* the last epoch whose end some trainer was told, and its steps */
-    uint64_t ended_epoch, ended_steps;
+    bool is_end; /* the start is the epoch's end, and `step` the number of its steps */
     struct place place;
     uint64_t visited_count;
     uint8_t visited[TND_SLOTS_MAX / 8];

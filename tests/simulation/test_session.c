@@ -2,8 +2,8 @@
  *
  * The code is the real one: hub, feed, lanes, dealing and working threads, and the library that
  * trainers use. Trainers die at any moment between two locks and are followed by others that begin
- * at the last place they saved; servers die and come back to the survivors; groups are left by all,
- * or are too slow and cut off. What must hold: between two places a group sees every batch once and
+ * at the last place they saved; servers die and come back to the survivors, of whom a group may be
+ * slow, or stopped for a long time; groups are left by all, or are too slow and cut off. What must hold: between two places a group sees every batch once and
  * in order, with the rows that it has without any trouble; nobody waits for ever.
  *
  * SEED=N runs that one alone and tells what happens, RUNS=N so many, SECONDS=N so long, with seeds
@@ -44,6 +44,7 @@ pipeline_of(const struct run *run)
         "rejoin: 50ms",
         "rejoin: 60s, slow_group: detach",
         "rejoin: 60s",
+        "rejoin: 200s", /* longer than several stops */
     };
     struct spec_errors errors = { 0 };
     struct spec_file *file;
@@ -68,7 +69,9 @@ pipeline_of(const struct run *run)
 static enum story
 story_of(uint64_t seed)
 {
-    return seed / 128 % 5 == 4 ? STORY_STATE : (enum story)(seed % STORY_STATE);
+    if (seed / 128 % 5 == 4)
+        return STORY_STATE;
+    return seed / 128 % 10 == 1 ? STORY_LATE : (enum story)(seed % STORY_STATE);
 }
 
 static void
@@ -86,7 +89,7 @@ play(uint64_t seed)
             .run = &run,
             .group = i / run.replicas,
             .replica = i % run.replicas,
-            .is_slow = run.story == STORY_SLOW && i / run.replicas == 1,
+            .is_slow = (run.story == STORY_SLOW || run.story == STORY_LATE) && i / run.replicas == 1,
         };
     run.file = pipeline_of(&run);
     turns_run(seed, direct, &run);

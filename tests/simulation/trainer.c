@@ -26,6 +26,12 @@ is_queue(const struct run *run)
     return run->story == STORY_QUEUE || run->story == STORY_STATE;
 }
 
+bool
+has_survivors(const struct run *run)
+{
+    return run->story == STORY_LANES || run->story == STORY_LATE;
+}
+
 /* The batch holds what its step always holds. Returns its rows. */
 static uint32_t
 check_values(const struct trainer *trainer, const tundish_batch *batch, int64_t values[SLICE])
@@ -69,7 +75,9 @@ save_place(struct trainer *trainer)
 static void
 work(struct trainer *trainer)
 {
-    if (trainer->is_slow && turns_draw(4) == 0)
+    if (trainer->run->story == STORY_LATE && turns_draw(40) == 0)
+        turns_sleep(STOP_NS);
+    else if (trainer->is_slow && turns_draw(4) == 0)
         turns_sleep(3 * SECOND);
     else if (turns_draw(3) == 0)
         turns_sleep((int64_t)turns_draw(4 * MS));
@@ -179,9 +187,8 @@ may_be_cut(const struct trainer *trainer, tundish_status status)
 {
     if (trainer->run->story == STORY_SLOW)
         return trainer->is_slow && (status == TUNDISH_E_DETACHED || status == TUNDISH_E_PLACE);
-    if (trainer->run->story == STORY_LANES)
+    if (has_survivors(trainer->run))
         return trainer->run->group_is_cut[trainer->group] ||
-               (trainer->is_late && status == TUNDISH_E_PLACE) ||
                (is_left_alone(trainer) && status == TUNDISH_E_PEER_LOST);
     return trainer->run->group_is_cut[trainer->group] && status == TUNDISH_E_PEER_LOST;
 }

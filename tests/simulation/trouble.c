@@ -69,7 +69,7 @@ is_over(const struct run *run)
 static void
 end_refused_groups(struct run *run)
 {
-    for (unsigned i = 0; i < run->trainer_count && run->story == STORY_LANES; i++) {
+    for (unsigned i = 0; i < run->trainer_count && has_survivors(run); i++) {
         struct trainer *trainer = &run->trainers[i];
 
         if (run->group_is_cut[trainer->group] && !trainer->is_over && kill_trainer(trainer))
@@ -115,20 +115,23 @@ kill_some(struct run *run)
     }
     for (; count > 0; count--) {
         dead[count - 1]->comes_after_ns = pause_before_successor(run);
-        dead[count - 1]->is_late |= run->is_restarted && dead[count - 1]->comes_after_ns > LATE_NS;
         start_trainer(dead[count - 1]);
     }
+}
+
+static bool
+loses_servers(const struct run *run)
+{
+    return has_survivors(run) || run->story == STORY_STATE;
 }
 
 /* Who has no place yet would begin a new server at the start. */
 static void
 kill_server(struct run *run)
 {
-    for (unsigned i = 0; i < run->trainer_count && run->story == STORY_LANES; i++)
+    for (unsigned i = 0; i < run->trainer_count && has_survivors(run); i++)
         if (run->trainers[i].token[0] == '\0' && !run->trainers[i].is_over)
             return;
-    for (unsigned i = 0; i < run->trainer_count; i++)
-        run->trainers[i].is_late |= run->trainers[i].comes_after_ns > LATE_NS;
     run->is_restarted = true;
     end_server(run);
     run->servers++;
@@ -167,7 +170,7 @@ static void
 make_trouble(struct run *run)
 {
     run->troubles++;
-    if ((run->story == STORY_LANES || run->story == STORY_STATE) && turns_draw(3) == 0)
+    if (loses_servers(run) && turns_draw(3) == 0)
         kill_server(run);
     else
         kill_some(run);

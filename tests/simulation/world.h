@@ -24,10 +24,18 @@ enum {
 };
 
 static const int64_t MS = 1000000, SECOND = 1000000000;
-static const int64_t LATE_NS = 400000000; /* about what a new server waits for survivors */
+static const int64_t STOP_NS = 40 * SECOND; /* of a trainer that is late, less than `rejoin` */
 
 /* What a run is about. */
-enum story { STORY_LANES, STORY_QUEUE, STORY_ENDING, STORY_SLOW, STORY_STATE, STORY_COUNT };
+enum story {
+    STORY_LANES,
+    STORY_QUEUE,
+    STORY_ENDING,
+    STORY_SLOW,
+    STORY_STATE,
+    STORY_LATE,
+    STORY_COUNT
+};
 
 struct position {
     uint64_t epoch, step;
@@ -40,7 +48,6 @@ struct trainer {
     tundish_reader *reader; /* NULL: it has not been let in yet */
     bool is_over;           /* END_OF_STREAM, or cut off where that may be */
     bool is_slow;
-    bool is_late;         /* away when a new server began: it may have gone on without this group */
     struct position next; /* what comes next by its own account */
     struct position saved;   /* what came next when it last saved a place */
     char token[TOKEN_BYTES]; /* that place; "": none yet */
@@ -107,6 +114,9 @@ extern bool world_is_told; /* of everything that happens: one seed is played alo
 
 /* A queue, whose server keeps its place and comes back (STATE) or not. */
 bool is_queue(const struct run *run);
+
+/* Lanes, whose trainers go on with the server that follows one that was killed. */
+bool has_survivors(const struct run *run);
 
 /* For people; until the next call. */
 const char *name_of(const struct trainer *trainer);

@@ -207,6 +207,51 @@ class GroupDeaths(Rig):
         for (group, replica), rows in seen.items():
             self.assertEqual(rows, expected[replica], f"replica {replica} of group {group}")
 
+    def assert_restart_loses_nothing(self, file, held, expected):
+        """One group has all that the lane holds, and waits for the other, which is back much later."""
+        server = self.serve(file)
+        fast, slow = (self.read_paced("--survive", group=group) for group in ("fast", "slow"))
+        fast.take(held)
+        fast.ask()
+        slow.take(1)
+        fast.seen.append(fast.line())
+        server.kill()
+        server.wait()
+        self.serve(file)
+        fast.ask()
+        self.assertIn("E_SERVER_GONE", fast.line())
+        fast.ask()
+        sleep(1.5)
+        fast.go()
+        slow.go()
+        for reader in (fast, slow):
+            lines = reader.finish()
+            self.assertEqual(batches(lines), expected)
+            self.assertEqual(lines[-1], "end_of_stream")
+
+    def test_of_the_server_lose_nothing_of_a_group_that_is_late(self):
+        file = self.pipeline(SHUFFLED, "{groups: 2}", "{epochs: 1, slots: 4}")
+        self.assert_restart_loses_nothing(file, 4, self.peek(file)[0])
+
+    def test_of_the_server_lose_nothing_where_epochs_are_short(self):
+        file = self.pipeline(["range: 32", "batch: 16"], "{groups: 2}", "{epochs: 9, slots: 4}")
+        self.assert_restart_loses_nothing(file, 3, self.peek(file, "--epochs", "9")[0])
+
+    def test_of_the_server_cut_a_late_group_off_where_asked(self):
+        file = self.pipeline(SHUFFLED, "{groups: 2}", "{epochs: 1, slots: 4, slow_group: detach}")
+        expected = self.peek(file)[0]
+        server = self.serve(file)
+        fast, slow = (self.read_paced("--survive", group=group) for group in ("fast", "slow"))
+        slow.take(1)
+        fast.take(2)
+        server.kill()
+        server.wait()
+        self.serve(file)
+        fast.go()
+        self.wait_for_log("goes on without a group of the server before")
+        self.assertEqual(batches(fast.finish()), expected)
+        self.assertIn("E_DETACHED stream 'train' has passed epoch 0, step ", slow.finish()[-1])
+
 
 if __name__ == "__main__":
     unittest.main()

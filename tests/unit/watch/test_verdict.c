@@ -226,7 +226,27 @@ a_trainer_that_is_not_there_is_named(void **state)
     verdict = judge(world);
     assert_int_equal(verdict.level, WATCH_STUCK);
     assert_string_equal(verdict.culprit, "1");
-    says(&verdict, "for replica 1, whose trainer is gone or has not come");
+    says(&verdict, "for replica 1 on node ");
+    says(&verdict, ", whose trainer is gone or has not come");
+}
+
+/* Beside it another group reads there, which waits. */
+static void
+a_group_that_is_not_there_is_named(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_reader *absent =
+        stats_add(world->stats, TND_STATS_KIND_reader,
+                  "stream=\"train\",group=\"(awaited 1)\",replica=\"0\"");
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&absent->released, 8);
+    tnd_stats_set(&world->lanes[0]->slots, 10);
+    tnd_stats_set(&world->readers[0]->wait, 8 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_STUCK);
+    says(&verdict, "for replica 0 of group (awaited 1) on node ");
+    says(&verdict, ", whose trainer is gone or has not come");
 }
 
 /* Replica 1 has taken all there is and waits; the lane of replica 0 is full. */
@@ -567,6 +587,7 @@ main(void)
         IN_WORLD(a_slow_order_is_named),
         IN_WORLD(a_program_that_writes_slowly_is_named),
         IN_WORLD(a_trainer_that_is_not_there_is_named),
+        IN_WORLD(a_group_that_is_not_there_is_named),
         IN_WORLD(a_slow_sibling_is_named),
         IN_WORLD(a_slow_sibling_whose_step_outlasts_the_look_is_named),
         IN_WORLD(of_a_slow_job_detach_is_named),

@@ -1,0 +1,94 @@
+/* kept.c - what a server that is gone leaves in the memory that its trainers share with it.
+ *
+ * A slot is filled anew only when every trainer of every group has given it back. So the oldest
+ * entry of the lane whose slot still holds it says from where on some trainer, whoever it is, may
+ * lack something; and all of that is in the lane.
+ */
+#include "client/reader.h"
+
+/* Does `next` come right after `slot`? */
+static bool
+is_followed_by(const struct tnd_slot *slot, const struct kept *next)
+{
+    if (slot->kind == TND_SLOT_END)
+        return next->epoch == slot->epoch + 1 && next->step == 0;
+    return slot->kind == TND_SLOT_BATCH && next->epoch == slot->epoch &&
+           next->step == slot->step + 1;
+}
+
+/* At an end it is the next epoch that is begun. */
+static bool
+may_begin_there(const tundish_reader *reader, const struct tnd_slot *slot)
+{
+    bool is_end = slot->kind == TND_SLOT_END;
+
+    return (slot->kind == TND_SLOT_BATCH || is_end) &&
+           tnd_find_header(reader, slot->epoch + is_end) != NULL;
+}
+
+/* Go back to this entry of the lane, if it is still there. The server may have died while it wrote:
+ * what does not fit is gone. */
+static bool
+step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *view,
+          struct kept *kept)
+{
+    const struct tnd_view *lane = &reader->attachments->view;
+    const struct tnd_slot *slot = &view->slot;
+    uint32_t index;
+
+    if (tnd_view_entry(lane, 0, entry, &index) != TUNDISH_OK ||
+        tnd_slot_view_read(lane, index, view) != TUNDISH_OK || slot->position != entry ||
+        !may_begin_there(reader, slot) || (kept->is_known && !is_followed_by(slot, kept)))
+        return false;
+    *kept = (struct kept){ .is_known = true,
+                           .is_end = slot->kind == TND_SLOT_END,
+                           .epoch = slot->epoch,
+                           .step = slot->step };
+    return true;
+}
+
+/* The entry after which nothing is published says only that the stream is over. */
+static uint64_t
+count_entries(const tundish_reader *reader, uint64_t published, struct tnd_slot_view *view)
+{
+    const struct tnd_view *lane = &reader->attachments->view;
+    uint32_t index;
+
+    if (published > 0 && tnd_view_entry(lane, 0, published - 1, &index) == TUNDISH_OK &&
+        tnd_slot_view_read(lane, index, view) == TUNDISH_OK &&
+        view->slot.position == published - 1 && view->slot.kind != TND_SLOT_BATCH &&
+        view->slot.kind != TND_SLOT_END)
+        return published - 1;
+    return published;
+}
+
+static bool
+is_after(const struct kept *kept, const tundish_reader *reader)
+{
+    return kept->epoch > reader->epoch ||
+           (kept->epoch == reader->epoch && kept->step > reader->step);
+}
+
+void
+tnd_reader_note_kept(tundish_reader *reader)
+{
+    const struct attachment *attachment = reader->attachments;
+    const struct tnd_batches *batches = attachment->view.batches;
+    uint64_t published = atomic_load(&batches->published), first, entry;
+    struct tnd_slot_view view = { 0 };
+    struct kept kept = { 0 };
+
+    if (attachment->is_queue || published == 0 ||
+        tnd_slot_view_open(&attachment->view, &view) != TUNDISH_OK)
+        return;
+    first = published > attachment->view.slot_count ? published - attachment->view.slot_count : 0;
+    for (entry = count_entries(reader, published, &view);
+         entry > first && step_back(reader, entry - 1, &view, &kept); entry--)
+        ;
+    tnd_slot_view_close(&view);
+    if (!kept.is_known || is_after(&kept, reader))
+        kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
+    kept.groups_present = atomic_load(&batches->groups_present);
+    kept.groups_gone = atomic_load(&batches->groups_gone);
+    reader->kept = kept;
+}

@@ -1,0 +1,120 @@
+/* feed_awaited.c - groups that read at the server before this one and have not come back.
+ *
+ * A group that is late or slow must find what it lacks. So as long as it is awaited it has its
+ * cursors, as if it had been here all the time, and the others wait for it as for any slow group.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "deliver/feed_private.h"
+
+static void
+count_groups(const struct feed *feed, uint32_t *ret_present, uint32_t *ret_gone)
+{
+    uint32_t present = 0, gone = 0;
+
+    for (const struct group *group = feed->groups; group != NULL; group = group->next) {
+        bool has_trainers = group->awaited == AWAITED_PRESENT || feed_count_present(group) > 0;
+
+        present += !group->ended && has_trainers;
+        gone += !group->ended && !has_trainers;
+    }
+    *ret_present = present;
+    *ret_gone = gone;
+}
+
+void
+feed_tell_groups(struct feed *feed)
+{
+    uint32_t present, gone;
+
+    if (feed->is_ending)
+        return;
+    count_groups(feed, &present, &gone);
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        lane_tell_groups(feed->lanes[i], present, gone);
+}
+
+void
+feed_note_ending(struct feed *feed)
+{
+    pthread_mutex_lock(&feed->lock);
+    feed->is_ending = true;
+    pthread_mutex_unlock(&feed->lock);
+}
+
+struct group *
+feed_find_awaited(struct feed *feed)
+{
+    struct group *found = NULL;
+
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        if (!group->ended && group->awaited != AWAITED_NOT)
+            found = group;
+    return found;
+}
+
+/* One that outlived its server had been there. */
+struct group *
+feed_take_awaited(struct feed *feed, const char *name, bool survivor)
+{
+    struct group *found = feed_find_awaited(feed);
+
+    for (struct group *group = feed->groups; group != NULL; group = group->next)
+        if (group->awaited == (survivor ? AWAITED_PRESENT : AWAITED_GONE))
+            found = group;
+    if (found == NULL)
+        return NULL;
+    free(found->name);
+    found->name = tnd_strdup(name);
+    found->awaited = AWAITED_NOT;
+    return found;
+}
+
+void
+feed_forget_awaited(struct feed *feed)
+{
+    struct group *group;
+
+    while ((group = feed_find_awaited(feed)) != NULL)
+        feed_unlink_group(feed, group);
+}
+
+/* Its name is for people: no trainer's group is found by it. */
+static bool
+await_one(struct feed *feed, uint32_t number, enum awaited awaited, int64_t wait_ns)
+{
+    struct group *group;
+    char name[32];
+
+    snprintf(name, sizeof name, "(awaited %u)", number);
+    if (feed_make_group(feed, name, feed_lowest_position(feed), &group) != TUNDISH_OK)
+        return false;
+    group->awaited = awaited;
+    group->awaited_until_ns = wait_ns < 0 ? TND_CLOCK_NEVER : tnd_clock_deadline_ns(wait_ns);
+    return true;
+}
+
+uint32_t
+feed_await(struct feed *feed, const struct feed_groups *groups)
+{
+    uint64_t all = (uint64_t)groups->present + groups->gone;
+    uint32_t present, gone, here, count = 0;
+    bool is_open = true; /* there is room for one more */
+
+    pthread_mutex_lock(&feed->lock);
+    count_groups(feed, &present, &gone);
+    here = present + gone;
+    while (is_open && here + count < all) {
+        bool had_trainers = here + count < groups->present;
+
+        is_open = await_one(feed, count + 1, had_trainers ? AWAITED_PRESENT : AWAITED_GONE,
+                            had_trainers ? groups->wait_ns : feed->config.rejoin_ns);
+        count += is_open;
+    }
+    feed_tell_groups(feed);
+    pthread_mutex_unlock(&feed->lock);
+    return count;
+}

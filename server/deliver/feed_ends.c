@@ -1,0 +1,183 @@
+/* feed_ends.c - groups that end: nobody came back in time, or they held up another. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "deliver/feed_private.h"
+
+#define LOOK_FOR_SLOW_GROUPS_NS INT64_C(1000000000)
+
+enum { TEXT_BYTES = 512 };
+
+static int64_t
+earlier(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* Cut the group off and take its name away; whoever is still here leaves by himself. */
+static void
+end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tundish_status status,
+          const char *text)
+{
+    group->ended = true;
+    if (group->awaited != AWAITED_NOT)
+        tnd_log(TND_LOG_WARNING, "groups",
+                "session %s goes on without a group of the server before, which has not come back "
+                "in time",
+                feed->session);
+    for (uint32_t i = 0; i < group->seat_count; i++) {
+        struct seat *seat = &group->seats[i];
+
+        if (seat->client != NULL) {
+            client_post_text(seat->client, type, status, text);
+            lane_reader_cut_off(seat->reader);
+        } else {
+            lane_reader_close(seat->reader);
+            seat->reader = NULL;
+        }
+    }
+    if (feed_count_present(group) == 0)
+        feed_unlink_group(feed, group);
+}
+
+/* The replica of the group whose time to rejoin runs out first, or NULL. */
+static const struct seat *
+find_first_gone(const struct group *group)
+{
+    const struct seat *first = NULL;
+
+    for (uint32_t i = 0; i < group->seat_count; i++) {
+        const struct seat *seat = &group->seats[i];
+
+        if (seat->client == NULL && seat->gone_since_ns >= 0 &&
+            (first == NULL || seat->gone_since_ns < first->gone_since_ns))
+            first = seat;
+    }
+    return first;
+}
+
+static void
+tell_session_ended(struct feed *feed, char *name)
+{
+    feed->config.ops->group_ended(feed->config.user, feed, name);
+    free(name);
+}
+
+/* When the group's time to come back is over. */
+static int64_t
+gone_until_ns(const struct feed *feed, const struct group *group)
+{
+    const struct seat *gone = group->ended ? NULL : find_first_gone(group);
+
+    if (group->awaited != AWAITED_NOT)
+        return group->awaited_until_ns;
+    return gone == NULL || feed->config.rejoin_ns < 0
+               ? TND_CLOCK_NEVER
+               : gone->gone_since_ns + feed->config.rejoin_ns;
+}
+
+/* End the first group whose time is over; returns its name, which the caller frees, or NULL and
+ * when the next one's is. */
+static char *
+end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
+{
+    for (struct group *group = feed->groups; group != NULL; group = group->next) {
+        int64_t until_ns = gone_until_ns(feed, group);
+        char text[TEXT_BYTES] = "";
+        char *name;
+
+        if (now_ns < until_ns) {
+            *deadline_ns = earlier(until_ns, *deadline_ns);
+            continue;
+        }
+        if (group->awaited == AWAITED_NOT)
+            snprintf(text, sizeof text,
+                     "replica %u of group \"%.100s\" left and no successor came within %.0f s "
+                     "(deliver.rejoin): the group has ended; open again at a place",
+                     find_first_gone(group)->replica, group->name,
+                     (double)feed->config.rejoin_ns / 1e9);
+        name = tnd_strdup(group->name);
+        feed->losses.groups +=
+            group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group);
+        end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
+        return name;
+    }
+    return NULL;
+}
+
+/* The longest that a trainer of another group has waited at a lane that this one fills. */
+static int64_t
+held_up_for(struct feed *feed, const struct group *slow)
+{
+    int64_t longest_ns = 0;
+
+    for (uint32_t i = 0; i < slow->seat_count; i++) {
+        struct lane_stats lane;
+        struct lane_reader_stats own, other;
+
+        lane_stats(feed->lanes[i], &lane);
+        lane_reader_stats(slow->seats[i].reader, &own);
+        if (!lane.full || own.released != lane.released)
+            continue;
+        for (struct group *group = feed->groups; group != NULL; group = group->next) {
+            if (group == slow || group->ended)
+                continue;
+            lane_reader_stats(group->seats[i].reader, &other);
+            if (other.taken == lane.published && other.waits_ns > longest_ns)
+                longest_ns = other.waits_ns;
+        }
+    }
+    return longest_ns;
+}
+
+static char *
+detach_slow_group(struct feed *feed)
+{
+    for (struct group *group = feed->groups; group != NULL; group = group->next) {
+        int64_t held_up_ns = group->ended ? 0 : held_up_for(feed, group);
+        char text[TEXT_BYTES];
+        char *name;
+
+        if (held_up_ns == 0 || held_up_ns < feed->config.detach_ns)
+            continue;
+        snprintf(text, sizeof text,
+                 "group \"%.100s\" held up another for %.1f s and was cut off "
+                 "(deliver.slow_group: detach)",
+                 group->name, (double)held_up_ns / 1e9);
+        name = tnd_strdup(group->name);
+        feed->losses.groups++;
+        end_group(feed, group, TND_DETACHED, TUNDISH_E_DETACHED, text);
+        return name;
+    }
+    return NULL;
+}
+
+int64_t
+feed_tick(struct feed *feed, int64_t now_ns)
+{
+    bool looks_for_slow = feed->config.detach && !feed->config.lane.queue;
+
+    for (;;) {
+        int64_t deadline_ns = TND_CLOCK_NEVER;
+        bool several;
+        char *ended;
+
+        pthread_mutex_lock(&feed->lock);
+        ended = end_gone_group(feed, now_ns, &deadline_ns);
+        several = feed->groups != NULL && feed->groups->next != NULL;
+        if (ended == NULL && looks_for_slow && several) {
+            ended = detach_slow_group(feed);
+            if (deadline_ns > now_ns + LOOK_FOR_SLOW_GROUPS_NS)
+                deadline_ns = now_ns + LOOK_FOR_SLOW_GROUPS_NS;
+        }
+        if (ended != NULL)
+            feed_tell_groups(feed);
+        pthread_mutex_unlock(&feed->lock);
+        if (ended == NULL)
+            return earlier(deadline_ns, feed->config.ops->tick(feed->config.user, feed, now_ns));
+        tell_session_ended(feed, ended);
+    }
+}
