@@ -126,27 +126,69 @@ operand_text(struct checker *checker, const struct tree *tree)
     return operand_emit(checker, &step);
 }
 
-/* The items of a vector as scalars of one dtype, stacked. */
+/* Dense, of the first one's shape, which is known. */
+static bool
+can_be_stacked(const struct column_spec *item, const struct column_spec *first)
+{
+    if (item->kind != TUNDISH_DENSE || item->rank < 0 || item->rank >= RANK_MAX ||
+        item->rank != first->rank)
+        return false;
+    for (int k = 0; k < item->rank; k++)
+        if (item->shape[k] < 0 || item->shape[k] != first->shape[k])
+            return false;
+    return true;
+}
+
+/* The items of a vector, of one dtype and shape, along a new first dimension. */
 static struct operand
 stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t count)
 {
     struct step step = step_new(STEP_STACK, at);
+    const struct column_spec *first = count > 0 ? &operand_type(checker, items[0])->spec : NULL;
 
+    for (uint32_t i = 0; i < count; i++)
+        if (!can_be_stacked(&operand_type(checker, items[i])->spec, first))
+            return operand_complain(checker, items[i].at,
+                                    "the items of [...] must be scalars in each element, or of "
+                                    "one shape that is known");
     step.more = tnd_zalloc(count, sizeof *step.more);
     step.more_count = count;
-    step.type.spec.dtype = count > 0 ? operand_dtype(checker, items[0]) : TUNDISH_FLOAT32;
-    step.type.spec.rank = 1;
+    step.type.spec.dtype = count > 0 ? first->dtype : TUNDISH_FLOAT32;
+    step.type.spec.rank = count > 0 ? first->rank + 1 : 1;
     step.type.spec.shape[0] = count;
+    for (int k = 1; k < step.type.spec.rank; k++)
+        step.type.spec.shape[k] = first->shape[k - 1];
     for (uint32_t i = 0; i < count; i++) {
         step.more[i] = items[i].step;
-        if (operand_type(checker, items[i])->spec.rank != 0 ||
-            operand_type(checker, items[i])->spec.kind != TUNDISH_DENSE) {
-            free(step.more);
-            return operand_complain(checker, items[i].at,
-                                    "an item of [...] must be a scalar in each element");
-        }
+        operand_crosses_rows(checker, items[i]);
     }
     return operand_emit(checker, &step);
+}
+
+static tundish_dtype common_default(struct checker *checker, const struct operand *operands,
+                                    uint32_t count);
+
+/* Vectors of literals among literals take the dtype that all of them make together. */
+static bool
+unify_literals(struct checker *checker, struct operand *items, uint32_t count)
+{
+    tundish_dtype dtype;
+    bool has_vector = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (items[i].kind == OPERAND_STEP)
+            return true;
+        has_vector = has_vector || items[i].kind == OPERAND_VECTOR;
+    }
+    if (!has_vector)
+        return true;
+    dtype = common_default(checker, items, count);
+    for (uint32_t i = 0; i < count; i++) {
+        items[i] = operand_as(checker, items[i], dtype);
+        if (items[i].kind == OPERAND_BAD)
+            return false;
+    }
+    return true;
 }
 
 /* dtype 0: what the items themselves say. */
@@ -159,29 +201,38 @@ vector_of(struct checker *checker, const struct tree *tree, tundish_dtype dtype)
 
     for (uint32_t i = 0; i < tree->child_count; i++) {
         items[i] = operand_tree(checker, tree->children[i]);
-        if (items[i].kind == OPERAND_VECTOR)
-            items[i] = operand_complain(checker, items[i].at, "[...] inside [...] is not known");
-        else if (dtype != 0 && operand_is_literal(items[i]))
+        if (dtype != 0 && operand_is_literal(items[i]))
             items[i] = operand_as(checker, items[i], dtype);
         ok &= items[i].kind != OPERAND_BAD;
     }
-    if (ok && operand_unify(checker, items, tree->child_count))
+    if (ok && unify_literals(checker, items, tree->child_count) &&
+        operand_unify(checker, items, tree->child_count))
         result = stack(checker, tree->at, items, tree->child_count);
     free(items);
     return result;
 }
 
-struct operand
-operand_vector(struct checker *checker, const struct tree *tree)
+/* Numbers as written, or vectors of such. */
+static bool
+has_only_literals(const struct tree *vector)
 {
-    for (uint32_t i = 0; i < tree->child_count; i++) {
-        const struct tree *item = tree->children[i];
+    for (uint32_t i = 0; i < vector->child_count; i++) {
+        const struct tree *item = vector->children[i];
 
         while ((item->kind == TREE_NEGATE || item->kind == TREE_PLUS_SIGN) && item->child_count > 0)
             item = item->children[0];
-        if (item->kind != TREE_INTEGER && item->kind != TREE_NUMBER)
-            return vector_of(checker, tree, (tundish_dtype)0);
+        if (item->kind == TREE_VECTOR ? !has_only_literals(item)
+                                      : item->kind != TREE_INTEGER && item->kind != TREE_NUMBER)
+            return false;
     }
+    return true;
+}
+
+struct operand
+operand_vector(struct checker *checker, const struct tree *tree)
+{
+    if (!has_only_literals(tree))
+        return vector_of(checker, tree, (tundish_dtype)0);
     return (struct operand){ .kind = OPERAND_VECTOR, .at = tree->at, .tree = tree };
 }
 
@@ -209,15 +260,30 @@ operand_default(struct checker *checker, struct operand operand)
     return operand_as(checker, operand, default_dtype(operand));
 }
 
+/* A vector of literals by its own items. */
+static tundish_dtype
+vector_default(struct checker *checker, const struct tree *tree)
+{
+    struct operand *items = tnd_zalloc((size_t)tree->child_count + 1, sizeof *items);
+    tundish_dtype dtype;
+
+    for (uint32_t i = 0; i < tree->child_count; i++)
+        items[i] = operand_tree(checker, tree->children[i]);
+    dtype = common_default(checker, items, tree->child_count);
+    free(items);
+    return dtype;
+}
+
 /* Of several literals: a float if any is, else the widest. */
 static tundish_dtype
-common_default(const struct operand *operands, uint32_t count)
+common_default(struct checker *checker, const struct operand *operands, uint32_t count)
 {
     tundish_dtype dtype = TUNDISH_INT32;
 
     for (uint32_t i = 0; i < count; i++) {
-        tundish_dtype own =
-            operands[i].kind == OPERAND_VECTOR ? TUNDISH_INT32 : default_dtype(operands[i]);
+        tundish_dtype own = operands[i].kind == OPERAND_VECTOR
+                                ? vector_default(checker, operands[i].tree)
+                                : default_dtype(operands[i]);
 
         if (own == TUNDISH_FLOAT32 || (dtype != TUNDISH_FLOAT32 && own != TUNDISH_INT32))
             dtype = own;
@@ -245,7 +311,8 @@ operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
                 return false;
             typed = &operands[i];
         }
-    dtype = typed != NULL ? operand_dtype(checker, *typed) : common_default(operands, count);
+    dtype =
+        typed != NULL ? operand_dtype(checker, *typed) : common_default(checker, operands, count);
     for (uint32_t i = 0; i < count; i++) {
         operands[i] = operand_as(checker, operands[i], dtype);
         if (operands[i].kind == OPERAND_BAD)

@@ -80,21 +80,31 @@ run_stack(struct run *run, int32_t index)
     size_t bytes = value_bytes(step->type.spec.dtype);
     struct column *column = &run->columns[index];
     bool all_shared = true, shared;
-    int64_t dims[RANK_MAX] = { step->more_count };
+    const int64_t *dims = step->type.spec.shape;
+    int64_t each = dims_product(dims + 1, (uint32_t)step->type.spec.rank - 1);
     uint8_t *values;
 
     for (uint32_t i = 0; i < step->more_count; i++) {
         run_input(run, step->more[i], &shared);
         all_shared &= shared;
     }
-    column_set_dims(column, all_shared ? 1 : run->input->count, 1, dims);
+    column_set_dims(column, all_shared ? 1 : run->input->count, (uint32_t)step->type.spec.rank,
+                    dims);
     values = run_values(run, index, all_shared, column->value_count);
     for (uint32_t i = 0; i < step->more_count; i++) {
         const struct column *item = run_input(run, step->more[i], &shared);
 
-        for (int64_t j = 0; j < column->count; j++)
-            memcpy(values + (size_t)(j * step->more_count + i) * bytes,
-                   (const uint8_t *)item->values + (shared ? 0 : (size_t)j * bytes), bytes);
+        for (int64_t j = 0; j < column->count; j++) {
+            uint8_t *to = values + (size_t)((j * step->more_count + i) * each) * bytes;
+            int64_t begin, end;
+
+            column_value_range(item, shared ? 0 : j, shared ? 1 : j + 1, &begin, &end);
+            if (end - begin == each && each > 0)
+                memcpy(to, (const uint8_t *)item->values + (size_t)begin * bytes,
+                       (size_t)each * bytes);
+            else /* of an element that was rejected */
+                memset(to, 0, (size_t)each * bytes);
+        }
     }
     column->values = values;
     run->is_shared[index] = all_shared;

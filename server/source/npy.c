@@ -98,11 +98,9 @@ read_descr(const char *descr, struct npy_header *header)
     struct cursor number = { descr, descr + strlen(descr) };
     int64_t size = 0;
 
-    if (descr[0] == '>')
-        return tnd_fail(TUNDISH_E_DATA,
-                        "its values are big-endian ('%s'); save it with array.astype('<%s')", descr,
-                        descr + 1);
-    if (descr[0] == '<' || descr[0] == '|' || descr[0] == '=')
+    header->text = NPY_NO_TEXT;
+    header->is_big_endian = descr[0] == '>';
+    if (header->is_big_endian || descr[0] == '<' || descr[0] == '|' || descr[0] == '=')
         number.at++;
     if (number.at == number.end)
         return malformed("an empty descr");
@@ -238,6 +236,23 @@ npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header
     header.data_offset = prefix + length;
     *ret_header = header;
     return TUNDISH_OK;
+}
+
+void
+npy_order_bytes(const struct npy_header *header, uint8_t *items)
+{
+    uint64_t unit = header->text == NPY_UCS4    ? 4
+                    : header->text == NPY_BYTES ? 1
+                                                : header->item_bytes;
+    uint8_t *end = items + (uint64_t)header->value_count * header->item_bytes;
+
+    for (; header->is_big_endian && unit > 1 && items < end; items += unit)
+        for (uint64_t i = 0; i < unit / 2; i++) {
+            uint8_t low = items[unit - 1 - i];
+
+            items[unit - 1 - i] = items[i];
+            items[i] = low;
+        }
 }
 
 void

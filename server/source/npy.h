@@ -14,6 +14,7 @@ struct npy_header {
     tundish_dtype dtype;
     enum npy_text text;  /* of a STRING: how its characters are stored */
     uint64_t item_bytes; /* of one value in the file */
+    bool is_big_endian;
     bool fortran_order;
     int rank;
     int64_t shape[RANK_MAX];
@@ -26,6 +27,9 @@ struct npy_header {
  * which does not name the file. */
 #define NPY_HEADER_MAX (64 << 10)
 tundish_status npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header);
+
+/* Turn the values as they lie in the file, in place, into little-endian ones. */
+void npy_order_bytes(const struct npy_header *header, uint8_t *items);
 
 /* The same values in rows (C order): `from` is in Fortran order. */
 void npy_transpose(const struct npy_header *header, const uint8_t *from, uint8_t *to);

@@ -1,23 +1,30 @@
 /* source_values.c - distribute_values_from_function: one element for each replica, made of its
- * number.
+ * number, or the same tensor for all.
  *
  * A reference is the number of replicas in sync and the replica's own among them.
  */
 #include "source/source.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "expression/expression.h"
+#include "source/tensor.h"
 
 enum { INPUTS = 2 };
 static const char *const input_names[INPUTS] = { "num_replicas_in_sync",
                                                  "replica_id_in_sync_group" };
 
+struct values_column {
+    struct expression *expression; /* NULL: a tensor */
+    struct tensor tensor;
+};
+
 struct values {
     struct schema inputs;
     uint32_t count;
-    struct expression **expressions;
+    struct values_column *columns;
 };
 
 struct values_iterator {
@@ -70,16 +77,40 @@ open_expression(struct values *values, const struct content_config *config, cons
         .input = &values->inputs,
         .errors = config->errors,
     };
+    struct values_column *made = &values->columns[values->count];
     struct column_spec *column;
-    tundish_status status = expression_open(&wanted, &values->expressions[values->count]);
+    tundish_status status = expression_open(&wanted, &made->expression);
 
     if (status != TUNDISH_OK)
         return status;
+    values->count++;
     column = schema_add(ret_schema, name, TUNDISH_INT32);
     name = column->name;
-    *column = *expression_spec(values->expressions[values->count++]);
+    *column = *expression_spec(made->expression);
     column->name = (char *)(uintptr_t)name;
     column->passed_from = -1;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_tensor(struct values *values, const struct content_config *config, const char *name,
+            const struct spec_value *value, struct schema *ret_schema)
+{
+    struct tensor *tensor = &values->columns[values->count].tensor;
+    struct column_spec *column;
+    tundish_status status = tensor_open(config, value, tensor);
+
+    if (status != TUNDISH_OK)
+        return status;
+    values->count++;
+    if (tensor->variable_count > 0)
+        return spec_complain(config->errors, value->line, value->column,
+                             "'%s': a tensor of values is the same for every replica; an "
+                             "expression takes replica_id_in_sync_group and num_replicas_in_sync",
+                             name);
+    column = schema_add(ret_schema, name, tensor->dtype);
+    column->rank = tensor->rank;
+    memcpy(column->shape, tensor->shape, sizeof tensor->shape);
     return TUNDISH_OK;
 }
 
@@ -91,10 +122,11 @@ values_open(void *state, const struct content_config *config, struct schema *ret
 
     for (int i = 0; i < INPUTS; i++)
         schema_add(&values->inputs, input_names[i], TUNDISH_INT32);
-    values->expressions = tnd_zalloc(map->count, sizeof(struct expression *));
+    values->columns = tnd_zalloc(map->count, sizeof *values->columns);
     for (uint32_t i = 0; i < map->count; i++) {
         tundish_status status =
-            open_expression(values, config, map->keys[i].text, &map->items[i], ret_schema);
+            (map->items[i].kind == SPEC_MAP ? open_tensor : open_expression)(
+                values, config, map->keys[i].text, &map->items[i], ret_schema);
 
         if (status != TUNDISH_OK)
             return status;
@@ -125,7 +157,10 @@ values_read(const void *state, const struct source_read *read)
         column_set_scalars(&columns[i], read->count, numbers);
     }
     for (uint32_t i = 0; i < values->count; i++)
-        expression_apply(values->expressions[i], &input, output, i);
+        if (values->columns[i].expression != NULL)
+            expression_apply(values->columns[i].expression, &input, output, i);
+        else
+            tensor_read(&values->columns[i].tensor, read->count, output, i);
     return TUNDISH_OK;
 }
 
@@ -134,9 +169,11 @@ values_close(void *state)
 {
     struct values *values = state;
 
-    for (uint32_t i = 0; i < values->count; i++)
-        expression_close(values->expressions[i]);
-    free(values->expressions);
+    for (uint32_t i = 0; i < values->count; i++) {
+        expression_close(values->columns[i].expression);
+        tensor_close(&values->columns[i].tensor);
+    }
+    free(values->columns);
     schema_close(&values->inputs);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "column/dims.h"
 #include "core/half.h"
 #include "core/memory.h"
 #include "core/must.h"
@@ -403,6 +404,8 @@ read_items(int file, const struct npy_header *header, uint64_t file_bytes, uint8
         return tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
     items = tnd_zalloc(bytes + TEXT_TAIL, 1);
     status = read_all(file, items, bytes, header->data_offset);
+    if (status == TUNDISH_OK)
+        npy_order_bytes(header, items);
     if (status == TUNDISH_OK && header->fortran_order && header->rank > 1) {
         uint8_t *rows = tnd_zalloc(bytes + TEXT_TAIL, 1);
 
@@ -539,4 +542,16 @@ tensor_close(struct tensor *tensor)
     free(tensor->text);
     free(tensor->variables);
     *tensor = (struct tensor){ 0 };
+}
+
+void
+tensor_read(const struct tensor *tensor, int64_t count, struct frame *output, uint32_t index)
+{
+    size_t bytes = (size_t)tensor->value_count * value_bytes(tensor->dtype);
+    uint8_t *values = frame_values(output, index, (size_t)count * bytes);
+
+    column_set_dims(&output->columns[index], count, (uint32_t)tensor->rank, tensor->shape);
+    output->columns[index].values = values;
+    for (int64_t i = 0; i < count && bytes > 0; i++)
+        memcpy(values + (size_t)i * bytes, tensor->values, bytes);
 }

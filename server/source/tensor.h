@@ -32,4 +32,7 @@ tundish_status tensor_open_text(const struct content_config *config, const struc
                                 struct tensor *ret_tensor);
 void tensor_close(struct tensor *tensor);
 
+/* Column `index` of `output`: the tensor, `count` times. Variables stay zeros. */
+void tensor_read(const struct tensor *tensor, int64_t count, struct frame *output, uint32_t index);
+
 #endif

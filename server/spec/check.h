@@ -62,6 +62,7 @@ void check_stage_rules(struct check *check, const struct spec_stage *stage);
 void check_features(struct check *check, const struct spec_stage *stage);
 void check_record_defaults(struct check *check, const struct spec_stage *stage);
 void check_tensors(struct check *check, const struct spec_stage *stage);
+void check_values(struct check *check, const struct spec_stage *stage);
 void check_program_spec(struct check *check, const struct spec_stage *stage);
 
 /* check_dataset.c: a name or a list of stages. NULL: it is not known what it is. */

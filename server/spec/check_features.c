@@ -154,6 +154,25 @@ check_record_defaults(struct check *check, const struct spec_stage *stage)
     }
 }
 
+static void
+check_tensor(struct check *check, const struct spec_value *entry)
+{
+    check_mapping(check, &section_tensor, entry, NULL);
+    if ((spec_map_get(entry, "values") == NULL) == (spec_map_get(entry, "npy") == NULL))
+        spec_complain(check->errors, entry->line, entry->column,
+                      "a column has either values or npy");
+}
+
+void
+check_values(struct check *check, const struct spec_stage *stage)
+{
+    const struct spec_value *columns = spec_get(stage, "expressions");
+
+    for (uint32_t i = 0; columns != NULL && columns->kind == SPEC_MAP && i < columns->count; i++)
+        if (columns->items[i].kind == SPEC_MAP)
+            check_tensor(check, &columns->items[i]);
+}
+
 void
 check_tensors(struct check *check, const struct spec_stage *stage)
 {
@@ -163,19 +182,12 @@ check_tensors(struct check *check, const struct spec_stage *stage)
         return;
     for (uint32_t i = 0; i < tensors->count; i++) {
         const struct spec_value *entry = &tensors->items[i];
-        const struct spec_value *values, *npy;
 
         if (entry->kind == SPEC_NULL)
             spec_complain(check->errors, entry->line, entry->column,
                           "expected values for the column \"%s\"", tensors->keys[i].text);
-        if (entry->kind != SPEC_MAP)
-            continue;
-        check_mapping(check, &section_tensor, entry, NULL);
-        values = spec_map_get(entry, "values");
-        npy = spec_map_get(entry, "npy");
-        if ((values == NULL) == (npy == NULL))
-            spec_complain(check->errors, entry->line, entry->column,
-                          "a column has either values or npy");
+        if (entry->kind == SPEC_MAP)
+            check_tensor(check, entry);
     }
     if (tensors->count == 0)
         spec_complain(check->errors, tensors->line, tensors->column, "%s needs at least one column",

@@ -239,7 +239,9 @@ check_expressions(struct check *check, const struct stage_info *owner,
     struct spec_value *items = spec_memory_take(check->memory, value->count, sizeof *items);
 
     for (uint32_t i = 0; i < value->count; i++)
-        items[i] = *check_expression(check, owner, parameter, &value->items[i]);
+        items[i] = parameter->types & TYPE_ENTRIES && value->items[i].kind == SPEC_MAP
+                       ? value->items[i]
+                       : *check_expression(check, owner, parameter, &value->items[i]);
     *map = *value;
     map->items = items;
     return map;

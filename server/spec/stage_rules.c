@@ -237,6 +237,7 @@ static const struct {
     { NULL, "select_cols", rule_select_cols },
     { NULL, "features", check_features },
     { NULL, "tensors", check_tensors },
+    { "values", NULL, check_values },
     { "program", NULL, check_program_spec },
     { "webdataset", NULL, rule_webdataset },
     { NULL, "padded_shapes", rule_padding },

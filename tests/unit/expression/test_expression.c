@@ -464,7 +464,7 @@ mistakes_are_found_where_they_are(void **state)
         { "$y", "$y", 1 },
         { "x[]", "index", 3 },
         { "x[1:2:0]", "0 dimensions", 2 },
-        { "[[1]]", "inside", 2 },
+        { "[[1], 2]", "one shape that is known", 7 },
         { "", "ends", 1 },
         { "clip(x, axis=1)", "3 arguments", 1 },
         { "abs(x, axis=0)", "no axis", 13 },
