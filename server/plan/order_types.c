@@ -134,10 +134,24 @@ padded_columns(struct plan_builder *builder, struct plan_node *node, int64_t len
                                   "or batch",
                                   node->name, column->name,
                                   column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
+        if (column->rank == RANK_UNKNOWN && (shape == NULL || shape->kind != SPEC_LIST))
+            return build_complain(builder, node,
+                                  "%s: column '%s' has an unknown number of dimensions: "
+                                  "padded_shapes gives it one",
+                                  node->name, column->name);
         if (shape == NULL || shape->kind != SPEC_LIST)
             continue;
-        if (column->rank == RANK_UNKNOWN)
+        if (shape->count >= RANK_MAX)
+            return build_complain(builder, node,
+                                  "padded_shapes has %u dimensions for column '%s': with the "
+                                  "batch's, a column has at most %d",
+                                  shape->count, column->name, RANK_MAX);
+        if (column->rank == RANK_UNKNOWN) {
             column->rank = (int)shape->count + 1;
+            column->shape[0] = length;
+            for (int k = 1; k < RANK_MAX; k++)
+                column->shape[k] = -1;
+        }
         if ((int)shape->count != column->rank - 1)
             return build_complain(builder, node,
                                   "padded_shapes has %u dimensions for column '%s', which has %d",
@@ -289,10 +303,12 @@ merge_column(struct plan_builder *builder, struct plan_node *node, struct column
         into->minimum = other->minimum;
     if (other->maximum > into->maximum)
         into->maximum = other->maximum;
+    if (into->kind != TUNDISH_DENSE && (ranks_differ || into->ragged_rank != other->ragged_rank))
+        return build_complain(builder, node,
+                              "%s: column '%s' has %d dimensions here, %d there, and only those of "
+                              "dense columns may differ",
+                              node->name, into->name, into->rank, other->rank);
     if (ranks_differ) {
-        if (into->rank != RANK_UNKNOWN && other->rank != RANK_UNKNOWN)
-            return build_complain(builder, node, "%s: column '%s' has %d dimensions here, %d there",
-                                  node->name, into->name, into->rank, other->rank);
         into->rank = RANK_UNKNOWN;
         return TUNDISH_OK;
     }
@@ -314,9 +330,8 @@ merged_columns(struct plan_builder *builder, struct plan_node *node, uint32_t in
         if (input->schema.count != node->schema.count)
             return build_complain(builder, node, "%s: one dataset has %u columns, another %u",
                                   node->name, node->schema.count, input->schema.count);
-        if (input->depth != node->depth)
-            return build_complain(builder, node, "%s: one dataset is batched, another is not",
-                                  node->name);
+        if (input->depth < node->depth)
+            node->depth = input->depth;
         for (uint32_t k = 0; k < node->schema.count; k++) {
             tundish_status status =
                 merge_column(builder, node, &node->schema.columns[k], &input->schema.columns[k]);

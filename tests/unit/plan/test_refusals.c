@@ -148,8 +148,9 @@ datasets_that_do_not_go_together(void **state)
           "column 'a' is int64 here, int32 there" },
         { "{concatenate: [" A ", [{zip: [" A ", " B "]}]]}",
           "one dataset has 1 columns, another 2" },
-        { "{concatenate: [" A ", [{range: {stop: 3, name: a}}, {batch: 2}]]}",
-          "one dataset is batched, another is not" },
+        { "{concatenate: [[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 2}], "
+          "[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 1}, {ragged_batch: 2}]]}",
+          "column 'a' has 2 dimensions here, 3 there, and only those of dense columns may differ" },
         { "{sample_from_datasets: {datasets: [" A ", " B "], seed: 1}}",
           "must have the same columns in the same order" },
         { "{sample_from_datasets: {datasets: [" A ", " A "], weights: [1]}}",
@@ -160,6 +161,25 @@ datasets_that_do_not_go_together(void **state)
 
     (void)state;
     assert_refusals(refusals, sizeof refusals / sizeof *refusals);
+    assert_taken("{concatenate: [" A ", [{range: {stop: 3, name: a}}, {batch: 2}]]}");
+}
+
+static void
+columns_of_unknown_rank(void **state)
+{
+#define RANKS "{concatenate: [" A ", [{range: {stop: 3, name: a}}, {batch: 2}]]}, "
+    static const struct refusal refusals[] = {
+        { RANKS "{padded_batch: 2}", "padded_shapes gives it one" },
+        { RANKS "{padded_batch: {batch_size: 2, padded_shapes: {a: null}}}",
+          "padded_shapes gives it one" },
+        { RANKS "{padded_batch: {batch_size: 2, padded_shapes: [1, 1, 1, 1, 1, 1, 1, 1]}}",
+          "padded_shapes has 8 dimensions for column 'a'" },
+    };
+
+    (void)state;
+    assert_refusals(refusals, sizeof refusals / sizeof *refusals);
+    assert_taken(RANKS "{padded_batch: {batch_size: 2, padded_shapes: [3]}}");
+#undef RANKS
 }
 
 static void
@@ -261,6 +281,7 @@ main(void)
         cmocka_unit_test(counts_that_no_number_holds),
         cmocka_unit_test(shards_that_are_none),
         cmocka_unit_test(datasets_that_do_not_go_together),
+        cmocka_unit_test(columns_of_unknown_rank),
         cmocka_unit_test(choices_that_choose_nothing),
         cmocka_unit_test(lengths_that_there_are_not),
         cmocka_unit_test(ends_that_never_come),
