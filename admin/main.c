@@ -150,5 +150,8 @@ main(int argc, char **argv)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
     sigprocmask(SIG_BLOCK, &set, NULL); /* inherited by all threads */
-    return serve(&options, &admin);
+    tnd_log_start();
+    result = serve(&options, &admin);
+    tnd_log_flush();
+    return result;
 }

@@ -1,14 +1,15 @@
 /* log.c - one line an event. */
 #include "core/log.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/json.h"
+#include "core/log_writer.h"
 
 static bool as_json;
 static _Atomic enum tnd_log_level highest = TND_LOG_NOTICE;
@@ -54,41 +55,90 @@ write_time(char *text, size_t bytes)
     snprintf(text + used, bytes - used, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
+static const char *const level_names[] = { "error", "warning", "notice", "debug" };
+
+static void
+write_json(FILE *file, const char *when, enum tnd_log_level level, const char *event,
+           const char *sentence)
+{
+    struct json json;
+
+    json_start(&json, file);
+    json_object(&json);
+    json_key_text(&json, "time", when);
+    json_key_text(&json, "level", level_names[level]);
+    json_key_text(&json, "event", event);
+    json_key_text(&json, "text", sentence);
+    json_object_end(&json);
+    fputc('\n', file);
+}
+
+/* The caller frees it; NULL: there is no memory. */
+static char *
+make_line(enum tnd_log_level level, const char *event, const char *sentence, size_t *ret_bytes)
+{
+    char when[40];
+    char *line = NULL;
+    FILE *file = open_memstream(&line, ret_bytes);
+
+    if (file == NULL)
+        return NULL;
+    write_time(when, sizeof when);
+    if (as_json)
+        write_json(file, when, level, event, sentence);
+    else
+        fprintf(file, "%s %s %s: %s\n", when, level_names[level], event, sentence);
+    if (fclose(file) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
 void
 tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
 {
-    static const char *const names[] = { "error", "warning", "notice", "debug" };
-    char when[40], sentence[1600];
-    char *line = NULL;
+    char sentence[1600];
+    char *line;
     size_t bytes = 0;
     va_list arguments;
-    FILE *file;
 
-    if (level > highest || (file = open_memstream(&line, &bytes)) == NULL)
+    if (level > highest)
         return;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
-    write_time(when, sizeof when);
-    if (as_json) {
-        struct json json;
-
-        json_start(&json, file);
-        json_object(&json);
-        json_key_text(&json, "time", when);
-        json_key_text(&json, "level", names[level]);
-        json_key_text(&json, "event", event);
-        json_key_text(&json, "text", sentence);
-        json_object_end(&json);
-        fputc('\n', file);
-    } else {
-        fprintf(file, "%s %s %s: %s\n", when, names[level], event, sentence);
-    }
-    fclose(file);
-    if (write(STDERR_FILENO, line, bytes) < 0) {
-        /* nobody listens: there is nobody to tell */
-    }
+    line = make_line(level, event, sentence, &bytes);
+    if (line != NULL)
+        log_writer_put(line, bytes);
     free(line);
+}
+
+void
+tnd_log_text(const char *text)
+{
+    log_writer_put(text, strlen(text));
+}
+
+static char *
+make_notice(uint64_t dropped, size_t *ret_bytes)
+{
+    char sentence[160];
+
+    snprintf(sentence, sizeof sentence,
+             "%" PRIu64 " lines are missing here: standard error was not read", dropped);
+    return make_line(TND_LOG_WARNING, "log", sentence, ret_bytes);
+}
+
+void
+tnd_log_start(void)
+{
+    log_writer_start(make_notice);
+}
+
+void
+tnd_log_flush(void)
+{
+    log_writer_flush();
 }

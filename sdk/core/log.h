@@ -19,8 +19,18 @@ void tnd_log_set_tap(void (*tap)(void *user, enum tnd_log_level level, const cha
                                  const char *sentence),
                      void *user);
 
-/* `event` is a word to search for. The line goes out in one write, so lines of threads do not
- * mingle. */
+/* From here on lines are written by a thread of their own: no other waits for a standard error that
+ * nobody reads. What finds no room is dropped, and later a line says how much. Call it once, with
+ * the signals blocked that the thread is not to take. */
+void tnd_log_start(void);
+
+/* Wait until what was logged is written, as long as somebody reads it. */
+void tnd_log_flush(void);
+
+/* A text of several lines, as it is. */
+void tnd_log_text(const char *text);
+
+/* `event` is a word to search for. Lines of threads do not mingle. */
 void tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -2,6 +2,7 @@
 #include "commands/serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ open_all(struct serve *serve)
                                  .user = serve };
     tundish_status status = serve_hear_signals();
 
+    tnd_log_start();
     if (status == TUNDISH_OK && serve->state != NULL)
         status = session_state_check(serve->state);
     if (status == TUNDISH_OK)
@@ -128,13 +130,16 @@ close_all(struct serve *serve, int64_t linger_ns)
 static void
 say_ready(const struct serve *serve)
 {
+    struct pollfd room = { .fd = serve->ready_descriptor, .events = POLLOUT };
+
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->session_count,
             serve->session_count == 1 ? "" : "s", serve->socket);
     if (serve->ready_descriptor < 0)
         return;
-    if (write(serve->ready_descriptor, "ready\n", 6) != 6)
-        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", serve->ready_descriptor,
-                strerror(errno));
+    if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: nobody reads it", room.fd);
+    else if (write(room.fd, "ready\n", 6) != 6)
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", room.fd, strerror(errno));
     close(serve->ready_descriptor);
 }
 
@@ -146,7 +151,7 @@ refuse(const struct serve *serve)
     if (refused) {
         char *text = spec_errors_text(&serve->errors);
 
-        fputs(text, stderr);
+        tnd_log_text(text);
         free(text);
     } else {
         tnd_log(TND_LOG_ERROR, "start", "%s", tnd_error_text());
@@ -187,6 +192,7 @@ run_serve(struct serve *serve)
     spec_errors_close(&serve->errors);
     if (result == EXIT_OK)
         tnd_log(TND_LOG_NOTICE, "stop", "stopped");
+    tnd_log_flush();
     return result;
 }
 

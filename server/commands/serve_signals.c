@@ -53,6 +53,7 @@ hear_signals(void *unused)
     sem_post(&woken);
     number = wait_for_signal();
     tnd_log(TND_LOG_WARNING, "stop", "signal %d again: ending at once", number);
+    tnd_log_flush();
     _exit(128 + number);
 }
 

@@ -1,5 +1,6 @@
 """tundish-launch runs a job to its end and leaves nothing behind, whoever is killed."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -27,7 +28,7 @@ class LaunchRig(unittest.TestCase):
         self.folder = Path(scratch.name)
         (self.folder / "tmp").mkdir()
 
-    def start(self, trainer, *options, replicas=2, **environment):
+    def start(self, trainer, *options, replicas=2, stderr=subprocess.PIPE, **environment):
         command = [LAUNCH, "pipeline.yaml", "--tundish", SERVER, "--replicas", str(replicas)]
         if "--grace" not in options:  # the usual one might be over on a machine that is busy
             command += ["--grace", str(DEADLINE_S)]
@@ -36,7 +37,7 @@ class LaunchRig(unittest.TestCase):
             cwd=self.folder,
             env=dict(os.environ, TMPDIR=str(self.folder / "tmp"), **environment),
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
         self.addCleanup(process.communicate)
@@ -119,6 +120,17 @@ class Launch(LaunchRig):
         status, _, err = self.run_job("exec ./not-there")
         self.assertEqual(status, 127)
         self.assertIn("not-there", err)
+
+    def test_a_standard_error_that_nobody_reads_does_not_keep_the_job(self):
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        self.addCleanup(os.close, write_end)
+        os.set_blocking(write_end, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(write_end, b"." * 4096)
+        os.set_blocking(write_end, True)
+        self.assertEqual(self.status_of(self.start("exit 3", stderr=write_end))[0], 3)
 
     def test_signals_reach_the_trainers_and_what_they_started(self):
         trainer = f"sh -c 'echo $$ >child$RANK.txt; exec sleep 10000' & exec {TRAINER} TERM=5"

@@ -83,13 +83,13 @@ class Rig(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def serve(self, file, *options, before=()):
+    def serve(self, file, *options, before=(), stderr=None):
         """Start a server and wait for its own word that trainers may come. `before`: a command that
         starts it."""
-        return self.start_until(
-            [*before, TUNDISH, "serve", file, *options], "log", lambda word: word == "ready\n")[0]
+        return self.start_until([*before, TUNDISH, "serve", file, *options], "log",
+                                lambda word: word == "ready\n", stderr)[0]
 
-    def start_until(self, command, log_name, is_ready):
+    def start_until(self, command, log_name, is_ready, stderr=None):
         """Start a program that writes a line to --ready-fd, and wait for it; returns both."""
         read_end, write_end = os.pipe()
         with open(self.path / log_name, "a", encoding="utf-8") as log:
@@ -98,7 +98,7 @@ class Rig(unittest.TestCase):
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=log if stderr is None else stderr,
                 pass_fds=[write_end],
                 text=True,
             )

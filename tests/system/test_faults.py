@@ -1,5 +1,6 @@
 """Faults in real processes; after each, rows are counted and nothing is left behind."""
 
+import contextlib
 import os
 import signal
 import unittest
@@ -8,6 +9,22 @@ from rig import TUNDISH, Rig, batches, may_mount, sleep, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
+
+
+@contextlib.contextmanager
+def full_pipe():
+    """What writes to it waits."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write_end, b"." * 4096)
+    os.set_blocking(write_end, True)
+    try:
+        yield write_end
+    finally:
+        os.close(write_end)
+        os.close(read_end)
 
 
 class Faults(Rig):
@@ -102,6 +119,14 @@ class Faults(Rig):
 
         last, rows = self.change_while_served(replace)
         self.assertTrue(rows == 200000 or "E_" in last, last)
+
+    def test_a_standard_error_that_nobody_reads_stops_nothing(self):
+        file = self.pipeline(SHUFFLED)
+        expected = self.peek(file)[0]
+        with full_pipe() as stderr:
+            server = self.serve(file, stderr=stderr)
+            self.assertEqual(batches(self.lines(self.read())), expected)
+            self.assertEqual(stop(server), 0)
 
     def test_a_socket_path_too_long_is_refused(self):
         self.environment["TUNDISH_SERVER"] = str(self.path / ("x" * 120))

@@ -1,0 +1,144 @@
+/* log_writer.c - a queue of bytes, and the one thread that a full pipe may stop. */
+#include "core/log_writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUEUE_BYTES = 64 << 10, PART_BYTES = 4096, PATIENCE_S = 1 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t filled, written;
+    log_writer_notice notice; /* NULL: no thread runs */
+    bool writes;              /* the thread has taken something that is not out yet */
+    size_t begin, used;
+    uint64_t parts;   /* written, ever */
+    uint64_t dropped; /* after what waits; until they are told of, so are all that follow */
+    char queue[QUEUE_BYTES];
+} writer = { .lock = PTHREAD_MUTEX_INITIALIZER,
+             .filled = PTHREAD_COND_INITIALIZER,
+             .written = PTHREAD_COND_INITIALIZER };
+
+static void
+write_out(const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t wrote = write(STDERR_FILENO, bytes, count);
+
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return; /* nobody listens: there is nobody to tell */
+        bytes += wrote;
+        count -= (size_t)wrote;
+    }
+}
+
+/* The lock is held. Returns how many bytes of `part` are to be written. */
+static size_t
+take_part(char part[PART_BYTES])
+{
+    size_t count = writer.used < PART_BYTES ? writer.used : PART_BYTES;
+
+    for (size_t i = 0; i < count; i++)
+        part[i] = writer.queue[(writer.begin + i) % QUEUE_BYTES];
+    writer.begin = (writer.begin + count) % QUEUE_BYTES;
+    writer.used -= count;
+    return count;
+}
+
+static void
+write_notice(uint64_t dropped)
+{
+    size_t bytes = 0;
+    char *line = writer.notice(dropped, &bytes);
+
+    if (line != NULL)
+        write_out(line, bytes);
+    free(line);
+}
+
+static void *
+write_all(void *unused)
+{
+    char part[PART_BYTES];
+
+    (void)unused;
+    pthread_mutex_lock(&writer.lock);
+    for (;;) {
+        size_t count = take_part(part);
+        uint64_t dropped = count == 0 ? writer.dropped : 0;
+
+        if (count == 0 && dropped == 0) {
+            pthread_cond_wait(&writer.filled, &writer.lock);
+            continue;
+        }
+        if (dropped > 0)
+            writer.dropped = 0;
+        writer.writes = true;
+        pthread_mutex_unlock(&writer.lock);
+        write_out(part, count);
+        if (dropped > 0)
+            write_notice(dropped);
+        pthread_mutex_lock(&writer.lock);
+        writer.writes = false;
+        writer.parts++;
+        pthread_cond_broadcast(&writer.written);
+    }
+    return NULL;
+}
+
+void
+log_writer_start(log_writer_notice notice)
+{
+    pthread_t thread;
+
+    pthread_mutex_lock(&writer.lock);
+    if (pthread_create(&thread, NULL, write_all, NULL) == 0) {
+        pthread_detach(thread);
+        writer.notice = notice;
+    }
+    pthread_mutex_unlock(&writer.lock);
+}
+
+void
+log_writer_put(const char *line, size_t bytes)
+{
+    bool runs;
+
+    pthread_mutex_lock(&writer.lock);
+    runs = writer.notice != NULL;
+    if (runs && (writer.dropped > 0 || bytes > QUEUE_BYTES - writer.used)) {
+        writer.dropped++;
+    } else if (runs) {
+        for (size_t i = 0; i < bytes; i++)
+            writer.queue[(writer.begin + writer.used + i) % QUEUE_BYTES] = line[i];
+        writer.used += bytes;
+    }
+    pthread_cond_signal(&writer.filled);
+    pthread_mutex_unlock(&writer.lock);
+    if (!runs)
+        write_out(line, bytes);
+}
+
+void
+log_writer_flush(void)
+{
+    struct timespec until;
+    uint64_t parts;
+
+    pthread_mutex_lock(&writer.lock);
+    while (writer.writes || (writer.notice != NULL && writer.used + writer.dropped > 0)) {
+        parts = writer.parts;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += PATIENCE_S;
+        if (pthread_cond_timedwait(&writer.written, &writer.lock, &until) == ETIMEDOUT &&
+            parts == writer.parts)
+            break;
+    }
+    pthread_mutex_unlock(&writer.lock);
+}
