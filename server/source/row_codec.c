@@ -145,7 +145,7 @@ pass_strings(struct measure *measure, const struct column_spec *column, uint64_t
     enum row_fit fit = ROW_WHOLE;
 
     /* Each has a length at least: so a count that cannot be is refused before it is counted up. */
-    if (measure->at + count * sizeof(uint64_t) > RECORD_BYTES_MAX)
+    if (count > (RECORD_BYTES_MAX - measure->at) / sizeof(uint64_t))
         return too_large(column);
     for (uint64_t i = 0; i < count && fit == ROW_WHOLE; i++) {
         uint64_t length = 0;

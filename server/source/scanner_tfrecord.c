@@ -39,10 +39,11 @@ take_header(struct tfrecord_scan *scan, const uint8_t *header)
                         "corrupted record at %llu: the checksum of its length is wrong (is this a "
                         "TFRecord file, with this compression_type?)",
                         (unsigned long long)scan->record);
-    if (scan->length > UINT64_MAX / 2 - scan->record) /* ends behind any file */
-        scan->wanted = UINT64_MAX / 2;
+    scan->wanted = scan->record + HEADER_BYTES;
+    if (scan->length > INT64_MAX - scan->wanted) /* ends after any file */
+        scan->wanted = INT64_MAX;
     else
-        scan->wanted = scan->record + HEADER_BYTES + scan->length;
+        scan->wanted += scan->length;
     scan->in_body = true;
     return TUNDISH_OK;
 }
@@ -71,11 +72,12 @@ tfrecord_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
     while (status == TUNDISH_OK) {
         uint32_t whole = scan->in_body ? FOOTER_BYTES : HEADER_BYTES;
         uint64_t from = scan->wanted - offset;
-        const uint8_t *at = data + from;
+        const uint8_t *at;
         uint32_t take = whole - scan->have;
 
         if (from >= bytes)
             break;
+        at = data + from;
         if ((size_t)(end - at) < take || scan->have > 0) { /* it lies across two reads */
             if ((size_t)(end - at) < take)
                 take = (uint32_t)(end - at);

@@ -109,7 +109,8 @@ add_header(struct bytes *file, uint64_t length)
 static void
 a_huge_length_is_a_truncated_record(void **state)
 {
-    const uint64_t lengths[] = { 5, UINT64_C(1) << 40, INT64_MAX, UINT64_MAX - 12, UINT64_MAX };
+    const uint64_t lengths[] = { 5,         UINT64_C(1) << 40,     INT64_MAX - 12,  INT64_MAX - 1,
+                                 INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 12, UINT64_MAX };
 
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -119,6 +120,8 @@ a_huge_length_is_a_truncated_record(void **state)
         bytes_add(&file, "some", 4);
         assert_records(file.data, file.used,
                        "eins||drei|!a: truncated record at 56: the file ends at 72|");
+        assert_records(file.data + 56, file.used - 56,
+                       "!a: truncated record at 0: the file ends at 16|");
         free(file.data);
     }
 }
