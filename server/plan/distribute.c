@@ -295,18 +295,60 @@ slice_rows(int64_t batch, int64_t slices)
 }
 
 static tundish_status
+complain_of_no_batch(const struct plan_builder *builder)
+{
+    const struct plan *plan = builder->plan;
+
+    return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
+                         "stream '%s' has %u replicas but no batch to deal between them: add "
+                         "`batch: G`, the global batch size, or set from_function: true",
+                         plan->stream->name, plan->options.worker_count * plan->replicas);
+}
+
+/* Rows that were never batched are refused though TensorFlow would cut each of them: a batch was
+ * forgotten. What a program writes is cut, as what a generator yields is: it may write batches. */
+static bool
+has_batches(const struct plan_node *node)
+{
+    if (node->depth > 0 || node_is(node, "program"))
+        return true;
+    if (node->body != NULL && has_batches(node->body->root))
+        return true;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (has_batches(node->inputs[i]))
+            return true;
+    return false;
+}
+
+static tundish_status
+check_shared(const struct plan_builder *builder, const struct column_spec *column)
+{
+    const struct plan *plan = builder->plan;
+
+    if (column->rank == 0 && plan->user_root->depth == 0)
+        return complain_of_no_batch(builder);
+    if (column->rank == 0)
+        return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
+                             "column '%s' is a scalar in each batch, so it cannot be shared "
+                             "among replicas; drop it or add it before batch",
+                             column->name);
+    if (plan->rule == REBATCH_CARRY && column->kind == TUNDISH_SPARSE && column->rank == 1)
+        return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
+                             "column '%s' is sparse with one dimension, which batches cannot "
+                             "be joined along: ask for rebatch: split, or to_dense it",
+                             column->name);
+    return TUNDISH_OK;
+}
+
+static tundish_status
 rebatch(struct plan_builder *builder)
 {
     struct plan *plan = builder->plan;
     int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
     struct plan_node *deal;
 
-    if (plan->user_root->depth == 0)
-        return spec_complain(
-            builder->errors, plan->stream->line, plan->stream->column,
-            "stream '%s' has %lld replicas but no batch to share among them: put a "
-            "batch stage (batch: G for a global batch of G rows) at its end",
-            plan->stream->name, (long long)slices);
+    if (!has_batches(plan->user_root))
+        return complain_of_no_batch(builder);
     plan->rebatched = true;
     deal = insert(plan->graph, plan->graph->root,
                   plan->rule == REBATCH_CARRY ? "deal_carry" : "deal_split");
@@ -319,16 +361,8 @@ rebatch(struct plan_builder *builder)
     for (uint32_t i = 0; i < deal->schema.count; i++) {
         struct column_spec *column = &deal->schema.columns[i];
 
-        if (column->rank == 0)
-            return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
-                                 "column '%s' is a scalar in each batch, so it cannot be shared "
-                                 "among replicas; drop it or add it before batch",
-                                 column->name);
-        if (plan->rule == REBATCH_CARRY && column->kind == TUNDISH_SPARSE && column->rank == 1)
-            return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
-                                 "column '%s' is sparse with one dimension, which batches cannot "
-                                 "be joined along: ask for rebatch: split, or to_dense it",
-                                 column->name);
+        if (check_shared(builder, column) != TUNDISH_OK)
+            return TUNDISH_E_PIPELINE;
         if (column->rank > 0)
             column->shape[0] = slice_rows(column->shape[0], slices);
     }

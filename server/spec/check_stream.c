@@ -89,57 +89,6 @@ check_standing(const struct standing *standing, const struct spec_dataset *datas
         check_stage_standing(standing, &dataset->stages[i]);
 }
 
-static bool has_batch(const struct spec_dataset *dataset);
-
-static bool
-value_has_batch(const struct spec_value *value)
-{
-    if (value == NULL)
-        return false;
-    if (value->kind == SPEC_DATASET)
-        return has_batch(value->dataset);
-    for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
-        if (value->items[i].kind == SPEC_DATASET && has_batch(value->items[i].dataset))
-            return true;
-    return false;
-}
-
-/* Does a batching stage stand in the dataset, or in one that it is made of? */
-static bool
-has_batch(const struct spec_dataset *dataset)
-{
-    static const char *const names[] = { "batch", "padded_batch", "ragged_batch",
-                                         "bucket_by_sequence_length", "window" };
-
-    for (uint32_t i = 0; i < dataset->stage_count; i++) {
-        const struct spec_stage *stage = &dataset->stages[i];
-
-        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++)
-            if (strcmp(stage->info->name, names[j]) == 0)
-                return true;
-        for (uint32_t j = 0; j < stage->info->parameter_count; j++)
-            if (value_has_batch(stage->arguments[j]))
-                return true;
-    }
-    return false;
-}
-
-static void
-check_has_batch(struct check *check, const struct spec_stream *stream)
-{
-    bool is_values = stream->dataset.stage_count == 1 &&
-                     strcmp(stream->dataset.stages[0].info->name, "values") == 0;
-
-    if (stream->distribute.replicas <= 1 || stream->distribute.from_function || is_values ||
-        has_batch(&stream->dataset))
-        return;
-    spec_complain(check->errors, stream->line, stream->column,
-                  "the stream %s has %u replicas but no batch to deal between them: add "
-                  "`batch: G`, the global batch size (of a program that writes batches, `unbatch` "
-                  "before it), or set from_function: true",
-                  stream->name, stream->distribute.replicas);
-}
-
 void
 check_stream(struct check *check, const struct spec_value *name, const struct spec_value *value,
              struct spec_stream *ret_stream)
@@ -149,7 +98,6 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
     struct standing standing = { .check = check };
     const struct spec_value **arguments;
     const struct spec_value *dataset, *distribute, *deliver;
-    size_t errors_before = check->errors->count;
     uint64_t given;
 
     ret_stream->name = name->text;
@@ -169,6 +117,4 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
         return;
     standing.from_function = ret_stream->distribute.from_function;
     check_standing(&standing, &ret_stream->dataset);
-    if (check->errors->count == errors_before)
-        check_has_batch(check, ret_stream);
 }

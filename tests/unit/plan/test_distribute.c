@@ -112,11 +112,24 @@ file_without_files_is_refused(void **state)
 }
 
 static void
-replicas_without_a_batch_are_refused(void **state)
+only_what_has_rows_is_shared(void **state)
 {
+    struct planned planned;
+
     (void)state;
     assert_refused("{range: 9}", "replicas: 2", 1, "no batch to deal");
+    assert_refused("{from_tensor_slices: {g: [[1, 2], [3, 4]]}}", "replicas: 2", 1,
+                   "no batch to deal");
+    assert_refused("{program: {command: [\"true\"], spec: {g: {dtype: int8, shape: []}}}}",
+                   "replicas: 2", 1, "no batch to deal");
     assert_refused("{range: 9}, {batch: 4}, {enumerate: 0}", "replicas: 2", 1, "scalar");
+    planned_open(&planned, "{program: {command: [\"true\"], spec: {g: {dtype: int8, shape: [4]}}}}",
+                 "replicas: 2", 1);
+    if (planned.errors != NULL)
+        fail_msg("%s", planned.errors);
+    assert_int_equal(planned.plan->global_batch, 4);
+    assert_int_equal(planned.plan->element_spec.columns[0].shape[0], 2);
+    planned_close(&planned);
 }
 
 static void
@@ -307,7 +320,7 @@ main(void)
         cmocka_unit_test(auto_finds_lists_of_files),
         cmocka_unit_test(auto_deals_what_a_function_on_a_list_yields_to_another),
         cmocka_unit_test(file_without_files_is_refused),
-        cmocka_unit_test(replicas_without_a_batch_are_refused),
+        cmocka_unit_test(only_what_has_rows_is_shared),
         cmocka_unit_test(variables_of_the_input_context_stand_in_expressions),
         cmocka_unit_test(draws_that_would_hang_on_the_number_of_workers_are_refused),
         cmocka_unit_test(draws_before_rows_are_dealt_hang_on_nothing),

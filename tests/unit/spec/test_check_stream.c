@@ -125,26 +125,6 @@ deliver_is_checked(void **state)
 }
 
 static void
-several_replicas_need_a_batch(void **state)
-{
-    static const char head[] = "streams: {case: {dataset: ";
-    char text[512];
-
-    (void)state;
-    snprintf(text, sizeof text, "%s[range: 5], distribute: {replicas: 2}}}\n", head);
-    assert_error_has(text, "batch");
-    snprintf(text, sizeof text, "%s[range: 5], distribute: {replicas: 2, from_function: true}}}\n",
-             head);
-    spec_close(parse(text));
-    snprintf(text, sizeof text, "%s[zip: [[range: 5, batch: 2]]], distribute: {replicas: 2}}}\n",
-             head);
-    spec_close(parse(text));
-    snprintf(text, sizeof text,
-             "%s[range: 3, flat_map: [range: 5, window: 2]], distribute: {replicas: 2}}}\n", head);
-    spec_close(parse(text));
-}
-
-static void
 variables_have_a_meaning_where_they_stand(void **state)
 {
     (void)state;
@@ -233,7 +213,6 @@ main(void)
         cmocka_unit_test(distribute_is_checked),
         cmocka_unit_test(deliver_is_read),
         cmocka_unit_test(deliver_is_checked),
-        cmocka_unit_test(several_replicas_need_a_batch),
         cmocka_unit_test(variables_have_a_meaning_where_they_stand),
         cmocka_unit_test(what_must_be_known_beforehand_cannot_be_a_variable),
         cmocka_unit_test(a_bare_reader_needs_an_element_outside),
