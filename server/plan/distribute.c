@@ -496,9 +496,6 @@ is_dealt(const struct plan_node *node, const struct edges *files)
     return false;
 }
 
-/* A stage that draws random numbers draws them by how many elements came before: where each worker
- * has its own, a row's numbers would hang on how many workers there are. Inside a function the
- * count begins anew with each outer element, at a place that follows from that one's number. */
 /* Files that are numbered before they are dealt have the same numbers on every worker. */
 static bool
 numbers_files(const struct plan_node *node, const struct edges *files)
@@ -509,28 +506,22 @@ numbers_files(const struct plan_node *node, const struct edges *files)
     return false;
 }
 
-static tundish_status
-check_state(struct plan_builder *builder, const struct edges *files)
+/* A stage that draws random numbers draws them by how many elements came before: where each worker
+ * has elements of its own, it counts those alone, as in TensorFlow. Inside a function the count
+ * begins anew with each outer element, at a place that follows from that one's number. */
+static const struct plan_node *
+find_own_draws(const struct plan *plan, const struct edges *files)
 {
-    const struct plan *plan = builder->plan;
-
-    if (plan->options.worker_count == 1 ||
-        (plan->policy != SHARD_FILE && plan->policy != SHARD_HINT))
-        return TUNDISH_OK;
+    if (plan->policy != SHARD_FILE && plan->policy != SHARD_HINT)
+        return NULL;
     for (uint32_t i = 0; i < plan->graph->node_count; i++) {
         const struct plan_node *node = plan->graph->nodes[i];
 
         if (node->stage != NULL && node->input_count > 0 && node_is(node->inputs[0], "ordinal") &&
             !numbers_files(node, files) && is_dealt(node, files))
-            return build_complain(
-                builder, node,
-                "%s draws by the number of rows before it, and under auto_shard %s each worker "
-                "counts its own: what becomes of a row would depend on how many workers there are. "
-                "Ask for auto_shard: DATA (which reads no more here), or for from_function: true "
-                "if each worker is to draw for itself",
-                node->name, plan_policy_name(plan->policy));
+            return node;
     }
-    return TUNDISH_OK;
+    return NULL;
 }
 
 /* TensorFlow rewrites the stream of a single worker, too, if it is AUTO that found the files: the
@@ -556,10 +547,9 @@ build_distribution(struct plan_builder *builder)
 
     if (status == TUNDISH_OK)
         status = resolve_policy(builder, &files);
-    if (status == TUNDISH_OK)
-        status = check_state(builder, &files);
     if (status != TUNDISH_OK)
         goto done;
+    plan->own_draws = find_own_draws(plan, &files);
     resolve_rule(plan);
     if (!plan->stream->distribute.from_function && !node_is(plan->user_root, "values") &&
         plan->stream->distribute.delivery == DELIVER_LANES &&

@@ -140,6 +140,10 @@ struct plan {
     struct schema element_spec; /* of a slice, as TensorFlow reports it */
     struct plan_widen *widen;   /* one a column of element_spec */
     bool rows_apart;            /* a slice is one run, whose rows may be made apart */
+
+    /* The first stage that draws random numbers by the rows that its own worker has read; NULL: no
+     * draw depends on the number of workers. */
+    const struct plan_node *own_draws;
 };
 
 /* Every error goes to `errors`; E_PIPELINE if there is any. */

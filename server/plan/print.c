@@ -214,6 +214,10 @@ print_resume(const struct plan *plan, FILE *file)
     plan_resume_cost(plan, &sentence);
     fprintf(file, "resume: %s\n", sentence);
     free(sentence);
+    sentence = plan_draws_sentence(plan);
+    if (sentence != NULL)
+        fprintf(file, "random: %s\n", sentence);
+    free(sentence);
 }
 
 static const char *
@@ -423,6 +427,10 @@ json_resume(struct json *json, const struct plan *plan)
 
     json_key_text(json, "resume", plan_resume_name(plan_resume_cost(plan, &sentence)));
     json_key_text(json, "resume_reason", sentence);
+    free(sentence);
+    sentence = plan_draws_sentence(plan);
+    if (sentence != NULL)
+        json_key_text(json, "random", sentence);
     free(sentence);
 }
 

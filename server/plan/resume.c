@@ -134,6 +134,23 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
     return cost <= COST_COUNTING ? RESUME_REFERENCES : RESUME_CONTENT;
 }
 
+char *
+plan_draws_sentence(const struct plan *plan)
+{
+    char *stage, *sentence;
+
+    if (plan->own_draws == NULL)
+        return NULL;
+    stage = where(plan->own_draws);
+    sentence = tnd_sprintf("%s draws by the number of rows that its own worker has read, as in "
+                           "TensorFlow: all workers draw the same numbers, and with another number "
+                           "of nodes a row gets others. A place keeps the count, for as many nodes "
+                           "as it was taken with (auto_shard: DATA numbers the rows of all)",
+                           stage);
+    free(stage);
+    return sentence;
+}
+
 const char *
 plan_resume_name(enum plan_resume cost)
 {

@@ -13,6 +13,10 @@ enum plan_resume {
 /* The dearest of the plan's stages, and the sentence that says so, for people; the caller frees. */
 enum plan_resume plan_resume_cost(const struct plan *plan, char **ret_sentence);
 
+/* What random draws that each worker numbers by itself mean for another number of nodes, and for
+ * resuming; the caller frees. NULL: there are none. */
+char *plan_draws_sentence(const struct plan *plan);
+
 /* One word for programs. */
 const char *plan_resume_name(enum plan_resume cost);
 

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "plan/plan.h"
+#include "plan/resume.h"
 
 struct planned {
     struct spec_file *file;
@@ -153,26 +154,38 @@ variables_of_the_input_context_stand_in_expressions(void **state)
                    "num_input_pipelines");
 }
 
+/* What the plan says of draws that each worker numbers by itself, or "". */
 static void
-draws_that_would_hang_on_the_number_of_workers_are_refused(void **state)
+assert_draws(const char *stages, const char *distribute, uint32_t workers, const char *sentence)
+{
+    struct planned planned;
+    char *said;
+
+    planned_open(&planned, stages, distribute, workers);
+    if (planned.errors != NULL)
+        fail_msg("%s", planned.errors);
+    said = plan_draws_sentence(planned.plan);
+    if (*sentence == '\0')
+        assert_null(said);
+    else if (said == NULL || strstr(said, sentence) == NULL)
+        fail_msg("'%s' is not in '%s'", sentence, said == NULL ? "" : said);
+    free(said);
+    planned_close(&planned);
+}
+
+static void
+draws_that_hang_on_the_number_of_workers_are_told(void **state)
 {
     static const char stages[] =
         "{tfrecord: {filenames: [a, b]}}, {decode_raw: uint8}, {reshape: [4, 4, 3]}, {batch: 4}, "
         "{random_flip: {}}";
-    struct planned planned;
 
     (void)state;
-    assert_refused(stages, "", 2, "random_flip draws by the number of rows before it");
-    assert_refused(stages, "", 2, "auto_shard: DATA");
-    planned_open(&planned, stages, "", 1);
-    assert_null(planned.errors);
-    planned_close(&planned);
-    planned_open(&planned, stages, "auto_shard: DATA", 2);
-    assert_null(planned.errors);
-    planned_close(&planned);
-    planned_open(&planned, stages, "from_function: true", 2);
-    assert_null(planned.errors);
-    planned_close(&planned);
+    assert_draws(stages, "", 2, "random_flip (line 1) draws by the number of rows that its own");
+    assert_draws(stages, "auto_shard: FILE", 1, "with another number of nodes a row gets others");
+    assert_draws(stages, "auto_shard: FILE", 2, "for as many nodes as it was taken with");
+    assert_draws(stages, "auto_shard: DATA", 2, "");
+    assert_draws(stages, "from_function: true", 2, "");
 }
 
 #define FLIPPED "{reshape: [4, 4, 3]}, {random_flip: {}}"
@@ -181,15 +194,11 @@ draws_that_would_hang_on_the_number_of_workers_are_refused(void **state)
 static void
 draws_before_rows_are_dealt_hang_on_nothing(void **state)
 {
-    struct planned planned;
-
     (void)state;
-    planned_open(&planned, "{range: 48}, {batch: 48}, " FLIPPED ", " HINTED ", {batch: 2}",
-                 "auto_shard: HINT", 2);
-    assert_null(planned.errors);
-    planned_close(&planned);
-    assert_refused("{range: 48}, {batch: 48}, " HINTED ", " FLIPPED ", {batch: 2}",
-                   "auto_shard: HINT", 2, "random_flip draws by the number of rows before it");
+    assert_draws("{range: 48}, {batch: 48}, " FLIPPED ", " HINTED ", {batch: 2}",
+                 "auto_shard: HINT", 2, "");
+    assert_draws("{range: 48}, {batch: 48}, " HINTED ", " FLIPPED ", {batch: 2}",
+                 "auto_shard: HINT", 2, "random_flip (line 1) draws");
 }
 
 static void
@@ -322,7 +331,7 @@ main(void)
         cmocka_unit_test(file_without_files_is_refused),
         cmocka_unit_test(only_what_has_rows_is_shared),
         cmocka_unit_test(variables_of_the_input_context_stand_in_expressions),
-        cmocka_unit_test(draws_that_would_hang_on_the_number_of_workers_are_refused),
+        cmocka_unit_test(draws_that_hang_on_the_number_of_workers_are_told),
         cmocka_unit_test(draws_before_rows_are_dealt_hang_on_nothing),
         cmocka_unit_test(permute_needs_numbers),
         cmocka_unit_test(rows_that_only_content_knows_are_cut_from_it),
