@@ -46,6 +46,10 @@ struct feed_start {
     const uint8_t *bits;
 };
 
+/* How a trainer goes: its work is done, or nobody waits for it; it has closed its reader while there
+ * are batches that others of its group cannot go on without; or it is gone without a word. */
+enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
+
 /* Called in the hub's thread, never with a lock held. None may wait for long. */
 struct feed_ops {
     /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or one
@@ -59,8 +63,9 @@ struct feed_ops {
     void (*joined)(void *user, struct feed *feed, const char *group, uint32_t replica,
                    uint32_t present, uint32_t full_group_count);
 
-    /* A trainer has gone; died: without closing its reader. Told before its group is. */
-    void (*left)(void *user, struct feed *feed, const char *group, uint32_t replica, bool died);
+    /* A trainer has gone. Told before its group is. */
+    void (*left)(void *user, struct feed *feed, const char *group, uint32_t replica,
+                 enum feed_leaving leaving);
 
     /* A trainer that asked was refused, and is not there. */
     void (*refused)(void *user, struct feed *feed);

@@ -304,17 +304,21 @@ tell_others(struct group *group, const struct seat *but, tundish_status status, 
     }
 }
 
-/* Who has taken everything up to the stream's end, or the error that ended it, needs no successor. */
+/* Who has taken every batch up to the stream's end, or the error that ended it, needs no successor:
+ * it was told the last epoch's end, or has at least given everything back. */
 static bool
 has_read_all(struct feed *feed, const struct seat *seat)
 {
+    struct lane             *lane = feed->lanes[seat->replica % feed->lane_count];
     struct lane_reader_stats stats;
     struct lane_look         look;
+    bool                     found;
 
     lane_reader_stats(seat->reader, &stats);
-    return !feed->config.lane.queue &&
-           lane_look(feed->lanes[seat->replica], stats.taken, &look) && look.published &&
-           look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
+    found = !feed->config.lane.queue && lane_look(lane, stats.taken, &look) && look.published;
+    if (found && look.kind == TND_SLOT_END && stats.released == stats.taken)
+        found = lane_look(lane, stats.taken + 1, &look) && look.published;
+    return found && look.kind != TND_SLOT_BATCH && look.kind != TND_SLOT_END;
 }
 
 bool
@@ -327,26 +331,40 @@ feed_group_has_finished(struct feed *feed, const struct group *group)
     return finished;
 }
 
-static void
-leave_seat(struct feed *feed, struct seat *seat, bool died)
+static enum feed_leaving
+leaving_of(struct feed *feed, const struct seat *seat, bool died)
 {
-    struct group *group = seat->group;
-    bool          has_finished = has_read_all(feed, seat);
-    char          text[TEXT_BYTES];
+    if (feed->config.lane.queue || feed->config.forgets || !has_read_all(feed, seat))
+        return died ? FEED_DIED : FEED_LEFT_EARLY;
+    return FEED_LEFT;
+}
+
+static void
+tell_of_death(struct feed *feed, const struct seat *seat)
+{
+    char text[TEXT_BYTES];
 
     snprintf(text, sizeof text,
              "replica %u of group \"%.100s\" (process %d) has died; if a successor takes its place "
              "within %.0f s, batches go on",
-             seat->replica, group->name, seat->client->pid,
+             seat->replica, seat->group->name, seat->client->pid,
              (double)feed->config.rejoin_ns / 1e9);
+    tell_others(seat->group, seat, TUNDISH_OK, text);
+}
+
+static void
+leave_seat(struct feed *feed, struct seat *seat, enum feed_leaving leaving)
+{
+    struct group *group = seat->group;
+
+    if (leaving == FEED_DIED && !group->ended)
+        tell_of_death(feed, seat);
     lane_reader_detach(seat->reader);
     seat->client = NULL;
-    seat->gone_since_ns = has_finished ? -1 : tnd_clock_ns();
-    feed->losses.trainers += died && !has_finished;
+    seat->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
+    feed->losses.trainers += leaving == FEED_DIED;
     if (feed_count_present(group) == 0)
         expect_back(group);
-    if (died && !group->ended)
-        tell_others(group, seat, TUNDISH_OK, text);
     if (feed_count_present(group) == 0 &&
         (group->ended || feed->config.lane.queue || feed->config.forgets))
         feed_unlink_group(feed, group);
@@ -355,15 +373,19 @@ leave_seat(struct feed *feed, struct seat *seat, bool died)
 void
 feed_detach(struct feed *feed, struct seat *seat, bool died)
 {
-    char    *name;
-    uint32_t replica = seat->replica;
+    enum feed_leaving leaving;
+    char             *name;
+    uint32_t          replica = seat->replica;
 
     pthread_mutex_lock(&feed->lock);
     name = tnd_strdup(seat->group->name);
-    leave_seat(feed, seat, died);
+    leaving = leaving_of(feed, seat, died);
+    if (leaving == FEED_LEFT_EARLY && (seat->group->ended || feed_count_present(seat->group) == 1))
+        leaving = FEED_LEFT; /* nobody is left to wait for it */
+    leave_seat(feed, seat, leaving);
     feed_tell_groups(feed);
     pthread_mutex_unlock(&feed->lock);
-    feed->config.ops->left(feed->config.user, feed, name, replica, died);
+    feed->config.ops->left(feed->config.user, feed, name, replica, leaving);
     free(name);
 }
 

@@ -204,11 +204,18 @@ give_shards_back(struct session *session)
 }
 
 static void
-left(void *user, struct feed *feed, const char *group, uint32_t replica, bool died)
+left(void *user, struct feed *feed, const char *group, uint32_t replica, enum feed_leaving leaving)
 {
     struct session *session = user;
 
-    if (died) {
+    if (leaving == FEED_LEFT_EARLY)
+        tnd_log(TND_LOG_WARNING, "trainer",
+                "stream %s: replica %u of group \"%s\" has closed its reader before the end; the "
+                "others of its group can take no more batches than the slots hold, and if no "
+                "successor comes within %.0f s (deliver.rejoin) the group ends",
+                session->plan->stream->name, replica, group,
+                (double)session->plan->stream->deliver.rejoin_ns / 1e9);
+    if (leaving == FEED_DIED) {
         session_link_tell_death(session, group, replica);
         tnd_log(TND_LOG_WARNING, "trainer",
                 "stream %s: replica %u of group \"%s\" has died; its batches wait for a successor",

@@ -351,14 +351,15 @@ on_joined(void *user, struct feed *feed, const char *group, uint32_t replica, ui
 }
 
 static void
-on_left(void *user, struct feed *feed, const char *group, uint32_t replica, bool died)
+on_left(void *user, struct feed *feed, const char *group, uint32_t replica,
+        enum feed_leaving leaving)
 {
     struct numbers *numbers = user;
 
     (void)feed, (void)group, (void)replica;
     pthread_mutex_lock(&numbers->lock);
     numbers->told.left++;
-    numbers->told.died += died;
+    numbers->told.died += leaving == FEED_DIED;
     pthread_mutex_unlock(&numbers->lock);
 }
 

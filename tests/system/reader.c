@@ -15,6 +15,8 @@
  * --survive       go on after E_SERVER_GONE and E_PEER_LOST, as long as something follows
  * --widen         print "value" as the float32 that deliver.widen makes of it
  * --places        print the place after each batch
+ * --no-close      end without tundish_close
+ * --restart       ask for the next epoch at once
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@
 struct wishes {
     unsigned long batches; /* 0: all */
     unsigned long delay_ms;
-    int           hold, paced, survive, places, widen;
+    int           hold, paced, survive, places, widen, no_close, restart;
     const char   *place;
 };
 
@@ -188,7 +190,7 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
 int
 main(int argc, char **argv)
 {
-    enum { BATCHES = 256, HOLD, PLACE, DELAY, PACED, SURVIVE, PLACES, WIDEN };
+    enum { BATCHES = 256, HOLD, PLACE, DELAY, PACED, SURVIVE, PLACES, WIDEN, NO_CLOSE, RESTART };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
         { "hold", no_argument, NULL, HOLD },
@@ -197,6 +199,8 @@ main(int argc, char **argv)
         { "paced", no_argument, NULL, PACED },
         { "survive", no_argument, NULL, SURVIVE },
         { "places", no_argument, NULL, PLACES },
+        { "no-close", no_argument, NULL, NO_CLOSE },
+        { "restart", no_argument, NULL, RESTART },
         { "widen", no_argument, NULL, WIDEN },
         { 0 },
     };
@@ -225,6 +229,12 @@ main(int argc, char **argv)
         case SURVIVE:
             wishes.survive = 1;
             break;
+        case NO_CLOSE:
+            wishes.no_close = 1;
+            break;
+        case RESTART:
+            wishes.restart = 1;
+            break;
         case PLACES:
             wishes.places = 1;
             break;
@@ -238,8 +248,12 @@ main(int argc, char **argv)
     status = tundish_open(&wanted, &reader);
     if (status == TUNDISH_OK) {
         print_first(reader);
-        status = read_all(reader, &wishes);
-        tundish_close(reader);
+        if (wishes.restart)
+            status = tundish_restart(reader);
+        if (status == TUNDISH_OK)
+            status = read_all(reader, &wishes);
+        if (!wishes.no_close)
+            tundish_close(reader);
     }
     if (status == TUNDISH_END_OF_STREAM)
         puts("end_of_stream");

@@ -163,6 +163,30 @@ class GroupDeaths(Rig):
         self.assertEqual(batches(lines), expected[1])
         self.assertEqual(lines[-1], "end_of_stream")
 
+    def test_are_not_seen_in_one_who_has_read_all_and_does_not_close(self):
+        file = self.pipeline(["range: 40", "batch: 16"], "{replicas: 2}", "{epochs: 1, slots: 8}")
+        expected = self.peek(file)
+        self.serve(file)
+        slow = self.read_paced(replica=1)
+        self.assertEqual(batches(self.lines(self.read("--no-close", replica=0))), expected[0])
+        # Of what the server was told first it hears first.
+        self.lines(self.read("--batches", "1", group="later"))
+        lines = slow.finish()
+        self.assertEqual(batches(lines), expected[1])
+        self.assertEqual(lines[-1], "end_of_stream")
+        self.assertNotIn("has died", self.log())
+
+    def test_are_not_meant_by_one_who_closes_early_but_told_as_well(self):
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 300ms}")
+        self.serve(file)
+        early, sibling = self.read_paced(replica=0), self.read_paced(replica=1)
+        sibling.take(1)
+        early.take(2)
+        early.process.stdin.close()
+        early.process.wait()
+        self.wait_for_log('replica 0 of group "default" has closed its reader before the end')
+        self.assertIn("E_PEER_LOST replica 0 of group", sibling.finish()[-1])
+
     def test_with_their_server_are_told_to_those_who_outlived_it(self):
         """The new server never saw the one that is missing; its sibling must not wait for ever."""
         file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4, rejoin: 300ms}")
