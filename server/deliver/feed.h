@@ -70,8 +70,9 @@ struct feed_ops {
     /* A trainer that asked was refused, and is not there. */
     void (*refused)(void *user, struct feed *feed);
 
-    /* The group's time to rejoin is over: it has ended. */
-    void (*group_ended)(void *user, struct feed *feed, const char *group);
+    /* The group's time to rejoin is over, or it was cut off: it has ended. lost: some of its
+     * replicas had not read all. */
+    void (*group_ended)(void *user, struct feed *feed, const char *group, bool lost);
 
     /* Every replica of every group on this server has asked for the epoch after `epoch`: if its END
      * is not published yet, it is the next thing to publish. Called once an epoch. */
@@ -150,6 +151,9 @@ bool feed_has_reader(struct feed *feed, uint32_t replica);
 /* Tell every trainer of the group (NULL: of all groups), at its next call, of somebody lost at another
  * server (PEER_LOST). */
 void feed_tell_lost(struct feed *feed, const char *group, const char *text);
+
+/* End the group here: another server has lost replicas of it for good (PEER_LOST, which stays). */
+void feed_end_group(struct feed *feed, const char *group, const char *text);
 
 /* One line of "who waits for whom". */
 struct feed_reader_stats {

@@ -59,11 +59,17 @@ find_first_gone(const struct group *group)
     return first;
 }
 
-static void
-tell_session_ended(struct feed *feed, char *name)
+void
+feed_end_group(struct feed *feed, const char *name, const char *text)
 {
-    feed->config.ops->group_ended(feed->config.user, feed, name);
-    free(name);
+    struct group *group;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, name);
+    if (group != NULL)
+        end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
+    feed_tell_groups(feed);
+    pthread_mutex_unlock(&feed->lock);
 }
 
 /* When the group's time to come back is over. */
@@ -79,15 +85,20 @@ gone_until_ns(const struct feed *feed, const struct group *group)
                : gone->gone_since_ns + feed->config.rejoin_ns;
 }
 
-/* End the first group whose time is over; returns its name, which the caller frees, or NULL and
- * when the next one's is. */
-static char *
+/* What the session is told of a group that has ended. */
+struct ending {
+    char *name; /* NULL: none has */
+    bool lost;  /* some replica has not had all batches */
+};
+
+/* End the first group whose time is over, or say when the next one's is. */
+static struct ending
 end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
 {
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t until_ns = gone_until_ns(feed, group);
         char text[TEXT_BYTES] = "";
-        char *name;
+        struct ending ending;
 
         if (now_ns < until_ns) {
             *deadline_ns = earlier(until_ns, *deadline_ns);
@@ -99,13 +110,13 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
                      "(deliver.rejoin): the group has ended; open again at a place",
                      find_first_gone(group)->replica, group->name,
                      (double)feed->config.rejoin_ns / 1e9);
-        name = tnd_strdup(group->name);
-        feed->losses.groups +=
-            group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group);
+        ending.name = tnd_strdup(group->name);
+        ending.lost = group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group);
+        feed->losses.groups += ending.lost;
         end_group(feed, group, TND_LOST, TUNDISH_E_PEER_LOST, text);
-        return name;
+        return ending;
     }
-    return NULL;
+    return (struct ending){ NULL, false };
 }
 
 /* The longest that a trainer of another group has waited at a lane that this one fills. */
@@ -133,13 +144,13 @@ held_up_for(struct feed *feed, const struct group *slow)
     return longest_ns;
 }
 
-static char *
+static struct ending
 detach_slow_group(struct feed *feed)
 {
     for (struct group *group = feed->groups; group != NULL; group = group->next) {
         int64_t held_up_ns = group->ended ? 0 : held_up_for(feed, group);
         char text[TEXT_BYTES];
-        char *name;
+        struct ending ending;
 
         if (held_up_ns == 0 || held_up_ns < feed->config.detach_ns)
             continue;
@@ -147,12 +158,12 @@ detach_slow_group(struct feed *feed)
                  "group \"%.100s\" held up another for %.1f s and was cut off "
                  "(deliver.slow_group: detach)",
                  group->name, (double)held_up_ns / 1e9);
-        name = tnd_strdup(group->name);
+        ending = (struct ending){ tnd_strdup(group->name), group->awaited == AWAITED_NOT };
         feed->losses.groups++;
         end_group(feed, group, TND_DETACHED, TUNDISH_E_DETACHED, text);
-        return name;
+        return ending;
     }
-    return NULL;
+    return (struct ending){ NULL, false };
 }
 
 int64_t
@@ -163,21 +174,22 @@ feed_tick(struct feed *feed, int64_t now_ns)
     for (;;) {
         int64_t deadline_ns = TND_CLOCK_NEVER;
         bool several;
-        char *ended;
+        struct ending ended;
 
         pthread_mutex_lock(&feed->lock);
         ended = end_gone_group(feed, now_ns, &deadline_ns);
         several = feed->groups != NULL && feed->groups->next != NULL;
-        if (ended == NULL && looks_for_slow && several) {
+        if (ended.name == NULL && looks_for_slow && several) {
             ended = detach_slow_group(feed);
             if (deadline_ns > now_ns + LOOK_FOR_SLOW_GROUPS_NS)
                 deadline_ns = now_ns + LOOK_FOR_SLOW_GROUPS_NS;
         }
-        if (ended != NULL)
+        if (ended.name != NULL)
             feed_tell_groups(feed);
         pthread_mutex_unlock(&feed->lock);
-        if (ended == NULL)
+        if (ended.name == NULL)
             return earlier(deadline_ns, feed->config.ops->tick(feed->config.user, feed, now_ns));
-        tell_session_ended(feed, ended);
+        feed->config.ops->group_ended(feed->config.user, feed, ended.name, ended.lost);
+        free(ended.name);
     }
 }

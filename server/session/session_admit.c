@@ -234,12 +234,14 @@ refused(void *user, struct feed *feed)
 }
 
 static void
-group_ended(void *user, struct feed *feed, const char *group)
+group_ended(void *user, struct feed *feed, const char *group, bool lost)
 {
     struct session *session = user;
 
-    tnd_log(TND_LOG_WARNING, "groups", "stream %s: group \"%s\" has ended",
+    tnd_log(lost ? TND_LOG_WARNING : TND_LOG_NOTICE, "groups", "stream %s: group \"%s\" has ended",
             session->plan->stream->name, group);
+    if (lost)
+        session_link_tell_group_end(session, group);
     note_abandoned(session, feed);
 }
 

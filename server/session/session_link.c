@@ -12,6 +12,7 @@
 
 enum { GROUP_BYTES = 64, TEXT_BYTES = 1024, MARKS_KEPT = 16 };
 enum { RESTART_WANTED, RESTART_STEP }; /* parts of LINK_RESTART */
+enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* and of LINK_DEATH */
 
 /* Marks keys of sessions that trainers asked for, which have no number. */
 static const uint32_t EXTRA = UINT32_C(0x80000000);
@@ -27,7 +28,8 @@ struct link_error {
     int64_t status;
 };
 
-/* Posted as LINK_DEATH. */
+/* Posted as LINK_DEATH: a replica's, or with DEATH_OF_GROUP as its part that of a whole group, which
+ * lacks some replica of this node for good. */
 struct link_death {
     uint32_t replica;
     char group[GROUP_BYTES];
@@ -398,6 +400,20 @@ session_link_tell_death(struct session *session, const char *group, uint32_t rep
     link_post(session->linked.link, &key, &death, sizeof death);
 }
 
+void
+session_link_tell_group_end(struct session *session, const char *group)
+{
+    struct link_death death = { 0 };
+    struct link_key key = { .topic = LINK_DEATH,
+                            .stream = session->linked.stream,
+                            .part = DEATH_OF_GROUP };
+
+    if (session->linked.link == NULL)
+        return;
+    snprintf(death.group, sizeof death.group, "%s", group);
+    link_post(session->linked.link, &key, &death, sizeof death);
+}
+
 static void
 hear_steps(struct session *session, const struct link_key *key)
 {
@@ -451,15 +467,24 @@ hear_mark(struct session *session, const char *who, const struct link_key *key,
 }
 
 static void
-hear_death(struct session *session, const char *who, struct byte_view bytes)
+hear_death(struct session *session, const char *who, bool of_group, struct byte_view bytes)
 {
     struct link_death death;
-    char text[GROUP_BYTES * 4];
+    char text[GROUP_BYTES * 8];
 
     if (bytes.size != sizeof death)
         return;
     memcpy(&death, bytes.data, sizeof death);
     death.group[GROUP_BYTES - 1] = '\0';
+    if (of_group) {
+        snprintf(text, sizeof text,
+                 "group \"%s\" has ended on %s, where not all of its replicas have read to the end: "
+                 "open again at a place",
+                 death.group, who);
+        tnd_log(TND_LOG_WARNING, "groups", "stream %s: %s", session->plan->stream->name, text);
+        feed_end_group(session->feed, death.group, text);
+        return;
+    }
     snprintf(text, sizeof text, "replica %u on %s is gone", death.replica, who);
     feed_tell_lost(session->feed, death.group, text);
 }
@@ -496,5 +521,5 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
     else if (key->topic == LINK_ORDER)
         hear_mark(session, who, key, bytes);
     else if (key->topic == LINK_DEATH)
-        hear_death(session, who, bytes);
+        hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

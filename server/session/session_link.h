@@ -63,5 +63,6 @@ void session_link_own_state(const struct session *session, const uint64_t **stat
 void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
                              tundish_status status, const char *text);
 void session_link_tell_death(struct session *session, const char *group, uint32_t replica);
+void session_link_tell_group_end(struct session *session, const char *group);
 
 #endif

@@ -50,9 +50,9 @@ joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint3
 }
 
 static void
-left(void *user, struct feed *feed, const char *group, uint32_t replica, bool died)
+left(void *user, struct feed *feed, const char *group, uint32_t replica, enum feed_leaving leaving)
 {
-    (void)user, (void)feed, (void)group, (void)replica, (void)died;
+    (void)user, (void)feed, (void)group, (void)replica, (void)leaving;
 }
 
 static void
@@ -62,9 +62,9 @@ refused(void *user, struct feed *feed)
 }
 
 static void
-group_ended(void *user, struct feed *feed, const char *group)
+group_ended(void *user, struct feed *feed, const char *group, bool lost)
 {
-    (void)user, (void)feed, (void)group;
+    (void)lost, (void)user, (void)feed, (void)group;
 }
 
 static void

@@ -45,9 +45,9 @@ joined(void *user, struct feed *of, const char *group, uint32_t replica, uint32_
 }
 
 static void
-left(void *user, struct feed *of, const char *group, uint32_t replica, bool died)
+left(void *user, struct feed *of, const char *group, uint32_t replica, enum feed_leaving leaving)
 {
-    (void)user, (void)of, (void)group, (void)replica, (void)died;
+    (void)user, (void)of, (void)group, (void)replica, (void)leaving;
 }
 
 static void
@@ -57,9 +57,9 @@ refused(void *user, struct feed *feed)
 }
 
 static void
-group_ended(void *user, struct feed *of, const char *group)
+group_ended(void *user, struct feed *of, const char *group, bool lost)
 {
-    (void)user, (void)of, (void)group;
+    (void)lost, (void)user, (void)of, (void)group;
 }
 
 static void

@@ -370,11 +370,11 @@ on_refused(void *user, struct feed *feed)
 }
 
 static void
-on_group_ended(void *user, struct feed *feed, const char *group)
+on_group_ended(void *user, struct feed *feed, const char *group, bool lost)
 {
     struct numbers *numbers = user;
 
-    (void)feed, (void)group;
+    (void)feed, (void)group, (void)lost;
     pthread_mutex_lock(&numbers->lock);
     numbers->told.ended++;
     pthread_mutex_unlock(&numbers->lock);

@@ -515,6 +515,24 @@ class LostNodes(NodesRig):
         self.assertIn("E_PEER_LOST replica 3 on node", self.lines(trainers[0, 0])[-1])
         self.assertIn("E_PEER_LOST replica 1", self.lines(trainers[1, 0])[-1])
 
+    def test_have_trainers_who_leave_early_which_is_told_to_all(self):
+        """The other node's servers cannot go on: they wait for how far this one comes."""
+        for i in range(4):
+            (self.path / f"part-{i}.csv").write_text("".join(f"{n}\n" for n in range(4000)))
+        file = self.pipeline([
+            'list_files: {file_pattern: "part-*.csv", seed: 3}',
+            "interleave: {dataset: [text_line], cycle_length: 2}",
+            "decode_csv: {record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ], "{replicas: 1}", "{epochs: 3, slots: 4, rejoin: 300ms}")
+        self.serve_nodes([file, file])
+        stays, leaves = (self.read_node(rank, *options) for rank, options in
+                         ((0, ()), (1, ("--batches", "5"))))
+        self.lines(leaves)
+        last = self.lines(stays)[-1]
+        self.assertIn('E_PEER_LOST group "default" has ended on node', last)
+        self.assertIn("(rank 1)", last)
+
     def test_lose_no_row_when_the_job_goes_on_with_another_number(self):
         file = self.pipeline(SHUFFLED, TWO, "{epochs: 2}", seed="")
         self.serve_nodes([file, file])
