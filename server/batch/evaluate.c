@@ -8,6 +8,7 @@
 #include "content/decoded_resized.h"
 #include "core/clock.h"
 #include "core/dtype.h"
+#include "core/mapped.h"
 #include "core/must.h"
 #include "order/run.h"
 #include "source/source.h"
@@ -301,10 +302,15 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
 {
     const struct evaluation_meter *meter = evaluation->meter;
     const struct evaluation_stage *stage = meter != NULL ? &meter->stages[node->index] : NULL;
+    tundish_status status, cut;
 
     if (stage == NULL || stage->values == NULL)
-        return evaluate_node(evaluation, node, request, ret_frame);
-    return evaluate_counted(evaluation, node, request, stage, ret_frame);
+        status = evaluate_node(evaluation, node, request, ret_frame);
+    else
+        status = evaluate_counted(evaluation, node, request, stage, ret_frame);
+    /* First of all: it may be why something else is wrong. */
+    cut = tnd_mapped_check();
+    return cut != TUNDISH_OK ? cut : status;
 }
 
 /* Of content alone, though the words may be those of a whole batch (plan_node.numbers). */
@@ -440,6 +446,8 @@ predicate_for_order(struct order_services *services, const struct plan_node *nod
     struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
     tundish_status status = evaluate_predicate(evaluation, node, &request, frame);
 
+    if (status == TUNDISH_OK)
+        status = tnd_mapped_check();
     if (status == TUNDISH_OK)
         *ret_frame = frame;
     return status;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/log.h"
+#include "core/mapped.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "source/table.h"
@@ -150,18 +150,18 @@ load_from(int folder, const char *name, const struct source_file *file)
     struct record_list *list = NULL;
     struct index_key key = key_of(file);
     struct stat about;
-    void *map = MAP_FAILED;
+    struct tnd_mapped *map = NULL;
 
     if (descriptor < 0)
         return NULL;
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
         about.st_size > 0)
-        map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        (void)tnd_mapped_open(descriptor, (uint64_t)about.st_size, TND_MAPPED_READ, &map);
     close(descriptor);
-    if (map == MAP_FAILED)
+    if (map == NULL)
         return NULL;
-    if (index_read(map, (size_t)about.st_size, &key, &found) != TUNDISH_OK) {
-        munmap(map, (size_t)about.st_size);
+    if (index_read(tnd_mapped_bytes(map), (size_t)about.st_size, &key, &found) != TUNDISH_OK) {
+        tnd_mapped_close(map);
         return NULL;
     }
     list = tnd_alloc(sizeof *list);
@@ -196,7 +196,7 @@ index_bytes(const struct source_file *file, uint8_t **ret_bytes, size_t *ret_byt
         return false;
     *ret_bytes = tnd_alloc(list->map_bytes);
     *ret_byte_count = list->map_bytes;
-    memcpy(*ret_bytes, list->map, list->map_bytes);
+    memcpy(*ret_bytes, tnd_mapped_bytes(list->map), list->map_bytes);
     record_list_close(list);
     return true;
 }

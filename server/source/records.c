@@ -2,8 +2,8 @@
 #include "source/records.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "core/mapped.h"
 #include "core/memory.h"
 #include "core/must.h"
 
@@ -144,7 +144,6 @@ record_list_close(struct record_list *list)
     if (list == NULL)
         return;
     free(list->owned);
-    if (list->map != NULL)
-        munmap(list->map, list->map_bytes);
+    tnd_mapped_close(list->map);
     free(list);
 }

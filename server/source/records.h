@@ -70,7 +70,7 @@ struct record_list {
     const uint8_t *bytes;
     const struct record_group *groups; /* one for each RECORD_GROUP records */
     void *owned;                       /* bytes and groups in one allocation, or NULL */
-    void *map;                         /* ... or in a mapped file */
+    struct tnd_mapped *map;            /* ... or in an index file */
     size_t map_bytes;
 };
 

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/mapped.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
@@ -34,11 +34,11 @@ struct unseen {
  */
 
 static tundish_status
-make_file(const char *path, uint64_t file_bytes, int *ret_file,
-          struct tnd_stats_header **ret_header)
+make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mapped **ret_map)
 {
     char fresh[PATH_BYTES + 8];
-    void *bytes;
+    struct tnd_mapped *map = NULL;
+    tundish_status status;
     int file;
 
     snprintf(fresh, sizeof fresh, "%s.new", path);
@@ -53,16 +53,17 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file,
         return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s: it takes %llu KiB", fresh,
                         (unsigned long long)BLOCK_BYTES / 1024);
     }
-    bytes = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (bytes == MAP_FAILED || rename(fresh, path) != 0) {
-        int error = errno;
-
+    status = tnd_mapped_open(file, file_bytes, TND_MAPPED_WRITE, &map);
+    if (status == TUNDISH_OK && rename(fresh, path) != 0)
+        status = tnd_fail_errno(errno, "make %s", path);
+    if (status != TUNDISH_OK) {
+        tnd_mapped_close(map);
         close(file);
         unlink(fresh);
-        return tnd_fail_errno(error, "make %s", path);
+        return status;
     }
     *ret_file = file;
-    *ret_header = bytes;
+    *ret_map = map;
     return TUNDISH_OK;
 }
 
@@ -97,7 +98,7 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
     if (level > TND_LOG_WARNING)
         return;
     pthread_mutex_lock(&stats->lock);
-    number = tnd_stats_get(&stats->header->note_count);
+    number = stats->note_count++;
     note = &stats->header->notes[number % TND_STATS_NOTES];
     atomic_fetch_add(&note->sequence, 1);
     note->level = level;
@@ -124,8 +125,8 @@ has_memory(struct stats *stats, uint64_t from, uint64_t to, bool upwards)
         return true;
     from = upwards ? limit : from / BLOCK_BYTES * BLOCK_BYTES;
     to = upwards ? (to + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES : limit;
-    if (to > stats->header->file_bytes)
-        to = stats->header->file_bytes;
+    if (to > stats->file_bytes)
+        to = stats->file_bytes;
     if (posix_fallocate(stats->file, (off_t)from, (off_t)(to - from)) != 0)
         return false;
     if (upwards)
@@ -139,12 +140,11 @@ has_memory(struct stats *stats, uint64_t from, uint64_t to, bool upwards)
 static void *
 next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
 {
-    uint64_t used = tnd_stats_get(&stats->header->used_bytes);
-    uint64_t end = tnd_stats_get(&stats->header->tracks_offset);
+    uint64_t used = atomic_load(&stats->used_bytes);
     uint64_t whole = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
     struct tnd_stats_entry *entry;
 
-    if (whole > end - used || !has_memory(stats, used, used + whole, true))
+    if (whole > stats->tracks_offset - used || !has_memory(stats, used, used + whole, true))
         return NULL;
     entry = (void *)((char *)stats->header + used);
     entry->entry_bytes = whole;
@@ -152,12 +152,15 @@ next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
     return entry;
 }
 
+/* What next_entry gave, for so many bytes. */
 static void
-append(struct stats *stats, const void *entry)
+append(struct stats *stats, uint64_t byte_count)
 {
-    const struct tnd_stats_entry *head = entry;
+    uint64_t whole = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
 
-    atomic_fetch_add_explicit(&stats->header->used_bytes, head->entry_bytes, memory_order_release);
+    atomic_store(&stats->used_bytes, atomic_load(&stats->used_bytes) + whole);
+    atomic_store_explicit(&stats->header->used_bytes, atomic_load(&stats->used_bytes),
+                          memory_order_release);
 }
 
 /* What is counted goes nowhere; that it does is shown, and said once. */
@@ -197,7 +200,7 @@ unlock_and_say(struct stats *stats)
         tnd_log(TND_LOG_WARNING, "figures",
                 "%s is full, at %llu MiB or for want of room on its disk: some figures are not "
                 "shown (tundish_server_unseen_sets says how many)",
-                stats->path, (unsigned long long)stats->header->file_bytes >> 20);
+                stats->path, (unsigned long long)stats->file_bytes >> 20);
 }
 
 uint64_t
@@ -206,7 +209,7 @@ stats_offset(const struct stats *stats, const void *values)
     const char *base = (const char *)stats->header;
     uint64_t offset = (uint64_t)((const char *)values - base);
 
-    return (const char *)values > base && offset < stats->header->file_bytes
+    return (const char *)values > base && offset < stats->file_bytes
                ? offset - offsetof(struct tnd_stats_set_entry, values)
                : 0;
 }
@@ -216,11 +219,11 @@ add_kind(struct stats *stats, enum tnd_stats_kind kind)
 {
     const struct tnd_stats_description *about = tnd_stats_describe(kind);
     struct tnd_stats_kind_entry *entry;
+    uint64_t byte_count = sizeof *entry + about->field_count * sizeof *entry->fields;
 
     if (stats->kinds[kind] != 0)
         return true;
-    entry = next_entry(stats, TND_STATS_ENTRY_KIND,
-                       sizeof *entry + about->field_count * sizeof *entry->fields);
+    entry = next_entry(stats, TND_STATS_ENTRY_KIND, byte_count);
     if (entry == NULL)
         return false;
     snprintf(entry->name, sizeof entry->name, "%s", about->name);
@@ -228,7 +231,7 @@ add_kind(struct stats *stats, enum tnd_stats_kind kind)
     entry->field_count = about->field_count;
     memcpy(entry->fields, about->fields, about->field_count * sizeof *entry->fields);
     stats->kinds[kind] = (uint64_t)((char *)entry - (char *)stats->header);
-    append(stats, entry);
+    append(stats, byte_count);
     return true;
 }
 
@@ -269,20 +272,19 @@ take_set(struct stats *stats, enum tnd_stats_kind kind, const char *labels)
 {
     void *values = take_dropped(stats, kind);
     struct tnd_stats_set_entry *set;
+    uint64_t byte_count = sizeof *set + tnd_stats_describe(kind)->value_bytes;
     bool is_new = values == NULL;
 
     if (is_new && !add_kind(stats, kind))
         return NULL;
-    set = is_new ? next_entry(stats, TND_STATS_ENTRY_SET,
-                              sizeof *set + tnd_stats_describe(kind)->value_bytes)
-                 : set_of(values);
+    set = is_new ? next_entry(stats, TND_STATS_ENTRY_SET, byte_count) : set_of(values);
     if (set == NULL)
         return NULL;
     set->kind_offset = stats->kinds[kind];
     snprintf(set->labels, sizeof set->labels, "%s", labels);
     atomic_store_explicit(&set->live, 1, memory_order_release);
     if (is_new)
-        append(stats, set);
+        append(stats, byte_count);
     return set->values;
 }
 
@@ -334,15 +336,16 @@ stats_add_text(struct stats *stats, const char *name, const char *stream, const 
 {
     uint64_t text_bytes = strlen(text);
     struct tnd_stats_text_entry *entry;
+    uint64_t byte_count = sizeof *entry + text_bytes + 1;
 
     pthread_mutex_lock(&stats->lock);
-    entry = next_entry(stats, TND_STATS_ENTRY_TEXT, sizeof *entry + text_bytes + 1);
+    entry = next_entry(stats, TND_STATS_ENTRY_TEXT, byte_count);
     if (entry != NULL) {
         snprintf(entry->name, sizeof entry->name, "%s", name);
         snprintf(entry->stream, sizeof entry->stream, "%s", stream);
         entry->text_bytes = text_bytes;
         memcpy(entry->text, text, text_bytes + 1);
-        append(stats, entry);
+        append(stats, byte_count);
     } else {
         count_unseen(stats);
     }
@@ -356,17 +359,17 @@ stats_add_track(struct stats *stats, const char *stream, const char *thread)
     uint64_t end;
 
     pthread_mutex_lock(&stats->lock);
-    end = tnd_stats_get(&stats->header->tracks_offset);
+    end = stats->tracks_offset;
     track = take_dropped(stats, TND_STATS_KINDS);
     if (track != NULL) {
         snprintf(track->stream, sizeof track->stream, "%s", stream);
         snprintf(track->thread, sizeof track->thread, "%s", thread);
-    } else if (end - tnd_stats_get(&stats->header->used_bytes) < sizeof *track ||
+    } else if (end - atomic_load(&stats->used_bytes) < sizeof *track ||
                !has_memory(stats, end - sizeof *track, end, false)) {
         track = take_unseen(stats, sizeof *track);
         count_unseen(stats);
     } else {
-        end -= sizeof *track;
+        stats->tracks_offset = end -= sizeof *track;
         track = (void *)((char *)stats->header + end);
         track->entry.entry_bytes = sizeof *track;
         track->entry.type = TND_STATS_ENTRY_TRACK;
@@ -447,15 +450,18 @@ stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_st
 
     snprintf(stats->path, sizeof stats->path, "%.120s.stats", socket_path);
     stats_relay_remove(stats->path); /* of a server that was killed */
-    status = make_file(stats->path, bytes, &stats->file, &stats->header);
+    status = make_file(stats->path, bytes, &stats->file, &stats->map);
     if (status != TUNDISH_OK) {
         free(stats);
         return status;
     }
     pthread_mutex_init(&stats->lock, NULL);
+    stats->header = tnd_mapped_bytes(stats->map);
+    stats->file_bytes = bytes;
     fill_header(stats->header, bytes);
+    stats->used_bytes = sizeof *stats->header;
     stats->entries_end = BLOCK_BYTES;
-    stats->tracks_begin = tnd_stats_get(&stats->header->tracks_offset);
+    stats->tracks_begin = stats->tracks_offset = bytes / TND_STATS_LINE * TND_STATS_LINE;
     stats->server = stats_add(stats, TND_STATS_KIND_server, "");
     stats->processors = processors_open();
     tnd_log_set_tap(take_note, stats);
@@ -487,7 +493,7 @@ stats_close(struct stats *stats)
         stats_show_state(stats, TND_STATS_STOPPED);
     unlink(stats->path);
     stats_relay_remove(stats->path);
-    munmap(stats->header, stats->header->file_bytes);
+    tnd_mapped_close(stats->map);
     close(stats->file);
     processors_close(stats->processors);
     while (stats->unseen != NULL) {

@@ -21,7 +21,12 @@ struct dropped {
 struct stats {
     char path[PATH_BYTES];
     int file;
-    struct tnd_stats_header *header;
+    struct tnd_mapped *map;
+    struct tnd_stats_header *header; /* in the map: written only, since others may write there */
+    uint64_t file_bytes, note_count; /* as in the header, and so the next two */
+    _Atomic uint64_t used_bytes;
+    uint64_t tracks_offset;
+    bool cut_was_said;
     uint64_t entries_end, tracks_begin; /* below and from here on there is memory */
     uint64_t kinds[TND_STATS_KINDS]; /* offsets of their entries; 0: not there yet */
     pthread_mutex_t lock;            /* of what is appended, of unseen and of notes */

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/log.h"
+#include "core/mapped.h"
 #include "core/status.h"
 #include "stats/stats_private.h"
 
@@ -48,6 +50,19 @@ show_processors(struct stats *stats, int64_t now_ns)
     tnd_stats_set(&server->rival_cpu, use.rival_ns);
 }
 
+/* The server goes on without being seen. */
+static void
+say_if_cut(struct stats *stats)
+{
+    if (stats->cut_was_said || !tnd_mapped_is_cut(stats->map))
+        return;
+    stats->cut_was_said = true;
+    tnd_log(TND_LOG_WARNING, "figures",
+            "%s was cut short by another program: figures are not shown until the server is "
+            "started again",
+            stats->path);
+}
+
 void
 stats_show_process(struct stats *stats)
 {
@@ -59,5 +74,6 @@ stats_show_process(struct stats *stats)
     tnd_stats_set(&server->resident_memory, resident_bytes());
     tnd_stats_set(&server->disk_full, tnd_disk_full_count());
     show_processors(stats, tnd_clock_ns());
+    say_if_cut(stats);
     tnd_stats_set(&server->heartbeat, (uint64_t)tnd_clock_ns());
 }

@@ -15,9 +15,7 @@ enum { NODES_MAX = 64, PATH_MAX_BYTES = 200 };
 struct byte_view
 stats_relay_copy(const struct stats *stats)
 {
-    uint64_t used = atomic_load_explicit(&stats->header->used_bytes, memory_order_acquire);
-
-    return (struct byte_view){ (const uint8_t *)stats->header, used };
+    return (struct byte_view){ (const uint8_t *)stats->header, atomic_load(&stats->used_bytes) };
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/crc32c.h"
+#include "core/mapped.h"
 #include "core/memory.h"
 #include "core/status.h"
 
@@ -63,8 +64,10 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
     struct vocab_header header;
     struct vocab_layout layout;
     struct stat about;
+    struct tnd_mapped *mapped;
     struct vocab *vocab;
-    void *mapped;
+    const uint8_t *bytes;
+    tundish_status status;
 
     if (fstat(file, &about) != 0)
         return tnd_fail_errno(errno, "look at a vocabulary table");
@@ -73,30 +76,31 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
         pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         !header_is_sound(&header, keys, content, (uint64_t)about.st_size))
         return tnd_fail(TUNDISH_E_CORRUPT, "not a vocabulary table of this version and text");
-    mapped = mmap(NULL, header.file_bytes, PROT_READ, MAP_SHARED, file, 0);
-    if (mapped == MAP_FAILED)
-        return tnd_fail_errno(errno, "map a vocabulary table of %llu bytes",
-                              (unsigned long long)header.file_bytes);
+    status = tnd_mapped_open(file, header.file_bytes, TND_MAPPED_READ, &mapped);
+    if (status != TUNDISH_OK)
+        return tnd_fail_while(status, "vocabulary table");
+    bytes = tnd_mapped_bytes(mapped);
     (void)vocab_layout(keys, header.count, header.bucket_count, header.terms_bytes, &layout);
     vocab = tnd_zalloc(1, sizeof *vocab);
     *vocab = (struct vocab){
-        .buckets = (const void *)((const uint8_t *)mapped + layout.buckets),
+        .buckets = (const void *)(bytes + layout.buckets),
         .bucket_count = header.bucket_count,
         .longest_probe =
             header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
         .seed = header.seed,
         .count = (uint32_t)header.count,
         .keys = keys,
-        .index = (const void *)((const uint8_t *)mapped + layout.index),
-        .terms = (const uint8_t *)mapped + layout.terms,
+        .index = (const void *)(bytes + layout.index),
+        .terms = bytes + layout.terms,
         .terms_bytes = header.terms_bytes,
         .fingerprint = header.fingerprint,
         .body_crc = header.body_crc,
-        .mapped = mapped,
+        .file = mapped,
+        .mapped = bytes,
         .mapped_bytes = header.file_bytes,
     };
     /* Nearly every bucket is soon met, and in no order; the terms are hardly ever. */
-    (void)madvise(mapped, layout.index, MADV_WILLNEED);
+    (void)madvise(tnd_mapped_bytes(mapped), layout.index, MADV_WILLNEED);
     *ret_vocab = vocab;
     return TUNDISH_OK;
 }
@@ -113,7 +117,7 @@ vocab_close(struct vocab *vocab)
 {
     if (vocab == NULL)
         return;
-    munmap((void *)(uintptr_t)vocab->mapped, vocab->mapped_bytes);
+    tnd_mapped_close(vocab->file);
     free(vocab);
 }
 

@@ -89,7 +89,8 @@ struct vocab {
     uint64_t terms_bytes;
     uint64_t fingerprint;
     uint32_t body_crc;
-    const uint8_t *mapped;
+    struct tnd_mapped *file;
+    const uint8_t *mapped; /* its bytes */
     uint64_t mapped_bytes;
 };
 

@@ -120,6 +120,36 @@ class Faults(Rig):
         last, rows = self.change_while_served(replace)
         self.assertTrue(rows == 200000 or "E_" in last, last)
 
+    def test_figures_that_were_cut_short_stop_nothing(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 1, slots: 3}")
+        expected = self.peek(file)[0]
+        server = self.serve(file)
+        reader = self.read_paced()
+        reader.take(5)
+        os.truncate(f"{self.socket}.stats", 0)
+        self.assertEqual(batches(reader.finish()), expected)
+        self.wait_for_log("server.stats was cut short")
+        self.assertEqual(stop(server), 0)
+        self.check_nothing_is_left()
+
+    def test_a_table_that_was_cut_short_is_an_error_and_built_again(self):
+        (self.path / "data").write_text("".join(f"{i}\n" for i in range(50000)))
+        stages = ["range: 50000", "integer_lookup: {columns: value, vocabulary: data}", "batch: 50"]
+        file = self.pipeline(stages, deliver="{epochs: 1, slots: 3}")
+        expected = self.peek(file)[0]
+        server = self.serve(file)
+        reader = self.read_paced()
+        reader.take(5)
+        (table,) = (self.path / "cache").glob("vocab-text-*")
+        os.truncate(table, 4096)
+        lines = reader.finish()
+        self.assertEqual(batches(lines), expected[:len(batches(lines))])
+        self.assertIn(f"{table.name} was cut short", lines[-1])
+        self.assertEqual(stop(server), 0)
+        server = self.serve(file)
+        self.assertEqual(batches(self.lines(self.read())), expected)
+        self.assertEqual(stop(server), 0)
+
     def test_a_standard_error_that_nobody_reads_stops_nothing(self):
         file = self.pipeline(SHUFFLED)
         expected = self.peek(file)[0]

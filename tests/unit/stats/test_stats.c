@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/log.h"
+#include "stats/stats_process.h"
 #include "watch/snapshot.h"
 
 struct fixture {
@@ -54,6 +55,32 @@ take(struct fixture *fixture, struct watch_snapshot *ret_snapshot)
     assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_OK);
     assert_int_equal(watch_snapshot_open(&file, ret_snapshot), TUNDISH_OK);
     tnd_stats_close(&file);
+}
+
+static void
+a_server_goes_on_when_its_file_is_cut_short(void **state)
+{
+    struct fixture *fixture = NULL;
+    struct tnd_stats_file file = TND_STATS_FILE_NONE;
+    struct tnd_stats_stream *early;
+
+    /* In here, since cmocka takes SIGBUS for itself between its steps. */
+    open_fixture(state);
+    fixture = *state;
+    early = stats_add(fixture->stats, TND_STATS_KIND_stream, "");
+    assert_int_equal(truncate(fixture->path, 0), 0);
+    tnd_stats_add(&early->rows, 1);
+    for (int i = 0; i < 10000; i++)
+        assert_non_null(stats_add(fixture->stats, TND_STATS_KIND_stream, ""));
+    assert_non_null(stats_add_track(fixture->stats, "s", "t"));
+    stats_add_text(fixture->stats, "pipeline", "", "text");
+    tnd_log(TND_LOG_WARNING, "test", "a note");
+    stats_drop(fixture->stats, early);
+    stats_show_process(fixture->stats);
+    assert_int_equal(tnd_stats_open_server(fixture->socket, &file), TUNDISH_OK);
+    assert_int_equal(tnd_stats_read(&file), TUNDISH_E_LAYOUT);
+    tnd_stats_close(&file);
+    close_fixture(state);
 }
 
 static void
@@ -384,6 +411,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_goes_on_when_its_file_is_cut_short),
         WITH_FILE(sets_with_the_same_labels_are_added_up),
         WITH_FILE(histograms_count_by_duration),
         WITH_FILE(threads_count_while_others_read),
