@@ -98,7 +98,8 @@ pads(const struct plan_node *node)
             !spec_bool(node->stage, "no_padding"));
 }
 
-/* Rows that are too large for their batch are bad. */
+/* Rows that do not fit their batch are bad. Where the plan does not know a rank, all rows may have
+ * too many dimensions for one more. */
 static tundish_status
 leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
 {
@@ -106,6 +107,9 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
     struct frame *rows = &batching->rows;
 
     for (uint32_t i = 0; i < rows->column_count; i++) {
+        if (rows->columns[i].level_count == RANK_MAX)
+            return tnd_fail(TUNDISH_E_DATA, "%s makes column '%s' more than %d-dimensional",
+                            node->name, node->schema.columns[i].name, RANK_MAX);
         if (node->schema.columns[i].kind != TUNDISH_DENSE || rows->columns[i].level_count == 0)
             continue;
         if (pads(node))

@@ -411,7 +411,7 @@ make_run(struct scratch *scratch, const uint64_t *words, int64_t count)
 }
 
 /* The rows that came out as one element with a dimension in front. */
-static void
+static tundish_status
 join_rows(struct transformer *transformer, struct frame *frame)
 {
     struct scratch *scratch = transformer->evaluation.scratch;
@@ -422,11 +422,17 @@ join_rows(struct transformer *transformer, struct frame *frame)
     for (uint32_t i = 0; i < frame->column_count; i++) {
         struct column rows = frame->columns[i];
 
+        if (rows.level_count == RANK_MAX)
+            return tnd_fail(TUNDISH_E_DATA,
+                            "column '%s' has %d dimensions in a row, and rows together would have "
+                            "one more: reshape them",
+                            frame->schema->columns[i].name, RANK_MAX);
         column_batch(&rows, splits, 1, scratch, &frame->columns[i]);
         column_settle(&frame->columns[i]);
     }
     frame->count = 1;
     frame->schema = &transformer->transform->outputs;
+    return TUNDISH_OK;
 }
 
 tundish_status
@@ -451,11 +457,10 @@ transformer_run(struct transformer *transformer, const struct column *columns, i
         request.count = 1;
     }
     status = evaluate(&transformer->evaluation, transform->plan->user_root, &request, &frame);
-    if (status != TUNDISH_OK)
-        return status;
-    if (!transform->is_batched)
-        join_rows(transformer, &frame);
-    status = output_columns(&frame, &transform->outputs, scratch, transformer->outputs);
+    if (status == TUNDISH_OK && !transform->is_batched)
+        status = join_rows(transformer, &frame);
+    if (status == TUNDISH_OK)
+        status = output_columns(&frame, &transform->outputs, scratch, transformer->outputs);
     if (status == TUNDISH_OK)
         *ret_columns = transformer->outputs;
     return status;

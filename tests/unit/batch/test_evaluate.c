@@ -63,6 +63,33 @@ functions_see_the_columns_of_a_filter(void **state)
                   "e|f|");
 }
 
+/* A picture may be an animation, with a dimension more, so the plan does not know how many dimensions
+ * there are. */
+static void
+a_batch_of_more_dimensions_than_there_is_room_for_is_an_error(void **state)
+{
+    static const uint8_t picture[58] = { 'B', 'M', 58, [10] = 54, [14] = 40, [18] = 1, [22] = 1,
+                                         [26] = 1, [28] = 24, [34] = 4 };
+    struct folder folder;
+    struct pipeline pipeline;
+    uint64_t word;
+    size_t count;
+
+    (void)state;
+    folder_open(&folder);
+    put_file(&folder, "a.bmp", picture, sizeof picture);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0,
+                                   "[{list_files: a.bmp}, read_file, decode_image, {batch: 1}, "
+                                   "{batch: 1}, {batch: 1}, {batch: 1}, {batch: 1}, {batch: 1}]"),
+                     TUNDISH_OK);
+    assert_int_equal(order_next(pipeline.iterator, &word, 1, &count), ORDER_OK);
+    assert_int_equal(pipeline_content(&pipeline, &word, 1), TUNDISH_E_DATA);
+    assert_string_equal(tnd_error_text(), "batch makes column 'value' more than 8-dimensional");
+    run_words_release(&word, 1, 1, 1);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
 int
 main(void)
 {
@@ -72,6 +99,7 @@ main(void)
         cmocka_unit_test(a_cache_in_a_file_sees_the_columns_of_a_filter),
         cmocka_unit_test(buckets_see_the_columns_of_a_filter),
         cmocka_unit_test(functions_see_the_columns_of_a_filter),
+        cmocka_unit_test(a_batch_of_more_dimensions_than_there_is_room_for_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

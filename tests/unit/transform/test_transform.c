@@ -225,6 +225,25 @@ stages_that_rows_cannot_pass_are_named(void **state)
     }
 }
 
+static void
+rows_without_room_for_a_dimension_more_are_an_error(void **state)
+{
+    static const char text[] =
+        "streams: {a: {dataset: [text_line: rows, decode_csv: {record_defaults: [0], column_names: "
+        "[x]}, reshape: {shape: [1, 1, 1, 1, 1, 1, 1, 1]}]}}";
+    static const char *const lines[] = { "1", "2" };
+    struct transform *transform;
+    struct transformer *transformer;
+
+    (void)state;
+    assert_null(open_text(text, NULL, &transform));
+    transformer = transformer_open(transform);
+    assert_null(run_with(transformer, lines, 2));
+    assert_non_null(strstr(tnd_error_text(), "column 'x' has 8 dimensions in a row"));
+    transformer_close(transformer);
+    transform_close(transform);
+}
+
 int
 main(void)
 {
@@ -233,6 +252,7 @@ main(void)
         cmocka_unit_test(threads_share_a_transform),
         cmocka_unit_test(rows_go_into_what_interleave_runs),
         cmocka_unit_test(stages_that_rows_cannot_pass_are_named),
+        cmocka_unit_test(rows_without_room_for_a_dimension_more_are_an_error),
     };
 
     return cmocka_run_group_tests(tests, fixture_open, fixture_close);
