@@ -199,11 +199,8 @@ bins_finish(void *state)
     double *boundaries;
     tundish_status status;
 
-    if (bins->summary.count == 0)
-        return tnd_fail(TUNDISH_E_DATA, "discretization: there was no value to learn '%s' from",
-                        bins->config.name);
     compress(&bins->summary, 1.0 / (double)bins->bin_count);
-    count = bins->summary.count - 1;
+    count = bins->summary.count > 0 ? bins->summary.count - 1 : 0; /* of nothing: one bin for all */
     boundaries = tnd_zalloc((size_t)count + 1, sizeof *boundaries);
     for (int64_t i = 0; i < count; i++)
         boundaries[i] = (double)bins->summary.values[i];

@@ -31,6 +31,10 @@ static const char *const introduction[] = {
     "starts with * & ! % @ | > or a backquote is quoted, and inside {} or [] one that contains "
     "{ } [ ] or a comma. Relative paths start at the pipeline file's folder.",
     "Every error names file, line and column, and all errors of a file are reported.",
+    "Content is made of the rows that are delivered, when they are. So a row whose content is bad "
+    "(a field that is no number, a picture that cannot be decoded) is an error in its own step, "
+    "after those before it, and never if skip, shard, take, drop_remainder, filter or a shorter "
+    "partner of zip leaves it out. TensorFlow fails where it reads the row.",
 };
 
 static const char *const example[] = {
