@@ -99,6 +99,34 @@ class Places(Rig):
         ]
         self.assert_goes_on(stages, 3, 14, 29)
 
+    def test_among_columns_of_other_lengths_go_on(self):
+        rows = ["range: {stop: 60}", "shuffle: {buffer_size: 30, seed: 4}", "batch: 7"]
+        shorter = 'map: {n: value, value: "value[::3]"}'
+        kept = "cache: {filename: kept}"
+        for stages in (
+            [*rows, shorter],
+            [*rows, shorter, kept, "shuffle: {buffer_size: 5, seed: 5}"],
+            [*rows, shorter, "drop: n", "rebatch: 5"],
+            [*rows, shorter, "drop: n", kept, "rebatch: [5, 1]"],
+        ):
+            file = self.pipeline(stages, "{replicas: 2}", "{epochs: 2}")
+            expected = self.peek(file, "--epochs", "2")
+            for name in self.path.glob("kept*"):
+                name.unlink()
+            for count in (2, 11):
+                with self.subTest(stages=stages, count=count):
+                    server = self.serve(file)
+                    readers = [self.read("--batches", str(count), replica=r) for r in range(2)]
+                    begun = [self.lines(reader) for reader in readers]
+                    stop(server)
+                    server = self.serve(file)
+                    token = place(begun[0])
+                    readers = [self.read("--place", token, replica=r) for r in range(2)]
+                    for replica, reader in enumerate(readers):
+                        found = batches(begun[replica]) + batches(self.lines(reader))
+                        self.assertEqual(found, expected[replica])
+                    stop(server)
+
 
 if __name__ == "__main__":
     unittest.main()
