@@ -35,12 +35,6 @@ tundish_status build_types(struct plan_builder *builder, struct plan_graph *grap
 /* The columns of an order stage's elements. */
 tundish_status build_order_types(struct plan_builder *builder, struct plan_node *node);
 
-/* Elements that were never batched have rows that only content knows: a rebatch of these, the
- * graph's node `at`, becomes the batch of an unbatch, which stands at `at` then. */
-tundish_status build_rebatch_rows(struct plan_builder *builder, struct plan_graph *graph,
-                                  uint32_t at);
-bool build_rebatches_rows(const struct plan_node *node);
-
 /* 3. Rebatching and sharding put in, where TensorFlow puts them. */
 tundish_status build_distribution(struct plan_builder *builder);
 

@@ -55,7 +55,7 @@ batch_behind(const struct plan_node *node)
 {
     while (passes_batch_size(node))
         node = node->inputs[0];
-    if (node_is(node, "batch") && !build_rebatches_rows(node)) {
+    if (node_is(node, "batch")) {
         const struct spec_value *calls = spec_get(node->stage, "num_parallel_calls");
 
         /* A parallel batch is another operation, which TensorFlow does not look through. */

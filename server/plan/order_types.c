@@ -216,13 +216,15 @@ rebatched_length(const struct plan_builder *builder, const struct plan_node *nod
     return -1;
 }
 
-/* Ragged columns stay ragged, whatever their rows are. */
+/* Ragged columns stay ragged, whatever their rows are. Elements that were never batched are now. */
 static tundish_status
 rebatched_columns(struct plan_builder *builder, struct plan_node *node)
 {
     int64_t length = rebatched_length(builder, node, &node->inputs[0]->schema);
 
     same_columns(node);
+    if (node->depth == 0)
+        node->depth = 1;
     for (uint32_t i = 0; i < node->schema.count; i++) {
         struct column_spec *column = &node->schema.columns[i];
         tundish_status status = check_rows(builder, node, column);
@@ -416,51 +418,12 @@ body_columns(struct plan_builder *builder, struct plan_node *node)
     return TUNDISH_OK;
 }
 
-bool
-build_rebatches_rows(const struct plan_node *node)
-{
-    return node_is(node, "batch") && strcmp(node->stage->info->name, "rebatch") == 0;
-}
-
-tundish_status
-build_rebatch_rows(struct plan_builder *builder, struct plan_graph *graph, uint32_t at)
-{
-    struct plan_node *rebatch = graph->nodes[at], *unbatch;
-    const struct schema *columns = &rebatch->inputs[0]->schema;
-
-    if (spec_get(rebatch->stage, "batch_size")->kind == SPEC_LIST)
-        return build_complain(builder, rebatch,
-                              "rebatch in several sizes of elements that were never batched: "
-                              "unbatch them and batch the rows before it");
-    for (uint32_t i = 0; i < columns->count; i++) {
-        tundish_status status = check_rows(builder, rebatch, &columns->columns[i]);
-
-        if (status != TUNDISH_OK)
-            return status;
-    }
-    unbatch = build_node(graph, NULL, "unbatch");
-    memmove(&graph->nodes[at + 1], &graph->nodes[at],
-            (graph->node_count - 1 - at) * sizeof graph->nodes[0]);
-    graph->nodes[at] = unbatch;
-    unbatch->inputs = tnd_zalloc(1, sizeof unbatch->inputs[0]);
-    unbatch->inputs[0] = rebatch->inputs[0];
-    unbatch->input_count = 1;
-    rebatch->inputs[0] = unbatch;
-    rebatch->name = "batch";
-    rebatch->order = order_find("batch");
-    return TUNDISH_OK;
-}
-
 tundish_status
 build_order_types(struct plan_builder *builder, struct plan_node *node)
 {
     tundish_status status = TUNDISH_OK;
 
-    if (build_rebatches_rows(node))
-        status = batch_columns(builder, node,
-                               rebatched_length(builder, node,
-                                                &node->inputs[0]->inputs[0]->schema));
-    else if (node_is(node, "batch"))
+    if (node_is(node, "batch"))
         status = batch_columns(builder, node, batch_length(builder, node));
     else if (node_is(node, "padded_batch"))
         status = padded_columns(builder, node, batch_length(builder, node));

@@ -138,11 +138,6 @@ build_types(struct plan_builder *builder, struct plan_graph *graph)
         for (uint32_t k = 0; k < node->input_count; k++)
             if (node->inputs[k] == NULL)
                 return TUNDISH_E_PIPELINE; /* complained of already */
-        if (node_is(node, "rebatch") && node->inputs[0]->depth == 0) {
-            if (build_rebatch_rows(builder, graph, i) != TUNDISH_OK)
-                return TUNDISH_E_PIPELINE;
-            node = graph->nodes[i];
-        }
         status = node_types(builder, graph, node);
         if (status == TUNDISH_OK)
             status = check_bytes(builder, node);

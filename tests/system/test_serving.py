@@ -19,6 +19,12 @@ class OneTrainer(Rig):
         self.assertEqual(lines.count("end"), 2)
         self.assertEqual(lines[-1], "end_of_stream")
 
+    def test_gets_columns_that_have_no_row_for_each_of_the_batch(self):
+        constants = 'map: {c: "[1, 2, 3]", d: "1.5"}'
+        file = self.pipeline(["range: 10", "batch: 4", constants])
+        self.serve(file)
+        self.assertEqual(batches(self.lines(self.read())), self.peek(file)[0])
+
     def test_resumes_at_its_place_on_another_server(self):
         file = self.pipeline(SHUFFLED, deliver="{epochs: 3}", seed="")
         server = self.serve(file)
