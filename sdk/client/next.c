@@ -444,6 +444,8 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
 
         if (status == TUNDISH_OK)
             status = read_entry(reader, &held);
+        if (status == TUNDISH_OK && reader->restart_is_due)
+            status = tnd_reader_restart_at(reader, &held->slot.slot);
         if (status != TUNDISH_OK)
             return status;
         if (is_passed_over(reader, &held->slot.slot)) {
@@ -532,26 +534,4 @@ tundish_status
 tundish_next_optional(tundish_reader *reader, int64_t timeout_ns, const tundish_batch **ret_batch)
 {
     return next(reader, timeout_ns, true, ret_batch);
-}
-
-tundish_status
-tundish_restart(tundish_reader *reader)
-{
-    struct tnd_message_head restart = { .type = TND_RESTART };
-    tundish_status          status = tnd_reader_check(reader);
-
-    if (status != TUNDISH_OK)
-        return status;
-    if (!reader->in_epoch && !reader->is_at_end)
-        return TUNDISH_OK;
-    restart.id = reader->epoch;
-    reader->epoch++;
-    reader->step = 0;
-    reader->place_bytes = 0;
-    reader->in_epoch = reader->is_at_end = false;
-    reader->has_started = true;
-    if (!reader->attachments->is_gone)
-        status = tnd_channel_send(reader->attachments->socket, restart, NULL, NULL, 0);
-    /* A server that is gone hears of it when we attach anew. */
-    return status == TUNDISH_E_SERVER_GONE ? TUNDISH_OK : status;
 }

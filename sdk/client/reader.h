@@ -113,6 +113,7 @@ struct tundish_reader {
     bool     has_started; /* it stands somewhere: it was opened at a place, or has returned something */
     bool     in_epoch;    /* something of `epoch` was returned */
     bool     is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
+    bool     restart_is_due; /* asked for before anything said where the reader stands */
     bool     is_gone_told; /* E_SERVER_GONE was returned: attach anew at the next call */
     uint64_t epoch, step; /* the next one wanted; all before it is passed over */
     uint64_t sequence;
@@ -160,6 +161,9 @@ struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint6
 /* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays where
  * this one published nothing. */
 void tnd_reader_note_kept(tundish_reader *reader);
+
+/* restart.c: the first entry is here, for a restart that is due. */
+tundish_status tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot);
 
 /* release.c: give an entry of the line back. The reader's lock is held. */
 void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);

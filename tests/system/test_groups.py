@@ -58,6 +58,16 @@ class Groups(Rig):
         self.assertEqual(batches(late.finish()), expected[STEPS:])
         self.assertEqual(batches(early.finish()), expected)
 
+    def test_whose_trainer_follows_another_may_ask_for_whole_epochs(self):
+        """Within an epoch, and where all of it but the end was had."""
+        file = self.pipeline(["range: 96", "batch: 16"], deliver="{epochs: 3, slots: 4}")
+        expected = self.peek(file, "--epochs", "3")[0]
+        self.serve(file)
+        self.assertEqual(batches(self.lines(self.read("--batches", "2"))), expected[:2])
+        following = batches(self.lines(self.read("--restart", "--batches", "6")))
+        self.assertEqual(following, expected[6:12])
+        self.assertEqual(batches(self.lines(self.read("--restart"))), expected[12:])
+
     def test_wait_for_the_slowest(self):
         file = self.pipeline(SHUFFLED, "{groups: 2}", "{epochs: 1, slots: 4}")
         self.serve(file)

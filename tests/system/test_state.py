@@ -54,6 +54,16 @@ class State(Rig):
             rows = sorted(v for e, _, values in first + rest if e == epoch for v in values)
             self.assertEqual(rows, list(range(1000)))
 
+    def test_lets_a_trainer_without_a_place_begin_the_next_epoch(self):
+        file = self.pipeline(SHUFFLED, deliver="{epochs: 2}", seed="")
+        server = self.serve_kept(file)
+        self.lines(self.read("--batches", "20"))
+        self.wait_until_kept(lambda epoch, step, _: (epoch, step) == (0, 20))
+        stop(server, signal.SIGKILL)
+        self.serve_kept(file)
+        rest = batches(self.lines(self.read("--restart")))
+        self.assertEqual(steps_of(rest), [(1, s) for s in range(STEPS)])
+
     def test_lets_trainers_that_kept_running_go_on(self):
         file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 3, slots: 4}", seed="")
         server = self.serve_kept(file)

@@ -225,7 +225,8 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
 
 /* Begin the next epoch, as iter(dataset) anew: what is left of this one is passed over. It ends
  * early for the server too once every replica of the group has asked. Nothing happens where an
- * epoch is about to begin anyway. Batches held stay valid. */
+ * epoch is about to begin anyway. A reader that was opened without a place may follow one that
+ * stopped in the midst of an epoch: call this first to have whole epochs. Batches held stay valid. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Give a batch back, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */

@@ -1,0 +1,52 @@
+/* restart.c - the next epoch, before this one is over. */
+#include "client/reader.h"
+#include "core/status.h"
+
+/* What is left of the epoch is passed over from now on (next.c), and the server hears of it. */
+static tundish_status
+leave_epoch(tundish_reader *reader, uint64_t epoch)
+{
+    const struct tnd_message_head restart = { .type = TND_RESTART, .id = epoch };
+    tundish_status status = TUNDISH_OK;
+
+    reader->epoch = epoch + 1;
+    reader->step = 0;
+    reader->place_bytes = 0;
+    reader->in_epoch = reader->is_at_end = false;
+    reader->has_started = true;
+    if (!reader->attachments->is_gone)
+        status = tnd_channel_send(reader->attachments->socket, restart, NULL, NULL, 0);
+    /* A server that is gone hears of it when we attach anew. */
+    return status == TUNDISH_E_SERVER_GONE ? TUNDISH_OK : status;
+}
+
+tundish_status
+tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot)
+{
+    reader->restart_is_due = false;
+    return slot->step > 0 && (slot->kind == TND_SLOT_BATCH || slot->kind == TND_SLOT_END)
+               ? leave_epoch(reader, slot->epoch)
+               : TUNDISH_OK;
+}
+
+/* One that has returned nothing yet may follow another, in the midst of an epoch. Where that is, the
+ * server has said when it let it in, or the first entry will. */
+tundish_status
+tundish_restart(tundish_reader *reader)
+{
+    tundish_status status = tnd_reader_check(reader);
+    const struct tnd_welcome *welcome;
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (reader->in_epoch || reader->is_at_end)
+        return leave_epoch(reader, reader->epoch);
+    if (reader->has_started || reader->attachments->is_queue)
+        return TUNDISH_OK;
+    welcome = &reader->attachments->welcome;
+    if (welcome->first_step == UINT64_MAX)
+        reader->restart_is_due = true;
+    else if (welcome->first_step > 0)
+        return leave_epoch(reader, welcome->first_epoch);
+    return TUNDISH_OK;
+}
