@@ -92,30 +92,30 @@ count_rows_between(struct evaluation *evaluation, const struct plan_node *before
     }
 }
 
-static tundish_status
-evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
-                 const struct evaluate_request *request, struct frame *ret_frame)
+const struct plan_node *
+evaluate_before(const struct plan_node *node)
 {
-    const struct plan_node *before = (node->first != NULL ? node->first : node)->inputs[0];
-    struct evaluate_request inner = *request;
-    struct frame input;
-    uint64_t mode;
-    tundish_status status;
+    return (node->first != NULL ? node->first : node)->inputs[0];
+}
 
-    evaluate_pass_destinations(evaluation, node, before, request, &inner);
-    status = evaluate(evaluation, before, &inner, &input);
-    if (status != TUNDISH_OK)
-        return status;
-    evaluate_ready(evaluation, &node->schema, input.count,
-                   evaluate_outer_kept(evaluation, request->outer, input.kept, input.count),
+tundish_status
+evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
+               const struct evaluate_request *request, struct frame *input, struct frame *ret_frame)
+{
+    const struct plan_node *before = evaluate_before(node);
+    tundish_status status = TUNDISH_OK;
+    uint64_t mode;
+
+    evaluate_ready(evaluation, &node->schema, input->count,
+                   evaluate_outer_kept(evaluation, request->outer, input->kept, input->count),
                    ret_frame);
-    input.outer = ret_frame->outer;
-    input.errors = ret_frame->errors;
-    ret_frame->kept = input.kept;
-    ret_frame->ordinals = ordinals_of(evaluation, node, request, &input);
+    input->outer = ret_frame->outer;
+    input->errors = ret_frame->errors;
+    ret_frame->kept = input->kept;
+    ret_frame->ordinals = ordinals_of(evaluation, node, request, input);
     if (evaluation->meter != NULL)
         ret_frame->vocabularies = evaluation->meter->stages[node->index].vocabularies;
-    ret_frame->destinations = input.kept == NULL ? request->destinations : NULL;
+    ret_frame->destinations = input->kept == NULL ? request->destinations : NULL;
     ret_frame->destination_bytes = request->destination_bytes;
     for (uint32_t i = 0; i < node->schema.count; i++) {
         int32_t from = node->schema.columns[i].passed_from;
@@ -123,15 +123,37 @@ evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
         if (from >= 0 && node->inputs[0] != before)
             from = evaluate_passed_from(node, before, i);
         if (from >= 0)
-            column_copy(&ret_frame->columns[i], &input.columns[from]);
+            column_copy(&ret_frame->columns[i], &input->columns[from]);
     }
     mode = flush_begin();
     if (node->decoded_resized != NULL)
-        decoded_resized_apply(node->decoded_resized, &input, ret_frame);
+        decoded_resized_apply(node->decoded_resized, input, ret_frame);
     else
-        status = node->content->apply(node->state, &input, ret_frame);
+        status = node->content->apply(node->state, input, ret_frame);
     flush_end(mode);
+    return status;
+}
+
+static tundish_status
+evaluate_content(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct evaluate_request *request, struct frame *ret_frame)
+{
+    const struct plan_node *before = evaluate_before(node);
+    struct evaluate_request inner = *request;
+    struct frame input;
+    bool again = false;
+    tundish_status status;
+
+    evaluate_pass_destinations(evaluation, node, before, request, &inner);
+    status = evaluate(evaluation, before, &inner, &input);
+    if (status != TUNDISH_OK)
+        return status;
+    status = evaluate_apply(evaluation, node, request, &input, ret_frame);
     count_rows_between(evaluation, before, node, input.count);
+    if (status == TUNDISH_OK && ret_frame->errors->bad_count > 0 && evaluation->skip_bad)
+        status = evaluate_leave_out_rows(evaluation, node, &input, &again);
+    if (status == TUNDISH_OK && again)
+        status = evaluate_apply(evaluation, node, request, &input, ret_frame);
     if (ret_frame->errors->bad_count > 0)
         evaluate_say_where(evaluation, node, request, ret_frame);
     return status != TUNDISH_OK ? status

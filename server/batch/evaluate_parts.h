@@ -28,6 +28,22 @@ void evaluate_check_shapes(const struct plan_node *node, uint32_t index, const i
 void evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
                         const struct evaluate_request *request, struct frame *frame);
 
+/* The second half of that: the stage alone. */
+void evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors);
+
+/* What the content stage `node`, with those that are made together with it, is given. */
+const struct plan_node *evaluate_before(const struct plan_node *node);
+
+/* Apply it to `input`, elements that `request` asks for. Which are bad is left to be settled. */
+tundish_status evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
+                              const struct evaluate_request *request, struct frame *input,
+                              struct frame *ret_frame);
+
+/* The stage `node` has found batches of its input bad: if rows of them are, leave those out, so that
+ * it can be applied again. Not *ret_done: it minds more than its rows, or none is bad alone. */
+tundish_status evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
+                                       struct frame *batches, bool *ret_done);
+
 /* The outer elements of those that are left. */
 const struct frame *evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer,
                                         const int64_t *kept, int64_t count);

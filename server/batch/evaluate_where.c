@@ -42,8 +42,8 @@ origin_of(const struct plan_node *node, const uint64_t *words, const struct plan
 }
 
 /* Behind the sentence, which stage it is about: many of a pipeline may say the same. */
-static void
-say_stage(const struct plan_node *node, struct frame_errors *errors)
+void
+evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors)
 {
     const struct spec_stage *stage = node->first != NULL ? node->first->stage : node->stage;
     size_t used = strlen(errors->text);
@@ -79,5 +79,5 @@ evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *
     if (frame->kept != NULL)
         element = frame->kept[element];
     say_record(evaluation, node, request->words + (size_t)element * request->stride, frame->errors);
-    say_stage(node, frame->errors);
+    evaluate_say_stage(node, frame->errors);
 }

@@ -124,7 +124,7 @@ class Sharding(Rig):
     def left(self, stages, replicas=1, workers=1):
         """The values of all slices, step by step, and how many rows were left out."""
         file = self.pipeline(
-            stages, f"{{replicas: {replicas}}}", "{epochs: 1, on_error: skip}"
+            stages, f"{{replicas: {replicas}, auto_shard: DATA}}", "{epochs: 1, on_error: skip}"
         )
         lines, statistics = self.peeked(file, "--num-workers", str(workers))
         self.assertEqual([line["end"] for line in lines if "end" in line], ["end"] * workers)
@@ -171,6 +171,31 @@ class Sharding(Rig):
         for replicas, workers in ((1, 1), (2, 1), (1, 2)):
             left = self.left(["range: 8", "batch: 2", fails], replicas, workers)
             self.assertEqual(left, ([-5, -4, 9, 10, 8, 9], 2))
+
+    def test_a_batch_loses_its_bad_rows_alone(self):
+        (self.path / "rows.txt").write_text("1\n2\nx\n4\ny\nz\n7\n8\n9\n")
+        lines = "text_line: rows.txt"
+        number = "string_to_number: {columns: [value], out_type: int64}"
+        numbers = [1, 2, 4, 7, 8, 9]
+        split = ["string_split: {sep: \",\"}", number]
+        inside = (
+            "flat_map: {dataset: [{from_tensors: {n: 10}}, {batch: 1}, "
+            "{map: {value: \"n // (cast($value, int32) - 2)\"}}]}"
+        )
+        for stages, values, skipped in (
+            ([lines, "batch: 4", number], numbers, 3),
+            ([lines, "batch: 4", "map: {kept: value}", number], numbers, 3),
+            ([lines, "batch: 4", *split], numbers, 3),
+            ([lines, "batch: 4", *split, "to_sparse: {}"], numbers, 3),
+            ([lines, "batch: 2", "batch: 2", number], [1, 2, 7, 8, 9], 4),
+            ([lines, "batch: 3", number, "unbatch", "batch: 2"], numbers, 3),
+            (["range: 6", "batch: 3", "map: {value: \"6 // (value - 1)\"}"], [-6, 6, 3, 2, 1], 1),
+            (["range: 4", inside, "batch: 9"], [-5, -10, 10], 1),
+        ):
+            for replicas, workers in ((1, 1), (2, 1), (1, 2)):
+                with self.subTest(stages=stages, replicas=replicas, workers=workers):
+                    left = self.left(stages, replicas, workers)
+                    self.assertEqual(left, (values, skipped))
 
     def test_a_bad_row_counts_once_however_often_it_is_looked_at(self):
         (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n8\n")

@@ -1,0 +1,130 @@
+/* evaluate_bad_rows.c - a batch that a stage finds bad loses only its bad rows. Stages speak of whole
+ * elements; those that mind their own rows are asked about each row as a batch of its own. */
+#include "batch/combine.h"
+#include "batch/evaluate_parts.h"
+
+static bool
+minds_its_rows(const struct plan_node *node, const struct plan_node *before)
+{
+    for (; node != before; node = node->inputs[0])
+        if (node->batch_wide || (node->stage != NULL && content_draws(node->content, node->stage)))
+            return false;
+    return before->depth > 0;
+}
+
+/* How many rows element `index` has in a column; -1: none that it could be parted into. */
+static int64_t
+rows_in(const struct column_spec *spec, const struct column *column, int64_t index)
+{
+    bool is_sparse = spec->kind == TUNDISH_SPARSE;
+    int64_t rows;
+
+    if (column->level_count == 0 || (is_sparse && column->level_count == 1))
+        return -1;
+    rows = level_length(&column->levels[0], index);
+    if (column->dense_shape != NULL && column->dense_shape[index * column->level_count] != rows)
+        return -1;
+    return rows;
+}
+
+/* The rows of all batches, side by side; `splits` says whose they are. False: the columns of a batch
+ * do not have the same rows. */
+static bool
+part(struct evaluation *evaluation, const struct frame *batches, struct frame *ret_rows,
+     int64_t *splits)
+{
+    splits[0] = 0;
+    for (int64_t b = 0; b < batches->count; b++) {
+        int64_t rows = batches->column_count == 0
+                           ? -1
+                           : rows_in(&batches->schema->columns[0], &batches->columns[0], b);
+
+        for (uint32_t i = 0; i < batches->column_count; i++)
+            if (rows < 0 || rows_in(&batches->schema->columns[i], &batches->columns[i], b) != rows)
+                return false;
+        splits[b + 1] = splits[b] + rows;
+    }
+    evaluate_ready(evaluation, batches->schema, splits[batches->count], NULL, ret_rows);
+    for (uint32_t i = 0; i < batches->column_count; i++) {
+        struct column column;
+
+        column_copy(&column, &batches->columns[i]);
+        if (batches->schema->columns[i].kind == TUNDISH_SPARSE)
+            column_state_shape(&column, evaluation->scratch);
+        column_unbatch(&column, evaluation->scratch, &ret_rows->columns[i]);
+    }
+    return ret_rows->count > 0;
+}
+
+static void
+put_together(struct evaluation *evaluation, const struct frame *rows, const int64_t *splits,
+             struct frame *batches)
+{
+    for (uint32_t i = 0; i < rows->column_count; i++) {
+        column_batch(&rows->columns[i], splits, batches->count, evaluation->scratch,
+                     &batches->columns[i]);
+        if (batches->schema->columns[i].kind == TUNDISH_DENSE)
+            column_settle(&batches->columns[i]);
+    }
+}
+
+/* What the stage says of each row. */
+static tundish_status
+ask_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *batches,
+         const int64_t *splits, struct frame *rows)
+{
+    struct evaluation_meter *meter = evaluation->meter;
+    int64_t *batch_of = evaluate_take(evaluation, (size_t)rows->count, sizeof *batch_of);
+    int64_t *each = evaluate_take(evaluation, (size_t)rows->count + 1, sizeof *each);
+    struct evaluate_request request = { .count = rows->count };
+    struct frame singles, made;
+    tundish_status status;
+
+    for (int64_t b = 0; b < batches->count; b++)
+        for (int64_t row = splits[b]; row < splits[b + 1]; row++)
+            batch_of[row] = b;
+    for (int64_t row = 0; row <= rows->count; row++)
+        each[row] = row;
+    request.outer = evaluate_outer_kept(evaluation, batches->outer, batch_of, rows->count);
+    evaluate_ready(evaluation, rows->schema, rows->count, request.outer, &singles);
+    put_together(evaluation, rows, each, &singles);
+    evaluation->meter = NULL; /* the rows have been counted */
+    status = evaluate_apply(evaluation, node, &request, &singles, &made);
+    evaluation->meter = meter;
+    rows->errors = made.errors;
+    return status;
+}
+
+tundish_status
+evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
+                        struct frame *batches, bool *ret_done)
+{
+    const struct plan_node *before = evaluate_before(node);
+    int64_t *splits = evaluate_take(evaluation, (size_t)batches->count + 1, sizeof *splits);
+    int64_t at = 0, begin = 0;
+    struct frame rows;
+    tundish_status status;
+
+    *ret_done = false;
+    if (!minds_its_rows(node, before) || !part(evaluation, batches, &rows, splits))
+        return TUNDISH_OK;
+    status = ask_rows(evaluation, node, batches, splits, &rows);
+    if (status != TUNDISH_OK || rows.errors->bad_count == 0)
+        return status;
+    evaluate_say_stage(node, rows.errors);
+    status = evaluate_settle(evaluation, &rows, before->depth - 1, &rows);
+    if (status != TUNDISH_OK)
+        return status;
+    for (int64_t b = 0; b < batches->count; b++) {
+        int64_t end = splits[b + 1];
+
+        splits[b] = begin;
+        while (at < rows.count && rows.kept[at] < end)
+            at++;
+        begin = at;
+    }
+    splits[batches->count] = begin;
+    put_together(evaluation, &rows, splits, batches);
+    *ret_done = true;
+    return TUNDISH_OK;
+}
