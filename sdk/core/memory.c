@@ -5,15 +5,63 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/log_writer.h"
+#include "core/status.h"
+
+enum {
+    EXIT_MACHINE = 3,       /* as for all that the machine refuses */
+    THREAD_BYTES = 32 << 20 /* a stack, and the first that the allocator takes for a thread */
+};
+
+static _Noreturn void
+end(const char *what)
+{
+    char line[200];
+    int bytes = snprintf(line, sizeof line,
+                         "tundish: out of memory%s: give it more (ulimit -v, the container's limit), "
+                         "or make buffers and batches smaller\n",
+                         what);
+
+    log_writer_put(line, (size_t)bytes);
+    log_writer_flush();
+    _exit(EXIT_MACHINE);
+}
 
 static void *
 check(void *memory, size_t bytes)
 {
+    char what[48];
+
     if (memory == NULL && bytes != 0) {
-        fprintf(stderr, "tundish: out of memory (%zu bytes)\n", bytes);
-        abort();
+        snprintf(what, sizeof what, " (%zu bytes)", bytes);
+        end(what);
     }
     return memory;
+}
+
+void
+tnd_must_have(bool memory)
+{
+    if (!memory)
+        end("");
+}
+
+tundish_status
+tnd_memory_for_threads(uint32_t count)
+{
+    const size_t bytes = (size_t)count * THREAD_BYTES;
+    void *probe = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (probe == MAP_FAILED)
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "%u threads need %zu MiB of addresses, which this process may not have "
+                        "(ulimit -v)",
+                        count, bytes >> 20);
+    munmap(probe, bytes);
+    return TUNDISH_OK;
 }
 
 void *

@@ -1,16 +1,25 @@
-/* memory.h - allocation that cannot fail, for the server. It ends the process when the kernel has
- * no memory left: lookahead is bounded and computed beforehand, so that is a bug or a machine
- * beyond help. The SDK does not use it. */
+/* memory.h - allocation that cannot fail, for the server. It ends the process, with a sentence,
+ * when the kernel gives no more memory: lookahead is bounded and computed beforehand, so a limit is
+ * too low, or the machine beyond help. The SDK does not use it. */
 #ifndef TND_CORE_MEMORY_H
 #define TND_CORE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "tundish/tundish.h"
+
+/* Before so many threads are started: are there addresses for their stacks, and for what they
+ * allocate first? There the allocator may crash by itself. E_MEMORY: there are not. */
+tundish_status tnd_memory_for_threads(uint32_t count);
 
 void *tnd_alloc(size_t bytes);
 void *tnd_alloc_aligned(size_t alignment, size_t bytes);
     /* a multiple of the alignment */         /* not initialised */
 void *tnd_zalloc(size_t count, size_t bytes); /* zeros; overflow ends the process */
 void *tnd_realloc(void *old, size_t count, size_t bytes);
+void tnd_must_have(bool memory); /* the same for what others allocate: did they get it? */
 char *tnd_strdup(const char *text);
 char *tnd_strndup(const char *text, size_t bytes); /* always ends with a NUL */
 char *tnd_sprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -63,6 +63,7 @@ each_run(uint32_t count, uint32_t thread_count,
 
     pthread_mutex_init(&each.lock, NULL);
     while (started + 1 < thread_count && started + 1 < count &&
+           tnd_memory_for_threads(1) == TUNDISH_OK &&
            pthread_create(&threads[started], NULL, work, &each) == 0)
         started++;
     work(&each);

@@ -220,7 +220,8 @@ run_threads(struct pass *pass)
     for (uint32_t i = 0; i < count; i++)
         workers[i] = (struct worker){ .pass = pass, .number = i };
     for (uint32_t i = 1; i < count; i++, started++)
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+        if (tnd_memory_for_threads(1) != TUNDISH_OK ||
+            pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             break;
     work(&workers[0]);
     for (uint32_t i = 1; i <= started; i++)

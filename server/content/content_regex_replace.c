@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "content/literal.h"
-#include "core/must.h"
+#include "core/memory.h"
 #include "text/regex.h"
 #include "text/texts.h"
 
@@ -201,7 +201,7 @@ regex_replace_apply(const void *state, const struct frame *input, struct frame *
     const struct regex_replace *stage = state;
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(stage->code, NULL);
 
-    must(match != NULL);
+    tnd_must_have(match != NULL);
     for (uint32_t i = 0; i < stage->targets.count; i++)
         apply_column(stage, match, &input->columns[stage->targets.list[i].input], output,
                      stage->targets.list[i].output);

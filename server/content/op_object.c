@@ -92,8 +92,9 @@ op_object_parameters(const struct content_config *config)
     size_t bytes;
     FILE *file = open_memstream(&text, &bytes);
 
+    tnd_must_have(file != NULL);
     json_start(&json, file);
     write_parameters(&json, spec_get(config->stage, "parameters"));
-    fclose(file);
+    tnd_must_have(fclose(file) == 0);
     return text;
 }

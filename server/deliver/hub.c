@@ -391,9 +391,12 @@ run(void *argument)
 tundish_status
 hub_start(struct hub *hub)
 {
-    int error;
+    tundish_status status = tnd_memory_for_threads(1);
+    int            error;
 
     must(!hub->is_running);
+    if (status != TUNDISH_OK)
+        return status;
     atomic_store(&hub->stop, false);
     error = pthread_create(&hub->thread, NULL, run, hub);
     if (error != 0)

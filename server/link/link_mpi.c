@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TAG = 1, WINDOW = 64 }; /* messages under way to one node */
 
@@ -135,8 +136,10 @@ begin_receiving(struct mpi *mpi)
         !found || MPI_Get_count(&status, MPI_BYTE, &count) != MPI_SUCCESS)
         return false;
     message = malloc(sizeof *message + (size_t)count);
-    if (message == NULL)
-        abort();
+    if (message == NULL) {
+        fprintf(stderr, "tundish: no memory for a message of %d bytes from another node\n", count);
+        _exit(3);
+    }
     message->next = NULL;
     message->from = status.MPI_SOURCE;
     message->byte_count = (size_t)count;

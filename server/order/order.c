@@ -353,7 +353,7 @@ order_fail(const struct order_iterator *iterator, tundish_status status, const c
     char *text;
 
     va_start(arguments, format);
-    must(vasprintf(&text, format, arguments) >= 0);
+    tnd_must_have(vasprintf(&text, format, arguments) >= 0);
     va_end(arguments);
     if (stage != NULL)
         tnd_fail(status, "%s:%u:%u: %s: %s", stage->file->path, stage->line, stage->column,

@@ -1,6 +1,7 @@
 /* session_run.c - the session's threads, started and stopped. */
 #include "session/session_private.h"
 
+#include "core/memory.h"
 #include "deliver/bell.h"
 
 /* Threads stop where they are; steps that are not published go. */
@@ -38,6 +39,10 @@ session_halt(struct session *session)
 tundish_status
 session_run(struct session *session)
 {
+    tundish_status status = tnd_memory_for_threads(session->worker_count + 1);
+
+    if (status != TUNDISH_OK)
+        return status;
     session->draining = session->failed = session->ended = false;
     session->lacking = 0;
     atomic_store(&session->restart_epoch, UINT64_MAX);

@@ -34,8 +34,8 @@ add_plan(struct session *session, struct stats *stats)
     if (file == NULL)
         return;
     plan_print_json(session->plan, file);
-    fclose(file);
-    stats_add_text(stats, "plan", session->plan->stream->name, text);
+    if (fclose(file) == 0)
+        stats_add_text(stats, "plan", session->plan->stream->name, text);
     free(text);
 }
 

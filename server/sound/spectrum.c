@@ -75,7 +75,7 @@ make_plan32(int64_t length)
 {
     void *plan = kiss_fft_alloc((int)length, 0, NULL, NULL);
 
-    must(plan != NULL);
+    tnd_must_have(plan != NULL);
     return plan;
 }
 

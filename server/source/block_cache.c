@@ -61,12 +61,15 @@ block_cache_open(uint64_t bytes)
     cache->set_count = 1;
     while (cache->set_count <= sets / 2 && cache->set_count < UINT32_C(1) << 20)
         cache->set_count *= 2;
-    cache->slots = tnd_zalloc((size_t)cache->set_count * WAYS, sizeof *cache->slots);
-    cache->asks = tnd_zalloc((size_t)cache->set_count * WAYS * ASKS_A_SLOT, sizeof *cache->asks);
     cache->memory_bytes = (size_t)cache->set_count * WAYS * BLOCK_BYTES;
     cache->memory = mmap(NULL, cache->memory_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    must(cache->memory != MAP_FAILED);
+    if (cache->memory == MAP_FAILED) {
+        free(cache);
+        return NULL;
+    }
+    cache->slots = tnd_zalloc((size_t)cache->set_count * WAYS, sizeof *cache->slots);
+    cache->asks = tnd_zalloc((size_t)cache->set_count * WAYS * ASKS_A_SLOT, sizeof *cache->asks);
     madvise(cache->memory, cache->memory_bytes, MADV_HUGEPAGE); /* rows lie all over it */
     atomic_store(&cache->admits, true);
     return cache;

@@ -23,7 +23,8 @@ enum {
     BLOCK_FILE_BYTES = 256 << 10 /* smaller files are not cached */
 };
 
-struct block_cache *block_cache_open(uint64_t bytes); /* memory is taken as it is used */
+/* Memory is taken as it is used. NULL: this process may not have so many addresses. */
+struct block_cache *block_cache_open(uint64_t bytes);
 void block_cache_close(struct block_cache *cache);    /* accepts NULL */
 
 /* Copy bytes of a file, at most BLOCK_ROW_BYTES. False: they are not to be had here; read the file

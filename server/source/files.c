@@ -124,9 +124,12 @@ read_ahead(void *argument)
 static tundish_status
 start_readers(struct source_files *files, uint32_t count)
 {
+    tundish_status status = tnd_memory_for_threads(count);
     sigset_t all, before;
     int error = 0;
 
+    if (status != TUNDISH_OK)
+        return status;
     files->readers = tnd_zalloc(count, sizeof *files->readers);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -171,6 +174,7 @@ source_files_open(const struct source_files_options *options, struct source_file
 {
     struct source_files *files = tnd_zalloc(1, sizeof *files);
     const char *root = options->root == NULL ? "." : options->root;
+    uint64_t block_bytes = options->block_bytes == 0 ? SOURCE_BLOCK_BYTES : options->block_bytes;
     tundish_status status = TUNDISH_OK;
 
     pthread_mutex_init(&files->entering, NULL);
@@ -180,11 +184,15 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->cache_folder = -1;
     files->far = options->far;
     files->open_limit = descriptor_limit();
-    files->blocks =
-        block_cache_open(options->block_bytes == 0 ? SOURCE_BLOCK_BYTES : options->block_bytes);
+    files->blocks = block_cache_open(block_bytes);
+    if (files->blocks == NULL)
+        status = tnd_fail(TUNDISH_E_MEMORY,
+                          "the cache of blocks needs %llu MiB of addresses, which this process may "
+                          "not have (ulimit -v)",
+                          (unsigned long long)block_bytes >> 20);
     files->cache_path = options->cache_folder == NULL ? NULL : tnd_strdup(options->cache_folder);
     files->root = realpath(root, NULL);
-    if (files->root == NULL)
+    if (status == TUNDISH_OK && files->root == NULL)
         status = tnd_fail_errno(errno, "cannot find the folder %s", root);
     if (status == TUNDISH_OK && options->reader_count > 0)
         status = start_readers(files, options->reader_count);

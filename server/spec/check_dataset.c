@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/must.h"
+#include "core/memory.h"
 #include "spec/check.h"
 #include "spec/describe.h"
 
@@ -56,11 +56,11 @@ chain_from(const struct check *check, const struct named_dataset *first, const c
     size_t chain_bytes;
     FILE *out = open_memstream(&chain, &chain_bytes);
 
-    must(out != NULL);
+    tnd_must_have(out != NULL);
     if (check->open != NULL)
         print_chain(out, first, check->open);
     fputs(last, out);
-    must(fclose(out) == 0);
+    tnd_must_have(fclose(out) == 0);
     return chain;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/memory.h"
 #include "core/must.h"
 #include "spec/check.h"
 #include "spec/describe.h"
@@ -77,7 +78,7 @@ refuse(struct check *check, const struct stage_info *owner, const struct paramet
     const char *nearest = NULL;
     FILE *out = open_memstream(&text, &text_bytes);
 
-    must(out != NULL);
+    tnd_must_have(out != NULL);
     fprintf(out, "%s of %s must be ", parameter->name, owner->name);
     describe_parameter(parameter, out);
     fprintf(out, ", not %s", describe_value(value, found, sizeof found));
@@ -92,7 +93,7 @@ refuse(struct check *check, const struct stage_info *owner, const struct paramet
     else if (value->kind == SPEC_TEXT && value->quoted &&
              parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_BOOL))
         fputs("; without quotes, if it is no text", out);
-    must(fclose(out) == 0);
+    tnd_must_have(fclose(out) == 0);
     spec_complain(check->errors, value->line, value->column, "%s", text);
     free(text);
 }

@@ -137,15 +137,14 @@ spec_for_column(const char *text, const char *column)
     FILE *out = open_memstream(&result, &result_bytes);
     const char *found;
 
-    if (out == NULL)
-        return tnd_strdup(text);
+    tnd_must_have(out != NULL);
     while ((found = strstr(text, placeholder)) != NULL) {
         fwrite(text, 1, (size_t)(found - text), out);
         fputs(column, out);
         text = found + sizeof placeholder - 1;
     }
     fputs(text, out);
-    fclose(out);
+    tnd_must_have(fclose(out) == 0);
     return result;
 }
 

@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include "core/memory.h"
-#include "core/must.h"
 
 enum { ERRORS_MAX = 100, WORD_MAX = 64 };
 
@@ -32,7 +31,7 @@ spec_complain(struct spec_errors *errors, uint32_t line, uint32_t column, const 
     char *text;
 
     va_start(arguments, format);
-    must(vasprintf(&text, format, arguments) >= 0);
+    tnd_must_have(vasprintf(&text, format, arguments) >= 0);
     va_end(arguments);
     if (errors->count >= ERRORS_MAX || is_known(errors, line, column, text)) {
         free(text);
@@ -66,7 +65,7 @@ spec_errors_text(const struct spec_errors *errors)
     size_t text_bytes;
     FILE *out = open_memstream(&text, &text_bytes);
 
-    must(out != NULL);
+    tnd_must_have(out != NULL);
     for (size_t i = 0; i < errors->count; i++)
         sorted[i] = &errors->list[i];
     qsort(sorted, errors->count, sizeof sorted[0], by_position);
@@ -79,7 +78,7 @@ spec_errors_text(const struct spec_errors *errors)
     }
     if (errors->count == ERRORS_MAX)
         fprintf(out, "%s: there may be more; these are the first %d\n", path, ERRORS_MAX);
-    must(fclose(out) == 0);
+    tnd_must_have(fclose(out) == 0);
     return text;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/must.h"
+#include "core/memory.h"
 #include "spec/describe.h"
 #include "spec/errors.h"
 
@@ -38,7 +38,7 @@ stage_help_for(const char *name, const struct stage_info **ret_stage)
     const char **words = calloc(topic_count(), sizeof *words);
     const char *nearest;
 
-    must(words != NULL);
+    tnd_must_have(words != NULL);
     for (uint32_t i = 0; i < topic_count(); i++) {
         words[i] = topic(i)->name;
         if (strcmp(words[i], name) == 0) {

@@ -92,7 +92,7 @@ spec_memory_sprintf(struct spec_memory *memory, const char *format, ...)
     char *text, *copy;
 
     va_start(arguments, format);
-    must(vasprintf(&text, format, arguments) >= 0);
+    tnd_must_have(vasprintf(&text, format, arguments) >= 0);
     va_end(arguments);
     copy = spec_memory_text(memory, text, strlen(text));
     free(text);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/must.h"
+#include "core/memory.h"
 
 enum { EXPANDED_BYTES_MAX = 1 << 20 };
 
@@ -83,7 +83,7 @@ scalar_expand(struct spec_value *value, struct spec_memory *memory, struct spec_
     if (strstr(value->text, "${") == NULL)
         return TUNDISH_OK;
     out = open_memstream(&expanded, &expanded_bytes);
-    must(out != NULL);
+    tnd_must_have(out != NULL);
     for (const char *at = value->text; *at != '\0' && status == TUNDISH_OK;) {
         size_t taken = 1;
 
@@ -102,7 +102,7 @@ scalar_expand(struct spec_value *value, struct spec_memory *memory, struct spec_
             status = spec_complain(errors, value->line, value->column,
                                    "with its environment variables this text is longer than 1 MiB");
     }
-    must(fclose(out) == 0);
+    tnd_must_have(fclose(out) == 0);
     if (status == TUNDISH_OK) {
         value->text = spec_memory_text(memory, expanded, expanded_bytes);
         value->text_bytes = expanded_bytes;

@@ -13,7 +13,6 @@
 #include "core/clock.h"
 #include "core/mapped.h"
 #include "core/memory.h"
-#include "core/must.h"
 #include "core/status.h"
 #include "stats/stats_private.h"
 #include "stats/stats_relay.h"
@@ -172,7 +171,7 @@ take_unseen(struct stats *stats, uint64_t byte_count)
         (sizeof *unseen + byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
 
     unseen = aligned_alloc(TND_STATS_LINE, whole);
-    must(unseen != NULL);
+    tnd_must_have(unseen != NULL);
     memset(unseen, 0, whole);
     unseen->next = stats->unseen;
     stats->unseen = unseen;

@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from rig import TUNDISH, Rig, batches, may_mount, sleep, stop
+from rig import DEADLINE_S, TUNDISH, Rig, batches, may_mount, sleep, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
@@ -119,6 +119,27 @@ class Faults(Rig):
 
         last, rows = self.change_while_served(replace)
         self.assertTrue(rows == 200000 or "E_" in last, last)
+
+    def test_little_address_space_is_said(self):
+        """Whatever the limit is: a server says what it lacks, or serves."""
+        file = self.pipeline(SHUFFLED)
+        script = 'exec prlimit --as="$1" "$2" serve "$3" --threads 3 --ready-fd 1 2>&1'
+        served, said = 0, 0
+        for megabytes in (*range(60, 400, 20), *range(400, 560, 10), 4096):
+            server = self.start(
+                ["sh", "-c", script, "sh", str(megabytes << 20), TUNDISH, file])
+            lines = []
+            for line in server.stdout:
+                lines.append(line)
+                if line == "ready\n":
+                    served += 1
+                    server.terminate()
+            status = server.wait(timeout=DEADLINE_S)
+            self.assertIn(status, (0, 3, 127), lines)  # no signal; 127: nothing can be loaded
+            said += status == 3
+            self.assertTrue(status == 0 or lines, megabytes)
+        self.assertGreater(served, 0)
+        self.assertGreater(said, 0)
 
     def test_figures_that_were_cut_short_stop_nothing(self):
         file = self.pipeline(SHUFFLED, deliver="{epochs: 1, slots: 3}")
