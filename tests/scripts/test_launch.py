@@ -184,6 +184,20 @@ class Launch(LaunchRig):
         os.kill(int(children.read_text()), signal.SIGKILL)
         self.assertEqual(self.status_of(process)[0], 128 + signal.SIGKILL)
 
+    def test_nothing_outlives_a_launcher_and_a_keeper_killed_at_once(self):
+        trainer = (
+            "sh -c 'echo $$ >child$RANK.txt; exec sleep 10000' &"
+            " setsid sh -c 'echo $$ >away$RANK.txt; exec sleep 10000' & echo $$ >$RANK.txt; wait"
+        )
+        process = self.start(trainer)
+        self.wait_for_all("{}.txt", "child{}.txt", "away{}.txt")
+        keeper = parent_of(int((self.folder / "0.txt").read_text()))
+        for pid in (process.pid, keeper):  # neither has a turn in between
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (process.pid, keeper):
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(self.status_of(process)[0], -signal.SIGKILL)
+
     def test_stopping_before_the_server_is_ready_stops_it(self):
         process = self.start("true", FAKE_SERVER="slow")
         self.wait_for("server.txt")
@@ -323,6 +337,10 @@ class LaunchOnNodes(LaunchRig):
             command = [LAUNCH, "a.yaml", "--replicas", "3", "--nodes", nodes, "--", "x"]
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done)
+
+
+def parent_of(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def is_alive(pid):
