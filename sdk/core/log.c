@@ -116,9 +116,19 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
 }
 
 void
-tnd_log_text(const char *text)
+tnd_log_print(const char *format, ...)
 {
-    log_writer_put(text, strlen(text));
+    char *text = NULL;
+    va_list arguments;
+    int bytes;
+
+    va_start(arguments, format);
+    bytes = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (bytes < 0)
+        return;
+    log_writer_put(text, (size_t)bytes);
+    free(text);
 }
 
 static char *

@@ -27,8 +27,8 @@ void tnd_log_start(void);
 /* Wait until what was logged is written, as long as somebody reads it. */
 void tnd_log_flush(void);
 
-/* A text of several lines, as it is. */
-void tnd_log_text(const char *text);
+/* The same for what is no event: a text as it is, of any number of lines. */
+void tnd_log_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* `event` is a word to search for. Lines of threads do not mingle. */
 void tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)

@@ -13,6 +13,7 @@
 #include "analyze/view.h"
 #include "core/cache_folder.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "core/memory.h"
 
 /* On a terminal one line is written anew, in a log they add up. */
@@ -46,9 +47,10 @@ say_progress(void *context, uint64_t rows)
     if (analysis->options->is_quiet || now - analysis->said_ns < every_ns)
         return;
     analysis->said_ns = now;
-    fprintf(stderr, "pass %u: %llu rows, %.0f a second%s", analysis->pass_count,
-            (unsigned long long)rows, (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
-            analysis->is_terminal ? "\033[K\r" : "\n");
+    tnd_log_print("pass %u: %llu rows, %.0f a second%s", analysis->pass_count,
+                  (unsigned long long)rows,
+                  (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
+                  analysis->is_terminal ? "\033[K\r" : "\n");
 }
 
 /* --- What is to be learned -------------------------------------------------------------------- */
@@ -201,9 +203,9 @@ read_all(struct analysis *analysis, struct observer *observer, const struct plan
         status = pass_run(&pass);
     source_files_close(pass.files);
     if (!options->is_quiet && status == TUNDISH_OK)
-        fprintf(stderr, "pass %u: %llu rows%s, learning from %u column%s\n", analysis->pass_count,
-                (unsigned long long)pass.rows, pass.skipped > 0 ? " (some were bad)" : "",
-                observer->observed_count, observer->observed_count == 1 ? "" : "s");
+        tnd_log_print("pass %u: %llu rows%s, learning from %u column%s\n", analysis->pass_count,
+                      (unsigned long long)pass.rows, pass.skipped > 0 ? " (some were bad)" : "",
+                      observer->observed_count, observer->observed_count == 1 ? "" : "s");
     return status;
 }
 

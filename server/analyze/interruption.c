@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/log.h"
+
 static struct {
     pthread_mutex_t lock;
     struct artifact_folder *folder; /* NULL: nothing is being learned */
@@ -43,11 +45,11 @@ interruption_take(int number)
     pthread_mutex_lock(&learning.lock);
     if (learning.folder != NULL) {
         artifact_folder_freeze(learning.folder);
-        fprintf(stderr,
-                "%sinterrupted by SIG%s: what was learned so far, in %s, may not be used; "
-                "`tundish analyze` learns anew\n",
-                isatty(STDERR_FILENO) ? "\r\033[K" : "", sigabbrev_np(number),
-                learning.folder->path);
+        tnd_log_print("%sinterrupted by SIG%s: what was learned so far, in %s, may not be used; "
+                      "`tundish analyze` learns anew\n",
+                      isatty(STDERR_FILENO) ? "\r\033[K" : "", sigabbrev_np(number),
+                      learning.folder->path);
+        tnd_log_flush();
         end_by(number);
     }
     pthread_mutex_unlock(&learning.lock);

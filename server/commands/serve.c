@@ -151,7 +151,7 @@ refuse(const struct serve *serve)
     if (refused) {
         char *text = spec_errors_text(&serve->errors);
 
-        tnd_log_text(text);
+        tnd_log_print("%s", text);
         free(text);
     } else {
         tnd_log(TND_LOG_ERROR, "start", "%s", tnd_error_text());
