@@ -10,7 +10,8 @@ static const uint64_t FACTOR = UINT64_C(0x9e3779b97f4a7c15);
 void
 order_digest_start(struct order_digest *digest)
 {
-    *digest = (struct order_digest){ .interval = digest->interval };
+    *digest =
+        (struct order_digest){ .interval = digest->interval, .caches = digest->caches };
 }
 
 static uint64_t
@@ -81,6 +82,20 @@ order_digest_add(struct order_digest *digest, const uint64_t *words, size_t coun
             digest->mark_hash = digest->hash;
         }
     }
+}
+
+void
+order_digest_end(struct order_digest *digest)
+{
+    digest->is_over = true;
+}
+
+/* Sums, since caches in different places may be opened in another order on each node. */
+void
+order_digest_note_cache(struct order_digest *digest, uint64_t content)
+{
+    digest->whole += content;
+    digest->caches += content != 0 ? 1 : UINT64_C(1) << 32;
 }
 
 void

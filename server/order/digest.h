@@ -1,11 +1,14 @@
 /* digest.h - a hash over what an epoch's order has brought so far, for comparing nodes.
  *
  * Under DATA every node computes the whole order and keeps its share. What goes through the last
- * shard is hashed, references only, and noted at every `interval` elements.
+ * shard is hashed, references only, and noted at every `interval` elements and at the end. Where
+ * references do not say what is in a row, the source puts a word beside them that does, or notes
+ * what all its rows are.
  */
 #ifndef ORDER_DIGEST_H
 #define ORDER_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +18,10 @@ struct order_digest {
     uint64_t from;       /* elements before this one are not hashed */
     uint64_t mark_count; /* intervals that are whole */
     uint64_t mark_hash;  /* at the end of the last of them */
+    bool is_over;        /* `passed` elements are all, and `hash` is theirs */
+    uint64_t whole;      /* a sum of what was noted in this epoch */
+    uint64_t caches;     /* says which caches were found and which are made: if they differ, so do
+                            references to the same rows. Of all epochs so far */
 };
 
 /* Begin again, at an epoch's start. */
@@ -23,6 +30,12 @@ void order_digest_start(struct order_digest *digest);
 /* `count` elements of `width` words, of which those in run_words are runs. */
 void order_digest_add(struct order_digest *digest, const uint64_t *words, size_t count,
                       uint32_t width, uint64_t run_words);
+
+/* There are no more elements in this epoch. */
+void order_digest_end(struct order_digest *digest);
+
+/* A cache in a file was opened: content is what it holds; 0: it is being made. */
+void order_digest_note_cache(struct order_digest *digest, uint64_t content);
 
 /* `count` elements that nobody looked at. Nodes that resume at one step pass over nearly as many,
  * to where each has its own share; so they all hash again from the next interval on. */

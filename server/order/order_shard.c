@@ -107,6 +107,13 @@ pick(struct shard *shard, const struct plan_node *node, const uint64_t *from, si
     return picked;
 }
 
+static void
+note_end(struct shard *shard, enum order_result result)
+{
+    if (shard->digest != NULL && result == ORDER_END)
+        order_digest_end(shard->digest);
+}
+
 static tundish_status
 too_few(const struct order_iterator *iterator, uint64_t found, uint64_t shards)
 {
@@ -141,6 +148,7 @@ first_round(struct order_iterator *iterator)
     }
     if (result == ORDER_OK)
         return ORDER_OK;
+    note_end(shard, result);
     if (found > shard->index)
         run_words_release(shard->own, 1, node->width, node->run_words);
     free(shard->own);
@@ -179,6 +187,7 @@ shard_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
             room = (size_t)(before + 1 + rest);
         result = order_next(shard->input, buffer, room, &count);
         *ret_count += pick(shard, node, buffer, count, words + *ret_count * node->width);
+        note_end(shard, result);
     }
     return result;
 }
@@ -204,6 +213,7 @@ shard_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     shard->position = (shard->position + passed % shard->shards) % shard->shards;
     if (shard->digest != NULL)
         order_digest_pass_over(shard->digest, passed);
+    note_end(shard, result);
     return result;
 }
 

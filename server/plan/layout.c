@@ -264,7 +264,7 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         node->width = 1;
         node->run_words = 1;
     } else if (node->source != NULL) {
-        node->width = SOURCE_WIDTH;
+        node->width = SOURCE_WIDTH + node->source->tells_content;
     } else if (node_is(node, "zip")) {
         zip_layout(node);
     } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets") ||

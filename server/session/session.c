@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "session/compress.h"
+#include "session/session_marks.h"
 #include "session/session_private.h"
 #include "session/session_spec.h"
 #include "shm/segment.h"
@@ -62,7 +63,7 @@ session_open_dealer(struct session *session)
                                                                       : session->options.stop,
         .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
-        .digest_steps = session->linked.link != NULL ? SESSION_DIGEST_STEPS : 0,
+        .digest_steps = session->linked.link != NULL ? SESSION_MARK_STEPS : 0,
         .meter = session->is_measured ? &session->dealing_figures.meter : NULL,
     };
 

@@ -179,14 +179,14 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
             deal_round_release(&round);
         else
             ask_ahead(session, &round);
+        if (status == TUNDISH_OK && step == SESSION_STEP_END)
+            status = session_link_end_epoch(session, number);
         if (status != TUNDISH_OK) {
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return false;
         }
-        if (step == SESSION_STEP_END) {
-            session_link_end_epoch(session, number);
+        if (step == SESSION_STEP_END)
             return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
-        }
         if (!session_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
             return false;
     }

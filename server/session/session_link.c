@@ -8,11 +8,11 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/session_marks.h"
 #include "session/session_private.h"
 
-enum { GROUP_BYTES = 64, TEXT_BYTES = 1024, MARKS_KEPT = 16 };
-enum { RESTART_WANTED, RESTART_STEP }; /* parts of LINK_RESTART */
-enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* and of LINK_DEATH */
+enum { GROUP_BYTES = 64, TEXT_BYTES = 1024 };
+enum { DEATH_OF_REPLICA, DEATH_OF_GROUP }; /* parts of LINK_DEATH */
 
 /* Marks keys of sessions that trainers asked for, which have no number. */
 static const uint32_t EXTRA = UINT32_C(0x80000000);
@@ -59,9 +59,8 @@ session_link_close(struct session *session)
     pthread_mutex_destroy(&session->linked.lock);
 }
 
-/* Facts about an epoch hold for one root seed. */
-static struct link_key
-epoch_key(const struct session *session, enum link_topic topic, uint64_t epoch)
+struct link_key
+session_link_key(const struct session *session, enum link_topic topic, uint64_t epoch)
 {
     return (struct link_key){
         .topic = topic,
@@ -85,7 +84,7 @@ static void
 post_steps(struct session *session)
 {
     struct session_link *linked = &session->linked;
-    struct link_key key = epoch_key(session, LINK_STEPS, linked->epoch);
+    struct link_key key = session_link_key(session, LINK_STEPS, linked->epoch);
     struct link_steps steps = { .has = linked->dealt, .ended = linked->ended };
 
     link_post(linked->link, &key, &steps, sizeof steps);
@@ -105,7 +104,7 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
     linked->asked = session->plan->stream->distribute.drop_remainder_step;
     linked->marks_posted = 0;
     for (uint32_t rank = 0; !linked->asked && rank < link_size(linked->link); rank++) {
-        struct link_key key = epoch_key(session, LINK_STEPS, epoch);
+        struct link_key key = session_link_key(session, LINK_STEPS, epoch);
         uint8_t *bytes;
         size_t byte_count;
 
@@ -117,7 +116,7 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
     }
     pthread_mutex_unlock(&linked->lock);
     if (epoch >= 3) {
-        struct link_key old = epoch_key(session, LINK_STEPS, epoch - 3);
+        struct link_key old = session_link_key(session, LINK_STEPS, epoch - 3);
 
         link_forget(linked->link, &old);
         old.topic = LINK_EPOCH_STATE;
@@ -138,7 +137,8 @@ static bool
 is_answered(struct link *link, void *context)
 {
     struct question *question = context;
-    struct link_key key = epoch_key(question->session, LINK_STEPS, question->session->linked.epoch);
+    struct link_key key =
+        session_link_key(question->session, LINK_STEPS, question->session->linked.epoch);
     bool all_have = true, one_has = false, one_has_not = false, all_have_not = true;
 
     for (uint32_t rank = 0; rank < link_size(link); rank++) {
@@ -191,24 +191,6 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
     pthread_mutex_unlock(&linked->lock);
 }
 
-/* Where the dealer has noted a hash that is not posted yet. */
-static void
-post_mark(struct session *session)
-{
-    struct session_link *linked = &session->linked;
-    const struct order_digest *digest = dealer_digest(session->dealer);
-    struct link_key key = epoch_key(session, LINK_ORDER, linked->epoch);
-    if (digest->mark_count == linked->marks_posted)
-        return;
-    linked->marks_posted = digest->mark_count;
-    key.part ^= digest->mark_count;
-    link_post(linked->link, &key, &digest->mark_hash, sizeof digest->mark_hash);
-    if (digest->mark_count <= MARKS_KEPT)
-        return;
-    key.part ^= digest->mark_count ^ (digest->mark_count - MARKS_KEPT);
-    link_forget(linked->link, &key);
-}
-
 tundish_status
 session_link_step(struct session *session, uint64_t number, uint32_t present,
                   enum session_step *ret_step)
@@ -218,7 +200,7 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     bool told;
 
     if (session->linked.link != NULL)
-        post_mark(session);
+        session_marks_post(session);
     if (session->linked.link == NULL || steps_are_known(session)) {
         *ret_step = has ? SESSION_STEP_ROWS : SESSION_STEP_END;
         return TUNDISH_OK;
@@ -242,24 +224,29 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
 /* --- an epoch ended early -----------------------------------------------------------------------
  */
 
-static void
-post_restart(struct session *session, uint64_t part, uint64_t number)
+struct link_key
+session_link_restart_key(const struct session *session, enum link_restart part)
 {
-    struct link_key key = {
+    return (struct link_key){
         .topic = LINK_RESTART,
         .stream = session->linked.stream,
         .epoch = session->linked.epoch,
         .part = part,
     };
+}
+
+static void
+post_restart(struct session *session, enum link_restart part, uint64_t number)
+{
+    struct link_key key = session_link_restart_key(session, part);
 
     link_post(session->linked.link, &key, &number, sizeof number);
 }
 
-void
+tundish_status
 session_link_end_epoch(struct session *session, uint64_t number)
 {
-    if (session->linked.link != NULL)
-        post_restart(session, RESTART_STEP, number);
+    return session->linked.link != NULL ? session_marks_end(session, number) : TUNDISH_OK;
 }
 
 static uint64_t
@@ -273,7 +260,7 @@ latest_of_all(struct session *session, const struct link_key *key)
 
         if (!link_find(session->linked.link, key, rank, &bytes, &byte_count))
             continue;
-        if (byte_count == sizeof latest && load_u64(bytes) > latest)
+        if (byte_count >= sizeof latest && load_u64(bytes) > latest)
             latest = load_u64(bytes);
         free(bytes);
     }
@@ -285,9 +272,7 @@ tundish_status
 session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
 {
     struct session_link *linked = &session->linked;
-    struct link_key key = { .topic = LINK_RESTART,
-                            .stream = linked->stream,
-                            .epoch = linked->epoch };
+    struct link_key key = session_link_restart_key(session, LINK_RESTART_WANTED);
     tundish_status status;
 
     *ret_cut = true;
@@ -296,15 +281,15 @@ session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
     if (linked->cut_epoch != linked->epoch + 1) {
         linked->cut_epoch = linked->epoch + 1;
         linked->cut_step = UINT64_MAX;
-        post_restart(session, RESTART_WANTED, 1);
+        post_restart(session, LINK_RESTART_WANTED, 1);
     }
     if (linked->cut_step == UINT64_MAX) {
         if (link_wait_for_all(linked->link, &key, 0, &session->stop) != TUNDISH_OK) {
             *ret_cut = false;
             return TUNDISH_OK;
         }
-        post_restart(session, RESTART_STEP, number);
-        key.part = RESTART_STEP;
+        post_restart(session, LINK_RESTART_STEP, number);
+        key.part = LINK_RESTART_STEP;
         status = link_wait_for_all(linked->link, &key, -1, &session->stop);
         if (status != TUNDISH_OK)
             return status;
@@ -321,7 +306,7 @@ tundish_status
 session_link_gather(struct session *session, uint64_t epoch, struct place *place)
 {
     struct link *link = session->linked.link;
-    struct link_key key = epoch_key(session, LINK_EPOCH_STATE, epoch);
+    struct link_key key = session_link_key(session, LINK_EPOCH_STATE, epoch);
     size_t own_bytes = place->state_count * sizeof *place->state;
     uint32_t workers = link != NULL ? link_size(link) : 1;
     uint64_t all[PLACE_STATE_MAX];
@@ -442,31 +427,6 @@ hear_error(struct session *session, const char *who, struct byte_view bytes)
 }
 
 static void
-hear_mark(struct session *session, const char *who, const struct link_key *key,
-          struct byte_view bytes)
-{
-    struct session_link *linked = &session->linked;
-    uint64_t last = (key->part ^ session->plan->options.root_seed) * SESSION_DIGEST_STEPS;
-    uint8_t *own;
-    size_t own_bytes;
-    char text[TEXT_BYTES];
-
-    if (!link_find(linked->link, key, link_rank(linked->link), &own, &own_bytes))
-        return; /* it will be compared over there */
-    if (own_bytes != bytes.size || memcmp(own, bytes.data, own_bytes) != 0) {
-        snprintf(text, sizeof text,
-                 "the rows of epoch %llu come in another order here than on %s, from some step "
-                 "between %llu and %llu on: their files differ, or something that decides order "
-                 "does",
-                 (unsigned long long)key->epoch, who,
-                 (unsigned long long)(last - SESSION_DIGEST_STEPS), (unsigned long long)last - 1);
-        session_fail(session, TUNDISH_E_DATA, text);
-        session_link_tell_error(session, key->epoch, last, TUNDISH_E_DATA, text);
-    }
-    free(own);
-}
-
-static void
 hear_death(struct session *session, const char *who, bool of_group, struct byte_view bytes)
 {
     struct link_death death;
@@ -518,8 +478,8 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
         hear_steps(session, key);
     else if (key->topic == LINK_ERROR)
         hear_error(session, who, bytes);
-    else if (key->topic == LINK_ORDER)
-        hear_mark(session, who, key, bytes);
+    else if (key->topic == LINK_ORDER || key->topic == LINK_RESTART)
+        session_marks_hear(session, who, key, bytes);
     else if (key->topic == LINK_DEATH)
         hear_death(session, who, key->part == DEATH_OF_GROUP, bytes);
 }

@@ -24,14 +24,21 @@ struct session_link {
     uint64_t epoch, dealt; /* steps of this epoch that have rows here */
     bool ended;            /* there are no more */
     bool asked;            /* another worker waits to know how far this one is */
-    uint64_t marks_posted; /* of the order's digest */
+    uint64_t marks_posted; /* of the order's digest (session_marks.h) */
     uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
     uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
 };
 
-enum { SESSION_DIGEST_STEPS = 1024 };
-
 enum session_step { SESSION_STEP_ROWS, SESSION_STEP_EMPTY, SESSION_STEP_END };
+
+/* Facts about an epoch hold for one root seed. */
+struct link_key session_link_key(const struct session *session, enum link_topic topic,
+                                 uint64_t epoch);
+
+/* What is posted about the end of the epoch that is on: that all trainers here want it, and before
+ * which step it comes, with what else session_marks.h says of it. */
+enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
+struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
 
 /* Whole batches (queue, broadcast) are no steps that nodes take together; nor are the steps of
  * sessions that each worker asked for itself, to read at its own pace (from_function). */
@@ -50,8 +57,9 @@ tundish_status session_link_step(struct session *session, uint64_t number, uint3
  * for all? */
 tundish_status session_link_cut(struct session *session, uint64_t number, bool *ret_cut);
 
-/* The dealing thread: the epoch ends before step `number`. */
-void session_link_end_epoch(struct session *session, uint64_t number);
+/* The dealing thread: the epoch ends before step `number`. May wait for the other nodes, and fail
+ * because theirs was another (session_marks.h). */
+tundish_status session_link_end_epoch(struct session *session, uint64_t number);
 
 /* Make the state in the place that of all workers, where it is not the same. */
 tundish_status session_link_gather(struct session *session, uint64_t epoch, struct place *place);

@@ -49,8 +49,8 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
     return status;
 }
 
-/* It is done once the reader has given back its last batch; of an empty one there is nothing to give
- * back, and what comes before it, the end of an epoch perhaps, is not its own. */
+/* It is done once the reader has given back its last batch; of an empty one there is nothing to
+ * give back, and what comes before it, the end of an epoch perhaps, is not its own. */
 static void
 note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty)
 {

@@ -48,6 +48,10 @@ struct source_ops {
 
     /* An element's words are a reference to a record of a file (scan.h). */
     bool refers_to_records;
+
+    /* Another run may bring other rows, on another node too: a third word says what is in the row,
+     * for those who compare what nodes deal. */
+    bool tells_content;
     uint32_t extra_bytes; /* behind a record, that are read with it */
 
     void (*close)(void *state);

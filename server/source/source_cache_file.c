@@ -201,6 +201,8 @@ cache_file_iterate(struct order_iterator *iterator)
         .listing = upstream_listing(input, table_root(services->files)),
     };
     status = cache_rows_open(services->files, &state->key, services->stop, &state->rows, &found);
+    if (status == TUNDISH_OK && services->digest != NULL)
+        order_digest_note_cache(services->digest, found ? state->rows.list->hash | 1 : 0);
     if (status == TUNDISH_OK && !found)
         return begin_pass(iterator);
     if (status == TUNDISH_OK)

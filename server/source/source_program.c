@@ -5,7 +5,9 @@
  * that are there already; row by row it is compared, and from the first difference on its rows are
  * its own.
  *
- * Words of an element: as of a file's records, the file being the spool.
+ * Words of an element: as of a file's records, the file being the spool; and a hash of the row. All
+ * rows are kept, also those that a resumed stream passes over: so they lie at the same places on all
+ * nodes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/child.h"
 #include "source/fetch.h"
@@ -46,7 +49,7 @@ struct program_state {
     bool is_over;
 };
 
-enum { READ_BYTES = 256 << 10 };
+enum { READ_BYTES = 256 << 10, WIDTH = SOURCE_WIDTH + 1 };
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
@@ -374,7 +377,7 @@ find_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *
             state->needed = bytes;
             break;
         }
-        words[SOURCE_WIDTH * *ret_count] = bytes;
+        words[WIDTH * *ret_count] = bytes;
         ++*ret_count;
         at += bytes;
     }
@@ -418,38 +421,15 @@ program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
         return result;
     }
     for (size_t i = 0; i < *ret_count; i++) {
-        uint64_t row_bytes = words[SOURCE_WIDTH * i];
+        uint64_t *row = &words[WIDTH * i], row_bytes = row[0];
 
-        words[SOURCE_WIDTH * i] = offset;
-        words[SOURCE_WIDTH * i + 1] = reference_high(state->kept->spool.file) | row_bytes;
+        row[0] = offset;
+        row[1] = reference_high(state->kept->spool.file) | row_bytes;
+        row[2] = tnd_hash_farm((const char *)state->buffer + state->at, row_bytes);
         offset += row_bytes;
+        state->at += row_bytes;
     }
     state->rows += *ret_count;
-    state->at += bytes;
-    return ORDER_OK;
-}
-
-/* Rows that nobody wants are not kept; what is kept of this pass then begins behind them. */
-static enum order_result
-program_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
-{
-    struct program_state *state = state_of(iterator);
-    uint64_t words[SOURCE_WIDTH * 512];
-
-    *ret_passed = 0;
-    state->is_repeating &= count == 0;
-    while (*ret_passed < count) {
-        uint64_t left = count - *ret_passed;
-        size_t taken = 0, bytes = 0;
-        enum order_result result =
-            more_rows(iterator, words, left < 512 ? (size_t)left : 512, &taken, &bytes);
-
-        if (result != ORDER_OK)
-            return result;
-        state->at += bytes;
-        state->rows += taken;
-        *ret_passed += taken;
-    }
     return ORDER_OK;
 }
 
@@ -480,11 +460,11 @@ const struct source_ops source_program = {
                .state_bytes = sizeof(struct program_state),
                .open = program_iterate,
                .next = program_next,
-               .close = program_iterate_close,
-               .pass_over = program_pass_over },
+               .close = program_iterate_close },
     .state_bytes = sizeof(struct program),
     .open = program_open,
     .read = program_read,
+    .tells_content = true,
     .reads_files = false,
     .close = program_close,
 };

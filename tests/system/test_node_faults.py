@@ -1,7 +1,10 @@
 """What befalls a job of several nodes: one goes, one gives other rows, trainers start again."""
 
 import os
+import shutil
 import signal
+import tempfile
+from pathlib import Path
 
 from nodes_rig import NodesRig, main, rows
 from rig import batches, place
@@ -60,6 +63,47 @@ class NodeFaults(NodesRig):
         self.assertTrue(any("(rank 1)" in last for last in said) and
                         any("(rank 0)" in last for last in said), said)
         self.assertLess(len(rows(got)), 9000)
+
+    def test_other_rows_of_a_program_end_a_short_epoch(self):
+        """They are as many and as long; a cache of an earlier run brings them back."""
+        for differ, kept in ((True, None), (False, None), (True, 2), (False, 2), (False, 1)):
+            with self.subTest(differ=differ, kept=kept):
+                cache = ["cache: rows"] if kept else []
+                files = [self.of_program(1000 * rank * differ, *cache) for rank in (0, 1)]
+                for file in files[:kept or 0]:
+                    self.peek(file)
+                job = self.serve_nodes(files, apart=True)
+                got = self.read_all(2, 1)
+                for lines in got.values():
+                    self.assertIn("come in another order here than on" if differ else
+                                  "end_of_stream", lines[-1])
+                if not differ:
+                    self.assertEqual(rows(got), list(range(2026)))
+                self.stop_nodes(job)
+                for rank in (0, 1):
+                    self.node_log(rank).unlink()
+
+    def test_a_program_goes_on_at_a_place_on_all_nodes(self):
+        file = self.of_program(0)
+        self.serve_nodes([file, file])
+        first = self.read_all(2, 1, "--batches", "10")
+        rest = [self.read_node(rank, "--place", place(first[rank, 0])) for rank in (0, 1)]
+        rest = {(rank, 0): self.lines(reader) for rank, reader in enumerate(rest)}
+        self.assertEqual([lines[-1] for lines in rest.values()], ["end_of_stream"] * 2)
+        self.assertEqual(sorted(rows(first) + rows(rest)), list(range(2026)))
+
+    def of_program(self, first, *stages):
+        """The pipeline file of a node, in a folder of its own."""
+        folder = Path(tempfile.mkdtemp(dir=self.path))
+        (folder / "numbers.py").write_text(
+            "import array, sys\n"
+            f"array.array('q', range({first}, {first} + 2026)).tofile(sys.stdout.buffer)\n"
+        )
+        file = self.pipeline([
+            "program: {command: [python3, numbers.py], spec: {value: {dtype: int64}}}",
+            *stages, "shuffle: 100", "batch: 7",
+        ], "{replicas: 1, auto_shard: DATA}", "{epochs: 1}")
+        return str(shutil.move(file, folder / "pipeline.yaml"))
 
     def read_some(self, rank, count):
         """A trainer of the node that has so many batches, or was told why there are no more."""

@@ -27,6 +27,8 @@ assert_shell(const char *script, const char *behind, const char *expected)
     free(stages);
 }
 
+enum { WIDTH = SOURCE_WIDTH + 1 }; /* of an element, with the word that tells its content */
+
 /* A failure whose sentence has these words, behind the rows. */
 static void
 assert_fails(const char *script, const char *rows, const char *words)
@@ -119,7 +121,7 @@ nothing_of_it_is_left_when_it_is_not_wanted_any_more(void **state)
     struct pipeline pipeline;
     char seconds[16], script[256];
     char *stages;
-    uint64_t words[2];
+    uint64_t words[WIDTH];
     size_t count;
 
     (void)state;
@@ -144,7 +146,7 @@ a_program_that_hangs_does_not_hold_up_the_end(void **state)
     struct pipeline pipeline;
     char *stages = shell("sleep 1000", "");
     _Atomic int stop = 1;
-    uint64_t words[2];
+    uint64_t words[WIDTH];
     size_t count;
 
     (void)state;
@@ -165,7 +167,7 @@ a_pass_that_repeats_takes_no_more_room(void **state)
     struct folder folder;
     struct pipeline pipeline;
     char *stages = shell(TWO_ROWS, ", repeat: 2");
-    uint64_t words[4][2];
+    uint64_t words[4][WIDTH];
     size_t at = 0, count;
 
     (void)state;
@@ -198,6 +200,29 @@ parameters_are_checked_when_planned(void **state)
     folder_close(&folder);
 }
 
+static void
+rows_are_told_apart_by_what_is_in_them(void **state)
+{
+    uint64_t words[2][WIDTH];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct folder folder;
+        struct pipeline pipeline;
+        char *stages = shell(i == 0 ? TWO_ROWS : TWO_ROWS " | tr o a", "");
+        size_t count;
+
+        folder_open(&folder);
+        assert_int_equal(pipeline_open(&pipeline, &folder, 0, stages), TUNDISH_OK);
+        assert_int_equal(order_next(pipeline.iterator, words[i], 1, &count), ORDER_OK);
+        pipeline_close(&pipeline);
+        folder_close(&folder);
+        free(stages);
+    }
+    assert_memory_equal(words[0], words[1], SOURCE_WIDTH * sizeof words[0][0]);
+    assert_int_not_equal(words[0][SOURCE_WIDTH], words[1][SOURCE_WIDTH]);
+}
+
 int
 main(void)
 {
@@ -209,6 +234,7 @@ main(void)
         cmocka_unit_test(nothing_of_it_is_left_when_it_is_not_wanted_any_more),
         cmocka_unit_test(a_program_that_hangs_does_not_hold_up_the_end),
         cmocka_unit_test(a_pass_that_repeats_takes_no_more_room),
+        cmocka_unit_test(rows_are_told_apart_by_what_is_in_them),
         cmocka_unit_test(parameters_are_checked_when_planned),
     };
 
