@@ -1,5 +1,5 @@
-/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. A NaN is both, and
- * stays both. Where there is no value, the least is infinite and the greatest is minus that.
+/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. A NaN is both,
+ * and stays both. Where there is no value, the least is infinite and the greatest is minus that.
  *
  * Of a key tf.Transform takes the extremes of each batch first, with unsorted_segment_max: a row
  * with a NaN replaces what its batch had before it, and the next row replaces the NaN. */
@@ -114,8 +114,7 @@ static void
 feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *places)
 {
     const struct column *column = samples->column;
-    bool takes_rows =
-        extremes->places.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
+    bool takes_rows = extremes->places.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
 
     for (int64_t e = 0; e < column->count; e++) {
         int64_t each = takes_rows ? keyed_values_each(samples->key, column, e) : 1, begin, end;
