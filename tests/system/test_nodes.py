@@ -61,6 +61,34 @@ class Nodes(NodesRig):
         self.assertEqual(rows(got), sorted(list(range(total)) * 2))
         self.assertEqual(self.stop_nodes(job), [0, 0])
 
+    def test_draw_random_numbers_by_what_each_has_read(self):
+        self.files([40, 7, 33, 5, 90])
+        file = self.pipeline([
+            'list_files: {file_pattern: "part-*.csv", seed: 3}',
+            "interleave: {dataset: [text_line], cycle_length: 2}",
+            "decode_csv: {record_defaults: [int64], column_names: [value]}",
+            'map: {pixel: "[[[cast(value, float32)]]]"}',
+            "random_brightness: {columns: pixel, factor: 1.0, value_range: [0, 100000], seed: 5}",
+            'map: {value: "cast(round(pixel[0, 0, 0]), int64)"}',
+            "select: value",
+            "batch: 8",
+        ], TWO, "{epochs: 2}")
+        expected = self.peek_workers(file, 2, "--epochs", "2")
+        self.serve_nodes([file, file])
+        first = self.read_all(2, 2, "--batches", "17")
+        token = place(first[0, 0])
+        for rank in self.ranks.values():
+            end(rank)
+        self.ranks.clear()
+        for rank in range(2):
+            self.node_log(rank).unlink(missing_ok=True)
+        self.serve_nodes([file, file])
+        rest = self.read_all(2, 2, "--place", token)
+        for rank, replica in first:
+            self.assertEqual(batches(first[rank, replica]) + batches(rest[rank, replica]),
+                             expected[rank][replica], (rank, replica))
+        self.assertNotEqual(sorted(rows(first) + rows(rest)), sorted(list(range(175)) * 2))
+
     def test_end_with_the_last_full_step_where_asked(self):
         self.files([40, 7, 33, 5, 90])
         file = self.by_file("{replicas: 2, drop_remainder_step: true}")
