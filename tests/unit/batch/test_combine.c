@@ -182,6 +182,21 @@ an_empty_slice_keeps_the_inner_dimension(void **state)
 }
 
 static void
+an_empty_slice_keeps_the_length_of_all_rows(void **state)
+{
+    static const int64_t twos[] = { 0, 2, 4 };
+    struct column rows = three_lists(), batch, slice;
+
+    rows.levels[0] = (struct level){ .uniform = -1, .splits = twos };
+    rows.count = 2;
+    rows.value_count = 4;
+    column_batch(&rows, (const int64_t[]){ 0, 2 }, 1, *state, &batch);
+    column_slice(&batch, TUNDISH_INT32, 2, 2, *state, &slice);
+    assert_int_equal(slice.levels[1].uniform, 2);
+    assert_int_equal(slice.value_count, 0);
+}
+
+static void
 a_sparse_column_states_its_batchs_shape_and_slices_keep_it(void **state)
 {
     struct column rows = three_lists(), batch, slice;
@@ -206,6 +221,7 @@ main(void)
         WITH_SCRATCH(a_slice_of_a_sparse_vector_has_the_values_that_stand_in_it),
         WITH_SCRATCH(sparse_rows_keep_where_they_stood_and_the_shape_of_their_batch),
         WITH_SCRATCH(an_empty_slice_keeps_the_inner_dimension),
+        WITH_SCRATCH(an_empty_slice_keeps_the_length_of_all_rows),
         WITH_SCRATCH(a_sparse_column_states_its_batchs_shape_and_slices_keep_it),
     };
 
