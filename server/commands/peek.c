@@ -11,6 +11,7 @@
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "deal/dealer.h"
+#include "session/skips.h"
 
 struct peek {
     struct pipeline_options pipeline_options;
@@ -23,6 +24,8 @@ struct peek {
     struct source_files *files;
     struct dealer **dealers;
     struct deal_round *rounds;
+    struct skips *skips;     /* of each worker, which has a limit of its own */
+    uint64_t *order_skipped; /* of them, those that its order left out */
     struct evaluation evaluation;
     struct json out;
     uint64_t steps_done, rows;
@@ -182,8 +185,14 @@ show_step(struct peek *peek)
     scratch_reset(peek->evaluation.scratch);
     for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
         for (uint32_t r = 0; r < replicas && status == TUNDISH_OK; r++)
-            if (is_shown(peek, w, r))
+            if (is_shown(peek, w, r)) {
+                uint64_t skipped = peek->evaluation.skipped;
+
                 status = make_slice(peek, w, r, &columns[(w * replicas + r) * column_count]);
+                if (status == TUNDISH_OK)
+                    status = skips_add(&peek->skips[w], peek->evaluation.skipped - skipped,
+                                       peek->evaluation.skipped_text);
+            }
     for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
         for (uint32_t r = 0; r < replicas; r++)
             if (is_shown(peek, w, r))
@@ -199,7 +208,12 @@ next_rounds(struct peek *peek, uint32_t *ret_present)
 
     for (uint32_t w = 0; w < peek->pipeline.worker_count; w++) {
         tundish_status status = dealer_next(peek->dealers[w], &peek->rounds[w]);
+        const char *text;
+        uint64_t skipped = dealer_skipped(peek->dealers[w], &text);
 
+        if (status == TUNDISH_OK)
+            status = skips_add(&peek->skips[w], skipped - peek->order_skipped[w], text);
+        peek->order_skipped[w] = skipped;
         if (status != TUNDISH_OK)
             return status;
         present += peek->rounds[w].present_count;
@@ -318,6 +332,13 @@ open_dealers(struct peek *peek)
 
     peek->dealers = tnd_zalloc(peek->pipeline.worker_count, sizeof(struct dealer *));
     peek->rounds = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->rounds);
+    peek->skips = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->skips);
+    peek->order_skipped = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->order_skipped);
+    for (uint32_t w = 0; w < peek->pipeline.worker_count; w++)
+        peek->skips[w] = (struct skips){
+            .stream = peek->pipeline.stream->name,
+            .limit = peek->pipeline.stream->deliver.skip_limit,
+        };
     peek->evaluation = (struct evaluation){
         .files = peek->files,
         .scratch = scratch_open(),
@@ -339,8 +360,12 @@ close_dealers(struct peek *peek)
 {
     for (uint32_t w = 0; peek->dealers != NULL && w < peek->pipeline.worker_count; w++)
         dealer_close(peek->dealers[w]);
+    for (uint32_t w = 0; peek->skips != NULL && w < peek->pipeline.worker_count; w++)
+        skips_tell_rest(&peek->skips[w]);
     free(peek->dealers);
     free(peek->rounds);
+    free(peek->skips);
+    free(peek->order_skipped);
     scratch_close(peek->evaluation.scratch);
     source_files_close(peek->files);
     pipeline_close(&peek->pipeline);

@@ -61,7 +61,8 @@ SECTION(deliver, "deliver", "How batches are handed over.",
         DEFAULT(checksums, "false", BOOL, ANY_VALUE, "A CRC32C for each column."),
         DEFAULT(on_error, "stop", TEXT, ANY_VALUE,
                 "stop; skip: leave out bad rows; skip:LIMIT: so many at most. A row is bad when it is "
-                "delivered: one that skip, shard, take or drop_remainder leaves out is never made."),
+                "delivered: one that skip, shard, take or drop_remainder leaves out is never made. Of "
+                "rows of one batch, those are bad whose shape is not the first one's."),
         DEFAULT(slow_group, "block", TEXT, ONE_OF("block|detach"),
                 "Wait for the slowest group, or cut it off."),
         MAY(group_wait, DURATION | NOTHING, ANY_VALUE,

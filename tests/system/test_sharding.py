@@ -197,6 +197,19 @@ class Sharding(Rig):
                     left = self.left(stages, replicas, workers)
                     self.assertEqual(left, (values, skipped))
 
+    def test_more_bad_rows_than_the_limit_end_what_is_peeked_as_what_is_served(self):
+        (self.path / "rows.csv").write_text("1\nx\n3\ny\n5\nz\n7\n")
+        read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
+        for stages in (["batch: 2"], ["filter: \"value > 0\"", "batch: 1"]):
+            for limit, shown in ((3, [1, 3, 5, 7]), (1, [1])):
+                file = self.pipeline([read, *stages], "{}", f"{{on_error: 'skip:{limit}'}}")
+                lines, _ = self.peeked(file)
+                ends = json.dumps([line["end"] for line in lines if "end" in line])
+                values = [line["columns"]["value"]["values"] for line in lines if "columns" in line]
+                self.assertEqual(limit == 3, "bad rows, more than" not in ends, ends)
+                if len(stages) == 1:  # a filter looks ahead
+                    self.assertEqual(sum(values, []), shown)
+
     def test_a_bad_row_counts_once_however_often_it_is_looked_at(self):
         (self.path / "rows.csv").write_text("1\n2\nx\n4\n5\n6\n7\n8\n")
         read = "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}"
