@@ -134,6 +134,21 @@ own_snapshot(const struct admin *admin)
     return node->there ? node->now : NULL;
 }
 
+/* Sessions of one stream have one plan. */
+static bool
+is_first_of(const struct watch_snapshot *snapshot, const struct watch_set *wanted, const char *name)
+{
+    const struct watch_set *set = NULL;
+    char other[TND_STATS_VALUE_BYTES];
+
+    while ((set = watch_next(snapshot, "stream", set)) != wanted) {
+        watch_label(set, "stream", other, sizeof other);
+        if (strcmp(other, name) == 0)
+            return false;
+    }
+    return true;
+}
+
 unsigned
 api_answer_plans(const struct admin *admin, const struct route *route, FILE *body)
 {
@@ -146,11 +161,11 @@ api_answer_plans(const struct admin *admin, const struct route *route, FILE *bod
     json_object(&json);
     while (snapshot != NULL && (stream = watch_next(snapshot, "stream", stream)) != NULL) {
         const struct tnd_stats_text_entry *plan;
-        char name[64];
+        char name[TND_STATS_VALUE_BYTES];
 
         watch_label(stream, "stream", name, sizeof name);
         plan = watch_text(snapshot, "plan", name);
-        if (plan == NULL)
+        if (plan == NULL || !is_first_of(snapshot, stream, name))
             continue;
         json_key(&json, name);
         json_raw(&json);

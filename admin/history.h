@@ -8,7 +8,13 @@
 
 #include <stdint.h>
 
-enum { HISTORY_SECONDS = 3600, HISTORY_SERIES = 512, HISTORY_NAME_BYTES = 192 };
+#include "shm/stats.h"
+
+enum {
+    HISTORY_SECONDS = 3600,
+    HISTORY_SERIES = 512,
+    HISTORY_NAME_BYTES = TND_STATS_LABEL_BYTES + 32
+};
 
 struct history_series {
     char name[HISTORY_NAME_BYTES]; /* "" : not used */

@@ -11,17 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "connections.h"
 #include "core/status.h"
 #include "routes.h"
 
 enum {
     BACKLOG = 64,
-    CONNECTIONS_MAX = 128,
     IDLE_SECONDS = 15,
     CONNECTION_BYTES = 24 << 10, /* of headers, for one connection */
     ROUTES_MAX = 64,
     HEADERS_MAX = 64
 };
+
+/* In GnuTLS' words: 1.2 and up. */
+static const char TLS_PRIORITIES[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /* A body that was rendered, for as long as the watcher has not looked again. */
 struct rendered {
@@ -33,7 +36,8 @@ struct rendered {
 struct http {
     const struct admin *admin;
     struct MHD_Daemon *daemon;
-    struct rendered rendered[ROUTES_MAX]; /* by route; the listener's thread's alone */
+    struct rendered rendered[ROUTES_MAX]; /* by route; the listener's thread's alone, as is */
+    struct connections connections;
 };
 
 /* --- answers ------------------------------------------------------------------------------------
@@ -256,6 +260,35 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
     return answer(http, connection, route);
 }
 
+static void
+watch_connection(void *user, struct MHD_Connection *connection, void **socket_context,
+                 enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = user;
+    const union MHD_ConnectionInfo *info;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *socket_context = connections_add(&http->connections, info->connect_fd);
+    } else {
+        connections_remove(&http->connections, *socket_context);
+        *socket_context = NULL;
+    }
+}
+
+static void
+note_answer(void *user, struct MHD_Connection *connection, void **request_state,
+            enum MHD_RequestTerminationCode code)
+{
+    struct http *http = user;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    (void)request_state;
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && info != NULL)
+        connections_answered(&http->connections, info->socket_context);
+}
+
 /* --- open and close -----------------------------------------------------------------------------
  */
 
@@ -308,6 +341,7 @@ http_open(const struct http_options *options, const struct admin *admin, struct 
     struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
 
@@ -325,7 +359,8 @@ http_open(const struct http_options *options, const struct admin *admin, struct 
         MHD_OPTION_LISTEN_SOCKET, options->socket, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        1, MHD_OPTION_NOTIFY_CONNECTION, watch_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
+        note_answer, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (http->daemon == NULL) {
         int error = errno;
 

@@ -112,9 +112,9 @@ static void
 note(struct history *history, uint32_t rank, const struct watch_set *set, const char *what,
      double value)
 {
-    char name[HISTORY_NAME_BYTES + 64];
+    char name[HISTORY_NAME_BYTES];
 
-    snprintf(name, sizeof name, "%u|%s|%.150s", rank, what, set->labels);
+    snprintf(name, sizeof name, "%u|%.12s|%s", rank, what, set->labels);
     history_note(history, name, value);
 }
 

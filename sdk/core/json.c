@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/half.h"
+#include "core/printable.h"
 
 void
 json_start(struct json *json, FILE *file)
@@ -93,33 +94,11 @@ quoted(struct json *json, const uint8_t *text, uint64_t size)
     fputc('"', json->file);
 }
 
-/* Bytes of the UTF-8 character at `text`, or 0 if it is none. */
-static unsigned
-utf8_length(const uint8_t *text, uint64_t left)
-{
-    unsigned length = text[0] < 0x80                       ? 1
-                      : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
-                      : (text[0] & 0xf0) == 0xe0           ? 3
-                      : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
-                                                           : 0;
-
-    if (length == 0 || length > left)
-        return 0;
-    for (unsigned i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if (length == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f)))
-        return 0;
-    if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)))
-        return 0;
-    return length;
-}
-
 static bool
 is_utf8(struct byte_view bytes)
 {
     for (uint64_t i = 0; i < bytes.size;) {
-        unsigned length = utf8_length(bytes.data + i, bytes.size - i);
+        unsigned length = tnd_utf8_length(bytes.data + i, bytes.size - i);
 
         if (length == 0)
             return false;

@@ -10,6 +10,7 @@
 
 #include "core/json.h"
 #include "core/log_writer.h"
+#include "core/printable.h"
 
 static bool as_json;
 static _Atomic enum tnd_log_level highest = TND_LOG_NOTICE;
@@ -97,7 +98,7 @@ make_line(enum tnd_log_level level, const char *event, const char *sentence, siz
 void
 tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
 {
-    char sentence[1600];
+    char raw[1600], sentence[sizeof raw];
     char *line;
     size_t bytes = 0;
     va_list arguments;
@@ -105,8 +106,9 @@ tnd_log(enum tnd_log_level level, const char *event, const char *format, ...)
     if (level > highest)
         return;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    tnd_printable(raw, sentence, sizeof sentence); /* it may hold names that others chose */
     if (log_tap != NULL)
         log_tap(log_tap_user, level, event, sentence);
     line = make_line(level, event, sentence, &bytes);

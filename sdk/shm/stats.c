@@ -19,7 +19,7 @@
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared atomics must not need a lock");
 _Static_assert((int)TND_STATS_BUCKETS == (int)TND_WAIT_BUCKETS, "trainers count as servers do");
 _Static_assert(sizeof(struct tnd_stats_note) == 512, "notes are whole lines");
-_Static_assert(offsetof(struct tnd_stats_set_entry, values) == 384, "values start a line");
+_Static_assert(offsetof(struct tnd_stats_set_entry, values) == 640, "values start a line");
 _Static_assert(sizeof(struct tnd_stats_header) % TND_STATS_LINE == 0, "entries start a line");
 
 /* --- descriptions -------------------------------------------------------------------------------

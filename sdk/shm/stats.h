@@ -22,7 +22,7 @@
 
 #include "tundish/tundish.h"
 
-#define TND_STATS_MAGIC UINT64_C(0x3353544154535554) /* "TUSTATS3", little-endian */
+#define TND_STATS_MAGIC UINT64_C(0x3453544154535554) /* "TUSTATS4", little-endian */
 #define TND_STATS_LINE  128
 
 enum tnd_stats_type { TND_STATS_COUNTER = 1, TND_STATS_GAUGE = 2, TND_STATS_HISTOGRAM = 3 };
@@ -111,7 +111,8 @@ struct tnd_stats_kind_entry {
     struct tnd_stats_field fields[];
 };
 
-enum { TND_STATS_LABEL_BYTES = 356 };
+/* A value takes at most TND_STATS_VALUE_BYTES; a longer one ends in a hash of the whole. */
+enum { TND_STATS_LABEL_BYTES = 612, TND_STATS_VALUE_BYTES = 176 };
 struct tnd_stats_set_entry {
     struct tnd_stats_entry entry;
     uint64_t kind_offset; /* of its kind's entry, in the file */
@@ -122,7 +123,7 @@ struct tnd_stats_set_entry {
 
 struct tnd_stats_text_entry {
     struct tnd_stats_entry entry;
-    char name[16], stream[64]; /* "pipeline" or "plan" (JSON), and whose */
+    char name[16], stream[TND_STATS_VALUE_BYTES]; /* "pipeline" or "plan" (JSON), and whose */
     uint64_t text_bytes;
     char text[];
 };
@@ -139,7 +140,7 @@ enum tnd_stats_doing { TND_STATS_MAKES_PART = 1, TND_STATS_WAITS_SLOT, TND_STATS
 
 struct tnd_stats_track_entry {
     struct tnd_stats_entry entry;
-    char stream[64], thread[32];
+    char stream[TND_STATS_VALUE_BYTES], thread[32];
     alignas(TND_STATS_LINE) _Atomic uint64_t written; /* events so far; i is events[i % EVENTS] */
     alignas(TND_STATS_LINE) struct tnd_stats_event events[TND_STATS_EVENTS];
 };

@@ -312,7 +312,7 @@ watch_is_of(const struct watch_set *set, const struct watch_set *session)
     static const char *const keys[] = { "stream", "session" };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        char one[128], other[128];
+        char one[TND_STATS_VALUE_BYTES], other[TND_STATS_VALUE_BYTES];
 
         watch_label(set, keys[i], one, sizeof one);
         watch_label(session, keys[i], other, sizeof other);

@@ -264,7 +264,7 @@ say_fine(const struct watch_scene *scene, struct watch_verdict *verdict)
 static bool
 is_same_group(const struct watch_set *one, const struct watch_set *other)
 {
-    char name[64], other_name[64];
+    char name[TND_STATS_VALUE_BYTES], other_name[TND_STATS_VALUE_BYTES];
 
     watch_label(one, "group", name, sizeof name);
     watch_label(other, "group", other_name, sizeof other_name);

@@ -40,7 +40,7 @@ enum watch_cause {
 struct watch_verdict {
     enum watch_level level;
     enum watch_cause cause;
-    char stream[64];
+    char stream[TND_STATS_VALUE_BYTES];
     char culprit[64];  /* the stage's name, or the replica */
     double wait_share; /* of the trainer that waits most, 0 .. 1 */
     double share;      /* how busy the culprit is, of its threads, 0 .. 1 */

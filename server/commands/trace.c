@@ -109,7 +109,7 @@ write_event(struct trace *trace, const struct tnd_stats_event *event, uint32_t t
 static void
 write_thread_name(struct trace *trace, const struct tnd_stats_track_entry *track, uint32_t thread)
 {
-    char name[112];
+    char name[TND_STATS_VALUE_BYTES + 40];
 
     snprintf(name, sizeof name, "%s: %s", track->stream, track->thread);
     json_object(&trace->json);
@@ -173,7 +173,8 @@ static void
 begin_counter(struct trace *trace, const struct watch_snapshot *now, const struct watch_set *set,
               const char *what)
 {
-    char stream[64], group[64], replica[16], name[200];
+    char stream[TND_STATS_VALUE_BYTES], group[TND_STATS_VALUE_BYTES], replica[16];
+    char name[2 * TND_STATS_VALUE_BYTES + 80];
 
     watch_label(set, "stream", stream, sizeof stream);
     watch_label(set, "group", group, sizeof group);

@@ -20,6 +20,7 @@
 #define DELIVER_FEED_H
 
 #include "deliver/lane.h"
+#include "shm/channel.h"
 
 struct feed;
 
@@ -157,7 +158,7 @@ void feed_end_group(struct feed *feed, const char *group, const char *text);
 
 /* One line of "who waits for whom". */
 struct feed_reader_stats {
-    char     group[64];
+    char     group[TND_NAME_BYTES];
     uint32_t replica;
     bool     attached;
     int32_t  pid;

@@ -10,7 +10,7 @@
 enum { CAPACITY_AT_FIRST = 16 };
 
 struct session_reader_line {
-    char group[64];
+    char group[TND_NAME_BYTES];
     uint32_t replica;
     bool is_there;
     struct tnd_stats_reader *values;
@@ -20,7 +20,7 @@ struct session_reader_line {
 };
 
 struct session_group_line {
-    char name[64];
+    char name[TND_NAME_BYTES];
     bool is_there;
     struct tnd_stats_group *values;
     uint64_t attached, epoch, step, lag;

@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/hash_farm.h"
 #include "core/mapped.h"
 #include "core/memory.h"
+#include "core/must.h"
+#include "core/printable.h"
 #include "core/status.h"
 #include "stats/stats_private.h"
 #include "stats/stats_relay.h"
@@ -93,6 +96,7 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
     struct stats *stats = user;
     struct tnd_stats_note *note;
     uint64_t number;
+    size_t used;
 
     if (level > TND_LOG_WARNING)
         return;
@@ -102,7 +106,8 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
     atomic_fetch_add(&note->sequence, 1);
     note->level = level;
     note->wall_ns = tnd_clock_wall_ns();
-    snprintf(note->text, sizeof note->text, "%s: %s", event, sentence);
+    used = (size_t)snprintf(note->text, sizeof note->text, "%.60s: ", event);
+    tnd_printable(sentence, note->text + used, sizeof note->text - used); /* cut where it may be */
     atomic_fetch_add(&note->sequence, 1);
     atomic_store_explicit(&stats->header->note_count, number + 1, memory_order_release);
     tnd_stats_add(
@@ -330,21 +335,48 @@ stats_show(struct stats *stats, void *values, bool live)
         atomic_store_explicit(&set->live, live, memory_order_relaxed);
 }
 
+static bool
+has_text(const struct stats *stats, const char *name, const char *stream)
+{
+    for (uint32_t i = 0; i < stats->text_count; i++)
+        if (strcmp(stats->texts[i].name, name) == 0 && strcmp(stats->texts[i].stream, stream) == 0)
+            return true;
+    return false;
+}
+
+static void
+remember_text(struct stats *stats, const char *name, const char *stream)
+{
+    struct text_name *text;
+
+    stats->texts = tnd_realloc(stats->texts, stats->text_count + 1, sizeof *stats->texts);
+    text = &stats->texts[stats->text_count++];
+    snprintf(text->name, sizeof text->name, "%s", name);
+    snprintf(text->stream, sizeof text->stream, "%s", stream);
+}
+
 void
 stats_add_text(struct stats *stats, const char *name, const char *stream, const char *text)
 {
     uint64_t text_bytes = strlen(text);
+    char shown[TND_STATS_VALUE_BYTES];
     struct tnd_stats_text_entry *entry;
     uint64_t byte_count = sizeof *entry + text_bytes + 1;
 
+    tnd_printable(stream, shown, sizeof shown); /* as in labels */
     pthread_mutex_lock(&stats->lock);
+    if (has_text(stats, name, shown)) {
+        pthread_mutex_unlock(&stats->lock);
+        return;
+    }
     entry = next_entry(stats, TND_STATS_ENTRY_TEXT, byte_count);
     if (entry != NULL) {
         snprintf(entry->name, sizeof entry->name, "%s", name);
-        snprintf(entry->stream, sizeof entry->stream, "%s", stream);
+        memcpy(entry->stream, shown, sizeof shown);
         entry->text_bytes = text_bytes;
         memcpy(entry->text, text, text_bytes + 1);
         append(stats, byte_count);
+        remember_text(stats, name, shown);
     } else {
         count_unseen(stats);
     }
@@ -361,7 +393,7 @@ stats_add_track(struct stats *stats, const char *stream, const char *thread)
     end = stats->tracks_offset;
     track = take_dropped(stats, TND_STATS_KINDS);
     if (track != NULL) {
-        snprintf(track->stream, sizeof track->stream, "%s", stream);
+        tnd_printable(stream, track->stream, sizeof track->stream);
         snprintf(track->thread, sizeof track->thread, "%s", thread);
     } else if (end - atomic_load(&stats->used_bytes) < sizeof *track ||
                !has_memory(stats, end - sizeof *track, end, false)) {
@@ -372,7 +404,7 @@ stats_add_track(struct stats *stats, const char *stream, const char *thread)
         track = (void *)((char *)stats->header + end);
         track->entry.entry_bytes = sizeof *track;
         track->entry.type = TND_STATS_ENTRY_TRACK;
-        snprintf(track->stream, sizeof track->stream, "%s", stream);
+        tnd_printable(stream, track->stream, sizeof track->stream);
         snprintf(track->thread, sizeof track->thread, "%s", thread);
         atomic_store_explicit(&stats->header->tracks_offset, end, memory_order_release);
     }
@@ -393,38 +425,56 @@ stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track)
 /* --- labels -------------------------------------------------------------------------------------
  */
 
-/* As Prometheus quotes: backslash, quote and newline. */
+/* As Prometheus quotes: backslash and quote. (There is no newline: the text is printable.) */
 static size_t
 quote(const char *value, char *text, size_t room)
 {
     size_t used = 0;
 
     for (; *value != '\0'; value++) {
-        bool escaped = *value == '\\' || *value == '"' || *value == '\n';
+        bool escaped = *value == '\\' || *value == '"';
 
         if (used + 1 + escaped >= room)
             return room;
         if (escaped)
             text[used++] = '\\';
-        text[used++] = *value == '\n' ? 'n' : *value;
+        text[used++] = *value;
     }
     text[used] = '\0';
     return used;
 }
 
+/* A value that is too long is cut, and told from others that begin alike by a hash of all of it. */
+static void
+quote_value(const char *value, char quoted[TND_STATS_VALUE_BYTES])
+{
+    enum { HASH_BYTES = 18 };
+    char printable[TND_STATS_VALUE_BYTES];
+    size_t room = sizeof printable;
+
+    if (tnd_printable(value, printable, room) < room &&
+        quote(printable, quoted, TND_STATS_VALUE_BYTES) < TND_STATS_VALUE_BYTES)
+        return;
+    do {
+        room -= HASH_BYTES;
+        tnd_printable(value, printable, room);
+    } while (quote(printable, quoted, TND_STATS_VALUE_BYTES - HASH_BYTES) >=
+             TND_STATS_VALUE_BYTES - HASH_BYTES);
+    snprintf(quoted + strlen(quoted), HASH_BYTES, "~%016llx",
+             (unsigned long long)tnd_hash_farm(value, strlen(value)));
+}
+
 void
 stats_label(char labels[TND_STATS_LABEL_BYTES], const char *key, const char *value)
 {
-    char quoted[TND_STATS_LABEL_BYTES];
+    char quoted[TND_STATS_VALUE_BYTES];
     size_t used = strlen(labels);
-    size_t wanted;
+    int added;
 
-    if (quote(value, quoted, sizeof quoted) >= sizeof quoted)
-        return;
-    wanted = strlen(key) + strlen(quoted) + 3 + (used > 0);
-    if (used + wanted < TND_STATS_LABEL_BYTES)
-        snprintf(labels + used, TND_STATS_LABEL_BYTES - used, "%s%s=\"%s\"", used > 0 ? "," : "",
-                 key, quoted);
+    quote_value(value, quoted);
+    added = snprintf(labels + used, TND_STATS_LABEL_BYTES - used, "%s%s=\"%s\"",
+                     used > 0 ? "," : "", key, quoted);
+    must(added > 0 && used + (size_t)added < TND_STATS_LABEL_BYTES);
 }
 
 void
@@ -495,6 +545,7 @@ stats_close(struct stats *stats)
     tnd_mapped_close(stats->map);
     close(stats->file);
     processors_close(stats->processors);
+    free(stats->texts);
     while (stats->unseen != NULL) {
         struct unseen *next = stats->unseen->next;
 

@@ -34,7 +34,8 @@ void stats_drop(struct stats *stats, void *values);
 /* Show a set or not: what it tells of has come, or gone for a while. */
 void stats_show(struct stats *stats, void *values, bool live);
 
-/* A document for people: "pipeline", "plan". */
+/* A document for people: "pipeline", "plan". One of a name and stream is kept, the first: all
+ * sessions of a stream have the same. */
 void stats_add_text(struct stats *stats, const char *name, const char *stream, const char *text);
 
 /* Where a thread says what it does. Never NULL, as stats_add. */
@@ -46,7 +47,8 @@ void stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track);
 /* Of a set that stats_add gave: what an event names it by. */
 uint64_t stats_offset(const struct stats *stats, const void *values);
 
-/* Append key="value" to labels, quoted as Prometheus wants it. What does not fit is left out. */
+/* Append key="value" to labels, quoted as Prometheus wants it; a value that is too long ends in a hash
+ * of the whole. There is room for three such, and for short ones beside them. */
 void stats_label(char labels[TND_STATS_LABEL_BYTES], const char *key, const char *value);
 void stats_label_number(char labels[TND_STATS_LABEL_BYTES], const char *key, uint64_t value);
 

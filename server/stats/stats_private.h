@@ -18,6 +18,11 @@ struct dropped {
     void *place;
 };
 
+/* As in a TEXT entry. */
+struct text_name {
+    char name[16], stream[TND_STATS_VALUE_BYTES];
+};
+
 struct stats {
     char path[PATH_BYTES];
     int file;
@@ -34,6 +39,8 @@ struct stats {
     uint64_t unseen_count;
     bool unseen_was_said;
     struct dropped *dropped;         /* sets and tracks that may be used again */
+    struct text_name *texts; /* those in the file */
+    uint32_t text_count;
     struct tnd_stats_server *server;
     struct processors *processors;   /* looked at by stats_show_process alone, as is the next */
     int64_t processors_seen_ns;

@@ -1,16 +1,20 @@
 """What a stranger or another site's page may not do."""
 
+import contextlib
+import os
 import shutil
 import socket
 import ssl
 import subprocess
 import sys
+import threading
 import unittest
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rig_admin import ADMIN, BEARER, TOKEN, AdminRig  # noqa: E402
+from rig_admin import ADMIN, BEARER, PLAIN, TOKEN, AdminRig, has_readers  # noqa: E402
 from rig import DEADLINE_S  # noqa: E402
 
 class Security(AdminRig):
@@ -64,6 +68,12 @@ class Security(AdminRig):
         trusting = ssl.create_default_context(cafile=str(certificate))
         with urllib.request.urlopen(self.url + "healthz", context=trusting, timeout=DEADLINE_S) as answer:
             self.assertEqual(answer.read(), b"ok\n")
+        old = ssl.create_default_context(cafile=str(certificate))
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        old.minimum_version = ssl.TLSVersion.TLSv1
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with self.assertRaises(urllib.error.URLError):
+            urllib.request.urlopen(self.url + "healthz", context=old, timeout=DEADLINE_S)
         name, port = self.host.split(":")
         with socket.create_connection((name, int(port)), timeout=DEADLINE_S) as plain:
             plain.sendall(f"GET /healthz HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
@@ -168,6 +178,47 @@ class Security(AdminRig):
         self.assertEqual(self.ask("/healthz")[0], 200)
         for connection in slow:
             connection.close()
+
+    def test_names_forge_neither_log_lines_nor_metrics(self):
+        forged = b'a"\n2026-01-01T00:00:00.000Z error forged: x\x1b[2J\xff'
+        self.serve(self.pipeline(PLAIN, deliver="{epochs: null, rejoin: 100ms}"))
+        self.admin()
+        trainer = self.train("--delay-ms", "5", TUNDISH_GROUP=os.fsdecode(forged))
+        report = self.wait_until(has_readers(1))
+        self.assertIn("\\x0a", report["streams"][0]["readers"][0]["group"])
+        metrics = self.ask("/metrics")[2]
+        self.assertTrue(all(line[0] == "#" or line.startswith("tundish_") for line in metrics.splitlines()))
+        trainer.kill()
+        self.wait_until(lambda report: b"forged" in (self.path / "log").read_bytes())
+        log = (self.path / "log").read_bytes()
+        self.assertNotIn(b"\n2026-01-01", log)
+        self.assertNotIn(b"\x1b", log)
+        self.assertNotIn(b"\xff", log)
+
+    def test_clients_that_send_a_byte_now_and_then_shut_nobody_out(self):
+        self.admin()
+        name, port = self.host.split(":")
+        slow, over = [], threading.Event()
+
+        def drip():
+            while not over.wait(0.2):
+                for connection in list(slow):
+                    with contextlib.suppress(OSError):  # it was ended to make room
+                        connection.sendall(b"x")
+
+        for _ in range(300):
+            slow.append(socket.create_connection((name, int(port)), timeout=DEADLINE_S))
+            slow[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            for _ in range(3):
+                self.assertEqual(self.ask("/healthz")[0], 200)
+        finally:
+            over.set()
+            dripping.join()
+            for connection in slow:
+                connection.close()
 
 
 if __name__ == "__main__":

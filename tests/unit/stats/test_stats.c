@@ -1,6 +1,6 @@
 /* test_stats.c - figures written by a server are read as they were meant, and a file that lies is
  * refused or ends early. */
-#include "stats/stats.h"
+#include "stats/stats_private.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -237,6 +237,53 @@ labels_are_quoted_and_read_back(void **state)
     watch_snapshot_close(&snapshot);
 }
 
+/* A newline would forge a line of metrics, bytes that are not UTF-8 make the page unreadable. */
+static void
+labels_are_printable(void **state)
+{
+    char labels[TND_STATS_LABEL_BYTES] = "";
+
+    (void)state;
+    stats_label(labels, "group", "a\n\x1b[2J\xff\xc3\xa9");
+    assert_string_equal(labels, "group=\"a\\\\x0a\\\\x1b[2J\\\\xff\xc3\xa9\"");
+}
+
+static void
+long_labels_that_begin_alike_differ(void **state)
+{
+    char one[TND_STATS_LABEL_BYTES] = "", other[TND_STATS_LABEL_BYTES] = "";
+    char name[1000];
+
+    (void)state;
+    memset(name, '"', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (int i = 0; i < 3; i++)
+        stats_label(one, "key", name);
+    stats_label_number(one, "replica", UINT64_MAX);
+    name[sizeof name - 2] = 'x';
+    for (int i = 0; i < 3; i++)
+        stats_label(other, "key", name);
+    stats_label_number(other, "replica", UINT64_MAX);
+    assert_string_not_equal(one, other);
+    assert_int_equal(strlen(one), strlen(other));
+    assert_non_null(strstr(one, ",replica=\"18446744073709551615\""));
+}
+
+static void
+a_text_is_kept_once(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t used;
+
+    stats_add_text(fixture->stats, "plan", "train", "{}");
+    used = tnd_stats_get(&fixture->stats->header->used_bytes);
+    for (int i = 0; i < 1000; i++)
+        stats_add_text(fixture->stats, "plan", "train", "{}");
+    assert_int_equal(tnd_stats_get(&fixture->stats->header->used_bytes), used);
+    stats_add_text(fixture->stats, "plan", "eval", "{}");
+    assert_true(tnd_stats_get(&fixture->stats->header->used_bytes) > used);
+}
+
 static void
 sets_that_are_gone_are_not_shown(void **state)
 {
@@ -417,6 +464,9 @@ main(void)
         WITH_FILE(threads_count_while_others_read),
         WITH_FILE(quantiles_are_of_what_was_observed_in_between),
         WITH_FILE(labels_are_quoted_and_read_back),
+        WITH_FILE(a_text_is_kept_once),
+        cmocka_unit_test(long_labels_that_begin_alike_differ),
+        cmocka_unit_test(labels_are_printable),
         WITH_FILE(sets_that_are_gone_are_not_shown),
         WITH_FILE(there_is_room_for_large_jobs),
         WITH_FILE(a_full_file_costs_figures_not_the_server),

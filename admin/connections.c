@@ -1,0 +1,49 @@
+/* connections.c - the longest unfinished makes room. */
+#include "connections.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* The library sees the end of the stream and closes the rest. */
+static void
+end_oldest(const struct connections *connections)
+{
+    const struct connection *oldest = connections->all[0];
+
+    for (size_t i = 1; i < connections->count; i++)
+        if (connections->all[i]->turn < oldest->turn)
+            oldest = connections->all[i];
+    shutdown(oldest->socket, SHUT_RDWR);
+}
+
+struct connection *
+connections_add(struct connections *connections, int socket)
+{
+    struct connection *connection;
+
+    if (connections->count >= CONNECTIONS_COMFORTABLE)
+        end_oldest(connections);
+    if (connections->count == CONNECTIONS_MAX || (connection = malloc(sizeof *connection)) == NULL)
+        return NULL;
+    *connection = (struct connection){ .socket = socket, .turn = ++connections->turn };
+    connections->all[connections->count++] = connection;
+    return connection;
+}
+
+void
+connections_answered(struct connections *connections, struct connection *connection)
+{
+    if (connection != NULL)
+        connection->turn = ++connections->turn;
+}
+
+void
+connections_remove(struct connections *connections, struct connection *connection)
+{
+    for (size_t i = 0; i < connections->count; i++)
+        if (connections->all[i] == connection) {
+            connections->all[i] = connections->all[--connections->count];
+            break;
+        }
+    free(connection);
+}
