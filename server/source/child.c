@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -17,7 +18,9 @@
 #include "core/memory.h"
 #include "source/child_guard.h"
 
-enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60 };
+enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
+
+static const int64_t GUARD_PATIENCE_NS = 5000000000;
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
@@ -160,7 +163,8 @@ hear(struct child *child)
     }
 }
 
-/* Sleep until there is something of `descriptor`; what the child complains of is read meanwhile. */
+/* Sleep until there is something of `descriptor`; what the child complains of is read meanwhile. A
+ * program may stop its guard, without which nobody sees it end. */
 static tundish_status
 wait_for(struct child *child, const char *name, int descriptor, const char *what,
          const _Atomic int *stop)
@@ -174,7 +178,8 @@ wait_for(struct child *child, const char *name, int descriptor, const char *what
 
         if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
             return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
-        poll(watched, 2, LOOK_AT_STOP_MS);
+        if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
+            kill(child->guard, SIGCONT);
         hear(child);
         if (watched[0].revents != 0)
             return TUNDISH_OK;
@@ -270,6 +275,19 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
                     words);
 }
 
+/* It ends by itself, now that `life` is closed; or it is ended, if its program keeps it from that. */
+static void
+await_guard(pid_t guard)
+{
+    const struct timespec pause = { .tv_nsec = LOOK_AT_GUARD_NS };
+    int64_t deadline_ns = tnd_clock_deadline_ns(GUARD_PATIENCE_NS);
+
+    while (waitpid(guard, NULL, WNOHANG) == 0) {
+        kill(guard, tnd_clock_left_ns(deadline_ns) > 0 ? SIGCONT : SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+}
+
 void
 child_stop(struct child *child)
 {
@@ -280,7 +298,6 @@ child_stop(struct child *child)
     if (child->errors >= 0)
         close(child->errors);
     close(child->report);
-    while (waitpid(child->guard, NULL, 0) < 0 && errno == EINTR)
-        ;
+    await_guard(child->guard);
     *child = (struct child){ 0 };
 }

@@ -70,6 +70,14 @@ it_runs_in_the_root_with_its_variables(void **state)
 }
 
 static void
+it_cannot_stop_its_guard_for_good(void **state)
+{
+    (void)state;
+    assert_shell("kill -STOP $PPID; " TWO_ROWS, "", "one|two|");
+    assert_shell(TWO_ROWS "; kill -STOP $PPID; exec sleep 1000", ", take: 2", "one|two|");
+}
+
+static void
 what_it_does_wrong_is_told(void **state)
 {
     (void)state;
@@ -229,6 +237,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_rows_are_elements),
         cmocka_unit_test(it_runs_in_the_root_with_its_variables),
+        cmocka_unit_test(it_cannot_stop_its_guard_for_good),
         cmocka_unit_test(what_it_does_wrong_is_told),
         cmocka_unit_test(a_program_that_is_not_there_is_told),
         cmocka_unit_test(nothing_of_it_is_left_when_it_is_not_wanted_any_more),
