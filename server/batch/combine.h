@@ -29,8 +29,8 @@ void column_unbatch(const struct column *batches, struct scratch *scratch,
 /* Dimension 0 of the only batch in `batch`, which is no scalar. */
 int64_t column_rows(const struct column *batch);
 
-/* Rows [begin, end) of the only batch in `batch`, as a batch. No rows still have the dimensions that
- * all rows of the batch have. */
+/* Rows [begin, end) of the only batch in `batch`, as a batch. No rows still have the dimensions
+ * that all rows of the batch have. */
 void column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
                   struct scratch *scratch, struct column *ret_column);
 

@@ -423,8 +423,8 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     counted = evaluation->skipped > skipped ? -1 : counted_rows(node, words);
     if (words[input->width] > 0 || node->numbers[2] < 0) /* they have been counted before */
         evaluation->skipped = skipped;
-    for (uint32_t i = 0; status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count;
-         i++)
+    for (uint32_t i = 0;
+         status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count; i++)
         status = cut_piece(evaluation, node, words, counted, i, ret_frame);
     return status;
 }

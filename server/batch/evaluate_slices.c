@@ -1,4 +1,4 @@
-/* evaluate_slices.c - slices cut from the content of whole elements, each column by its own length. */
+/* evaluate_slices.c - slices cut from the content of elements, each column by its own length. */
 #include "batch/evaluate_parts.h"
 
 #include "batch/combine.h"

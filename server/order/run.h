@@ -11,9 +11,9 @@
  * rebatch and deal_carry join rows of several batches, which may come from different parts of the
  * plan (concatenate) and have been padded differently. So what they make is a joined run: its
  * elements are pieces, and the batch is what one gets by evaluating each piece and putting them
- * behind each other along dimension 0. A piece is an element of their input whose runs are cut to the
- * rows wanted; or, where content is cut (plan.h, numbers[1]), the whole element and two more words:
- * the first row wanted, and how many. The latter are never sliced.
+ * behind each other along dimension 0. A piece is an element of their input whose runs are cut to
+ * the rows wanted; or, where content is cut (plan.h, numbers[1]), the whole element and two more
+ * words: the first row wanted, and how many. The latter are never sliced.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H
@@ -30,8 +30,8 @@ struct run {
     uint64_t element_count;
     bool joined;        /* the elements are pieces */
     uint64_t row_count; /* rows of the batch: element_count, unless joined */
-    struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces of a
-                           joined one are its own */
+    struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces
+                           of a joined one are its own */
     const uint64_t *words; /* element_count * width */
     uint64_t storage[];    /* unless a view */
 };

@@ -103,8 +103,8 @@ is_batching(const struct plan_node *node)
            node_is(node, "bucket_by_sequence_length");
 }
 
-/* Does content here bring rows together, or change how many there are? Where batches have been taken
- * off that are made before this, its rows are not those of the element. */
+/* Does content here bring rows together, or change how many there are? Where batches have been
+ * taken off that are made before this, its rows are not those of the element. */
 static bool
 mixes_rows(const struct plan_node *node, uint32_t taken_off)
 {

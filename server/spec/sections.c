@@ -27,7 +27,9 @@ SECTION(stream, "stream", "What is served, and how.",
         MAY(deliver, ENTRIES | NOTHING, ANY_VALUE, "How batches are handed over."))
 
 SECTION(distribute, "distribute", "How batches are dealt to replicas.",
-        DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096), "Replicas on each worker."),
+        DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096),
+                "Replicas on each worker. Each column of a batch is shared among them by its own "
+                "first dimension; so is what a program writes and no batch follows."),
         DEFAULT(auto_shard, "AUTO", TEXT, ONE_OF("AUTO|FILE|DATA|HINT|OFF"),
                 "What is dealt between workers."),
         DEFAULT(rebatch, "split", TEXT, ONE_OF("split|carry|tensorflow"),

@@ -218,6 +218,7 @@ class Sharding(Rig):
             ["batch: 4", "filter: \"sum(value) > 3\""],
             ["batch: 4", "map: {value: \"value + 0 * min(value)\"}", "unbatch", "batch: 2"],
             ["batch: 4", "unbatch", "batch: 2"],
+            ["batch: 4", "map: {value: \"value[0:9]\"}", "rebatch: 3"],
         ):
             for replicas in (1, 2):
                 self.assertEqual(self.left([read, *stages], replicas), (rows, 1), stages)
