@@ -375,6 +375,7 @@ static int
 run_peek(struct peek *peek)
 {
     tundish_status status;
+    int result;
 
     json_start(&peek->out, stdout);
     status = pipeline_open(&peek->pipeline_options, &peek->pipeline);
@@ -382,6 +383,12 @@ run_peek(struct peek *peek)
         say_refused(peek);
         pipeline_close(&peek->pipeline);
         return status == TUNDISH_E_SYSTEM ? EXIT_SYSTEM : EXIT_REFUSED;
+    }
+    if (peek->replica >= peek->pipeline.plans[0]->replicas) {
+        result = command_misused(&command_peek, "--replica %lld, but a worker has %u (0 is the first)",
+                                 (long long)peek->replica, peek->pipeline.plans[0]->replicas);
+        pipeline_close(&peek->pipeline);
+        return result;
     }
     status = open_dealers(peek);
     if (status == TUNDISH_OK)

@@ -108,7 +108,7 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
             snprintf(text, sizeof text,
                      "replica %u of group \"%.100s\" left and no successor came within %.0f s "
                      "(deliver.rejoin): the group has ended; open again at a place",
-                     find_first_gone(group)->replica, group->name,
+                     feed->config.first_replica + find_first_gone(group)->replica, group->name,
                      (double)feed->config.rejoin_ns / 1e9);
         ending.name = tnd_strdup(group->name);
         ending.lost = group->awaited == AWAITED_NOT && !feed_group_has_finished(feed, group);

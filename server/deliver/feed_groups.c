@@ -347,7 +347,7 @@ tell_of_death(struct feed *feed, const struct seat *seat)
     snprintf(text, sizeof text,
              "replica %u of group \"%.100s\" (process %d) has died; if a successor takes its place "
              "within %.0f s, batches go on",
-             seat->replica, seat->group->name, seat->client->pid,
+             feed->config.first_replica + seat->replica, seat->group->name, seat->client->pid,
              (double)feed->config.rejoin_ns / 1e9);
     tell_others(seat->group, seat, TUNDISH_OK, text);
 }

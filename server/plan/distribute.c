@@ -259,7 +259,7 @@ static const char *
 rule_reason(const struct plan *plan, enum spec_rebatch asked, bool by_default)
 {
     if (asked == REBATCH_SPLIT)
-        return "asked for (the guide's rule: each batch is cut into one slice a replica)";
+        return "the guide's rule: each batch is cut into one slice a replica";
     if (plan->global_batch < 0)
         return "the global batch size cannot be told from the stages, so each batch is cut";
     if (asked == REBATCH_CARRY)

@@ -207,19 +207,23 @@ static void
 left(void *user, struct feed *feed, const char *group, uint32_t replica, enum feed_leaving leaving)
 {
     struct session *session = user;
+    uint32_t number = session->plan->options.worker * session->plan->replicas + replica;
 
     if (leaving == FEED_LEFT_EARLY)
         tnd_log(TND_LOG_WARNING, "trainer",
                 "stream %s: replica %u of group \"%s\" has closed its reader before the end; the "
                 "others of its group can take no more batches than the slots hold, and if no "
                 "successor comes within %.0f s (deliver.rejoin) the group ends",
-                session->plan->stream->name, replica, group,
+                session->plan->stream->name, number, group,
                 (double)session->plan->stream->deliver.rejoin_ns / 1e9);
     if (leaving == FEED_DIED) {
         session_link_tell_death(session, group, replica);
         tnd_log(TND_LOG_WARNING, "trainer",
-                "stream %s: replica %u of group \"%s\" has died; its batches wait for a successor",
-                session->plan->stream->name, replica, group);
+                "stream %s: replica %u of group \"%s\" has died; %s", session->plan->stream->name,
+                number, group,
+                session->plan->stream->distribute.delivery == DELIVER_QUEUE
+                    ? "what it held is offered to the others"
+                    : "its batches wait for a successor");
     }
     if (session->options.shards != NULL)
         give_shards_back(session);

@@ -102,6 +102,11 @@ file_open(struct source_file *file, int *ret_descriptor)
     int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tundish_status status;
 
+    if (descriptor < 0 && errno == ENOENT && strpbrk(file->path, "*?[") != NULL)
+        return file_fail(file,
+                         "cannot be opened, and is taken for a file's own name: list_files takes "
+                         "patterns",
+                         ENOENT);
     if (descriptor < 0)
         return file_fail(file, "cannot be opened", errno);
     status = identify(file, descriptor);

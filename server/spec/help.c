@@ -79,6 +79,18 @@ print_wrapped(const char *text, int indent, FILE *out)
     fputc('\n', out);
 }
 
+/* Bytes of the first sentence, without its full stop; a name such as tf.Example has one, too. */
+static int
+first_sentence_bytes(const char *text)
+{
+    size_t bytes = 0;
+
+    while (text[bytes] != '\0' &&
+           !(text[bytes] == '.' && (text[bytes + 1] == ' ' || text[bytes + 1] == '\0')))
+        bytes++;
+    return (int)bytes;
+}
+
 void
 stage_print_list(FILE *out)
 {
@@ -90,7 +102,7 @@ stage_print_list(FILE *out)
         if (strcmp(stage->group, group) != 0)
             fprintf(out, "%s%s\n", i > 0 ? "\n" : "", stage->group);
         group = stage->group;
-        fprintf(out, "  %-30s %.*s\n", stage->name, (int)strcspn(stage->help, "."), stage->help);
+        fprintf(out, "  %-30s %.*s\n", stage->name, first_sentence_bytes(stage->help), stage->help);
     }
     fputs("\n`tundish help STAGE` tells a stage's parameters.\n", out);
 }

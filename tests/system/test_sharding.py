@@ -23,6 +23,17 @@ class Sharding(Rig):
         _, statistics = self.peeked(file, *options)
         return int(re.search(r"rows parsed (\d+)", statistics)[1])
 
+    def test_peek_refuses_a_replica_that_is_not_there(self):
+        file = self.pipeline(["range: 8", "batch: 2"], "{replicas: 2}")
+        done = subprocess.run([TUNDISH, "peek", file, "--replica", "2"], env=self.environment,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--replica 2, but a worker has 2", done.stderr)
+
+    def test_a_pattern_among_filenames_leads_to_list_files(self):
+        lines, _ = self.peeked(self.pipeline(["text_line: {filenames: 'part-*.txt'}", "batch: 2"]))
+        self.assertIn("list_files takes patterns", json.dumps(lines))
+
     def test_a_worker_parses_its_own_rows_alone(self):
         self.file_of("rows.txt", range(ROWS))
         stages = [

@@ -92,6 +92,16 @@ list_names_and_manual_hold_every_stage(void **state)
 }
 
 static void
+the_list_cuts_no_name_at_its_dot(void **state)
+{
+    char *list = printed(stage_print_list);
+
+    (void)state;
+    assert_non_null(strstr(list, "Serialized tf.train.Example records to columns\n"));
+    free(list);
+}
+
+static void
 no_line_of_the_manual_is_taken_for_a_request(void **state)
 {
     static const char *const requests[] = { ".TH ", ".SH ", ".SS ", ".TP", ".PP",
@@ -119,6 +129,7 @@ main(void)
         cmocka_unit_test(every_stage_can_be_printed),
         cmocka_unit_test(a_name_brings_its_row_or_the_nearest),
         cmocka_unit_test(list_names_and_manual_hold_every_stage),
+        cmocka_unit_test(the_list_cuts_no_name_at_its_dot),
         cmocka_unit_test(no_line_of_the_manual_is_taken_for_a_request),
     };
 
