@@ -43,7 +43,7 @@ tundish_status
 learned_file_read(const char *path, struct learned_file *ret_file)
 {
     struct learned_file file = { 0 };
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tundish_status status;
 
     if (descriptor < 0)
@@ -104,7 +104,7 @@ hash_open(int descriptor, const char *path, uint64_t *ret_hash)
 tundish_status
 learned_file_hash(const char *path, uint64_t *ret_hash)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tundish_status status;
 
     if (descriptor < 0)

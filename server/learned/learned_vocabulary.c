@@ -173,7 +173,7 @@ inflate_all(int descriptor, struct learned_file *file)
 static tundish_status
 read_packed(const char *path, struct learned_file *ret_file)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct learned_file file = { 0 };
     tundish_status status;
 

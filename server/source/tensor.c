@@ -463,7 +463,7 @@ tensor_of_npy(const struct content_config *config, const struct spec_value *name
         return spec_complain(config->errors, name->line, name->column,
                              "npy takes the name of a file");
     path = spec_path(config->stage->file, name->text);
-    file = open(path, O_RDONLY | O_CLOEXEC);
+    file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     free(path);
     if (file < 0 || fstat(file, &about) != 0)
         status = tnd_fail_errno(errno, "it cannot be opened");

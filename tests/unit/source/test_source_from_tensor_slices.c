@@ -158,6 +158,20 @@ npy_files_in_either_order_give_the_same_rows(void **state)
 }
 
 static void
+what_is_no_file_is_not_waited_for(void **state)
+{
+    struct folder folder;
+    char path[128];
+
+    (void)state;
+    folder_open(&folder);
+    snprintf(path, sizeof path, "%s/a.npy", folder.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_refused(&folder, "[from_tensor_slices: {x: {npy: a.npy}}]", "it is not a file");
+    folder_close(&folder);
+}
+
+static void
 npy_texts_lose_their_padding(void **state)
 {
     struct folder folder;
@@ -245,6 +259,7 @@ main(void)
         cmocka_unit_test(variables_are_filled_in_row_by_row),
         cmocka_unit_test(a_variable_can_be_a_whole_tensor_or_be_sliced),
         cmocka_unit_test(npy_files_in_either_order_give_the_same_rows),
+        cmocka_unit_test(what_is_no_file_is_not_waited_for),
         cmocka_unit_test(npy_texts_lose_their_padding),
         cmocka_unit_test(bad_npy_files_are_refused_with_a_reason),
         cmocka_unit_test(sixteen_bit_floats_round_to_nearest_even),
