@@ -52,10 +52,8 @@ origin_is_needed(const struct spec_file *file)
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {
-    if ((parameter->types & TYPE_PATHS) != 0 ||
-        strcmp(parameter->name, "num_parallel_calls") == 0 ||
-        strcmp(parameter->name, "num_parallel_reads") == 0 ||
-        strcmp(parameter->name, "deterministic") == 0)
+    if ((parameter->types & (TYPE_PATHS | TYPE_NO_EFFECT)) != 0 ||
+        strcmp(parameter->name, "num_parallel_reads") == 0)
         return COUNTS_NOT;
     return COUNTS_WHOLE;
 }

@@ -16,8 +16,7 @@ static const uint32_t ORDER_RULES_VERSION = 1;
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {
-    if (strcmp(parameter->name, "num_parallel_calls") == 0 ||
-        strcmp(parameter->name, "deterministic") == 0)
+    if ((parameter->types & TYPE_NO_EFFECT) != 0)
         return COUNTS_NOT;
     return (parameter->types & TYPE_PATHS) != 0 ? COUNTS_AS_PATH : COUNTS_WHOLE;
 }

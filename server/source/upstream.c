@@ -84,8 +84,7 @@ mix_stage(uint64_t hash, const struct plan_node *node, const char *root)
         const struct parameter_info *parameter = &stage->info->parameters[i];
         const struct spec_value *value = stage->arguments[i];
 
-        if (strcmp(parameter->name, "num_parallel_calls") == 0 ||
-            strcmp(parameter->name, "deterministic") == 0)
+        if ((parameter->types & TYPE_NO_EFFECT) != 0)
             continue;
         hash = mix_value(hash, value);
         if (strcmp(parameter->name, "vocabulary") == 0 && value != NULL && value->kind == SPEC_TEXT)

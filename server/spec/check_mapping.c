@@ -1,20 +1,67 @@
 /* check_mapping.c - the keys of a mapping against a list of parameters. */
 #include <stdio.h>
+#include <string.h>
 
 #include "spec/check.h"
 #include "spec/describe.h"
+
+/* The key for what tf.data calls otherwise, or the word itself. */
+static const char *
+our_key(const char *word)
+{
+    static const struct {
+        const char *elsewhere, *here;
+    } keys[] = {
+        { "options", "distribute" },
+        { "with_options", "distribute" },
+        { "experimental_distribute", "distribute" },
+        { "auto_shard_policy", "auto_shard" },
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(word, keys[i].elsewhere) == 0)
+            return keys[i].here;
+    return word;
+}
+
+static bool
+has_key(const struct stage_info *info, const char *key)
+{
+    return stage_parameter(info, key) >= 0;
+}
+
+/* Another mapping of the pipeline file that has the key, or NULL. */
+static const struct stage_info *
+section_with(const struct stage_info *info, const char *key)
+{
+    static const struct stage_info *const sections[] = { &section_file, &section_stream,
+                                                         &section_distribute, &section_deliver };
+    const struct stage_info *found = NULL;
+    bool is_section = false;
+
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        is_section = is_section || sections[i] == info;
+        if (found == NULL && has_key(sections[i], key))
+            found = sections[i];
+    }
+    return is_section ? found : NULL;
+}
 
 static void
 refuse_key(struct check *check, const struct stage_info *info, const struct spec_value *key)
 {
     const char *words[64] = { NULL };
-    const char *nearest;
+    const char *ours = our_key(key->text), *nearest;
+    const struct stage_info *section = section_with(info, ours);
     uint32_t count = info->parameter_count;
 
     for (uint32_t i = 0; i < count; i++)
         words[i] = info->parameters[i].name;
-    nearest = spec_nearest(key->text, words, count);
-    if (nearest != NULL) {
+    nearest = has_key(info, ours) ? ours : spec_nearest(key->text, words, count);
+    if (section != NULL && section != info) {
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; %s has %s",
+                      info->name, key->text, section->name, ours);
+    } else if (nearest != NULL) {
         spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; did you mean %s?",
                       info->name, key->text, nearest);
     } else {

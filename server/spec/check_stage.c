@@ -13,6 +13,7 @@ static const struct {
     { "from_generator", "there is no from_generator; `program` runs a child process" },
     { "apply", "there is no apply; write the stage itself" },
     { "options", "there are no options; see `distribute` and `deliver`" },
+    { "with_options", "there is no with_options; see `distribute` and `deliver`" },
     { "parse_single_example", "parse_example does it, before batch as well as after it" },
 };
 

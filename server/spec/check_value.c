@@ -9,6 +9,7 @@
 #include "core/must.h"
 #include "spec/check.h"
 #include "spec/describe.h"
+#include "spec/file_name.h"
 #include "spec/quantity.h"
 #include "spec/scalar.h"
 #include "spec/yaml_reader.h"
@@ -33,6 +34,9 @@ other_name(uint32_t types, const char *word)
         { TYPE_DTYPE, "int", "int32" },    { TYPE_DTYPE, "float", "float32" },
         { TYPE_DTYPE, "str", "string" },   { TYPE_DTYPE, "double", "float64" },
         { TYPE_DTYPE, "half", "float16" }, { TYPE_DTYPE, "bytes", "string" },
+        { TYPE_AUTOTUNE, "auto", "AUTOTUNE" },
+        { TYPE_AUTOTUNE, "tf.data.AUTOTUNE", "AUTOTUNE" },
+        { TYPE_AUTOTUNE, "tf.data.experimental.AUTOTUNE", "AUTOTUNE" },
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -58,6 +62,8 @@ nearest_word(struct check *check, const struct parameter_info *parameter, const 
         words[count++] = "true";
         words[count++] = "false";
     }
+    if (parameter->types & TYPE_AUTOTUNE)
+        words[count++] = "AUTOTUNE";
     for (const char *at = parameter->choices; at != NULL && count < 64;) {
         size_t bytes = strcspn(at, "|");
 
@@ -164,7 +170,7 @@ fits_scalar(const struct parameter_info *parameter, const struct spec_value *val
            (types & TYPE_INTEGER && is_integer(parameter, value)) ||
            (types & TYPE_NUMBER && is_number(parameter, value)) ||
            (types & TYPE_TEXT && is_text(parameter, value)) ||
-           (types & (TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION) && value->kind == SPEC_TEXT) ||
+           (types & (TYPE_FILE_NAME | TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION) && value->kind == SPEC_TEXT) ||
            (types & TYPE_DTYPE && value->kind == SPEC_TEXT && tnd_dtype_by_name(value->text)) ||
            (types & TYPE_DURATION && quantity_duration_ns(value, NULL)) ||
            (types & TYPE_SIZE && quantity_bytes(value, NULL));
@@ -260,6 +266,35 @@ check_text_map(struct check *check, const struct stage_info *owner,
 }
 
 static const struct spec_value *
+autotune(struct check *check, const struct spec_value *word)
+{
+    struct spec_value *value = spec_memory_take(check->memory, 1, sizeof *value);
+
+    *value = *word;
+    value->kind = SPEC_INTEGER;
+    value->integer = -1;
+    value->natural = (uint64_t)value->integer;
+    value->number = (double)value->integer;
+    return value;
+}
+
+static const struct spec_value *
+check_file_name(struct check *check, const struct stage_info *owner,
+                const struct parameter_info *parameter, const struct spec_value *text)
+{
+    struct spec_value *value = spec_memory_take(check->memory, 1, sizeof *value);
+
+    *value = *text;
+    value->text = file_name_of(text->text, text->text_bytes, check->memory);
+    value->text_bytes = strlen(value->text);
+    if (value->text_bytes == 0 || value->text_bytes > FILE_NAME_BYTES_MAX)
+        spec_complain(check->errors, text->line, text->column,
+                      "%s of %s must have 1 to %d bytes besides blanks around it", parameter->name,
+                      owner->name, FILE_NAME_BYTES_MAX);
+    return value;
+}
+
+static const struct spec_value *
 check_one_dataset(struct check *check, const struct spec_value *value)
 {
     struct spec_value *resolved = spec_memory_take(check->memory, 1, sizeof *resolved);
@@ -334,8 +369,12 @@ check_value(struct check *check, const struct stage_info *owner,
         return value;
     if (takes_lists(parameter) && value->kind == SPEC_LIST)
         return check_list(check, owner, parameter, value);
+    if (types & TYPE_AUTOTUNE && value->kind == SPEC_TEXT && strcmp(value->text, "AUTOTUNE") == 0)
+        return autotune(check, value);
     if (!fits_scalar(parameter, value))
         refuse(check, owner, parameter, value);
+    else if (types & TYPE_FILE_NAME)
+        return check_file_name(check, owner, parameter, value);
     return value;
 }
 

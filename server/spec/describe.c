@@ -39,9 +39,10 @@ static const struct {
     const char *words;
 } type_words[] = {
     { TYPE_INTEGER, "an integer" },
+    { TYPE_AUTOTUNE, "AUTOTUNE" },
     { TYPE_NUMBER, "a number" },
     { TYPE_BOOL, "true or false" },
-    { TYPE_TEXT, "a text" },
+    { TYPE_TEXT | TYPE_FILE_NAME, "a text" },
     { TYPE_DTYPE, "a dtype" },
     { TYPE_COLUMNS, "a column or a list of columns" },
     { TYPE_PATHS, "a path or a list of paths" },

@@ -81,14 +81,25 @@ rule_interleave(struct check *check, const struct spec_stage *stage)
 }
 
 static void
+refuse_none(struct check *check, const struct spec_stage *stage, const char *parameter)
+{
+    const struct spec_value *number = integer_of(stage, parameter);
+
+    if (number != NULL && number->integer == 0)
+        spec_complain(check->errors, number->line, number->column,
+                      "%s of %s must be at least 1, or AUTOTUNE", parameter, stage->info->name);
+}
+
+static void
 rule_parallel_calls(struct check *check, const struct spec_stage *stage)
 {
-    const struct spec_value *calls = integer_of(stage, "num_parallel_calls");
+    refuse_none(check, stage, "num_parallel_calls");
+}
 
-    if (calls != NULL && calls->integer == 0)
-        spec_complain(check->errors, calls->line, calls->column,
-                      "num_parallel_calls of %s must be at least 1, or -1 for tf.data.AUTOTUNE",
-                      stage->info->name);
+static void
+rule_parallel_reads(struct check *check, const struct spec_stage *stage)
+{
+    refuse_none(check, stage, "num_parallel_reads");
 }
 
 static void
@@ -229,6 +240,7 @@ static const struct {
     { "shard", NULL, rule_shard },
     { "interleave", NULL, rule_interleave },
     { NULL, "num_parallel_calls", rule_parallel_calls },
+    { NULL, "num_parallel_reads", rule_parallel_reads },
     { "bucket_by_sequence_length", NULL, rule_bucket_by_sequence_length },
     { "sample_from_datasets", NULL, rule_sample_from_datasets },
     { NULL, "datasets", rule_some_datasets },

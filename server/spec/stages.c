@@ -5,7 +5,7 @@
 #include "spec/parameter_words.h"
 
 /* Parameters that several stages share. */
-#define NAMED DEFAULT(name, "value", TEXT, ANY_VALUE, "Name of the column.")
+#define NAMED DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column.")
 #define SEED                                                                                       \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
         "Gives the same order every time; combined with the file's seed.")
@@ -19,12 +19,17 @@
     DEFAULT(compression_type, "\"\"", TEXT | NOTHING, ONE_OF("|GZIP|ZLIB"),                        \
             "How the files are compressed.")
 #define PARALLEL_READS                                                                             \
-    MAY(num_parallel_reads, INTEGER | NOTHING, AT_LEAST(1),                                        \
-        "Takes from so many files in turn, a record from each.")
+    MAY(num_parallel_reads, INTEGER | AUTOTUNE | NOTHING, AT_LEAST(-1),                            \
+        "Takes from so many files in turn, a record from each; AUTOTUNE (TensorFlow: as many as "  \
+        "the machine's cores suggest): one after the other.")
+#define BUFFER                                                                                     \
+    MAY(buffer_size, INTEGER | NOTHING | NO_EFFECT, AT_LEAST(0),                                   \
+        "Accepted; the server reads in blocks of its own size.")
 #define PARALLEL                                                                                   \
-    MAY(num_parallel_calls, INTEGER | NOTHING, AT_LEAST(-1),                                       \
+    MAY(num_parallel_calls, INTEGER | AUTOTUNE | NOTHING | NO_EFFECT, AT_LEAST(-1),                \
         "Accepted; the server finds its own number of threads."),                                  \
-        MAY(deterministic, BOOL | NOTHING, ANY_VALUE, "Accepted; the order is always the same.")
+        MAY(deterministic, BOOL | NOTHING | NO_EFFECT, ANY_VALUE,                                  \
+            "Accepted; the order is always the same.")
 #define CSV_DEFAULTS                                                                               \
     NEEDED(record_defaults, LIST | MAP, ANY_VALUE,                                                 \
            "For each field a dtype (the field is required), a default, or {values, dtype}; a "     \

@@ -40,7 +40,10 @@ enum parameter_type {
     TYPE_SIZE = 1 << 21,        /* bytes, or 64MiB */
     TYPE_UNSET = 1 << 22,       /* null, the same as leaving the parameter out */
     TYPE_VARYING = 1 << 23,     /* $name may stand for it, or inside it */
-    TYPE_ENTRIES = 1 << 24      /* a mapping whose entries are checked by a table of their own */
+    TYPE_ENTRIES = 1 << 24,     /* a mapping whose entries are checked by a table of their own */
+    TYPE_AUTOTUNE = 1 << 25,    /* the word AUTOTUNE, which is kept as the integer -1 */
+    TYPE_FILE_NAME = 1 << 26,   /* a text, made into a file's name as tf.Transform does */
+    TYPE_NO_EFFECT = 1 << 27    /* whatever is given, the same rows come out */
 };
 
 struct parameter_info {

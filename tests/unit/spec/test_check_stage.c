@@ -303,10 +303,59 @@ entries_of_other_mappings_are_checked(void **state)
                                "[\"int8\", {values: [], dtype: int64}]}")));
 }
 
+static void
+autotune_is_a_number_of_calls(void **state)
+{
+    struct spec_file *file = parse(
+        STREAM_OF("tfrecord: {filenames: a, num_parallel_reads: AUTOTUNE}",
+                  "batch: {batch_size: 2, num_parallel_calls: AUTOTUNE}", "prefetch: AUTOTUNE"));
+
+    (void)state;
+    assert_int_equal(spec_int(stage_of(file, 0), "num_parallel_reads"), -1);
+    assert_int_equal(spec_int(stage_of(file, 1), "num_parallel_calls"), -1);
+    assert_int_equal(spec_int(stage_of(file, 2), "buffer_size"), -1);
+    spec_close(file);
+    spec_close(parse(STREAM_OF("text_line: {filenames: a, num_parallel_reads: -1}")));
+    assert_errors(STREAM_OF("text_line: {filenames: a, num_parallel_reads: 0}", "batch: 2",
+                            "prefetch: tf.data.AUTOTUNE", "shuffle: AUTOTUNE"),
+                  "4:55: num_parallel_reads of text_line must be at least 1, or AUTOTUNE\n"
+                  "6:19: buffer_size of prefetch must be an integer of at least -1 or AUTOTUNE, "
+                  "not \"tf.data.AUTOTUNE\"; did you mean AUTOTUNE?\n"
+                  "7:18: buffer_size of shuffle must be an integer of at least -2, not "
+                  "\"AUTOTUNE\"\n");
+}
+
+static void
+readers_have_the_parameters_of_their_namesakes(void **state)
+{
+    static const char *const readers[] = {
+        "tfrecord: {filenames: a, buffer_size: 4096, name: null, num_parallel_reads: 2}",
+        "text_line: {filenames: a, buffer_size: null, name: x, num_parallel_reads: null}",
+        "fixed_length_record: {filenames: a, record_bytes: 4, buffer_size: 0, name: null, "
+        "num_parallel_reads: 3}",
+        "csv: {filenames: a, record_defaults: [0], column_names: [x], buffer_size: 1}",
+        "list_files: {file_pattern: a, name: null}",
+        "range: {stop: 5, name: null}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+        struct spec_file *file = parse(STREAM_OF(readers[i]));
+
+        if (stage_parameter(stage_of(file, 0)->info, "name") >= 0)
+            assert_string_equal(spec_text(stage_of(file, 0), "name"), i == 1 ? "x" : "value");
+        spec_close(file);
+    }
+    assert_error_has(STREAM_OF("tfrecord: {filenames: a, buffer_size: -1}"),
+                     "buffer_size of tfrecord must be an integer of at least 0");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(autotune_is_a_number_of_calls),
+        cmocka_unit_test(readers_have_the_parameters_of_their_namesakes),
         cmocka_unit_test(a_scalar_is_short_for_the_first_parameter),
         cmocka_unit_test(what_is_not_written_takes_its_default),
         cmocka_unit_test(null_is_the_same_as_leaving_out_unless_it_means_something),

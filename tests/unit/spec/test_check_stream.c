@@ -76,6 +76,21 @@ distribute_is_checked(void **state)
 }
 
 static void
+a_key_that_another_mapping_has_is_named_with_it(void **state)
+{
+    (void)state;
+    assert_errors(stream_with("distribute: {auto_shard_policy: FILE, slots: 4}"),
+                  "4:18: distribute has no \"auto_shard_policy\"; did you mean auto_shard?\n"
+                  "4:43: distribute has no \"slots\"; deliver has slots\n");
+    assert_error_has(stream_with("options: {auto_shard_policy: FILE}"),
+                     "4:5: stream has no \"options\"; did you mean distribute?");
+    assert_error_has(stream_with("auto_shard_policy: FILE"),
+                     "4:5: stream has no \"auto_shard_policy\"; distribute has auto_shard");
+    assert_error_has("options: {}\nstreams: {a: {dataset: [range: 5]}}\n",
+                     "1:1: pipeline file has no \"options\"; stream has distribute");
+}
+
+static void
 deliver_is_read(void **state)
 {
     struct spec_file *file = parse(
@@ -211,6 +226,7 @@ main(void)
         cmocka_unit_test(a_stream_has_the_defaults_of_the_page),
         cmocka_unit_test(distribute_is_read),
         cmocka_unit_test(distribute_is_checked),
+        cmocka_unit_test(a_key_that_another_mapping_has_is_named_with_it),
         cmocka_unit_test(deliver_is_read),
         cmocka_unit_test(deliver_is_checked),
         cmocka_unit_test(variables_have_a_meaning_where_they_stand),
