@@ -14,16 +14,13 @@ json_start(struct json *json, FILE *file)
     *json = (struct json){ .file = file };
 }
 
-/* Before every value: the comma, unless a key went before or nothing stands here yet. */
+/* Before every value: the comma, unless a bracket or a key goes before. */
 static void
 before(struct json *json)
 {
-    uint64_t bit = UINT64_C(1) << json->depth;
-
-    if (!json->after_key && (json->has_item & bit))
+    if (json->needs_comma)
         fputs(", ", json->file);
-    json->after_key = false;
-    json->has_item |= bit;
+    json->needs_comma = true;
 }
 
 static void
@@ -31,15 +28,14 @@ enter(struct json *json, char bracket)
 {
     before(json);
     fputc(bracket, json->file);
-    json->depth++;
-    json->has_item &= ~(UINT64_C(1) << json->depth);
+    json->needs_comma = false;
 }
 
 static void
 leave(struct json *json, char bracket)
 {
-    json->depth--;
     fputc(bracket, json->file);
+    json->needs_comma = true;
 }
 
 void
@@ -135,7 +131,7 @@ json_key(struct json *json, const char *key)
     before(json);
     quoted(json, (const uint8_t *)key, strlen(key));
     fputs(": ", json->file);
-    json->after_key = true;
+    json->needs_comma = false;
 }
 
 void

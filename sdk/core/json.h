@@ -1,4 +1,5 @@
-/* json.h - JSON written as it comes: commas and quoting taken care of, nothing kept. */
+/* json.h - JSON written as it comes, however deep: commas and quoting taken care of, nothing kept.
+ */
 #ifndef TND_CORE_JSON_H
 #define TND_CORE_JSON_H
 
@@ -10,9 +11,7 @@
 
 struct json {
     FILE *file;
-    uint64_t has_item; /* bit per depth: something stands there already */
-    uint32_t depth;
-    bool after_key;
+    bool needs_comma; /* before the next value */
 };
 
 void json_start(struct json *json, FILE *file);

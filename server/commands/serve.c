@@ -98,6 +98,8 @@ close_all(struct serve *serve, int64_t linger_ns)
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);
     keep_places(serve);
+    if (serve->hub != NULL)
+        hub_shut(serve->hub);
     for (uint32_t i = 0; i < serve->session_count; i++)
         hub_remove(serve->hub, session_feed(serve->sessions[i]));
     if (serve->hub != NULL)

@@ -111,7 +111,8 @@ apply_column(const struct pad_or_truncate *stage, const struct padded *padded,
         int64_t taken = length < stage->length ? length : stage->length;
         size_t copied = (size_t)(taken * sizes[i]) * bytes;
 
-        memcpy(to, (const uint8_t *)from->values + (size_t)value * bytes, copied);
+        if (copied > 0) /* of no values there may be no array */
+            memcpy(to, (const uint8_t *)from->values + (size_t)value * bytes, copied);
         filler_repeat(&padded->fill, to + copied, (stage->length - taken) * sizes[i]);
         to += (size_t)(stage->length * sizes[i]) * bytes;
         value += length * sizes[i];

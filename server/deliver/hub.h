@@ -49,6 +49,10 @@ tundish_status hub_add(struct hub *hub, struct feed *feed);
  * one. */
 void hub_remove(struct hub *hub, struct feed *feed);
 
+/* The server is ending: whoever comes from now on is told E_SERVER_GONE, not that a stream which was
+ * taken away is none. Any thread. */
+void hub_shut(struct hub *hub);
+
 /* Other descriptors of the server may live in this loop (signals, control socket): `ready` is called
  * in the hub's thread when the descriptor polls readable. */
 tundish_status hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user);

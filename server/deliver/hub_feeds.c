@@ -34,6 +34,8 @@ tundish_status
 hub_make(struct hub *hub, const struct hub_wish *wish, struct feed **ret_feed)
 {
     *ret_feed = NULL;
+    if (atomic_load(&hub->is_shut))
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is ending: open again when it is back");
     return hub->config.make == NULL ? TUNDISH_OK
                                     : hub->config.make(hub->config.user, wish, ret_feed);
 }
@@ -105,6 +107,12 @@ hub_add(struct hub *hub, struct feed *feed)
     pthread_mutex_unlock(&hub->lock);
     hub_wake(hub);
     return status;
+}
+
+void
+hub_shut(struct hub *hub)
+{
+    atomic_store(&hub->is_shut, true);
 }
 
 void

@@ -41,7 +41,7 @@ struct hub {
     struct watched    listener_watched, wake_watched;
     pthread_t         thread;
     bool              is_running;
-    _Atomic bool      stop;
+    _Atomic bool      stop, is_shut;
     struct guest     *guests; /* the hub's thread alone */
     uint32_t          guest_count;
     int64_t           next_look_ns; /* for those that are ending */

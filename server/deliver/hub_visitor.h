@@ -39,7 +39,8 @@ enum visitor_result visitor_read(struct visitor *visitor);
 
 /* The feed that is asked for, or NULL; and those there are, as a list. */
 struct feed *hub_find(struct hub *hub, const char *stream, const char *session);
-/* Have it made. OK and NULL: there is no such thing, and nobody who could make it. */
+/* Have it made. OK and NULL: there is no such thing, and nobody who could make it. E_SERVER_GONE: the
+ * hub is shut. */
 tundish_status hub_make(struct hub *hub, const struct hub_wish *wish, struct feed **ret_feed);
 tundish_status hub_control(struct hub *hub, enum tnd_control what, char *text, size_t text_bytes);
 void hub_describe(struct hub *hub, char *text, size_t text_bytes);

@@ -52,4 +52,12 @@ def regressions(folder):
         "batches grow past the first, and one thread reads all replicas": Pipeline(
             growing, steps=100, distribute={"replicas": 2}, threads=4, in_turn=True
         ),
+        "a plan of many stages is told": Pipeline(
+            [_range(9)] + [{"map": {"value": [1, i]}} for i in range(70)] + [_batch(2)], ["value"]
+        ),
+        "lists are padded in a batch that has none": Pipeline(
+            [_range(3), {"map": {"lists": "[value]"}}, {"filter": {"predicate": "value < 0"}},
+             {"pad_or_truncate": {"columns": "lists", "length": 2}}, {"ragged_batch": {"batch_size": 2}}],
+            distribute={"replicas": 2},
+        ),
     }  # fmt: skip

@@ -203,6 +203,9 @@ a_replica_that_is_taken_or_not_there_is_refused(void **state)
     wanted.stream = "letters";
     assert_int_equal(tundish_open(&wanted, &other), TUNDISH_E_ARGUMENT);
     assert_non_null(strstr(tundish_last_error(), "numbers"));
+    wanted.server_timeout_ns = 1000000;
+    hub_shut(numbers_hub(numbers)); /* from now on what is not there may have been */
+    assert_int_equal(tundish_open(&wanted, &other), TUNDISH_E_SERVER_GONE);
     assert_null(other);
     tundish_close(a);
     numbers_close(numbers);

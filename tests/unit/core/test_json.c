@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "core/json.h"
@@ -78,6 +79,33 @@ commas_and_brackets_are_where_they_belong(void **state)
                                  "\"b\": true}");
 }
 
+enum { DEEP = 200 };
+
+static void
+write_deep(struct json *json)
+{
+    for (int i = 0; i < DEEP; i++) {
+        json_array(json);
+        json_int(json, 1);
+    }
+    for (int i = 0; i < DEEP; i++)
+        json_array_end(json);
+}
+
+static void
+depth_has_no_bound(void **state)
+{
+    char expected[DEEP * 5 + 1] = "";
+    size_t at = 0;
+
+    (void)state;
+    for (int i = 0; i < DEEP; i++)
+        at += (size_t)snprintf(expected + at, sizeof expected - at, "%s[1", i > 0 ? ", " : "");
+    memset(expected + at, ']', DEEP);
+    expected[at + DEEP] = '\0';
+    assert_written(write_deep, expected);
+}
+
 static void
 floats_are_as_short_as_they_can_be(void **state)
 {
@@ -98,6 +126,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commas_and_brackets_are_where_they_belong),
+        cmocka_unit_test(depth_has_no_bound),
         cmocka_unit_test(floats_are_as_short_as_they_can_be),
         cmocka_unit_test(text_is_quoted_and_other_bytes_are_base64),
     };
