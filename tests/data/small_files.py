@@ -124,31 +124,40 @@ def _samples(numbers, odd):
         yield f"{number:05}.png", _picture(number, number in odd)
 
 
+KINDS = ("text", "text-gzip", "csv", "csv-gzip", "tfrecord", "tfrecord-gzip", "tfrecord-zlib", "json", "fixed",
+         "webdataset", "npy")  # fmt: skip
+
+
 def write(folder, number_lists):
     """A file of each kind for each list of numbers: KIND/part-N, and in KIND/bad a file with bad
     rows among good ones."""
-    for name, numbers in [(f"part-{i}", n) for i, n in enumerate(number_lists)] + [("bad", range(900, 909))]:
-        bad = {903, 906} if name == "bad" else ()
-        for kind, data in _of_all_kinds(numbers, bad).items():
-            (folder / kind).mkdir(exist_ok=True)
-            (folder / kind / name).write_bytes(data)
+    for kind in KINDS:
+        (folder / kind).mkdir(exist_ok=True)
+        for i, numbers in enumerate(number_lists):
+            (folder / kind / f"part-{i}").write_bytes(file_of(kind, numbers))
+        (folder / kind / "bad").write_bytes(file_of(kind, range(900, 909), {903, 906}))
 
 
-def _of_all_kinds(numbers, bad):
-    """{kind: bytes}"""
-    lines = "".join("x\n" if n in bad else f"{n}\n" for n in numbers).encode()
-    rows = "".join(f"{'x' if n in bad else n},{n / 2},w{n % 6}\n" for n in numbers).encode()
-    records = [b"\x0a\xff" if n in bad else _record(n) for n in numbers]
-    return {
-        "text": lines,
-        "text-gzip": gzip.compress(lines, mtime=0),
-        "csv": rows,
-        "csv-gzip": gzip.compress(rows, mtime=0),
-        "tfrecord": tfrecords(records),
-        "tfrecord-gzip": gzip.compress(tfrecords(records), mtime=0),
-        "tfrecord-zlib": zlib.compress(tfrecords(records)),
-        "json": "".join("{x\n" if n in bad else _json(n) + "\n" for n in numbers).encode(),
-        "fixed": b"".join(struct.pack("<q", n) for n in numbers),
-        "webdataset": tar(_samples(numbers, bad)),
-        "npy": npy(list(numbers)),
-    }
+def file_of(kind, numbers, bad=()):
+    """The bytes of a file of these rows, some of them bad."""
+    kind, _, packed = kind.partition("-")
+    data = _plain(kind, numbers, bad)
+    if packed == "gzip":
+        return gzip.compress(data, mtime=0)
+    return zlib.compress(data) if packed == "zlib" else data
+
+
+def _plain(kind, numbers, bad):
+    if kind == "text":
+        return "".join("x\n" if n in bad else f"{n}\n" for n in numbers).encode()
+    if kind == "csv":
+        return "".join(f"{'x' if n in bad else n},{n / 2},w{n % 6}\n" for n in numbers).encode()
+    if kind == "tfrecord":
+        return tfrecords([b"\x0a\xff" if n in bad else _record(n) for n in numbers])
+    if kind == "json":
+        return "".join("{x\n" if n in bad else _json(n) + "\n" for n in numbers).encode()
+    if kind == "fixed":
+        return b"".join(struct.pack("<q", n) for n in numbers)
+    if kind == "webdataset":
+        return tar(_samples(numbers, bad))
+    return npy(list(numbers))

@@ -1,0 +1,142 @@
+"""Kinds of delivery, each with what it promises."""
+
+from .job import EPOCHS, KEYS, ROWS, Job
+from .launched import Launched, LaunchedNodes
+from .ledger import Failure, Ledger, require_rows
+
+
+class Lanes(Job):
+    """Two groups of two replicas."""
+
+    distribute = "{replicas: 2, groups: 2}"
+    slow_ms = 1  # the second group's steps
+
+    def start_trainers(self):
+        for group in "ab":
+            for replica in range(2):
+                name = f"group {group}, replica {replica}"
+                self.add_trainer(
+                    Ledger(name), name, group=group, delay_ms=self.slow_ms if group == "b" else 1,
+                    TUNDISH_GROUP=group, TUNDISH_REPLICA=str(replica),
+                )  # fmt: skip
+
+
+class SlowGroup(Lanes):
+    """One group takes its time, and stands still for longer than a server waits for survivors."""
+
+    slow_ms = 8
+    stops_s = 1.2
+
+
+class Detached(Lanes):
+    """The group that is too slow is cut off, and comes again where the server is by then."""
+
+    distribute = "{groups: 2}"
+    detaches = True
+    slow_ms = 10
+    TROUBLES = {"trainer": 60, "stop": 40}
+
+    def deliver(self):
+        return super().deliver().replace("{", "{slow_group: detach, ", 1)
+
+    def start_trainers(self):
+        for group in "ab":
+            name = f"group {group}"
+            self.add_trainer(Ledger(name), name, group=group, TUNDISH_GROUP=group,
+                             delay_ms=self.slow_ms if group == "b" else 1)  # fmt: skip
+
+    def check(self):
+        fast, slow = self.trainers
+        fast.ledger.require(KEYS)
+        require_rows(fast.name, fast.ledger.batches.items(), EPOCHS, ROWS)
+        if not slow.was_detached:
+            slow.ledger.require(KEYS)
+        for key, values in slow.ledger.batches.items():
+            if fast.ledger.batches[key] != values:
+                raise Failure(f"{slow.name}: {key} has other rows than {fast.name} had")
+
+
+class KeptPlaces(Lanes):
+    """The server keeps the places; trainers have none."""
+
+    distribute = "{replicas: 2}"
+    has_state = True
+    opens_at_places = False
+
+    def start_trainers(self):
+        for replica in range(2):
+            name = f"replica {replica}"
+            self.add_trainer(Ledger(name), name, group="default", TUNDISH_REPLICA=str(replica))
+
+
+class Queue(Job):
+    """Each batch to one of three readers; the server keeps what was visited."""
+
+    distribute = "{delivery: queue}"
+    has_state = True
+    opens_at_places = False
+
+    def start_trainers(self):
+        ledger = Ledger("the queue")
+        for reader in range(3):
+            self.add_trainer(ledger, f"reader {reader}", group="default", TUNDISH_REPLICA=str(reader))
+
+    def allow_to_group(self, group):
+        """Each gives back for itself."""
+
+    def allow_beyond_state(self):
+        """Readers take what the dead server had published, which it kept nothing of."""
+        while not all(t.is_orphan or t.is_over or t.process.stdout.closed for t in self.trainers
+                      if t.process.poll() is None):  # fmt: skip
+            self.take(0.01)
+            self.require_progress()
+        for trainer in self.trainers:
+            if not trainer.process.stdout.closed:
+                trainer.read()
+        first, done = self.kept()
+        self.ledgers[0].allow(k for k in self.ledgers[0].batches if k >= first and k not in done)
+
+    def check(self):
+        self.ledgers[0].require(KEYS)
+        require_rows("the queue", self.ledgers[0].batches.items(), EPOCHS, ROWS)
+
+
+class Broadcast(Job):
+    distribute = "{delivery: broadcast, groups: 3}"
+
+    def start_trainers(self):
+        for group in "abc":
+            self.add_trainer(Ledger(f"group {group}"), f"group {group}", group=group, TUNDISH_GROUP=group)
+
+
+class Shards(Job):
+    """An evaluation: every shard is finished, by one or another."""
+
+    COUNT = 12
+    distribute = f"{{auto_shard: DATA, evaluation_shards: {COUNT}}}"
+    has_shards = True
+    opens_at_places = False
+    TROUBLES = {"trainer": 70, "stop": 30}
+
+    def start_trainers(self):
+        ledger = Ledger("the shards")
+        for reader in range(3):
+            self.add_trainer(ledger, f"reader {reader}", group="default", TUNDISH_REPLICA=str(reader))
+
+    def check(self):
+        self.ledgers[0].require((epoch, shard) for epoch in range(EPOCHS) for shard in range(self.COUNT))
+        require_rows("the shards", self.ledgers[0].batches.items(), EPOCHS, ROWS)
+
+
+class Sessions(Job):
+    """Workers that read the whole stream, each at its own pace."""
+
+    distribute = "{from_function: true}"
+
+    def start_trainers(self):
+        for name in ("one", "two", "three"):
+            self.add_trainer(Ledger(f"session {name}"), f"session {name}", group=name,
+                             TUNDISH_SESSION=name)  # fmt: skip
+
+
+ALL = [Lanes, SlowGroup, Queue, Launched, Broadcast, Shards, Sessions, KeptPlaces, Detached, LaunchedNodes]
