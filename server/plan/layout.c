@@ -157,6 +157,16 @@ row_run_words(const struct plan_node *node, uint32_t word)
     return run_words;
 }
 
+/* Does an element carry a batch that its function was given? Its own rows are not those: whoever cuts
+ * its runs would cut the rows that `$name` means, too. */
+static bool
+carries_outer_runs(const struct plan_node *node)
+{
+    uint32_t own = node->body->root->width;
+
+    return own < 64 && node->run_words >> own != 0;
+}
+
 /* Are the rows of an element no references, but only what its content turns out to have? */
 static bool
 rows_are_content(const struct plan_node *node, uint32_t taken_off)
@@ -167,7 +177,7 @@ rows_are_content(const struct plan_node *node, uint32_t taken_off)
         if (node->source != NULL)
             return !build_keeps_batches(node) || taken_off > 0;
         if (node->body != NULL)
-            return rows_are_content(node->body->root, taken_off);
+            return carries_outer_runs(node) || rows_are_content(node->body->root, taken_off);
         if (taken_off == 0 && (node_is(node, "rebatch") || node_is(node, "deal_carry")))
             return false;
         if (is_batching(node) && taken_off-- == 0)

@@ -132,6 +132,19 @@ class Sharding(Rig):
         self.assertIn("left out, 2 so far", log)
         self.assertIn("division by zero", log)
 
+    def test_a_batch_that_a_function_is_given_is_whole_in_every_slice(self):
+        given = [
+            "range: 6",
+            "batch: 3",
+            "flat_map: {dataset: [{range: 4}, {batch: 4}, {map: {value: \"value + sum($value)\"}}]}",
+        ]
+        rows = [3, 4, 5, 6, 12, 13, 14, 15]
+        for stages in ([], ["rebatch: 3"], ["unbatch", "batch: 3"], ["batch: 2"], ["shuffle: 1"]):
+            for replicas, workers in ((1, 1), (2, 1), (5, 1), (1, 2)):
+                with self.subTest(stages=stages, replicas=replicas, workers=workers):
+                    left = self.left([*given, *stages], replicas, workers)
+                    self.assertEqual(left, (rows, 0))
+
     def left(self, stages, replicas=1, workers=1):
         """The values of all slices, step by step, and how many rows were left out."""
         file = self.pipeline(
