@@ -11,6 +11,7 @@
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "deal/dealer.h"
+#include "session/fill.h"
 #include "session/skips.h"
 
 struct peek {
@@ -24,11 +25,12 @@ struct peek {
     struct source_files *files;
     struct dealer **dealers;
     struct deal_round *rounds;
+    struct fill *fills;
     struct skips *skips;     /* of each worker, which has a limit of its own */
     uint64_t *order_skipped; /* of them, those that its order left out */
     struct evaluation evaluation;
     struct json out;
-    uint64_t steps_done, rows;
+    uint64_t steps_done;
 };
 
 /* --- what is printed ---------------------------------------------------------------------------
@@ -148,29 +150,6 @@ is_shown(const struct peek *peek, uint32_t worker, uint32_t replica)
            (peek->replica < 0 || peek->replica == (int64_t)replica);
 }
 
-static tundish_status
-make_slice(struct peek *peek, uint32_t worker, uint32_t replica, struct output_column *columns)
-{
-    const struct plan *plan = peek->pipeline.plans[worker];
-    const struct deal_slice *slice = &peek->rounds[worker].slices[replica];
-    struct evaluate_request request = {
-        .words = slice->words,
-        .stride = plan->graph->root->width,
-        .count = 1,
-    };
-    struct frame frame;
-    tundish_status status;
-
-    if (!slice->present) {
-        output_dummy(&plan->graph->root->schema, columns);
-        return TUNDISH_OK;
-    }
-    status = evaluate(&peek->evaluation, plan->graph->root, &request, &frame);
-    return status == TUNDISH_OK
-               ? output_columns(&frame, &plan->element_spec, peek->evaluation.scratch, columns)
-               : status;
-}
-
 /* Make all slices that are wanted before any is printed: a step that fails on one fails on all. */
 static tundish_status
 show_step(struct peek *peek)
@@ -188,7 +167,9 @@ show_step(struct peek *peek)
             if (is_shown(peek, w, r)) {
                 uint64_t skipped = peek->evaluation.skipped;
 
-                status = make_slice(peek, w, r, &columns[(w * replicas + r) * column_count]);
+                status = fill_columns(&peek->fills[w], &peek->evaluation,
+                                      &peek->rounds[w].slices[r],
+                                      &columns[(w * replicas + r) * column_count]);
                 if (status == TUNDISH_OK)
                     status = skips_add(&peek->skips[w], peek->evaluation.skipped - skipped,
                                        peek->evaluation.skipped_text);
@@ -332,6 +313,7 @@ open_dealers(struct peek *peek)
 
     peek->dealers = tnd_zalloc(peek->pipeline.worker_count, sizeof(struct dealer *));
     peek->rounds = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->rounds);
+    peek->fills = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->fills);
     peek->skips = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->skips);
     peek->order_skipped = tnd_zalloc(peek->pipeline.worker_count, sizeof *peek->order_skipped);
     for (uint32_t w = 0; w < peek->pipeline.worker_count; w++)
@@ -350,6 +332,7 @@ open_dealers(struct peek *peek)
             .skip_bad = peek->evaluation.skip_bad,
         };
 
+        fill_open(peek->pipeline.plans[w], &peek->fills[w]);
         status = dealer_open(peek->pipeline.plans[w], &options, &peek->dealers[w]);
     }
     return status;
@@ -362,7 +345,10 @@ close_dealers(struct peek *peek)
         dealer_close(peek->dealers[w]);
     for (uint32_t w = 0; peek->skips != NULL && w < peek->pipeline.worker_count; w++)
         skips_tell_rest(&peek->skips[w]);
+    for (uint32_t w = 0; peek->fills != NULL && w < peek->pipeline.worker_count; w++)
+        fill_close(&peek->fills[w]);
     free(peek->dealers);
+    free(peek->fills);
     free(peek->rounds);
     free(peek->skips);
     free(peek->order_skipped);

@@ -28,7 +28,7 @@ struct content_config {
     const struct schema *input;
     uint32_t depth;             /* how often the element has been batched: 0 is a row */
     const struct schema *outer; /* columns that $name may mean; NULL outside a function */
-    uint64_t root_seed;
+    int64_t unseeded;           /* the seed of a stage that draws and was given none */
     const char *cache_folder;
     const struct learned *learned; /* learned/learned.h; NULL: nothing is */
     uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */

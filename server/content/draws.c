@@ -16,15 +16,8 @@ int64_t
 draws_seed(const struct content_config *config)
 {
     const struct spec_value *seed = spec_get(config->stage, "seed");
-    uint64_t mixed = config->root_seed +
-                     (uint64_t)config->stage->line * UINT64_C(0x9e3779b97f4a7c15) +
-                     (uint64_t)config->stage->column;
 
-    if (seed != NULL && seed->kind == SPEC_INTEGER)
-        return seed->integer;
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (int64_t)((mixed ^ (mixed >> 31)) % 1000000000) + 1;
+    return seed != NULL && seed->kind == SPEC_INTEGER ? seed->integer : config->unseeded;
 }
 
 struct tnd_philox

@@ -9,7 +9,7 @@
 #include "content/content.h"
 #include "core/philox.h"
 
-/* The stage's seed, or one made of the root seed and where the stage stands in the file. */
+/* The stage's seed, or what stands for it where it has none. */
 int64_t draws_seed(const struct content_config *config);
 
 /* The generator of draw `number`. */

@@ -1,6 +1,11 @@
 /* seeds.c - TensorFlow's seeds, down to Python's generator. */
 #include "plan/seeds.h"
 
+#include <string.h>
+
+#include "content/content.h"
+#include "core/hash_farm.h"
+
 enum { STATE = 624, SHIFT = 397 };
 
 static const int64_t SEED_MODULUS = INT64_C(0x7fffffff);
@@ -92,15 +97,21 @@ python_draw(struct python_random *random)
 /* --- the rule ----------------------------------------------------------------------------------
  */
 
+/* splitmix64: any good mix will do, it only has to be the same on every worker. */
 static uint64_t
-root_draw(struct seed_source *source)
+split_mix(uint64_t seed, uint64_t number)
 {
-    /* splitmix64: any good mix will do, it only has to be the same on every worker. */
-    uint64_t mixed = source->root_seed + ++source->root_draws * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = seed + number * UINT64_C(0x9e3779b97f4a7c15);
 
     mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
     return mixed ^ (mixed >> 31);
+}
+
+static uint64_t
+root_draw(struct seed_source *source)
+{
+    return split_mix(source->root_seed, ++source->root_draws);
 }
 
 static uint64_t
@@ -145,4 +156,52 @@ seed_source_next(struct seed_source *source, const struct spec_value *stage_seed
     if (function_place != NULL)
         return pair_of(source->seed, (*function_place)++);
     return pair_of(source->seed, python_draw(&source->python));
+}
+
+/* --- seeds for content --------------------------------------------------------------------------
+ */
+
+static bool count_until(const struct spec_dataset *dataset, const struct spec_stage *until,
+                        uint64_t *count);
+
+static bool
+count_in_value(const struct spec_value *value, const struct spec_stage *until, uint64_t *count)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_DATASET)
+        return count_until(value->dataset, until, count);
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        if (count_in_value(&value->items[i], until, count))
+            return true;
+    return false;
+}
+
+/* Count stages that draw, in the order written. True: it was reached. */
+static bool
+count_until(const struct spec_dataset *dataset, const struct spec_stage *until, uint64_t *count)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+        const struct content_ops *content = content_find(stage->info->name);
+
+        for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+            if (count_in_value(stage->arguments[k], until, count))
+                return true;
+        if (stage == until)
+            return true;
+        *count += content != NULL && content->draws;
+    }
+    return false;
+}
+
+int64_t
+seed_of_content(const struct spec_stream *stream, const struct spec_stage *stage,
+                uint64_t root_seed)
+{
+    uint64_t before = 0, of_stream = tnd_hash_farm(stream->name, strlen(stream->name));
+
+    count_until(&stream->dataset, stage, &before);
+    return (int64_t)(split_mix(root_seed ^ of_stream, before + 1) % 1000000000) + 1;
 }

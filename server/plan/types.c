@@ -76,7 +76,6 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         .input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns,
         .depth = node->input_count > 0 ? node->inputs[0]->depth : 0,
         .outer = graph->outside != NULL ? &graph->outer_schema : NULL,
-        .root_seed = builder->plan->options.root_seed,
         .cache_folder = builder->plan->options.cache_folder,
         .learned = builder->plan->options.learned,
         .learned_hash = &node->learned_hash,
@@ -89,6 +88,9 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     struct schema predicate = { 0 };
     tundish_status status;
 
+    if (node->content != NULL && node->content->draws)
+        config.unseeded =
+            seed_of_content(builder->plan->stream, node->stage, options->root_seed);
     if (learning != NULL) {
         status = learning->before(learning, node, &config, &node->content);
         if (status != TUNDISH_OK)

@@ -390,7 +390,7 @@ fill_columns(const struct fill *fill, struct evaluation *evaluation, const struc
     struct frame frame;
     tundish_status status;
 
-    if (!slice->present) {
+    if (!slice->present || (fill->in_place && fill_rows(fill, slice) == 0)) {
         output_dummy(&fill->plan->graph->root->schema, columns);
         return TUNDISH_OK;
     }

@@ -64,8 +64,9 @@ tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
 tundish_status fill_measure(const struct fill *fill, struct evaluation *evaluation,
                             const struct deal_slice *slice, uint64_t *ret_bytes);
 
-/* For measuring: a slice's columns, in evaluation->scratch; the bytes of a column's values; and how
- * integers whose range is known are stored smaller (RAW: they are not, or are no such). */
+/* For measuring and printing: a slice's columns as they are delivered, in evaluation->scratch; the
+ * bytes of a column's values; and how integers whose range is known are stored smaller (RAW: they
+ * are not, or are no such). */
 tundish_status fill_columns(const struct fill *fill, struct evaluation *evaluation,
                             const struct deal_slice *slice, struct output_column *columns);
 uint64_t fill_values_bytes(const struct output_column *column);

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import unittest
 
 from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
@@ -150,6 +151,37 @@ class BadInput(Rig):
         lines = self.lines(self.read())
         self.assertEqual([v for _, _, vs in batches(lines) for v in vs], list(range(40)))
         self.assertIn("rows.csv", (self.path / "log").read_text())
+
+    def test_is_too_much_for_peek_where_it_is_for_serve(self):
+        (self.path / "rows.csv").write_text("".join(f"{i}\n" for i in range(40)) + "x\ny\n")
+        stages = [
+            "csv: {filenames: rows.csv, record_defaults: [int64], column_names: [value]}",
+            "batch: 8",
+        ]
+        for limit in (1, 2):
+            file = self.pipeline(stages, deliver=f"{{epochs: 1, on_error: 'skip:{limit}'}}")
+            server = self.serve(file)
+            served = self.lines(self.read())
+            stop(server)
+            peeked = subprocess.run([TUNDISH, "peek", file], env=self.environment, text=True,
+                                    capture_output=True)
+            too_many = "2 bad rows, more than on_error: skip:1 allows"
+            self.assertEqual(too_many in served[-1], limit == 1, served[-1])
+            self.assertEqual(too_many in peeked.stdout, limit == 1, peeked.stdout)
+
+
+class Draws(Rig):
+    def test_stay_the_same_when_a_cache_is_put_in_far_before(self):
+        first = "from_tensor_slices: {value: [[[[0.5]]], [[[0.5]]], [[[0.5]]]]}"
+        layer = "random_brightness: {factor: 0.5, value_range: [0, 1], columns: value}"
+        drawn = [
+            self.peek(self.pipeline([first, *between, layer, "batch: 3"], seed=""), "--seed", "5")
+            for between in ([], ["cache"], ["cache", "take: 3"])
+        ]
+        self.assertEqual(drawn[1], drawn[0])
+        self.assertEqual(drawn[2], drawn[0])
+        twice = self.pipeline([first, layer, layer, "batch: 3"], seed="")
+        self.assertNotEqual(self.peek(twice, "--seed", "5"), drawn[0])
 
 
 class Deaths(Rig):
