@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/combine.h"
+#include "column/dims.h"
 #include "core/bytes.h"
 #include "core/half.h"
 #include "core/memory.h"
@@ -146,8 +147,8 @@ pads_to_boundary(const struct plan_node *node)
            spec_bool(node->stage, "pad_to_bucket_boundary");
 }
 
-/* With pad_to_bucket_boundary: what unknown dimensions of a row, list `row` of level `k`, are padded
- * to, which is one below the boundary above its length. -1: nothing of the kind. */
+/* With pad_to_bucket_boundary: what unknown dimensions of a row, list `row` of level `k`, are
+ * padded to, which is one below the boundary above its length. -1: nothing of the kind. */
 static int64_t
 bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t k, int64_t row)
 {
@@ -165,8 +166,8 @@ bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t 
     return -1;
 }
 
-/* What each dimension of a batch's column is padded to, as asked for or as known; -1: to its longest
- * row, or its bucket's length. */
+/* What each dimension of a batch's column is padded to, as asked for or as known; -1: to its
+ * longest row, or its bucket's length. */
 static void
 fixed_lengths(const struct plan_node *node, const struct column_spec *spec, uint32_t level_count,
               int64_t fixed[RANK_MAX])
@@ -198,10 +199,11 @@ pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame
             int64_t wanted = fixed[k + 1] >= 0 ? fixed[k + 1] : bucket;
 
             if (wanted >= 0 && lengths[k] > wanted)
-                frame_reject(rows, row,
-                             "%s: column '%s' has a row whose dimension %u is %lld, longer than the "
-                             "%lld it should be padded to",
-                             node->name, spec->name, k, (long long)lengths[k], (long long)wanted);
+                frame_reject(
+                    rows, row,
+                    "%s: column '%s' has a row whose dimension %u is %lld, longer than the "
+                    "%lld it should be padded to",
+                    node->name, spec->name, k, (long long)lengths[k], (long long)wanted);
         }
     }
 }
@@ -258,59 +260,40 @@ pad_column(const struct plan_node *node, uint32_t column_index, const int64_t *b
 {
     const struct column_spec *spec = &node->schema.columns[column_index];
     struct column *column = &frame->columns[column_index];
+    uint32_t rank = column->level_count;
     uint64_t value[2];
     struct padding padding = {
         .from = column,
         .value_bytes = column_value_bytes(spec->dtype),
         .value = value,
     };
-    struct column result = { .count = column->count, .level_count = column->level_count };
-    int64_t *lengths =
-        scratch_array(frame->scratch, (size_t)column->count, RANK_MAX * sizeof(int64_t));
-    int64_t lists = column->count;
-    int64_t fixed[RANK_MAX];
+    struct column result;
+    int64_t *lengths = scratch_array(frame->scratch, (size_t)column->count * rank, sizeof *lengths);
+    int64_t fixed[RANK_MAX], count = 0;
     tundish_status status;
 
-    fixed_lengths(node, spec, column->level_count, fixed);
+    fixed_lengths(node, spec, rank, fixed);
     padding_value(node, spec, value);
     for (int64_t i = 0; i < column->count; i++) {
         int64_t bucket = bucket_lengths != NULL ? bucket_lengths[i] : -1;
 
         batch_lengths(node, column_index, frame, i, padding.lengths);
-        for (uint32_t k = 1; k < column->level_count; k++)
+        for (uint32_t k = 1; k < rank; k++)
             if (fixed[k] >= 0 || bucket >= 0)
                 padding.lengths[k] = fixed[k] >= 0 ? fixed[k] : bucket;
-        memcpy(&lengths[i * RANK_MAX], padding.lengths, sizeof padding.lengths);
-        if (__builtin_add_overflow(result.value_count, padded_count(&padding, 0),
-                                   &result.value_count))
-            result.value_count = INT64_MAX;
+        memcpy(&lengths[i * rank], padding.lengths, rank * sizeof *lengths);
+        if (__builtin_add_overflow(count, padded_count(&padding, 0), &count))
+            count = INT64_MAX;
     }
-    status = check_room(node, spec, result.value_count, padding.value_bytes);
+    status = check_room(node, spec, count, padding.value_bytes);
     if (status != TUNDISH_OK)
         return status;
-    padding.to = scratch_array(frame->scratch, (size_t)result.value_count, padding.value_bytes);
+    column_set_dims_each(&result, column->count, rank, lengths, frame->scratch);
+    padding.to = scratch_array(frame->scratch, (size_t)count, padding.value_bytes);
     result.values = padding.to;
     for (int64_t i = 0; i < column->count; i++) {
-        memcpy(padding.lengths, &lengths[i * RANK_MAX], sizeof padding.lengths);
+        memcpy(padding.lengths, &lengths[i * rank], rank * sizeof *lengths);
         pad_list(&padding, 0, i);
-    }
-    for (uint32_t k = 0; k < result.level_count; k++) {
-        int64_t *splits = scratch_array(frame->scratch, (size_t)lists + 1, sizeof *splits);
-        int64_t at = 0, inner = 0;
-
-        splits[0] = 0;
-        for (int64_t i = 0; i < column->count; i++) {
-            int64_t here = 1;
-
-            for (uint32_t j = 0; j < k; j++)
-                here *= lengths[i * RANK_MAX + j];
-            for (int64_t n = 0; n < here; n++)
-                splits[++at] = inner += lengths[i * RANK_MAX + k];
-        }
-        result.levels[k] = (struct level){ .uniform = -1, .splits = splits };
-        if (column->count == 1)
-            result.levels[k] = (struct level){ .uniform = lengths[k] };
-        lists = inner;
     }
     *column = result;
     return TUNDISH_OK;

@@ -54,6 +54,18 @@ buckets_see_the_columns_of_a_filter(void **state)
                   "a|b|e|f|");
 }
 
+/* Only a dimension of 1 can be squeezed. */
+static void
+padded_batches_without_values_keep_their_last_dimension(void **state)
+{
+    (void)state;
+    assert_stages("[{from_tensor_slices: {s: [a, b, c, d], t: ['', '', '', '']}}, {string_split: "
+                  "{columns: t}}, {expand_dims: {columns: t, axis: 1}}, {padded_batch: "
+                  "{batch_size: 2, padded_shapes: {t: [null, null]}}}, {batch: 2}, {squeeze: "
+                  "{columns: t, axis: -1}}, {select: s}, unbatch, unbatch]",
+                  "a|b|c|d|");
+}
+
 static void
 functions_see_the_columns_of_a_filter(void **state)
 {
@@ -98,6 +110,7 @@ main(void)
         cmocka_unit_test(rebatch_sees_the_columns_of_a_filter),
         cmocka_unit_test(a_cache_in_a_file_sees_the_columns_of_a_filter),
         cmocka_unit_test(buckets_see_the_columns_of_a_filter),
+        cmocka_unit_test(padded_batches_without_values_keep_their_last_dimension),
         cmocka_unit_test(functions_see_the_columns_of_a_filter),
         cmocka_unit_test(a_batch_of_more_dimensions_than_there_is_room_for_is_an_error),
     };
