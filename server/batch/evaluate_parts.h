@@ -25,7 +25,7 @@ void evaluate_check_shapes(const struct plan_node *node, uint32_t index, const i
 
 /* Complete the sentence about the frame's first bad element, which `node` gave: where the element
  * comes from, if it is a record of a file, and which stage of the pipeline file it failed at. */
-void evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
+void evaluate_say_where(struct evaluation *evaluation, const struct plan_node *node,
                         const struct evaluate_request *request, struct frame *frame);
 
 /* The second half of that: the stage alone. */

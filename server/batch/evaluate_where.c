@@ -1,5 +1,6 @@
 /* evaluate_where.c - where in which file a row comes from, for the sentence about what is wrong
  * with it: stages that look at content do not know. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,31 +54,124 @@ evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors)
                  stage->info->name, stage->line, stage->file->path);
 }
 
-/* Before it, where the row lies, if one row of a file is behind it. */
+/* Before it, where the row lies. */
+static void
+prepend(struct frame_errors *errors, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+prepend(struct frame_errors *errors, const char *format, ...)
+{
+    char text[sizeof errors->text];
+    size_t used;
+    va_list arguments;
+
+    memcpy(text, errors->text, sizeof text);
+    va_start(arguments, format);
+    vsnprintf(errors->text, sizeof errors->text / 2, format, arguments);
+    va_end(arguments);
+    used = strlen(errors->text);
+    snprintf(errors->text + used, sizeof errors->text - used, ": %s", text);
+}
+
+/* The first text of a column of one element of `node`: a path. It is made anew, uncounted; what is
+ * wrong with it is another error than the one that is being told. */
+static bool
+find_path(const struct evaluation *evaluation, const struct plan_node *node, uint32_t column,
+          const struct evaluate_request *element, struct byte_view *ret_path)
+{
+    struct evaluation aside = *evaluation;
+    struct frame frame;
+
+    aside.meter = NULL;
+    aside.skip_bad = false;
+    if (evaluate(&aside, node, element, &frame) != TUNDISH_OK || frame.count != 1 ||
+        node->schema.columns[column].dtype != TUNDISH_STRING ||
+        node->schema.columns[column].kind != TUNDISH_DENSE ||
+        frame.columns[column].level_count != 0)
+        return false;
+    *ret_path = ((const struct byte_view *)frame.columns[column].values)[0];
+    return true;
+}
+
+/* The only column that `node` wrote; -1: there are several. */
+static int32_t
+written_column(const struct plan_node *node)
+{
+    int32_t found = -1;
+
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        if (node->schema.columns[i].passed_from >= 0)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int32_t)i;
+    }
+    return found;
+}
+
+/* The stage that read the file whose bytes the element is: read_file, or a source of whole files. */
+static const struct plan_node *
+file_reader_of(const struct plan_node *node)
+{
+    while (node->source == NULL && strcmp(node->name, "read_file") != 0) {
+        if (node->content == NULL || node->body != NULL)
+            return NULL;
+        node = node->inputs[0];
+    }
+    return node;
+}
+
+/* Where a whole file is the row: its path, which read_file was given, or which the source tells. */
+static void
+say_file(const struct evaluation *evaluation, const struct plan_node *node,
+         const struct evaluate_request *element, struct frame_errors *errors)
+{
+    const struct plan_node *reader = file_reader_of(node->inputs[0]), *paths = reader;
+    struct byte_view path;
+    int32_t column;
+
+    if (reader == NULL || evaluation->files == NULL)
+        return;
+    if (reader->source == NULL) {
+        column = written_column(reader);
+        paths = reader->inputs[0];
+        column = column < 0 ? -1 : schema_find(&paths->schema, reader->schema.columns[column].name);
+    } else {
+        column = strcmp(reader->name, "directory") == 0 ? schema_find(&paths->schema, "path") : -1;
+    }
+    if (column >= 0 && find_path(evaluation, paths, (uint32_t)column, element, &path))
+        prepend(errors, "%.*s", path.size < 500 ? (int)path.size : 500, (const char *)path.data);
+}
+
 static void
 say_record(const struct evaluation *evaluation, const struct plan_node *node,
-           const uint64_t *element, struct frame_errors *errors)
+           const struct evaluate_request *element, struct frame_errors *errors)
 {
     const struct plan_node *source = NULL;
-    const uint64_t *words = origin_of(node->inputs[0], element, &source);
+    const uint64_t *words = origin_of(node->inputs[0], element->words, &source);
     struct source_read read = { .files = evaluation->files, .words = words, .count = 1 };
-    char text[sizeof errors->text];
 
-    if (words == NULL || !source->source->refers_to_records || evaluation->files == NULL)
+    if (words == NULL || evaluation->files == NULL)
         return;
-    memcpy(text, errors->text, sizeof text);
-    snprintf(errors->text, sizeof errors->text, "%s, at byte %llu: %.*s", fetch_file_name(&read, 0),
-             (unsigned long long)words[0], (int)sizeof text / 2, text);
+    if (source->source->refers_to_records)
+        prepend(errors, "%s, at byte %llu", fetch_file_name(&read, 0),
+                (unsigned long long)words[0]);
+    else
+        say_file(evaluation, node, element, errors);
 }
 
 void
-evaluate_say_where(const struct evaluation *evaluation, const struct plan_node *node,
+evaluate_say_where(struct evaluation *evaluation, const struct plan_node *node,
                    const struct evaluate_request *request, struct frame *frame)
 {
-    int64_t element = frame->errors->first_bad;
+    int64_t index = frame->errors->first_bad;
+    struct evaluate_request element = { .count = 1 };
 
     if (frame->kept != NULL)
-        element = frame->kept[element];
-    say_record(evaluation, node, request->words + (size_t)element * request->stride, frame->errors);
+        index = frame->kept[index];
+    element.words = request->words + (size_t)index * request->stride;
+    if (request->outer != NULL)
+        element.outer = evaluate_outer_kept(evaluation, request->outer, &index, 1);
+    say_record(evaluation, node, &element, frame->errors);
     evaluate_say_stage(node, frame->errors);
 }

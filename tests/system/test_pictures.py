@@ -1,5 +1,6 @@
 """Pictures: stages made as one give what they give one after the other, random ones always the same."""
 
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -34,10 +35,11 @@ def files(names):
 
 class Pictures(Rig):
     def said(self, stages, deliver):
-        """All that peek prints: digests of batches, and how it ended."""
+        """All that peek prints but times: digests of batches, what it skipped, and how it ended."""
         command = [TUNDISH, "peek", self.pipeline(stages, deliver=deliver), "--json"]
         out = subprocess.run(command, env=self.environment, capture_output=True, text=True)
-        lines = out.stdout.splitlines() + out.stderr.splitlines()
+        log = [re.sub(r"^[0-9-]+T[0-9:.]+Z ", "", line) for line in out.stderr.splitlines()]
+        lines = out.stdout.splitlines() + log
         return [hash(line) if '"columns"' in line else line for line in lines]
 
     def test_are_alike_in_one_go_and_stage_by_stage(self):
@@ -55,6 +57,23 @@ class Pictures(Rig):
                         self.assertEqual(found, self.said(apart, skipping))
                         good += sum(isinstance(line, int) for line in found)
         self.assertEqual(good, 20)
+
+    def test_that_are_bad_are_named_by_their_files(self):
+        (self.path / "cat").mkdir()
+        (self.path / "cat" / "torn.jpg").write_bytes(b"\xff\xd8 torn")
+        listed = "list_files: {file_pattern: 'cat/*.jpg'}"
+        inside = "flat_map: [from_tensors: {value: $value}, read_file: {columns: value}," \
+            " decode_jpeg: {columns: value}]"
+        for stages in (
+            [listed, "read_file: {columns: value}", "decode_jpeg: {columns: value}"],
+            [listed, "read_file: {columns: value}", "decode_jpeg", "resize: {size: [7, 9]}"],
+            [f"directory: {{directory: {self.path}}}", "decode_jpeg: {columns: value}"],
+            [listed, inside],
+        ):
+            for deliver in ("{epochs: 1}", "{epochs: 1, on_error: skip}"):
+                with self.subTest(stages=stages, deliver=deliver):
+                    said = " ".join(map(str, self.said([*stages, "batch: 1"], deliver)))
+                    self.assertIn("cat/torn.jpg: decode_jpeg: ", said)
 
     def test_that_are_bad_are_complained_of_alike(self):
         for name in ("cut", "not", "empty", "pngcut"):
