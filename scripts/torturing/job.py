@@ -143,6 +143,8 @@ class Job:
         victim = self.random.choice(running)
         self.tell(kind)
         group = [trainer for trainer in running if trainer.group == victim.group]
+        if kind == "both" and self.opens_at_places and not victim.places:
+            return  # a new process without a place begins where its siblings are
         if kind == "stop":
             self.stop(group)
         elif kind == "trainer":
@@ -207,6 +209,10 @@ class Job:
     def go_back(self, trainers):
         """All open at places of one step, which they had behind them already."""
         if not all(trainer.places for trainer in trainers):
+            for trainer in self.trainers:  # no checkpoint is complete: the job begins anew
+                trainer.places.clear()
+                trainer.ledger.begin_anew()
+                trainer.is_over, trainer.last = False, None
             return
         last = min(max(trainer.places) for trainer in trainers)
         common = [key for key in trainers[0].places if key <= last

@@ -36,6 +36,10 @@ class Ledger:
     def allow_from(self, key):
         self.allow(other for other in self.batches if other >= key)
 
+    def begin_anew(self):
+        self.batches.clear()
+        self.may_repeat.clear()
+
     def require(self, keys):
         keys = set(keys)
         missing = sorted(keys - self.batches.keys())

@@ -135,7 +135,14 @@ class PipelineGenerator(Generator):
         # Without a seed in the file, sessions of their own draw their own.
         if random.random() < 0.2 and not pipeline.distribute.get("from_function"):
             pipeline.seed = None
+        if pipeline.distribute.get("from_function") and self._is_random(pipeline):
+            pipeline.distribute.pop("from_function")
         return pipeline
+
+    @staticmethod
+    def _is_random(pipeline):
+        """Unseeded layers, which draw their own in each session."""
+        return any(name.startswith("random_") for name in stage_names(pipeline.stages))
 
     def _stages(self):
         random = self.random
@@ -281,7 +288,7 @@ class PipelineGenerator(Generator):
         if random.random() < 0.3:
             deliver["checksums"] = True
         if random.random() < (0.6 if self.is_bad else 0.1):
-            deliver["on_error"] = random.choice(["skip", "skip", "skip:1000"])
+            deliver["on_error"] = random.choice(["skip", "skip", "skip:2"])
         return deliver
 
     def _distribute(self, pipeline):
@@ -312,3 +319,5 @@ class PipelineGenerator(Generator):
             pipeline.kill_readers = pipeline.in_turn or random.random() < 0.5
             pipeline.state = random.random() < 0.4
             distribute["groups"] = 1
+            # How many bad rows there may be is counted anew by each server.
+            pipeline.deliver["on_error"] = "stop"
