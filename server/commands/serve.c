@@ -11,6 +11,7 @@
 #include "commands/options.h"
 #include "commands/serve_control.h"
 #include "commands/serve_signals.h"
+#include "commands/serve_trainers.h"
 #include "core/log.h"
 #include "deliver/bell.h"
 #include "session/session_state.h"
@@ -65,6 +66,8 @@ open_all(struct serve *serve)
     if (status == TUNDISH_OK)
         status = spec_open(serve->pipeline_options.path, serve->pipeline_options.root,
                            &serve->errors, &serve->file);
+    if (status == TUNDISH_OK)
+        status = serve_expect_trainers(serve);
     if (status == TUNDISH_OK)
         status = pipeline_open_learned(&serve->pipeline_options, serve->file, &serve->errors,
                                        &serve->learned);
@@ -133,6 +136,7 @@ static void
 say_ready(const struct serve *serve)
 {
     struct pollfd room = { .fd = serve->ready_descriptor, .events = POLLOUT };
+    const char *line = serve_ready_line(serve);
 
     tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->session_count,
             serve->session_count == 1 ? "" : "s", serve->socket);
@@ -140,7 +144,7 @@ say_ready(const struct serve *serve)
         return;
     if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: nobody reads it", room.fd);
-    else if (write(room.fd, "ready\n", 6) != 6)
+    else if (write(room.fd, line, strlen(line)) != (ssize_t)strlen(line))
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", room.fd, strerror(errno));
     close(serve->ready_descriptor);
 }
@@ -212,6 +216,7 @@ command_serve_run(int argc, char **argv)
         { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
         { "state", .text = &serve.state },
         { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
+        { "expect-trainers", .text = &serve.trainers_text },
         { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
         { "log-format", .text = &format },
         { 0 },
@@ -251,6 +256,10 @@ const struct command command_serve = {
         "  --expect-nodes N    refuse to be one of another number of nodes (default: "
         "$SLURM_NTASKS,\n"
         "                      if set); nodes are the ranks of an MPI job\n"
+        "  --expect-trainers [STREAM=]N\n"
+        "                      refuse to serve another number of replicas than N trainers are; the\n"
+        "                      line of --ready-fd then says how they stand to each other: ready\n"
+        "                      alone, ready together (one group) or ready sessions (one for each)\n"
         "  --ready-fd N        write a line to this descriptor when trainers may come\n"
         "  --log-format F      text or json\n"
         "\n"

@@ -10,6 +10,14 @@
 #include "source/catalogue.h"
 #include "stats/stats.h"
 
+/* How the trainers of --expect-trainers stand to each other. */
+enum serve_trainers {
+    TRAINERS_UNKNOWN,  /* not asked */
+    TRAINERS_ALONE,    /* each goes on without the others */
+    TRAINERS_SESSIONS, /* so, and each has a session of its own */
+    TRAINERS_TOGETHER  /* replicas of one group */
+};
+
 struct serve {
     struct pipeline_options pipeline_options;
     const char *socket;
@@ -17,6 +25,8 @@ struct serve {
     uint32_t thread_count;
     int ready_descriptor; /* -1: none */
     uint32_t expected_nodes;
+    const char *trainers_text; /* --expect-trainers, or NULL */
+    enum serve_trainers trainers;
 
     struct spec_errors errors;
     struct spec_file *file;

@@ -152,6 +152,17 @@ class Launch(LaunchRig):
         self.assertEqual(self.status_of(process)[0], 0)
         self.assertEqual(len(list(self.folder.glob("USR1*"))), 2)
 
+    def test_a_group_that_failed_is_started_again_without_what_it_left(self):
+        trainer = (
+            "if [ $TORCHELASTIC_RESTART_COUNT = 1 ]; then exit 0; fi;"
+            " sh -c 'echo $$ >child$RANK.txt; exec sleep 10000' & echo $$ >$RANK.txt;"
+            " until [ -e child0.txt -a -e child1.txt ]; do sleep 0.01; done;"
+            " if [ $RANK = 1 ]; then exit 7; fi; wait"
+        )
+        status, _, err = self.run_job(trainer, "--max-restarts", "1")
+        self.assertEqual(status, 0, err)
+        self.assertIn("replica 1 ended with status 7: the group is started again", err)
+
     def test_trainers_deaf_to_signals_are_killed_after_the_grace(self):
         process = self.start(f"exec {TRAINER} TERM=keep", "--grace", "0.3")
         self.wait_for_all("{}.txt")
@@ -206,7 +217,8 @@ class Launch(LaunchRig):
 
     def test_wrong_arguments_are_refused(self):
         for arguments in (["a.yaml"], ["a.yaml", "--replicas", "0", "--", "x"],
-                          ["a.yaml", "--replicas", "1"]):
+                          ["a.yaml", "--replicas", "1"],
+                          ["a.yaml", "--replicas", "1", "--max-restarts", "-1", "--", "x"]):
             done = subprocess.run([LAUNCH, *arguments], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done)
 
@@ -272,6 +284,11 @@ class LaunchOnNodes(LaunchRig):
         process.send_signal(signal.SIGUSR1)
         self.assertEqual(self.status_of(process)[0], 0)
         self.assertEqual(len(list(self.folder.glob("USR1[0-9]"))), 4)
+
+    def test_a_group_of_several_nodes_is_not_started_again(self):
+        status, out, err = self.run_job("echo started", "--max-restarts", "1")
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("the trainers of several nodes are one group", err)
 
     def test_hosts_are_listed_with_their_trainers(self):
         here = socket.gethostname()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -97,6 +98,204 @@ class Launcher(LauncherRig):
         self.assert_nothing_is_left(started)
 
 
+class LauncherOfJobs(LauncherRig):
+    """Whole jobs, to their end."""
+
+    def job(self, file, replicas, script, *options, **environment):
+        """The trainers are the shell's; what they print goes to a file for each that was started."""
+        (self.path / "tmp").mkdir(exist_ok=True)
+        into = f"{self.path}/out.$RANK.$TORCHELASTIC_RESTART_COUNT"
+        with open(self.path / "log", "w", encoding="utf-8") as log:
+            launcher = subprocess.Popen(
+                [sys.executable, "-B", str(LAUNCH), file, "--tundish", TUNDISH, "--admin", "none",
+                 "--replicas", str(replicas), "--cache", str(self.path / "cache"), *options, "--",
+                 "sh", "-c", f"{{ {script}; }} >{into}"],
+                env=dict(os.environ, TMPDIR=str(self.path / "tmp"), READER=READER, **environment),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
+            )
+        self.processes.append(launcher)
+        return launcher
+
+    def status_of(self, launcher):
+        return launcher.wait(timeout=DEADLINE_S)
+
+    def out(self, rank, restart=0):
+        path = self.path / f"out.{rank}.{restart}"
+        return path.read_text() if path.exists() else ""
+
+    def outs(self, rank):
+        """Of a trainer and all its successors, line by line."""
+        found = []
+        for restart in range(100):
+            lines = self.out(rank, restart).splitlines(keepends=True)
+            found += [line.rstrip("\n") for line in lines if line.endswith("\n")]
+        return found
+
+    def kill(self, launcher, rank, restart=0, batches=1):
+        """The reader of a rank, once it has printed so many."""
+        while self.out(rank, restart).count("batch ") < batches:
+            self.assertIsNone(launcher.poll(), self.log())
+            time.sleep(0.02)
+        for pid, command in descendants(launcher.pid).items():
+            if command[:1] == [READER] and variable_of(pid, "RANK") == str(rank):
+                os.kill(pid, signal.SIGKILL)
+
+    def all_rows(self, ranks):
+        """Of each step of all readers: its values. What a dead one held comes twice, and is said."""
+        found, again = {}, set()
+        for rank in ranks:
+            last = None
+            for line in self.outs(rank):
+                words = line.split()
+                if words[0] == "batch":
+                    last = (words[1], words[2])
+                    found.setdefault(last, []).append([int(word) for word in words[3:]])
+                elif words[0] == "again":
+                    again.add(last)
+        for step, times in found.items():
+            self.assertEqual(times, times[:1] * len(times), step)
+            self.assertTrue(len(times) == 1 or step in again, f"{step} came twice without a word")
+        return sorted(value for times in found.values() for value in times[0])
+
+
+class LauncherAndFile(LauncherOfJobs):
+    """How many trainers there are is said once."""
+
+    def refused(self, distribute, replicas, *options, **environment):
+        file = self.pipeline(["range: 64", "batch: 8"], distribute)
+        status = self.status_of(self.job(file, replicas, "exec $READER", *options, **environment))
+        self.assertNotEqual(status, 0)
+        self.assertEqual(list(self.path.glob("out.*")), [], "trainers were started")
+        return self.log()
+
+    def test_other_replicas_than_the_files_are_refused_at_once(self):
+        for of_file, trainers in ((4, 2), (2, 3), (1, 2)):
+            with self.subTest(of_file=of_file, trainers=trainers):
+                log = self.refused(f"{{replicas: {of_file}}}", trainers)
+                self.assertRegex(log, rf"pipeline.yaml:\d+:\d+: .*replicas: {of_file}, but the "
+                                      rf"launcher starts {trainers} trainers")
+
+    def test_replicas_that_the_file_leaves_out_are_one(self):
+        self.assertIn("has replicas: 1, but the launcher starts 2", self.refused("{}", 2))
+
+    def test_a_stream_that_is_not_there_is_refused_at_once(self):
+        self.assertIn("there is no stream 'other'",
+                      self.refused("{replicas: 2}", 2, "--stream", "other"))
+
+    def test_readers_of_a_queue_may_be_any_number(self):
+        file = self.pipeline(["range: 64", "batch: 8"], "{delivery: queue}")
+        self.assertEqual(self.status_of(self.job(file, 3, "exec $READER")), 0, self.log())
+        self.assertEqual(self.all_rows(range(3)), list(range(64)))
+
+    def test_sessions_of_their_own_are_for_any_number(self):
+        file = self.pipeline(["range: 64", "batch: 8"], "{from_function: true}")
+        self.assertEqual(self.status_of(self.job(file, 3, "exec $READER")), 0, self.log())
+        for rank in range(3):
+            self.assertEqual(self.all_rows([rank]), list(range(64)))
+
+    def test_the_stream_that_is_read_is_what_counts(self):
+        file = self.path / "pipeline.yaml"
+        streams = "".join(f"  {name}:\n    dataset: [{{range: 64}}, {{batch: 8}}]\n"
+                          f"    distribute: {{replicas: {replicas}}}\n    deliver: {{epochs: 1}}\n"
+                          for name, replicas in (("train", 2), ("test", 1)))
+        file.write_text(f"streams:\n{streams}")
+        for replicas, options in ((2, ()), (2, ("--stream", "train")), (1, ("--stream", "test"))):
+            script = f"TUNDISH_STREAM={'train' if replicas == 2 else 'test'} exec $READER"
+            status = self.status_of(self.job(str(file), replicas, script, *options))
+            self.assertEqual(status, 0, self.log())
+        self.assertNotEqual(self.status_of(self.job(str(file), 1, "exec $READER")), 0)
+        self.assertIn("name another stream with --stream", self.log())
+
+
+class LauncherRestarts(LauncherOfJobs):
+    """What is killed is started again, and every row counted."""
+
+    STAGES = ["range: 3000", "shuffle: {buffer_size: 100}", "batch: 10"]
+
+    def mortal(self, victims, batches, lives=1):
+        """A script: some ranks take so many batches in each of their first lives and hold the last;
+        then all read once they may."""
+        return (f"case $RANK in [{victims}]) if [ $TORCHELASTIC_RESTART_COUNT -lt {lives} ]; then"
+                f" exec $READER --batches {batches} --hold; fi;; esac;"
+                f" until [ -e {self.path}/go ]; do sleep 0.02; done; exec $READER")
+
+    def let_go(self):
+        (self.path / "go").touch()
+
+    def test_readers_of_a_queue_one_after_the_other(self):
+        file = self.pipeline(self.STAGES, "{delivery: queue}")
+        launcher = self.job(file, 3, self.mortal("012", 5), "--max-restarts", "1")
+        for rank in range(3):
+            self.kill(launcher, rank, batches=5)
+        self.let_go()
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual(self.all_rows(range(3)), list(range(3000)))
+        for rank in range(3):
+            self.assertIn(f"replica {rank} was killed by signal 9: it is started again", self.log())
+
+    def test_of_one_reader_end_at_the_limit(self):
+        file = self.pipeline(self.STAGES, "{delivery: queue}", "{epochs: null}")
+        launcher = self.job(file, 2, "exec $READER --delay-ms 10", "--max-restarts", "2")
+        for restart in range(3):
+            self.kill(launcher, 0, restart)
+        self.assertEqual(self.status_of(launcher), 128 + signal.SIGKILL)
+
+    def test_of_sessions_of_their_own(self):
+        file = self.pipeline(self.STAGES, "{from_function: true}")
+        launcher = self.job(file, 2, self.mortal("0", 10), "--max-restarts", "1")
+        self.kill(launcher, 0, batches=10)
+        self.let_go()
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertTrue(self.out(0, 1).startswith("first 0 9\n"), self.out(0, 1)[:20])
+        self.assertEqual(self.out(1, 1), "", "its sibling has nothing to do with it")
+        for rank in range(2):
+            self.assertEqual(self.rows_of(rank), list(range(3000)))
+
+    def test_of_evaluators(self):
+        file = self.pipeline(self.STAGES, "{evaluation_shards: 6, auto_shard: DATA}")
+        launcher = self.job(file, 2, self.mortal("1", 10), "--max-restarts", "1")
+        self.kill(launcher, 1, batches=10)
+        self.let_go()
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual(self.out(0, 1), "", "its sibling has nothing to do with it")
+        self.assertEqual(sorted({*self.rows_of(0), *self.rows_of(1)}), list(range(3000)))
+
+    def test_of_a_group_are_of_all_its_replicas_at_its_place(self):
+        file = self.pipeline(self.STAGES, "{replicas: 2}")
+        launcher = self.job(file, 2, self.mortal("01", 20, lives=2), "--max-restarts", "2")
+        for restart, victim in enumerate((1, 0)):
+            while self.out(1 - victim, restart).count("batch ") < 20:
+                self.assertIsNone(launcher.poll(), self.log())
+                time.sleep(0.02)
+            self.kill(launcher, victim, restart, batches=20)
+        self.let_go()
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertIn("the group is started again", self.log())
+        for rank in range(2):
+            firsts = [self.out(rank, restart).split("\n")[0] for restart in (1, 2)]
+            self.assertEqual(firsts, ["first 0 19", "first 0 38"])
+        self.assertEqual(sorted(self.rows_of(0) + self.rows_of(1)), list(range(3000)))
+
+    def rows_of(self, rank):
+        """Each once, however often a step was printed."""
+        found = {}
+        for line in self.outs(rank):
+            if line.startswith("batch "):
+                _, epoch, step, *values = line.split()
+                found[epoch, step] = [int(value) for value in values]
+        return sorted(sum(found.values(), []))
+
+    def test_do_not_outlast_a_signal(self):
+        file = self.pipeline(self.STAGES, "{delivery: queue}", "{epochs: null}")
+        launcher = self.job(file, 1, "exit 3", "--max-restarts", "1000")
+        while "is started again" not in self.log():
+            self.assertIsNone(launcher.poll())
+            time.sleep(0.02)
+        launcher.send_signal(signal.SIGTERM)
+        self.status_of(launcher)
+        self.assertEqual(list((self.path / "tmp").iterdir()), [])
+
+
 @unittest.skipIf(why_not(), why_not())
 class LauncherOfNodes(LauncherRig):
     """A server of several is killed: all that read from the others are told why their job ends."""
@@ -145,11 +344,17 @@ class LauncherOfNodes(LauncherRig):
         self.lose_a_server(3, OMPI_MCA_btl="self,tcp", OMPI_MCA_btl_tcp_if_include="lo")
 
 
+def variable_of(pid, name):
+    """One of its environment, or None."""
+    try:
+        words = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    except OSError:
+        return None  # it has just ended
+    return next((word[len(name) + 1:] for word in words if word.startswith(f"{name}=")), None)
+
+
 def rank_of(pid):
-    """Which rank of MPI it is, by its environment."""
-    words = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    name = "OMPI_COMM_WORLD_RANK="
-    return next(int(word[len(name):]) for word in words if word.startswith(name))
+    return int(variable_of(pid, "OMPI_COMM_WORLD_RANK"))
 
 
 def end(pid):
