@@ -85,9 +85,9 @@ class Queue(Job):
         """Each gives back for itself."""
 
     def allow_beyond_state(self):
-        """Readers take what the dead server had published, which it kept nothing of."""
-        while not all(t.is_orphan or t.is_over or t.process.stdout.closed for t in self.trainers
-                      if t.process.poll() is None):  # fmt: skip
+        """Readers that it let in take what the dead server had published, of which it kept nothing."""
+        while any(t.is_attached and not (t.is_orphan or t.is_over) for t in self.trainers
+                  if t.process.poll() is None and not t.process.stdout.closed):  # fmt: skip
             self.take(0.01)
             self.require_progress()
         for trainer in self.trainers:
