@@ -345,6 +345,25 @@ order_room(const struct order_iterator *iterator, const char *parameter, uint64_
 }
 
 tundish_status
+order_grow(const struct order_iterator *iterator, const char *parameter,
+           const struct order_growth *growth, size_t *ret_room)
+{
+    uint64_t room = growth->room > UINT64_MAX / 2 ? UINT64_MAX : 2 * growth->room;
+    struct tnd_room memory;
+
+    if (order_room(iterator, parameter, growth->needed, growth->bytes_each) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    room = room < growth->first ? growth->first : room;
+    room = room > growth->at_most ? growth->at_most : room;
+    room = room < growth->needed ? growth->needed : room;
+    if (!tnd_memory_holds(room, growth->bytes_each, iterator->instance->services->memory_limit,
+                          &memory))
+        room = memory.limit_bytes / growth->bytes_each;
+    *ret_room = room < growth->needed ? growth->needed : room;
+    return TUNDISH_OK;
+}
+
+tundish_status
 order_fail(const struct order_iterator *iterator, tundish_status status, const char *format, ...)
 {
     const struct plan_node *node = iterator->node;

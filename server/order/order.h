@@ -260,6 +260,18 @@ tundish_status order_value_text(const struct order_instance *instance,
 tundish_status order_room(const struct order_iterator *iterator, const char *parameter,
                           uint64_t elements, uint64_t bytes_each);
 
+/* More room for a stage that holds more and more elements: twice what it has, but no more than it will
+ * ever hold, nor than there is memory for. E_MEMORY as above if `needed` elements do not fit. */
+struct order_growth {
+    uint64_t room;    /* elements, now */
+    uint64_t first;   /* the least that is made */
+    uint64_t needed;  /* there must be room for these */
+    uint64_t at_most; /* more are never held */
+    uint64_t bytes_each;
+};
+tundish_status order_grow(const struct order_iterator *iterator, const char *parameter,
+                          const struct order_growth *growth, size_t *ret_room);
+
 /* Fail naming file and line of the iterator's stage. */
 tundish_status order_fail(const struct order_iterator *iterator, tundish_status status,
                           const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -48,15 +48,18 @@ make_room(struct order_iterator *iterator)
 {
     struct batch *batch = state_of(iterator);
     uint32_t width = iterator->node->inputs[0]->width;
-    uint64_t room = batch->room == 0 ? ROOM_AT_FIRST : 2 * (uint64_t)batch->room;
+    const struct order_growth growth = {
+        .room = batch->room,
+        .first = ROOM_AT_FIRST,
+        .needed = batch->count + 1,
+        .at_most = batch->size,
+        .bytes_each = width * sizeof *batch->words,
+    };
 
     if (batch->count < batch->room)
         return TUNDISH_OK;
-    if (room > batch->size)
-        room = batch->size;
-    if (order_room(iterator, "batch_size", room, width * sizeof *batch->words) != TUNDISH_OK)
+    if (order_grow(iterator, "batch_size", &growth, &batch->room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    batch->room = (size_t)room;
     batch->words = tnd_realloc(batch->words, batch->room, width * sizeof *batch->words);
     return TUNDISH_OK;
 }

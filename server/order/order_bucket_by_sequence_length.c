@@ -105,12 +105,17 @@ put(const struct order_iterator *iterator, struct bucket *bucket, const uint64_t
     uint32_t width = iterator->node->inputs[0]->width;
 
     if (bucket->count == bucket->room) {
-        size_t room = bucket->room == 0 ? ROOM_AT_FIRST : 2 * bucket->room;
+        const struct order_growth growth = {
+            .room = bucket->room,
+            .first = ROOM_AT_FIRST,
+            .needed = bucket->count + 1,
+            .at_most = UINT64_MAX,
+            .bytes_each = width * sizeof *element,
+        };
 
-        if (order_room(iterator, "bucket_batch_sizes", room, width * sizeof *element) != TUNDISH_OK)
+        if (order_grow(iterator, "bucket_batch_sizes", &growth, &bucket->room) != TUNDISH_OK)
             return TUNDISH_E_MEMORY;
-        bucket->room = room;
-        bucket->words = tnd_realloc(bucket->words, room, width * sizeof *bucket->words);
+        bucket->words = tnd_realloc(bucket->words, bucket->room, width * sizeof *bucket->words);
     }
     memcpy(bucket->words + bucket->count * width, element, width * sizeof *element);
     bucket->count++;

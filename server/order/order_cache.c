@@ -101,17 +101,20 @@ cache_open(struct order_iterator *iterator)
 static tundish_status
 make_room(const struct order_iterator *iterator, struct cached *cached, size_t count)
 {
-    uint64_t room = cached->room == 0 ? ROOM_AT_FIRST : cached->room;
+    const struct order_growth growth = {
+        .room = cached->room,
+        .first = ROOM_AT_FIRST,
+        .needed = cached->count + count,
+        .at_most = UINT64_MAX,
+        .bytes_each = cached->width * sizeof *cached->words,
+    };
 
-    while (room - cached->count < count)
-        room *= 2;
-    if (room == cached->room)
+    if (count <= cached->room - cached->count)
         return TUNDISH_OK;
-    if (order_room(iterator, "input, or keep it in a file (filename)", room,
-                   cached->width * sizeof *cached->words) != TUNDISH_OK)
+    if (order_grow(iterator, "input, or keep it in a file (filename)", &growth, &cached->room) !=
+        TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    cached->room = room;
-    cached->words = tnd_realloc(cached->words, room, cached->width * sizeof *cached->words);
+    cached->words = tnd_realloc(cached->words, cached->room, cached->width * sizeof *cached->words);
     return TUNDISH_OK;
 }
 
@@ -169,9 +172,12 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     if (cache->input != NULL) {
         if (max > AT_ONCE)
             max = AT_ONCE;
-        if (make_room(iterator, cached, max) != TUNDISH_OK)
-            return ORDER_FAILED;
         result = order_next(cache->input, words, max, ret_count);
+        if (make_room(iterator, cached, *ret_count) != TUNDISH_OK) {
+            run_words_release(words, *ret_count, cached->width, cached->run_words);
+            *ret_count = 0;
+            return ORDER_FAILED;
+        }
         append(cached, words, *ret_count);
         if (result == ORDER_END)
             keep(iterator);

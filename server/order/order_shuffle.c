@@ -75,14 +75,19 @@ grow(struct order_iterator *iterator)
 {
     struct shuffle *shuffle = shuffle_of(iterator);
     uint32_t width = iterator->node->width;
-    uint64_t room = shuffle->room == 0 ? ROOM_AT_FIRST : 2 * shuffle->room;
     uint64_t to_end = shuffle->room - shuffle->head;
     uint64_t *window;
+    size_t room;
+    const struct order_growth growth = {
+        .room = shuffle->room,
+        .first = ROOM_AT_FIRST,
+        .needed = shuffle->held + 1,
+        .at_most = shuffle->limit,
+        .bytes_each = width * sizeof *window,
+    };
 
     must(shuffle->held == shuffle->room);
-    if (room > shuffle->limit)
-        room = shuffle->limit;
-    if (order_room(iterator, "buffer_size", room, width * sizeof *window) != TUNDISH_OK)
+    if (order_grow(iterator, "buffer_size", &growth, &room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
     window = shuffle_window_alloc(room, width);
     if (shuffle->held > 0) {

@@ -74,16 +74,20 @@ make_room(struct order_iterator *iterator)
 {
     struct window *window = state_of(iterator);
     uint32_t width = iterator->node->inputs[0]->width;
-    size_t room = window->room == 0 ? ROOM_AT_FIRST : 2 * window->room;
+    const struct order_growth growth = {
+        .room = window->room,
+        .first = ROOM_AT_FIRST,
+        .needed = window->held + 1,
+        .at_most = (uint64_t)window->span,
+        .bytes_each = width * sizeof *window->words + sizeof *window->errors,
+    };
 
     if (window->held < window->room)
         return TUNDISH_OK;
-    if (order_room(iterator, "size", room,
-                   width * sizeof *window->words + sizeof *window->errors) != TUNDISH_OK)
+    if (order_grow(iterator, "size", &growth, &window->room) != TUNDISH_OK)
         return TUNDISH_E_MEMORY;
-    window->room = room;
-    window->words = tnd_realloc(window->words, room, width * sizeof *window->words);
-    window->errors = tnd_realloc(window->errors, room, sizeof *window->errors);
+    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
+    window->errors = tnd_realloc(window->errors, window->room, sizeof *window->errors);
     return TUNDISH_OK;
 }
 

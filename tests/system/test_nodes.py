@@ -541,7 +541,7 @@ class LostNodes(NodesRig):
             self.wait_for_line(trainer, "batch 0 2 ")
         trainers[1, 1].kill()
         self.assertIn("E_PEER_LOST replica 3 on node", self.lines(trainers[0, 0])[-1])
-        self.assertIn("E_PEER_LOST replica 1", self.lines(trainers[1, 0])[-1])
+        self.assertIn("E_PEER_LOST replica 3 of group", self.lines(trainers[1, 0])[-1])
 
     def test_have_trainers_who_leave_early_which_is_told_to_all(self):
         """The other node's servers cannot go on: they wait for how far this one comes."""

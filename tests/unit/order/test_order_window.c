@@ -61,7 +61,7 @@ what_there_is_no_room_for_is_refused_with_its_size(void **state)
     static const struct {
         const char *stages, *words;
     } cases[] = {
-        { "{range: 9000}, {window: 9000}", "window: 2048 elements take" },
+        { "{range: 9000}, {window: 9000}", "window: 1281 elements take 30744 bytes" },
         { "{range: 9000}, {batch: 9000}", "give a smaller batch_size" },
         { "{range: 9000}, {shuffle: {buffer_size: 9000, seed: 1}}", "give a smaller buffer_size" },
         { "{range: 9000}, {batch: 1}, {bucket_by_sequence_length: {column: value, "
@@ -84,6 +84,31 @@ what_there_is_no_room_for_is_refused_with_its_size(void **state)
     }
 }
 
+/* What fits is held, though twice the room there was would not fit. */
+static void
+what_there_is_room_for_is_held(void **state)
+{
+    static const char *const stages[] = {
+        "{range: 1280}, {window: 1280}",
+        "{range: 1900}, {batch: 1900}",
+        "{range: 1900}, {shuffle: {buffer_size: 1900, seed: 1}}",
+        "{range: 1800}, cache",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        struct fixture fixture;
+        const char *elements;
+
+        fixture_open(&fixture, stages[i]);
+        fixture.services.memory_limit = 30 << 10;
+        elements = fixture_epoch(&fixture, 10000, 1000);
+        if (strchr(elements, '!') != NULL)
+            fail_msg("%s: %s", stages[i], tnd_error_text());
+        fixture_close(&fixture);
+    }
+}
+
 int
 main(void)
 {
@@ -92,6 +117,7 @@ main(void)
         cmocka_unit_test(windows_of_batches_share_them),
         cmocka_unit_test(elements_between_windows_are_pulled_with_the_first),
         cmocka_unit_test(a_failure_fails_the_windows_it_is_in),
+        cmocka_unit_test(what_there_is_room_for_is_held),
         cmocka_unit_test(what_there_is_no_room_for_is_refused_with_its_size),
     };
 
