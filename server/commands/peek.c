@@ -11,6 +11,7 @@
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "deal/dealer.h"
+#include "deal/inputs.h"
 #include "session/fill.h"
 #include "session/skips.h"
 
@@ -301,6 +302,19 @@ say_stats(const struct peek *peek)
 /* --- the command -------------------------------------------------------------------------------
  */
 
+/* The shards of an evaluation are printed as one stream: that each gets a file is not seen by
+ * that. Other streams tell what they miss at the step that misses it. */
+static tundish_status
+check_shards(const struct peek *peek)
+{
+    const struct source_files_options options = { .root = peek->pipeline.file->root,
+                                                  .cache_folder = peek->pipeline_options.cache };
+
+    if (peek->pipeline.stream->distribute.evaluation_shards == 0)
+        return TUNDISH_OK;
+    return inputs_check(peek->pipeline.plans[0], &options, NULL);
+}
+
 static tundish_status
 open_dealers(struct peek *peek)
 {
@@ -376,7 +390,9 @@ run_peek(struct peek *peek)
         pipeline_close(&peek->pipeline);
         return result;
     }
-    status = open_dealers(peek);
+    status = check_shards(peek);
+    if (status == TUNDISH_OK)
+        status = open_dealers(peek);
     if (status == TUNDISH_OK)
         status = show_all(peek);
     if (status != TUNDISH_OK)

@@ -3,7 +3,20 @@
 
 #include <stdio.h>
 
+#include "deal/inputs.h"
 #include "plan/print.h"
+
+/* Files of other nodes are found when all of them serve. */
+static tundish_status
+check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
+{
+    const struct source_files_options options = { .root = plan->file->root,
+                                                  .cache_folder = wanted->cache };
+
+    if (plan->stream->distribute.files_local && plan->options.worker_count > 1)
+        return TUNDISH_OK;
+    return inputs_check(plan, &options, NULL);
+}
 
 static int
 run_plan(const struct pipeline_options *wanted, uint32_t worker,
@@ -13,10 +26,13 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker,
     tundish_status status = pipeline_open(wanted, &pipeline);
     int result = EXIT_OK;
 
-    if (status == TUNDISH_OK)
-        print(pipeline.plans[worker], stdout);
-    else
+    if (status != TUNDISH_OK) {
         result = command_failed(&command_plan, status, &pipeline.errors);
+    } else {
+        print(pipeline.plans[worker], stdout);
+        if (check_inputs(wanted, pipeline.plans[worker]) != TUNDISH_OK)
+            result = command_failed(&command_plan, TUNDISH_E_SYSTEM, &pipeline.errors);
+    }
     pipeline_close(&pipeline);
     return result;
 }
@@ -55,13 +71,17 @@ const struct command command_plan = {
     .name = "plan",
     .arguments = "FILE",
     .help = "Say what a stream will do: stages, sharding, rebatching, columns, memory.",
-    .details = "  --stream NAME       which stream; needed if there are several\n"
-               "  --num-workers W     plan for a job of W workers (default 1)\n"
-               "  --worker I          as worker I sees it (default 0)\n"
-               "  --replicas R        replicas on each worker, if the stream is dealt to lanes\n"
-               "                      (default: as the file says)\n" PIPELINE_OPTIONS_HELP
-               "  --seed N            the seed of what has none in the file\n"
-               "  --json              for programs\n"
-               "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n",
+    .details =
+        "  --stream NAME       which stream; needed if there are several\n"
+        "  --num-workers W     plan for a job of W workers (default 1)\n"
+        "  --worker I          as worker I sees it (default 0)\n"
+        "  --replicas R        replicas on each worker, if the stream is dealt to lanes\n"
+        "                      (default: as the file says)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            the seed of what has none in the file\n"
+        "  --json              for programs\n"
+        "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n"
+        "\n"
+        "Ends with status 3, behind the plan, if files are missing, a pattern matches none, or\n"
+        "there are fewer files than workers or shards to deal them to.\n",
     .run = command_plan_run,
 };

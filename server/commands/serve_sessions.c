@@ -7,6 +7,7 @@
 #include "commands/serve_signals.h"
 #include "core/clock.h"
 #include "core/memory.h"
+#include "deal/inputs.h"
 #include "deliver/bell.h"
 
 static bool
@@ -72,6 +73,16 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
     options.plan.worker = 0;
     options.plan.worker_count = 1;
     status = plan_open(serve->file, stream, &options.plan, &serve->errors, &plan);
+    if (status == TUNDISH_OK)
+        status = inputs_check(plan,
+                              &(struct source_files_options){
+                                  .root = serve->file->root,
+                                  .cache_folder = options.plan.cache_folder,
+                                  .far = stream->distribute.files_local ? serve->far : NULL,
+                              },
+                              &serve_stop_signal);
+    if (status != TUNDISH_OK)
+        status = tnd_fail_while(status, "stream '%s'", stream->name);
     plan_close(plan);
     return status;
 }

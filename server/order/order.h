@@ -141,6 +141,10 @@ struct order_ops {
     enum order_result (*pass_over)(struct order_iterator *iterator, uint64_t count,
                                    uint64_t *ret_passed);
 
+    /* Sources of files, or of their names: see that those they will read are there, without reading
+     * any. */
+    tundish_status (*check)(struct order_iterator *iterator);
+
     /* What the runs in this word hold. NULL: the same as in that word of the only input. */
     struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
 

@@ -24,6 +24,13 @@ state_of(struct order_iterator *iterator)
     return (struct shard *)iterator->state;
 }
 
+/* Its numbers are those of the shard that is dealt. */
+static bool
+is_of_evaluation(const struct plan_node *node)
+{
+    return node->numbers[3] == 2;
+}
+
 /* Distribution gives numbers (also to a stage with SHARD_HINT that it has rewritten), the user
  * parameters. */
 static tundish_status
@@ -33,7 +40,7 @@ read_numbers(struct order_iterator *iterator, int64_t *ret_shards, int64_t *ret_
     const struct spec_value *value;
     tundish_status status;
 
-    if (node->numbers[3] == 2) {
+    if (is_of_evaluation(node)) {
         const struct order_services *services = iterator->instance->services;
 
         *ret_shards = services->shard_count > 0 ? services->shard_count : 1;
@@ -117,6 +124,12 @@ note_end(struct shard *shard, enum order_result result)
 static tundish_status
 too_few(const struct order_iterator *iterator, uint64_t found, uint64_t shards)
 {
+    if (is_of_evaluation(iterator->node))
+        return order_fail(iterator, TUNDISH_E_DATA,
+                          "the dataset has only %" PRIu64 " file(s) (or elements), which is not "
+                          "enough for %" PRIu64 " shards of an evaluation: each needs one. Give it "
+                          "more files, fewer evaluation_shards, or auto_shard: DATA",
+                          found, shards);
     return order_fail(iterator, TUNDISH_E_DATA,
                       "the dataset has only %" PRIu64 " file(s) (or elements), which is not enough "
                       "for %" PRIu64 " workers: each needs one. Give it more files, or use "

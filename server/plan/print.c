@@ -164,7 +164,9 @@ print_arguments(FILE *file, const struct plan_node *node)
     const char *between = "";
 
     if (node->stage == NULL) {
-        if (node_is(node, "shard"))
+        if (node_is(node, "shard") && node->numbers[3] == 2)
+            fputs("(put in) one of the evaluation's shards", file);
+        else if (node_is(node, "shard"))
             fprintf(file, "{num_shards: %" PRId64 ", index: %" PRId64 "} (put in)",
                     node->numbers[0], node->numbers[1]);
         else if (node_is(node, "deal_split"))
@@ -204,6 +206,17 @@ print_node(FILE *file, const struct plan_node *node, int indent)
     fputc('\n', file);
     if (node->body != NULL)
         print_node(file, node->body->root, indent + 4);
+}
+
+static void
+print_shards(const struct plan *plan, FILE *file)
+{
+    int32_t shards = plan->stream->distribute.evaluation_shards;
+
+    if (shards > 0)
+        fprintf(file, "evaluation: %" PRId32 " shards, each read whole by one reader\n", shards);
+    else if (shards < 0)
+        fputs("evaluation: five shards for each reader that is there at the start\n", file);
 }
 
 static void
@@ -276,6 +289,7 @@ plan_print_text(const struct plan *plan, FILE *file)
             plan->options.worker, plan->options.worker_count, plan->replicas,
             plan->replicas == 1 ? "" : "s");
     fprintf(file, "sharding %s: %s\n", plan_policy_name(plan->policy), plan->policy_reason);
+    print_shards(plan, file);
     if (plan->rebatched) {
         fprintf(file, "rebatch %s: %s", plan->rule == REBATCH_CARRY ? "carry" : "split",
                 plan->rule_reason);
@@ -449,6 +463,10 @@ plan_print_json(const struct plan *plan, FILE *file)
     json_key_int(&json, "replicas", plan->replicas);
     json_key_text(&json, "auto_shard", plan_policy_name(plan->policy));
     json_key_text(&json, "auto_shard_reason", plan->policy_reason);
+    if (plan->stream->distribute.evaluation_shards > 0)
+        json_key_int(&json, "evaluation_shards", plan->stream->distribute.evaluation_shards);
+    else if (plan->stream->distribute.evaluation_shards < 0)
+        json_key_text(&json, "evaluation_shards", "auto");
     if (plan->rebatched) {
         json_key_text(&json, "rebatch", plan->rule == REBATCH_CARRY ? "carry" : "split");
         json_key_text(&json, "rebatch_reason", plan->rule_reason);

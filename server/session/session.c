@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "deal/inputs.h"
 #include "session/compress.h"
 #include "session/session_marks.h"
 #include "session/session_private.h"
@@ -307,6 +308,9 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     }
     if (status == TUNDISH_OK)
         status = open_workers(session, options->thread_count);
+    /* Sessions that trainers ask for read what was looked for when the server began. */
+    if (status == TUNDISH_OK && options->name == NULL)
+        status = inputs_check(session->plan, &files_options, options->stop);
     if (status == TUNDISH_OK)
         status = session_open_dealer(session);
     if (status == TUNDISH_OK)

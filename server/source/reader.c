@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 #include "core/must.h"
@@ -225,6 +226,26 @@ reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
             return ORDER_FAILED;
     }
     return ORDER_OK;
+}
+
+tundish_status
+reader_check(struct order_iterator *iterator)
+{
+    tundish_status status = TUNDISH_OK;
+    const struct spec_value *name;
+
+    for (size_t i = 0; status == TUNDISH_OK && (name = name_at(iterator->node, i)) != NULL; i++) {
+        struct source_file *file = NULL;
+        int descriptor = -1;
+
+        status = enter(iterator, name, &file);
+        if (status != TUNDISH_OK || file->is_far)
+            continue;
+        status = file_open(file, &descriptor);
+        if (status == TUNDISH_OK)
+            close(descriptor);
+    }
+    return status;
 }
 
 /* --- Elements by number ----------------------------------------------------------------------- */

@@ -164,6 +164,14 @@ directory_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *r
     return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
+/* Files were looked for when the iterator was made. */
+static tundish_status
+directory_check(struct order_iterator *iterator)
+{
+    (void)iterator;
+    return TUNDISH_OK;
+}
+
 static void
 directory_iterate_close(struct order_iterator *iterator)
 {
@@ -211,6 +219,7 @@ const struct source_ops source_directory = {
                .open = directory_iterate,
                .next = directory_next,
                .close = directory_iterate_close,
+               .check = directory_check,
                .count = directory_count,
                .at = directory_at,
                .pass_over = directory_pass_over },

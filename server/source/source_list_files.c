@@ -199,6 +199,14 @@ list_files_at(struct order_iterator *iterator, const uint64_t *indices, size_t i
     return TUNDISH_OK;
 }
 
+/* Files were looked for when the iterator was made. */
+static tundish_status
+list_files_check(struct order_iterator *iterator)
+{
+    (void)iterator;
+    return TUNDISH_OK;
+}
+
 static void
 list_files_iterate_close(struct order_iterator *iterator)
 {
@@ -236,6 +244,7 @@ const struct source_ops source_list_files = {
                .open = list_files_iterate,
                .next = list_files_next,
                .close = list_files_iterate_close,
+               .check = list_files_check,
                .count = list_files_count,
                .at = list_files_at },
     .state_bytes = sizeof(struct list_files),

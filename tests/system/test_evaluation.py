@@ -1,10 +1,11 @@
 """Shards of an evaluation: each wholly visited, exactly once by those who finish it."""
 
 import os
+import subprocess
 import unittest
 from functools import partial
 
-from rig import TUNDISH, Rig, batches, place, stop
+from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
 
 SESSIONS_MAX = 64  # that a server makes for its readers
 
@@ -104,8 +105,16 @@ class Evaluation(Rig):
         lines = self.all_lines([self.read(replica=replica) for replica in range(2)])
         self.check(lines, 1, 4)
         self.socket = self.environment["TUNDISH_SERVER"] = str(self.path / "other")
-        self.serve(self.pipeline(stages, "{evaluation_shards: 5}", seed=""))
-        self.assertIn("status", self.lines(self.read())[-1])
+        for count in ("5", "auto"):  # of auto, one reader has five
+            file = self.pipeline(stages, f"{{evaluation_shards: {count}}}", seed="")
+            for command, status in (("plan", 3), ("serve", 3), ("peek", 1)):
+                with self.subTest(count=count, command=command):
+                    done = subprocess.run([TUNDISH, command, file], env=self.environment,
+                                          capture_output=True, text=True, timeout=DEADLINE_S)
+                    self.assertEqual(done.returncode, status)
+                    self.assertRegex(done.stdout + done.stderr,
+                                     "only 4 file.*not enough for 5 shards of an evaluation")
+                    self.assertNotIn("ready", done.stderr)
 
     def test_has_five_shards_for_each_reader_where_left_to_us(self):
         distribute = "{auto_shard: DATA, evaluation_shards: auto}"

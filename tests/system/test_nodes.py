@@ -192,6 +192,23 @@ class Agreement(NodesRig):
             [str(self.path / name / "pipeline.yaml") for name in ("here", "there")]))
         self.assertIn("file a.txt differs on", log)
 
+    def test_on_files_that_are_missing_or_too_few_is_refusal_everywhere(self):
+        (self.path / "a.txt").write_text("1\n")
+        (self.path / "b.txt").write_text("2\n")
+        for stages, said in (
+            (["text_line: {filenames: [a.txt, b.txt, c.txt, d.txt]}"], "c.txt: cannot be opened"),
+            (["list_files: {file_pattern: 'a*.txt'}", "flat_map: {dataset: [text_line]}"],
+             "not enough for 2 workers"),
+        ):
+            with self.subTest(said):
+                for rank in range(2):
+                    self.node_log(rank).unlink(missing_ok=True)
+                file = self.pipeline([*stages, "batch: 2"])
+                self.refused(self.serve_nodes([file, file]))
+                for rank in range(2):
+                    self.assertIn(said, self.log_of(rank))
+                    self.assertFalse(self.is_ready(rank))
+
     def test_is_needed_on_their_number(self):
         file = self.pipeline(SHUFFLED)
         log = self.refused(self.serve_nodes([file, file], "--expect-nodes", "3"))
@@ -428,9 +445,9 @@ class LocalFiles(NodesRig):
     def test_that_are_nowhere_are_an_error_everywhere(self):
         self.spread(2, [])
         files = self.roots(self.pipeline([*self.LINES, "batch: 9"], self.LOCAL), 2)
-        self.serve_nodes(files, apart=True)
-        for lines in self.read_all(2, 1).values():
-            self.assertIn("no file matches part-*.txt", lines[-1])
+        self.assertEqual(self.statuses(self.serve_nodes(files, apart=True)), [3, 3])
+        for rank in (0, 1):
+            self.assertIn("no file matches part-*.txt", self.log_of(rank))
 
     def test_with_a_bad_row_are_an_error_everywhere(self):
         self.spread(2, [50, 60])

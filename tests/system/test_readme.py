@@ -21,6 +21,7 @@ class Readme(Rig):
         (self.path / "vocab").mkdir()
         for column in range(1, 27):
             (self.path / "vocab" / f"C{column}.txt").write_text("a\nb\n")
+        (self.path / "train-0.tfrecord").touch()
         file = self.path / "pipeline.yaml"
         file.write_text(blocks("yaml")[0])
         out = subprocess.run(

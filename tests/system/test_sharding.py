@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from rig import TUNDISH, Rig, batches
+from rig import DEADLINE_S, TUNDISH, Rig, batches
 
 ROWS = 6000
 
@@ -75,6 +75,47 @@ class Sharding(Rig):
         for end in ends:
             self.assertIn("only 2 file(s)", end["message"])
             self.assertIn("auto_shard: DATA", end["message"])
+
+    def test_files_that_are_missing_or_too_few_are_told_before_anything_is_served(self):
+        for name in "ab":
+            self.file_of(f"{name}.txt", range(10))
+        read = "flat_map: {dataset: [text_line]}"
+        for stages, workers, said in (
+            (["text_line: {filenames: [a.txt, c.txt]}"], 1, "c.txt: cannot be opened"),
+            (["csv: {filenames: c.txt, record_defaults: [int64], column_names: [value]}"], 1,
+             "c.txt: cannot be opened"),
+            (["zip: {datasets: [[text_line: a.txt, rename: {value: x}], [text_line: c.txt]]}"], 1,
+             "c.txt: cannot be opened"),
+            (["from_tensor_slices: {value: [a.txt, c.txt]}", "repeat", read], 1,
+             "c.txt: cannot be opened"),
+            (["from_tensor_slices: {value: [a, c]}", "map: {value: \"value + '.txt'\"}", read], 1,
+             "c.txt: cannot be opened"),
+            (["list_files: 'c*.txt'", read], 1, "no file matches c*.txt"),
+            (["list_files: 'c*.txt'", "read_file"], 1, "no file matches c*.txt"),
+            (["from_tensor_slices: {folder: ['*.txt', 'c*']}",
+              f"flat_map: {{dataset: [{{list_files: $folder}}, {{{read}}}]}}"], 1,
+             "no file matches c*"),
+            (["list_files: '*.txt'", read], 3, "only 2 file(s)"),
+        ):
+            file = self.pipeline([*stages, "batch: 2"], "{auto_shard: AUTO}")
+            commands = [["plan", file, "--num-workers", str(workers)]]
+            commands += [["serve", file]] * (workers == 1)
+            for command in commands:
+                with self.subTest(stages=stages, command=command[0]):
+                    done = subprocess.run([TUNDISH, *command], env=self.environment,
+                                          capture_output=True, text=True, timeout=DEADLINE_S)
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertIn(said, done.stderr)
+                    self.assertNotIn("ready", done.stderr)
+
+    def test_files_that_no_stage_takes_need_not_be_there(self):
+        self.file_of("a.txt", range(10))
+        for stages in (["from_tensor_slices: {value: [a.txt, c.txt]}", "take: 1"],
+                       ["from_tensor_slices: {value: [c.txt, a.txt]}", "skip: 1", "repeat"]):
+            file = self.pipeline([*stages, "flat_map: {dataset: [text_line]}", "batch: 2"])
+            done = subprocess.run([TUNDISH, "plan", file], env=self.environment,
+                                  capture_output=True, text=True, timeout=DEADLINE_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_shuffled_list_is_dealt_alike_whatever_stands_before_its_reader(self):
         for name in "abcde":
