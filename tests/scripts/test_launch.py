@@ -330,10 +330,52 @@ class LaunchOnNodes(LaunchRig):
 
     def test_tasks_beside_parameter_servers_are_on_their_own(self):
         cluster = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
-        for kind, served in (("ps", False), ("chief", False), ("worker", True), ("evaluator", True)):
+        for kind, served in (("ps", False), ("chief", True), ("worker", True), ("evaluator", True)):
             with self.subTest(kind=kind):
                 status, out, _ = self.run_task(kind, 0, "echo ${TUNDISH_SERVER:+served} end", **cluster)
                 self.assertEqual((status, out.split()), (0, ["served"] * served + ["end"]))
+
+    def test_a_task_that_the_cluster_does_not_have_is_refused(self):
+        cluster = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
+        for kind, index, words in (
+            ("wroker", 0, "the task's type is one of chief, master, worker, ps, evaluator, not 'wroker'"),
+            ("worker", 2, "the task is worker 2, but the cluster has 2 workers, counted from 0"),
+            ("ps", 1, "the task is ps 1, but the cluster has 1 ps, counted from 0"),
+            ("master", 0, "the task is master 0, but the cluster has no masters"),
+            ("worker", -1, "the task's index is a number from 0, not '-1'"),
+            ("worker", 0.5, "the task's index is a number from 0, not '0.5'"),
+            ("worker", None, "the task's index is a number from 0, not 'None'"),
+        ):
+            with self.subTest(kind=kind, index=index):
+                status, out, err = self.run_task(kind, index, "echo started", **cluster)
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(words, err)
+
+    def test_a_cluster_that_is_none_is_refused(self):
+        for text, words in (("{", "is not JSON"), ("[]", "is not a cluster and a task"),
+                            ('{"cluster": {"worker": "h:1"}, "task": {"type": "worker", "index": 0}}',
+                             "cluster.worker is not a list of HOST:PORT"),
+                            ('{"cluster": {"worker": ["h"]}, "task": {"type": "worker", "index": 0}}',
+                             "cluster.worker is not a list of HOST:PORT")):
+            with self.subTest(text=text):
+                process = LaunchRig.start(self, "echo started", replicas=1, TF_CONFIG=text)
+                status, out, err = self.status_of(process)
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(words, err)
+
+    def test_whole_names_of_hosts_reach_mpirun(self):
+        mpirun = self.folder / "mpirun"
+        mpirun.write_text("#!/bin/sh\necho \"$@\" >mpirun.args\n")
+        mpirun.chmod(0o755)
+        hosts = ["a.example.org", "b.example.org"]
+        path = f"{self.folder}:{os.environ['PATH']}"
+        self.status_of(LaunchRig.start(self, "true", "--nodes", ",".join(hosts), PATH=path))
+        config = self.cluster("worker", 0, worker=[f"{host}:1" for host in hosts])
+        by_nodes = (self.folder / "mpirun.args").read_text()
+        self.status_of(LaunchRig.start(self, "true", PATH=path, TF_CONFIG=config))
+        for arguments in (by_nodes, (self.folder / "mpirun.args").read_text()):
+            self.assertIn("--mca orte_keep_fqdn_hostnames 1 ", arguments)
+            self.assertIn("--host a.example.org:1,b.example.org:1 ", arguments)
 
     def test_an_allocation_of_slurm_is_used_through_srun(self):
         srun = self.folder / "srun"
