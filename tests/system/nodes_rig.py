@@ -44,10 +44,15 @@ class NodesRig(Rig):
         self.ranks = {}
 
     def end_all(self):
-        """mpirun ends its ranks; those that stand still are ended here."""
+        """mpirun ends its ranks; those that stand still are ended here. Their shells, which write
+        into the test's folder, are waited for."""
         for pid in self.ranks.values():
             end(pid)
         super().end_all()
+        for shell in self.path.glob("shell.*"):
+            deadline = time.monotonic() + DEADLINE_S
+            while Path(f"/proc/{int(shell.read_text())}").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
 
     def serve_nodes(self, files, *options, mpirun=(), apart=False):
         """A server for each pipeline file, as a rank of one job; waits until all are ready. apart:
@@ -57,7 +62,7 @@ class NodesRig(Rig):
             command = [TUNDISH, "serve", file, "--socket", self.node_socket(rank), *options]
             if apart:
                 command += ["--cache", f"{self.path}/cache.{rank}"]
-            script = f"{shlex.join(command)} 2>{self.node_log(rank)} & " \
+            script = f"echo $$ >{self.path}/shell.{rank}; {shlex.join(command)} 2>{self.node_log(rank)} & " \
                 f"echo $! >{self.path}/pid.{rank}; wait $!; echo $? >{self.path}/status.{rank}"
             parts += [":"] * bool(parts) + ["-n", "1", "sh", "-c", script]
         job = self.start([*MPIRUN, *mpirun, *parts])
