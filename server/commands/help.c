@@ -55,7 +55,8 @@ print_man_commands(void)
     }
     puts(".SH EXIT STATUS\n0 all is well; 1 the pipeline file or the data was refused; 2 wrong "
          "usage; 3 the\n"
-         "machine refused: no such file, no memory, no server there, a port or socket in use.\n"
+         "machine refused: no such file, no memory, no server there, a port or socket in use;\n"
+         "4 of status: a stream is stuck or has failed.\n"
          ".SH ENVIRONMENT\n.TP\nTUNDISH_SERVER\nthe server's socket\n.TP\n"
          "TUNDISH_SERVER_UID\nthe number of a user, beside this one and root, whose server may be "
          "trusted\n.TP\nTUNDISH_CACHE\n"
