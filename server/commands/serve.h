@@ -15,7 +15,8 @@ enum serve_trainers {
     TRAINERS_UNKNOWN,  /* not asked */
     TRAINERS_ALONE,    /* each goes on without the others */
     TRAINERS_SESSIONS, /* so, and each has a session of its own */
-    TRAINERS_TOGETHER  /* replicas of one group */
+    TRAINERS_TOGETHER, /* replicas of one group */
+    TRAINERS_MIXED     /* so, and they may share a queue or a broadcast with others */
 };
 
 struct serve {

@@ -16,6 +16,7 @@ struct crew {
     uint32_t streams;               /* how many */
     const struct spec_stream *most; /* that with the most replicas of those with lanes, or NULL */
     bool takes_any;                 /* one of them is for any number of trainers */
+    bool has_shared;                /* one of them is a queue or a broadcast */
 };
 
 static bool
@@ -62,6 +63,7 @@ add_stream(struct crew *crew, const struct serve *serve, const struct spec_strea
     crew->streams++;
     if (distribute->delivery != DELIVER_LANES || distribute->evaluation_shards != 0) {
         crew->takes_any = true;
+        crew->has_shared |= distribute->delivery != DELIVER_LANES;
         return;
     }
     if (is_of_each(serve, stream))
@@ -101,12 +103,15 @@ refuse_crew(struct serve *serve, const struct crew *crew)
 static enum serve_trainers
 kind_of(const struct crew *crew, const struct serve *serve)
 {
+    bool many_nodes = link_size(serve->link) > 1;
+
     if (crew->most == NULL)
         return TRAINERS_ALONE;
-    if (crew->streams == 1 && is_of_each(serve, crew->most) && crew->count > 1)
+    if (crew->streams == 1 && is_of_each(serve, crew->most) && (crew->count > 1 || !many_nodes))
         return TRAINERS_SESSIONS;
-    return replicas_of(serve, crew->most) > 1 || link_size(serve->link) > 1 ? TRAINERS_TOGETHER
-                                                                            : TRAINERS_ALONE;
+    if (replicas_of(serve, crew->most) > 1 || many_nodes)
+        return crew->has_shared ? TRAINERS_MIXED : TRAINERS_TOGETHER;
+    return crew->count > 1 || crew->has_shared ? TRAINERS_ALONE : TRAINERS_TOGETHER;
 }
 
 tundish_status
@@ -142,7 +147,8 @@ serve_ready_line(const struct serve *serve)
     static const char *const lines[] = { [TRAINERS_UNKNOWN] = "ready\n",
                                          [TRAINERS_ALONE] = "ready alone\n",
                                          [TRAINERS_SESSIONS] = "ready sessions\n",
-                                         [TRAINERS_TOGETHER] = "ready together\n" };
+                                         [TRAINERS_TOGETHER] = "ready together\n",
+                                         [TRAINERS_MIXED] = "ready mixed\n" };
 
     return lines[serve->trainers];
 }

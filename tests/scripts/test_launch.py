@@ -329,7 +329,7 @@ class LaunchOnNodes(LaunchRig):
         self.assertEqual((status, "no" in out.splitlines()), (0, False))
 
     def test_tasks_beside_parameter_servers_are_on_their_own(self):
-        cluster = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
+        cluster = {"chief": ["h:1"], "worker": ["h:2", "i:3"], "ps": ["h:4"]}
         for kind, served in (("ps", False), ("chief", True), ("worker", True), ("evaluator", True)):
             with self.subTest(kind=kind):
                 status, out, _ = self.run_task(kind, 0, "echo ${TUNDISH_SERVER:+served} end", **cluster)

@@ -1,5 +1,6 @@
 """tundish-launch with a real server and real trainers, killed at the worst moment."""
 
+import json
 import os
 import signal
 import subprocess
@@ -114,6 +115,7 @@ class LauncherOfJobs(LauncherRig):
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
             )
         self.processes.append(launcher)
+        self.addCleanup(launcher.stdout.close)
         return launcher
 
     def status_of(self, launcher):
@@ -294,6 +296,139 @@ class LauncherRestarts(LauncherOfJobs):
         launcher.send_signal(signal.SIGTERM)
         self.status_of(launcher)
         self.assertEqual(list((self.path / "tmp").iterdir()), [])
+
+
+class LauncherOfCluster(LauncherOfJobs):
+    """Tasks of one TF_CONFIG, each under a launcher of its own, on one host."""
+
+    CLUSTER = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"],
+               "ps": ["localhost:4"]}
+
+    def file(self, train="{delivery: queue}"):
+        file = self.path / "pipeline.yaml"
+        streams = {"train": ("3000", train),
+                   "test": ("100", "{evaluation_shards: 4, auto_shard: DATA}")}
+        text = "".join(f"  {name}:\n    dataset: [{{range: {rows}}}, {{batch: 10}}]\n"
+                       f"    distribute: {distribute}\n    deliver: {{epochs: 1}}\n"
+                       for name, (rows, distribute) in streams.items())
+        file.write_text(f"seed: 1\nstreams:\n{text}")
+        return str(file)
+
+    def task(self, file, kind, index, script, *options):
+        """Its trainer prints to a file that is named after it."""
+        config = json.dumps({"cluster": self.CLUSTER, "task": {"type": kind, "index": index}})
+        into = f"exec >{self.path}/out.{kind}-{index}.$TORCHELASTIC_RESTART_COUNT; {script}"
+        return self.job(file, 1, into, *options, TF_CONFIG=config, XDG_RUNTIME_DIR=str(self.path),
+                        TUNDISH_SERVER="")
+
+    def launchers(self):
+        return [process for process in self.processes if process.args[0] == sys.executable]
+
+    def servers(self):
+        return [pid for launcher in self.launchers()
+                for pid in self.pids(descendants(launcher.pid), TUNDISH, "serve")]
+
+    def wait_for_batches(self, task, restart, count):
+        while self.out(task, restart).count("batch ") < count:
+            self.assertEqual({process.poll() for process in self.launchers()}, {None})
+            time.sleep(0.02)
+
+    def end_well(self, launchers):
+        for launcher in launchers:
+            self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual(list((self.path / "tmp").iterdir()), [])
+        self.assertEqual(list((self.path / "tundish").iterdir()), [])
+
+    def test_counts_every_row_though_a_worker_is_killed_twice(self):
+        file = self.file()
+        mortal = (f"if [ $TORCHELASTIC_RESTART_COUNT -lt 2 ]; then exec $READER --batches 5 --hold; fi;"
+                  f" until [ -e {self.path}/go ]; do sleep 0.02; done; exec $READER --delay-ms 1")
+        evaluate = "exec $READER"
+        chief = self.task(file, "chief", 0, evaluate, "--stream", "test")
+        evaluator = self.task(file, "evaluator", 0, evaluate, "--stream", "test")
+        ps = self.task(file, "ps", 0, f"until [ -e {self.path}/end ]; do sleep 0.02; done")
+        workers = [self.task(file, "worker", index, mortal, "--stream", "train", "--max-restarts", "2")
+                   for index in range(2)]
+        for done in (chief, evaluator):
+            self.assertEqual(self.status_of(done), 0, self.log())
+        for kind in ("chief-0", "evaluator-0"):
+            self.assertEqual(self.all_rows([kind]), list(range(100)))
+        self.processes = [process for process in self.processes if process not in (chief, evaluator)]
+        for restart in range(2):
+            for index in range(2):
+                self.wait_for_batches(f"worker-{index}", restart, 5)
+            self.assertEqual(len(self.servers()), 1, "workers of one host share a server")
+            for launcher in workers:
+                for pid in self.pids(descendants(launcher.pid), READER):
+                    os.kill(pid, signal.SIGKILL)
+        (self.path / "go").touch()
+        for launcher in workers:
+            self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
+        (self.path / "end").touch()
+        self.end_well([ps])
+
+    def wait_for_file(self, name):
+        while not (self.path / name).exists():
+            self.assertEqual({process.poll() for process in self.launchers()}, {None})
+            time.sleep(0.02)
+
+    def test_keeps_a_server_as_long_as_any_worker_reads(self):
+        file, gate = self.file(), "until [ -e {} ]; do sleep 0.02; done"
+        first = self.task(file, "worker", 0, f"$READER --batches 5; {gate.format(self.path / 'go')};"
+                                             f" touch {self.path}/ended", "--stream", "train")
+        self.wait_for_batches("worker-0", 0, 5)
+        second = self.task(file, "worker", 1, f"touch {self.path}/begun;"
+                           f" {gate.format(self.path / 'ended')}; exec $READER", "--stream", "train")
+        self.wait_for_file("begun")
+        (self.path / "go").touch()
+        self.end_well([second, first])
+        self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
+
+    def test_tells_a_worker_that_comes_late_that_a_queue_is_over(self):
+        file = self.file()
+        first = self.task(file, "worker", 0, "exec $READER", "--stream", "train")
+        while "end_of_stream" not in self.out("worker-0"):
+            self.assertIsNone(first.poll(), self.log())
+            time.sleep(0.02)
+        second = self.task(file, "worker", 1, "exec $READER", "--stream", "train")
+        self.end_well([second, first])
+        self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
+        self.assertNotIn("batch", self.out("worker-1"))
+
+    def test_gives_each_worker_all_rows_where_there_is_no_queue(self):
+        for train in ("{}", "{from_function: true}"):
+            with self.subTest(train=train):
+                file = self.file(train)
+                gate = f"touch {self.path}/$TUNDISH_SESSION; until [ -e {self.path}/worker-0 -a -e" \
+                       f" {self.path}/worker-1 ]; do sleep 0.02; done; exec $READER"
+                workers = [self.task(file, "worker", index, gate, "--stream", "train")
+                           for index in range(2)]
+                self.end_well(workers)
+                for index in range(2):
+                    self.assertEqual(self.all_rows([f"worker-{index}"]), list(range(3000)))
+                    (self.path / f"worker-{index}").unlink()
+                    (self.path / f"out.worker-{index}.0").unlink()
+
+    def test_waits_for_nobody_when_it_is_told_to_end(self):
+        leave = "trap 'exit 0' TERM; touch $1; while :; do sleep 0.02; done"
+        first = self.task(self.file(), "worker", 0, leave.replace("$1", f"{self.path}/here"),
+                          "--stream", "train")
+        self.wait_for_file("here")
+        first.send_signal(signal.SIGTERM)
+        self.end_well([first])
+        self.assertNotIn("have not come", self.log())
+
+    def test_serves_anew_after_a_launcher_that_was_killed(self):
+        file = self.file()
+        first = self.task(file, "worker", 0, "exec $READER --batches 5 --hold", "--stream", "train")
+        self.wait_for_batches("worker-0", 0, 5)
+        first.kill()
+        first.wait()
+        (self.path / "out.worker-0.0").unlink()
+        self.end_well([self.task(file, "worker", index, "exec $READER", "--stream", "train")
+                       for index in range(2)])
+        self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
 
 
 @unittest.skipIf(why_not(), why_not())
