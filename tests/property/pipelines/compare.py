@@ -189,13 +189,21 @@ def _compare_outputs(pipeline, peeked, outputs):
     if "evaluation_shards" in pipeline.distribute:
         _compare_shards(pipeline, peeked, outputs)
     elif pipeline.delivery == "queue":
-        _compare_queue(peeked, outputs)
+        _compare_queue(pipeline, peeked, outputs)
     else:
         for name, output in outputs.items():
             replica = int(name.rsplit(":", 1)[1])
             _require_end(name, peeked, output)
             expected = peeked.outputs.get((0, replica))
-            _compare_batches(name, expected.batches if expected else [], output.batches)
+            expected = expected.batches if expected else []
+            if _may_end_early(pipeline, peeked):
+                expected = expected[: len(output.batches)]
+            _compare_batches(name, expected, output.batches)
+
+
+def _may_end_early(pipeline, peeked):
+    """Bad rows are counted as threads meet them, some steps ahead: so many too many are noticed there."""
+    return peeked.end == "error" and pipeline.deliver.get("on_error", "").startswith("skip:")
 
 
 def _require_end(name, peeked, output):
@@ -220,11 +228,13 @@ def _shown(batch):
     return text if len(text) < 1500 else text[:1500] + " ..."
 
 
-def _compare_queue(peeked, outputs):
+def _compare_queue(pipeline, peeked, outputs):
     got = sorted((batch for output in outputs.values() for batch in output.batches), key=lambda b: b[:2])
     for name, output in outputs.items():
         _require_end(name, peeked, output)
     expected = peeked.outputs[0, 0].batches if peeked.outputs else []
+    if _may_end_early(pipeline, peeked):
+        expected = expected[: len(got)]
     _compare_batches("the queue", expected, got)
 
 

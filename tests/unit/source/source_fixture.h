@@ -239,6 +239,7 @@ pipeline_texts(struct pipeline *pipeline, size_t max)
             bytes_add(&all, text.data, text.size);
             bytes_add(&all, "|", 1);
         }
+        run_words_release(words, count, width, pipeline->node->run_words);
     }
     bytes_add(&all, "", 1);
     return (char *)all.data;
