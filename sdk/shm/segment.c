@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/memory_room.h"
 #include "core/status.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -62,54 +63,15 @@ map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
     return TUNDISH_OK;
 }
 
-/* The number behind `key` in a file of the kernel's, or UINT64_MAX. */
-static uint64_t
-read_number(const char *path, const char *key)
-{
-    uint64_t number = UINT64_MAX;
-    char     line[128];
-    FILE    *file = fopen(path, "re");
-
-    if (file == NULL)
-        return UINT64_MAX;
-    while (fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0) {
-            char              *end;
-            unsigned long long value = strtoull(line + strlen(key), &end, 10);
-
-            if (end != line + strlen(key))
-                number = value;
-            break;
-        }
-    fclose(file);
-    return number;
-}
-
-/* Memory that can be had without hurting anybody. Asking the kernel for more does not fail: it ends
- * some process, perhaps a trainer. */
-static uint64_t
-memory_room(void)
-{
-    uint64_t kilobytes = read_number("/proc/meminfo", "MemAvailable:");
-    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
-    uint64_t used = read_number("/sys/fs/cgroup/memory.current", "");
-    uint64_t cached = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
-    uint64_t room = kilobytes > UINT64_MAX / 1024 ? UINT64_MAX : kilobytes * 1024;
-
-    if (limit == UINT64_MAX || used == UINT64_MAX)
-        return room;
-    if (cached != UINT64_MAX && cached < used)
-        used -= cached;
-    limit = limit > used ? limit - used : 0;
-    return limit < room ? limit : room;
-}
-
 uint64_t
 tnd_segment_room(bool memfd)
 {
-    struct statvfs space = { 0 };
-    uint64_t       room = memory_room();
+    struct statvfs         space = { 0 };
+    struct tnd_memory_room memory;
+    uint64_t               room;
 
+    tnd_memory_room(&memory);
+    room = memory.bytes;
     if (!memfd && statvfs(SHM_FOLDER, &space) == 0 && space.f_blocks != 0 &&
         (uint64_t)space.f_bavail * space.f_bsize < room)
         room = (uint64_t)space.f_bavail * space.f_bsize;
@@ -132,12 +94,15 @@ tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
 }
 
 static tundish_status
-no_memory(uint64_t segment_bytes, uint64_t room_bytes)
+no_memory(uint64_t segment_bytes)
 {
+    struct tnd_memory_room room;
+
+    tnd_memory_room(&room);
     return tnd_fail(TUNDISH_E_MEMORY,
-                    "there is no room for %llu bytes of batches, only for %llu: lower deliver.slots "
-                    "or deliver.lane_bytes, or give the server more memory",
-                    (unsigned long long)segment_bytes, (unsigned long long)room_bytes);
+                    "there is no room for %llu bytes of batches, only for %llu (%s): lower "
+                    "deliver.slots or deliver.lane_bytes, or give the server more memory",
+                    (unsigned long long)segment_bytes, (unsigned long long)room.bytes, room.why);
 }
 
 /* Open a fresh name twice and take the name away: from here on the kernel frees the memory with the
@@ -235,7 +200,7 @@ create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_seg
     if (segment->read_descriptor < 0)
         return tnd_fail_errno(errno, "memfd_create");
     if (allocate(segment->read_descriptor, segment_bytes) != 0)
-        return no_memory(segment_bytes, memory_room());
+        return no_memory(segment_bytes);
     status = map_for_writing(segment->read_descriptor, segment_bytes, &segment->bytes);
     if (status != TUNDISH_OK)
         return status;
@@ -253,8 +218,8 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
     tundish_status     status = TUNDISH_E_TIMEOUT;
 
     segment.segment_bytes = segment_bytes;
-    if (segment_bytes > memory_room())
-        return no_memory(segment_bytes, memory_room());
+    if (segment_bytes > tnd_segment_room(true))
+        return no_memory(segment_bytes);
     if (!memfd)
         status = create_shm(&segment);
     if (status == TUNDISH_E_TIMEOUT)

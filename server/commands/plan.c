@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "deal/inputs.h"
+#include "plan/memory.h"
 #include "plan/print.h"
 
 /* Files of other nodes are found when all of them serve. */
@@ -30,7 +31,10 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker,
         result = command_failed(&command_plan, status, &pipeline.errors);
     } else {
         print(pipeline.plans[worker], stdout);
-        if (check_inputs(wanted, pipeline.plans[worker]) != TUNDISH_OK)
+        status = plan_memory_check(pipeline.plans[worker]);
+        if (status == TUNDISH_OK)
+            status = check_inputs(wanted, pipeline.plans[worker]);
+        if (status != TUNDISH_OK)
             result = command_failed(&command_plan, TUNDISH_E_SYSTEM, &pipeline.errors);
     }
     pipeline_close(&pipeline);
@@ -81,7 +85,8 @@ const struct command command_plan = {
         "  --json              for programs\n"
         "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n"
         "\n"
-        "Ends with status 3, behind the plan, if files are missing, a pattern matches none, or\n"
-        "there are fewer files than workers or shards to deal them to.\n",
+        "Ends with status 3, behind the plan, if files are missing, a pattern matches none,\n"
+        "there are fewer files than workers or shards to deal them to, or a batch is larger\n"
+        "than max_batch_bytes, memory_limit or the memory that can be had allow.\n",
     .run = command_plan_run,
 };

@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "deal/inputs.h"
 #include "deliver/bell.h"
+#include "plan/memory.h"
 
 static bool
 is_served(const struct serve *serve, const struct spec_stream *stream)
@@ -73,6 +74,8 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
     options.plan.worker = 0;
     options.plan.worker_count = 1;
     status = plan_open(serve->file, stream, &options.plan, &serve->errors, &plan);
+    if (status == TUNDISH_OK)
+        status = plan_memory_check(plan);
     if (status == TUNDISH_OK)
         status = inputs_check(plan,
                               &(struct source_files_options){

@@ -36,6 +36,7 @@ struct content_config {
      * and that are not there yet. Stages that are for one column after the other leave these out
      * and add what they would have made of them. NULL: every column is there. */
     struct name_list *missing;
+    uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
     bool tokens_only; /* text_vectorization: give the tokens themselves (to learn from) */
     const struct expression_literal *literals; /* what expressions may use by name besides */
     uint32_t literal_count;

@@ -1,9 +1,12 @@
 /* content_decode_compressed.c - tf.io.decode_compressed. */
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "content/decode_text.h"
+#include "core/memory_room.h"
 #include "core/must.h"
+#include "core/status.h"
 
 /* The most that one string may become: a few bytes can stand for a thousand times as many. */
 #define DECOMPRESSED_MAX (UINT64_C(1) << 30)
@@ -13,24 +16,53 @@ enum compression { PLAIN, ZLIB, GZIP };
 struct decode_compressed {
     struct content_targets targets;
     enum compression compression;
+    uint64_t memory_bytes; /* for what the texts that are made together become */
 };
 
 struct inflating {
     z_stream stream; /* reset for each string: its window is allocated once */
     enum compression compression;
+    uint64_t text_max;    /* bytes of one text */
+    uint64_t memory_left; /* bytes of all */
+    bool is_over;         /* there was too little */
+    char problem[160];
 };
 
 /* Twice as much room for what has come out so far. */
 static uint8_t *
-grow(struct scratch *scratch, const uint8_t *old, uint64_t used, uint64_t *capacity)
+grow(struct scratch *scratch, const uint8_t *old, uint64_t used, uint64_t text_max,
+     uint64_t *capacity)
 {
     uint8_t *more;
 
-    *capacity *= 2;
+    *capacity = *capacity > text_max / 2 ? text_max + 1 : 2 * *capacity;
     more = scratch_alloc(scratch, *capacity);
     if (used > 0)
         memcpy(more, old, used);
     return more;
+}
+
+static const char *
+too_large(struct inflating *inflating)
+{
+    if (inflating->text_max == DECOMPRESSED_MAX)
+        return "decode_compressed: the text becomes larger than 1 GiB";
+    snprintf(inflating->problem, sizeof inflating->problem,
+             "decode_compressed: the text becomes larger than the %llu bytes that memory_limit and "
+             "max_batch_bytes leave it",
+             (unsigned long long)inflating->text_max);
+    return inflating->problem;
+}
+
+/* Nothing is said of this text alone: the batch has too many. */
+static const char *
+take(struct inflating *inflating, uint64_t bytes)
+{
+    if (bytes > inflating->memory_left)
+        inflating->is_over = true;
+    else
+        inflating->memory_left -= bytes;
+    return NULL;
 }
 
 /* A gzip text may have several members, one behind the other; what stands behind the end of a
@@ -42,10 +74,11 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
     struct inflating *inflating = context;
     z_stream *stream = &inflating->stream;
     bool is_gzip = inflating->compression == GZIP;
-    uint64_t capacity = from.size < DECOMPRESSED_MAX / 8 ? 4 * from.size + 256 : DECOMPRESSED_MAX;
+    uint64_t text_max = inflating->text_max;
+    uint64_t capacity = from.size < text_max / 8 ? 4 * from.size + 256 : text_max + 1;
     uint8_t *to;
 
-    if (from.size == 0 || inflating->compression == PLAIN) {
+    if (from.size == 0 || inflating->compression == PLAIN || inflating->is_over) {
         *ret_to = from;
         return NULL;
     }
@@ -61,10 +94,12 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
         int code = inflate(stream, Z_NO_FLUSH);
         uint64_t used = (uint64_t)(stream->next_out - to);
 
+        if (used > text_max)
+            return too_large(inflating);
         if (code == Z_STREAM_END) {
             if (!is_gzip || stream->avail_in == 0) {
                 *ret_to = (struct byte_view){ to, used };
-                return NULL;
+                return take(inflating, used);
             }
             must(inflateReset(stream) == Z_OK);
         } else if (code != Z_OK && code != Z_BUF_ERROR) {
@@ -75,9 +110,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
                            : "decode_compressed: the ZLIB bytes are cut short";
         }
         if (stream->avail_out == 0) {
-            if (capacity >= DECOMPRESSED_MAX)
-                return "decode_compressed: the text becomes larger than 1 GiB";
-            to = grow(scratch, to, used, &capacity);
+            to = grow(scratch, to, used, text_max, &capacity);
             stream->next_out = to + used;
             stream->avail_out = (uInt)(capacity - used);
         }
@@ -90,8 +123,11 @@ decode_compressed_open(void *memory, const struct content_config *config, struct
 {
     struct decode_compressed *state = memory;
     const char *type = spec_text(config->stage, "compression_type");
+    struct tnd_memory_room room;
 
     (void)ret_batch_wide;
+    tnd_memory_room(&room);
+    state->memory_bytes = config->memory_bytes != 0 ? config->memory_bytes : room.bytes / 2;
     state->compression = strcmp(type, "GZIP") == 0   ? GZIP
                          : strcmp(type, "ZLIB") == 0 ? ZLIB
                                                      : PLAIN;
@@ -102,12 +138,22 @@ static tundish_status
 decode_compressed_apply(const void *memory, const struct frame *input, struct frame *output)
 {
     const struct decode_compressed *state = memory;
-    struct inflating inflating = { .compression = state->compression };
+    struct inflating inflating = {
+        .compression = state->compression,
+        .text_max = state->memory_bytes < DECOMPRESSED_MAX ? state->memory_bytes : DECOMPRESSED_MAX,
+        .memory_left = state->memory_bytes,
+    };
     int window = state->compression == GZIP ? 16 + MAX_WBITS : MAX_WBITS;
 
     must(inflateInit2(&inflating.stream, window) == Z_OK);
     decode_text_apply(&state->targets, input, output, decode, &inflating);
     inflateEnd(&inflating.stream);
+    if (inflating.is_over)
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "decode_compressed: the texts of %lld rows become larger than the %llu "
+                        "bytes that there is room for: give a smaller batch_size, or raise "
+                        "memory_limit and max_batch_bytes",
+                        (long long)input->count, (unsigned long long)state->memory_bytes);
     return TUNDISH_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "plan/build.h"
+#include "plan/memory.h"
 #include "plan/resume.h"
 
 /* --- facts -------------------------------------------------------------------------------------
@@ -16,97 +17,6 @@ static const char *
 part_of(const struct plan_node *node)
 {
     return node->source != NULL ? "source" : node->order != NULL ? "order" : "content";
-}
-
-static int64_t
-held_elements(const struct plan_node *node)
-{
-    return node_is(node, "shuffle") && node->stage != NULL ? build_literal(node, "buffer_size", 0)
-                                                           : 0;
-}
-
-static int64_t
-window_bytes(const struct plan_graph *graph)
-{
-    int64_t bytes = 0;
-
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct plan_node *node = graph->nodes[i];
-        int64_t here = 0;
-
-        if (__builtin_mul_overflow(held_elements(node), (int64_t)(node->width * sizeof(uint64_t)),
-                                   &here) ||
-            __builtin_add_overflow(bytes, here, &bytes))
-            return INT64_MAX;
-        if (node->body != NULL)
-            bytes += window_bytes(node->body);
-    }
-    return bytes;
-}
-
-static bool
-is_sized_batch(const struct plan_node *node)
-{
-    return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
-}
-
-static int64_t
-rows_of_slice(const struct plan *plan)
-{
-    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
-
-    if (plan->global_batch >= 0)
-        return (plan->global_batch + slices - 1) / slices;
-    if (plan->user_root->depth == 1) {
-        const struct plan_node *node = plan->user_root;
-
-        while (node->input_count == 1 && !is_sized_batch(node))
-            node = node->inputs[0];
-        return is_sized_batch(node) ? build_literal(node, "batch_size", -1) : -1;
-    }
-    return plan->user_root->depth == 0 ? 1 : -1;
-}
-
-/* A string column needs its offsets at least. */
-static int64_t
-column_bytes(const struct column_spec *spec, int64_t rows)
-{
-    size_t value_bytes =
-        spec->dtype == TUNDISH_STRING ? sizeof(int64_t) : tnd_dtype_bytes(spec->dtype);
-    int64_t bytes = (int64_t)value_bytes;
-
-    if (spec->kind != TUNDISH_DENSE || spec->rank == RANK_UNKNOWN)
-        return -1;
-    for (int k = 0; k < spec->rank; k++) {
-        int64_t length = k == 0 && spec->shape[0] < 0 ? rows : spec->shape[k];
-
-        if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes))
-            return -1;
-    }
-    return (bytes + 63) & ~INT64_C(63);
-}
-
-void
-plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
-{
-    struct plan_memory memory = { .window_bytes = window_bytes(plan->graph) };
-    int64_t rows = rows_of_slice(plan);
-
-    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
-        int64_t bytes = column_bytes(&plan->element_spec.columns[i], rows);
-
-        if (bytes < 0 || memory.slice_bytes < 0 ||
-            __builtin_add_overflow(memory.slice_bytes, bytes, &memory.slice_bytes))
-            memory.slice_bytes = -1;
-    }
-    memory.lane_bytes = -1;
-    if (memory.slice_bytes >= 0 &&
-        __builtin_mul_overflow(memory.slice_bytes, (int64_t)plan->stream->deliver.slots,
-                               &memory.lane_bytes))
-        memory.lane_bytes = -1;
-    if (plan->stream->deliver.lane_bytes != 0)
-        memory.lane_bytes = (int64_t)plan->stream->deliver.lane_bytes;
-    *ret_memory = memory;
 }
 
 /* --- text --------------------------------------------------------------------------------------

@@ -58,6 +58,16 @@ check_bytes(const struct plan_builder *builder, const struct plan_node *node)
     return TUNDISH_OK;
 }
 
+/* The lower of the limits that there are; 0: none. */
+static uint64_t
+deliver_bytes(const struct spec_deliver *deliver)
+{
+    if (deliver->max_batch_bytes == 0 || (deliver->memory_limit != 0 &&
+                                          deliver->memory_limit < deliver->max_batch_bytes))
+        return deliver->memory_limit;
+    return deliver->max_batch_bytes;
+}
+
 static tundish_status
 node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
@@ -80,6 +90,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         .learned = builder->plan->options.learned,
         .learned_hash = &node->learned_hash,
         .missing = learning != NULL ? learning->missing : NULL,
+        .memory_bytes = deliver_bytes(&builder->plan->stream->deliver),
         .literals = context,
         .literal_count =
             builder->plan->stream->distribute.from_function ? sizeof context / sizeof *context : 0,

@@ -9,7 +9,9 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "core/memory_room.h"
 #include "deal/inputs.h"
+#include "plan/memory.h"
 #include "session/compress.h"
 #include "session/session_marks.h"
 #include "session/session_private.h"
@@ -176,6 +178,30 @@ measure_first_step(struct session *session)
     return largest;
 }
 
+/* All lanes, against what the file allows and what can be had. */
+static tundish_status
+check_lanes(const struct session *session, uint64_t lane_bytes, uint64_t slice)
+{
+    const struct spec_deliver *deliver = &session->plan->stream->deliver;
+    uint64_t all;
+    struct tnd_memory_room room;
+
+    tnd_memory_room(&room);
+    if (__builtin_mul_overflow(lane_bytes, session->plan->replicas, &all))
+        all = UINT64_MAX;
+    if (deliver->memory_limit != 0 && deliver->memory_limit < room.bytes) {
+        room.bytes = deliver->memory_limit;
+        snprintf(room.why, sizeof room.why, "memory_limit");
+    }
+    if (all <= room.bytes)
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_MEMORY,
+                    "%u lanes of %u slots need %llu bytes (the first batch has %llu), but there is "
+                    "room for %llu (%s): fewer slots, smaller batches or compression",
+                    session->plan->replicas, deliver->slots, (unsigned long long)all,
+                    (unsigned long long)slice, (unsigned long long)room.bytes, room.why);
+}
+
 static tundish_status
 arena_bytes(struct session *session, uint64_t *ret_bytes)
 {
@@ -185,15 +211,8 @@ arena_bytes(struct session *session, uint64_t *ret_bytes)
 
     session->step_bytes = slice * session->plan->replicas;
     *ret_bytes = deliver->lane_bytes != 0 ? deliver->lane_bytes : lane_bytes_for(session, slice);
-    if (status == TUNDISH_OK && deliver->memory_limit != 0 &&
-        *ret_bytes * session->plan->replicas > deliver->memory_limit)
-        return tnd_fail(
-            TUNDISH_E_MEMORY,
-            "%u lanes of %u slots need %llu bytes (the first batch has %llu), more than "
-            "memory_limit %llu: fewer slots, smaller batches or compression",
-            session->plan->replicas, deliver->slots,
-            (unsigned long long)(*ret_bytes * session->plan->replicas), (unsigned long long)slice,
-            (unsigned long long)deliver->memory_limit);
+    if (status == TUNDISH_OK)
+        status = check_lanes(session, *ret_bytes, slice);
     return status;
 }
 
@@ -294,6 +313,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     pthread_cond_init(&session->place, NULL);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
+    if (status == TUNDISH_OK)
+        status = plan_memory_check(session->plan);
     if (status == TUNDISH_OK) {
         fill_open(session->plan, &session->fill);
         status = source_files_open(&files_options, &session->files);

@@ -54,8 +54,9 @@ SECTION(deliver, "deliver", "How batches are handed over.",
         DEFAULT(slots, "8", INTEGER, BETWEEN(3, 65536), "Batches a lane can hold."),
         MAY(lane_bytes, SIZE | NOTHING, ANY_VALUE,
             "Memory of a lane's batches; left out: computed from shapes and the first batches."),
-        MAY(max_batch_bytes, SIZE | NOTHING, ANY_VALUE, "A larger batch is an error."),
-        MAY(memory_limit, SIZE | NOTHING, ANY_VALUE, "Most memory for rows held back."),
+        MAY(max_batch_bytes, SIZE | NOTHING, ANY_VALUE, "A larger batch is an error, and a compressed text that becomes larger."),
+        MAY(memory_limit, SIZE | NOTHING, ANY_VALUE, "Most memory for rows held back, for all lanes, and for what a batch's texts unpack to; the "
+            "limits of the machine and of control groups hold anyway."),
         DEFAULT(memory, "shm", TEXT, ONE_OF("shm|memfd"), "What batches are kept in."),
         DEFAULT(huge_pages, "false", BOOL, ANY_VALUE, "Ask for huge pages."),
         DEFAULT(compression, "auto", TEXT, ANY_VALUE, "auto, none, narrow, zstd or zstd:LEVEL. auto: none while there is memory, else, "

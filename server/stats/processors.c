@@ -9,10 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cgroups.h"
 #include "core/clock.h"
 #include "core/memory.h"
 
-enum { PATH_BYTES = 1024, CGROUPS = 16, PROCESSES = 4096 };
+enum { CGROUPS = 16, PROCESSES = 4096 };
 
 /* Rivals are looked for while threads went without a processor for this share of the time. */
 static const double SHORT_SHARE = 0.2;
@@ -50,52 +51,17 @@ number_of(const char *path, const char *key)
     return found;
 }
 
-/* A cgroup and those above it; a quota of each of them stops the process. */
+/* A quota of any of them stops the process. */
 static void
-add_cgroups(struct processors *processors, const char *mount, char *path)
+add_cgroup(void *context, const char *folder)
 {
-    for (;;) {
-        char file[PATH_BYTES];
-        char *slash = strrchr(path, '/');
+    struct processors *processors = context;
+    char *path = tnd_sprintf("%s/cpu.stat", folder);
 
-        snprintf(file, sizeof file, "%.100s%.900s/cpu.stat", mount, path);
-        if (processors->cgroup_count < CGROUPS && access(file, R_OK) == 0)
-            processors->cgroups[processors->cgroup_count++] = tnd_strdup(file);
-        if (slash == NULL)
-            return;
-        *slash = '\0';
-    }
-}
-
-/* "0::/path" of version 2, "4:cpu,cpuacct:/path" of version 1. */
-static void
-find_cgroups(struct processors *processors)
-{
-    char line[PATH_BYTES], mount[PATH_BYTES];
-    FILE *file = fopen("/proc/self/cgroup", "re");
-
-    if (file == NULL)
-        return;
-    while (fgets(line, sizeof line, file) != NULL) {
-        char *names = strchr(line, ':');
-        char *path = names == NULL ? NULL : strchr(names + 1, ':');
-
-        if (path == NULL)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-        names++;
-        if (strcmp(path, "/") == 0)
-            *path = '\0';
-        if (names[0] == '\0')
-            snprintf(mount, sizeof mount, "/sys/fs/cgroup");
-        else if (strncmp(names, "cpu,", 4) == 0 || strcmp(names, "cpu") == 0)
-            snprintf(mount, sizeof mount, "/sys/fs/cgroup/%.64s", names);
-        else
-            continue;
-        add_cgroups(processors, mount, path);
-    }
-    fclose(file);
+    if (processors->cgroup_count < CGROUPS && access(path, R_OK) == 0)
+        processors->cgroups[processors->cgroup_count++] = path;
+    else
+        free(path);
 }
 
 static uint64_t
@@ -118,7 +84,7 @@ processors_open(void)
 {
     struct processors *processors = tnd_zalloc(1, sizeof *processors);
 
-    find_cgroups(processors);
+    tnd_cgroups_visit("cpu", add_cgroup, processors);
     processors->throttled_before_ns = throttled_longest_ns(processors);
     return processors;
 }

@@ -1,8 +1,12 @@
 """Faults in real processes; after each, rows are counted and nothing is left behind."""
 
+import base64
 import contextlib
+import gzip
 import os
+import shutil
 import signal
+import subprocess
 import unittest
 
 from rig import DEADLINE_S, TUNDISH, Rig, batches, may_mount, sleep, stop
@@ -119,6 +123,75 @@ class Faults(Rig):
 
         last, rows = self.change_while_served(replace)
         self.assertTrue(rows == 200000 or "E_" in last, last)
+
+    def in_groups(self, line, files, *command):
+        """Run a command whose /proc/self/cgroup is that line, with these files of the kernel's."""
+        for name, text in files.items():
+            path = self.path / "cgroup" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text}\n")
+        (self.path / "own").write_text(f"{line}\n")
+        script = 'mount --bind "$1/cgroup" /sys/fs/cgroup && mount --bind "$1/own" /proc/$$/cgroup' \
+            ' && shift && exec "$@"'
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", str(self.path), *command],
+            env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        shutil.rmtree(self.path / "cgroup")
+        return done.returncode, done.stderr
+
+    @unittest.skipUnless(may_mount(), "mounting is not permitted here")
+    def test_the_memory_of_its_control_groups_is_a_limit_with_the_arithmetic(self):
+        serve = [TUNDISH, "serve", self.pipeline(["range: 100", "batch: 10"])]
+        for line, folder, limits in (
+            ("0::/job/step", "job/step", ("memory.max", "memory.current")),
+            ("0::/job/step", "job", ("memory.max", "memory.current")),
+            ("4:memory:/job/step", "memory/job/step",
+             ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+            ("4:memory:/job/step", "memory/job",
+             ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+            ("4:cpu,memory:/of/the/host", "cpu,memory",
+             ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+        ):
+            with self.subTest(line=line, folder=folder):
+                limit, used = (f"{folder}/{name}" for name in limits)
+                status, said = self.in_groups(line, {limit: 3000, used: 1000}, *serve)
+                self.assertEqual(status, 3, said)
+                self.assertRegex(said, "1 lanes of 8 slots need .* room for 2000 .*control group "
+                                 f"/sys/fs/cgroup/{folder} has a limit of 3000, of which 1000 are")
+                self.assertNotIn("ready", said)
+
+    @unittest.skipUnless(may_mount(), "mounting is not permitted here")
+    def test_a_batch_that_the_plan_finds_too_large_is_refused(self):
+        plan = [TUNDISH, "plan", self.pipeline(["range: 100", "batch: 40000000"])]
+        files = {"job/memory.max": "100000000", "job/memory.current": "0"}
+        status, said = self.in_groups("0::/job/step", files, *plan)
+        self.assertEqual(status, 3)
+        self.assertRegex(said, "40000000 rows takes 320000000 bytes .* room for 100000000 ")
+        files["job/memory.max"] = "max"
+        self.assertEqual(self.in_groups("0::/job/step", files, *plan), (0, ""))
+        for key in ("max_batch_bytes", "memory_limit"):
+            for command in ("plan", "serve"):
+                file = self.pipeline(["range: 100", "batch: 50"], deliver=f"{{{key}: 399}}")
+                done = subprocess.run([TUNDISH, command, file], env=self.environment,
+                                      capture_output=True, text=True, timeout=DEADLINE_S)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(f"room for 399 ({key})", done.stderr)
+
+    def test_what_is_unpacked_stays_within_the_limits(self):
+        packed = base64.urlsafe_b64encode(gzip.compress(bytes(64 << 20))).decode()
+        (self.path / "rows.txt").write_text(f"{packed}\n" * 4)
+        stages = ["text_line: {filenames: rows.txt}", "decode_base64",
+                  "decode_compressed: {compression_type: GZIP}", "string_length", "batch: 4"]
+        for key, size, said in (("memory_limit", "1MiB", "larger than the 1048576 bytes"),
+                                ("max_batch_bytes", "1MiB", "larger than the 1048576 bytes"),
+                                ("memory_limit", "100MiB", "texts of 4 rows become larger"),
+                                ("memory_limit", "256MiB", None)):
+            with self.subTest(key=key, size=size):
+                file = self.pipeline(stages, deliver=f"{{{key}: {size}}}")
+                done = subprocess.run([TUNDISH, "peek", file], env=self.environment,
+                                      capture_output=True, text=True, timeout=DEADLINE_S)
+                self.assertEqual(done.returncode, 1 if said else 0, done.stdout)
+                self.assertIn(said or "67108864, 67108864", done.stdout)
 
     def test_little_address_space_is_said(self):
         """Whatever the limit is: a server says what it lacks, or serves."""
