@@ -4,15 +4,13 @@
 #ifndef TND_CORE_MUST_H
 #define TND_CORE_MUST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define must(condition)                                                                            \
     do {                                                                                           \
-        if (__builtin_expect(!(condition), 0)) {                                                   \
-            fprintf(stderr, "tundish: %s:%d: bug: %s\n", __FILE__, __LINE__, #condition);          \
-            abort();                                                                               \
-        }                                                                                          \
+        if (__builtin_expect(!(condition), 0))                                                     \
+            tnd_bug(__FILE__, __LINE__, #condition);                                               \
     } while (0)
+
+/* Say where and end the process, also when nobody reads standard error. */
+_Noreturn void tnd_bug(const char *file, int line, const char *condition);
 
 #endif
