@@ -328,6 +328,42 @@ class LaunchOnNodes(LaunchRig):
         status, out, _ = self.run_task("worker", 1, "echo no", worker=workers)
         self.assertEqual((status, "no" in out.splitlines()), (0, False))
 
+    def task(self, index, trainer, workers):
+        return LaunchRig.start(self, trainer, replicas=1,
+                               TF_CONFIG=self.cluster("worker", index, worker=workers))
+
+    def test_each_task_of_tf_config_stays_as_long_as_its_trainers(self):
+        workers = [f"localhost:{port}" for port in (1, 2)]
+        for order, statuses in (((1, 0), (0, 0)), ((0, 1), (0, 0)), ((1, 0), (0, 5))):
+            with self.subTest(order=order, statuses=statuses):
+                trainer = ("echo $$ >$RANK.txt; until [ -e go ]; do sleep 0.02; done;"
+                           f" if [ $RANK = 1 ]; then exit {statuses[1]}; fi")
+                launchers = {index: self.task(index, trainer, workers) for index in order}
+                self.wait_for("0.txt", "1.txt")
+                self.assertEqual([launchers[index].poll() for index in order], [None, None])
+                (self.folder / "go").touch()
+                first = self.status_of(launchers[0])[0]
+                self.assertEqual((first, self.status_of(launchers[1])[0]),
+                                 (statuses[1], statuses[1]))
+                for path in (*self.folder.glob("*.txt"), self.folder / "go"):
+                    path.unlink()
+
+    def test_a_signal_to_any_task_reaches_its_trainers(self):
+        workers = ["localhost:1", "localhost:2"]
+        launchers = [self.task(index, f"exec {TRAINER} USR1=0 TERM=0", workers) for index in (0, 1)]
+        self.wait_for("0.txt", "1.txt")
+        launchers[1].send_signal(signal.SIGUSR1)
+        self.wait_for("USR11")
+        launchers[0].send_signal(signal.SIGTERM)
+        for launcher in launchers:
+            self.assertEqual(self.status_of(launcher)[0], 0)
+
+    def test_a_task_that_waits_for_its_trainers_may_be_ended(self):
+        process = self.task(1, "true", ["localhost:1", "localhost:2"])
+        self.assertIn("starts this task", process.stderr.readline())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.status_of(process)[0], 128 + signal.SIGTERM)
+
     def test_tasks_beside_parameter_servers_are_on_their_own(self):
         cluster = {"chief": ["h:1"], "worker": ["h:2", "i:3"], "ps": ["h:4"]}
         for kind, served in (("ps", False), ("chief", True), ("worker", True), ("evaluator", True)):

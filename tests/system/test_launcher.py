@@ -318,8 +318,7 @@ class LauncherOfCluster(LauncherOfJobs):
         """Its trainer prints to a file that is named after it."""
         config = json.dumps({"cluster": self.CLUSTER, "task": {"type": kind, "index": index}})
         into = f"exec >{self.path}/out.{kind}-{index}.$TORCHELASTIC_RESTART_COUNT; {script}"
-        return self.job(file, 1, into, *options, TF_CONFIG=config, XDG_RUNTIME_DIR=str(self.path),
-                        TUNDISH_SERVER="")
+        return self.job(file, 1, into, *options, TF_CONFIG=config)
 
     def launchers(self):
         return [process for process in self.processes if process.args[0] == sys.executable]
@@ -337,7 +336,6 @@ class LauncherOfCluster(LauncherOfJobs):
         for launcher in launchers:
             self.assertEqual(self.status_of(launcher), 0, self.log())
         self.assertEqual(list((self.path / "tmp").iterdir()), [])
-        self.assertEqual(list((self.path / "tundish").iterdir()), [])
 
     def test_counts_every_row_though_a_worker_is_killed_twice(self):
         file = self.file()
