@@ -1,9 +1,11 @@
 /* content_decode_compressed.c - tf.io.decode_compressed. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "content/decode_text.h"
+#include "core/memory.h"
 #include "core/memory_room.h"
 #include "core/must.h"
 #include "core/status.h"
@@ -22,24 +24,45 @@ struct decode_compressed {
 struct inflating {
     z_stream stream; /* reset for each string: its window is allocated once */
     enum compression compression;
+    uint8_t *text; /* the one being made; the next uses it again */
+    uint64_t text_room;
     uint64_t text_max;    /* bytes of one text */
     uint64_t memory_left; /* bytes of all */
     bool is_over;         /* there was too little */
     char problem[160];
 };
 
-/* Twice as much room for what has come out so far. */
-static uint8_t *
-grow(struct scratch *scratch, const uint8_t *old, uint64_t used, uint64_t text_max,
-     uint64_t *capacity)
+/* Twice as much room, up to a byte too many, which tells that the text is too large. */
+static void
+grow(struct inflating *inflating)
 {
-    uint8_t *more;
+    z_stream *stream = &inflating->stream;
+    uint64_t used = inflating->text_room, room = 2 * used;
 
-    *capacity = *capacity > text_max / 2 ? text_max + 1 : 2 * *capacity;
-    more = scratch_alloc(scratch, *capacity);
-    if (used > 0)
-        memcpy(more, old, used);
-    return more;
+    inflating->text_room = room > inflating->text_max ? inflating->text_max + 1 : room;
+    inflating->text = tnd_realloc(inflating->text, inflating->text_room, 1);
+    stream->next_out = inflating->text + used;
+    stream->avail_out = (uInt)(inflating->text_room - used);
+}
+
+static void
+start(struct inflating *inflating, struct byte_view from)
+{
+    z_stream *stream = &inflating->stream;
+    uint64_t room = 4 * from.size + 256;
+
+    if (room > inflating->text_max)
+        room = inflating->text_max + 1;
+    if (room > inflating->text_room) {
+        free(inflating->text);
+        inflating->text = tnd_alloc(room);
+        inflating->text_room = room;
+    }
+    must(inflateReset(stream) == Z_OK);
+    stream->next_in = (Bytef *)(uintptr_t)from.data;
+    stream->avail_in = (uInt)from.size;
+    stream->next_out = inflating->text;
+    stream->avail_out = (uInt)inflating->text_room;
 }
 
 static const char *
@@ -54,53 +77,24 @@ too_large(struct inflating *inflating)
     return inflating->problem;
 }
 
-/* Nothing is said of this text alone: the batch has too many. */
-static const char *
-take(struct inflating *inflating, uint64_t bytes)
-{
-    if (bytes > inflating->memory_left)
-        inflating->is_over = true;
-    else
-        inflating->memory_left -= bytes;
-    return NULL;
-}
-
 /* A gzip text may have several members, one behind the other; what stands behind the end of a
  * zlib one is not looked at. Both as in TensorFlow, which however hands on what it could read of a
  * text that is cut short. */
 static const char *
-decode(void *context, struct byte_view from, struct scratch *scratch, struct byte_view *ret_to)
+inflate_text(struct inflating *inflating, uint64_t *ret_bytes)
 {
-    struct inflating *inflating = context;
     z_stream *stream = &inflating->stream;
     bool is_gzip = inflating->compression == GZIP;
-    uint64_t text_max = inflating->text_max;
-    uint64_t capacity = from.size < text_max / 8 ? 4 * from.size + 256 : text_max + 1;
-    uint8_t *to;
 
-    if (from.size == 0 || inflating->compression == PLAIN || inflating->is_over) {
-        *ret_to = from;
-        return NULL;
-    }
-    if (from.size > DECOMPRESSED_MAX)
-        return "decode_compressed: the compressed text is larger than 1 GiB";
-    must(inflateReset(stream) == Z_OK);
-    to = scratch_alloc(scratch, capacity);
-    stream->next_in = (Bytef *)(uintptr_t)from.data;
-    stream->avail_in = (uInt)from.size;
-    stream->next_out = to;
-    stream->avail_out = (uInt)capacity;
     for (;;) {
         int code = inflate(stream, Z_NO_FLUSH);
-        uint64_t used = (uint64_t)(stream->next_out - to);
 
-        if (used > text_max)
+        *ret_bytes = (uint64_t)(stream->next_out - inflating->text);
+        if (*ret_bytes > inflating->text_max)
             return too_large(inflating);
         if (code == Z_STREAM_END) {
-            if (!is_gzip || stream->avail_in == 0) {
-                *ret_to = (struct byte_view){ to, used };
-                return take(inflating, used);
-            }
+            if (!is_gzip || stream->avail_in == 0)
+                return NULL;
             must(inflateReset(stream) == Z_OK);
         } else if (code != Z_OK && code != Z_BUF_ERROR) {
             return is_gzip ? "decode_compressed: the bytes are not GZIP"
@@ -109,12 +103,39 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
             return is_gzip ? "decode_compressed: the GZIP bytes are cut short"
                            : "decode_compressed: the ZLIB bytes are cut short";
         }
-        if (stream->avail_out == 0) {
-            to = grow(scratch, to, used, text_max, &capacity);
-            stream->next_out = to + used;
-            stream->avail_out = (uInt)(capacity - used);
-        }
+        if (stream->avail_out == 0)
+            grow(inflating);
     }
+}
+
+static const char *
+decode(void *context, struct byte_view from, struct scratch *scratch, struct byte_view *ret_to)
+{
+    struct inflating *inflating = context;
+    const char *problem;
+    uint64_t bytes;
+    uint8_t *to;
+
+    if (from.size == 0 || inflating->compression == PLAIN || inflating->is_over) {
+        *ret_to = from;
+        return NULL;
+    }
+    if (from.size > DECOMPRESSED_MAX)
+        return "decode_compressed: the compressed text is larger than 1 GiB";
+    start(inflating, from);
+    problem = inflate_text(inflating, &bytes);
+    if (problem != NULL)
+        return problem;
+    inflating->is_over = bytes > inflating->memory_left;
+    if (inflating->is_over) { /* of the batch, not of this text alone */
+        *ret_to = from;
+        return NULL;
+    }
+    inflating->memory_left -= bytes;
+    to = scratch_alloc(scratch, bytes);
+    memcpy(to, inflating->text, bytes);
+    *ret_to = (struct byte_view){ to, bytes };
+    return NULL;
 }
 
 static tundish_status
@@ -148,6 +169,7 @@ decode_compressed_apply(const void *memory, const struct frame *input, struct fr
     must(inflateInit2(&inflating.stream, window) == Z_OK);
     decode_text_apply(&state->targets, input, output, decode, &inflating);
     inflateEnd(&inflating.stream);
+    free(inflating.text);
     if (inflating.is_over)
         return tnd_fail(TUNDISH_E_MEMORY,
                         "decode_compressed: the texts of %lld rows become larger than the %llu "
