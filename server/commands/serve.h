@@ -15,6 +15,7 @@ enum serve_trainers {
     TRAINERS_UNKNOWN,  /* not asked */
     TRAINERS_ALONE,    /* each goes on without the others */
     TRAINERS_SESSIONS, /* so, and each has a session of its own */
+    TRAINERS_GROUPS,   /* so, and each is a group of its own, of a broadcast */
     TRAINERS_TOGETHER, /* replicas of one group */
     TRAINERS_MIXED     /* so, and they may share a queue or a broadcast with others */
 };

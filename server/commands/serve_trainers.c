@@ -16,7 +16,8 @@ struct crew {
     uint32_t streams;               /* how many */
     const struct spec_stream *most; /* that with the most replicas of those with lanes, or NULL */
     bool takes_any;                 /* one of them is for any number of trainers */
-    bool has_shared;                /* one of them is a queue or a broadcast */
+    bool is_broadcast;
+    bool has_shared; /* one of them is a queue or a broadcast */
 };
 
 static bool
@@ -64,6 +65,7 @@ add_stream(struct crew *crew, const struct serve *serve, const struct spec_strea
     if (distribute->delivery != DELIVER_LANES || distribute->evaluation_shards != 0) {
         crew->takes_any = true;
         crew->has_shared |= distribute->delivery != DELIVER_LANES;
+        crew->is_broadcast |= distribute->delivery == DELIVER_BROADCAST;
         return;
     }
     if (is_of_each(serve, stream))
@@ -106,7 +108,7 @@ kind_of(const struct crew *crew, const struct serve *serve)
     bool many_nodes = link_size(serve->link) > 1;
 
     if (crew->most == NULL)
-        return TRAINERS_ALONE;
+        return crew->streams == 1 && crew->is_broadcast ? TRAINERS_GROUPS : TRAINERS_ALONE;
     if (crew->streams == 1 && is_of_each(serve, crew->most) && (crew->count > 1 || !many_nodes))
         return TRAINERS_SESSIONS;
     if (replicas_of(serve, crew->most) > 1 || many_nodes)
@@ -144,11 +146,11 @@ serve_expect_trainers(struct serve *serve)
 const char *
 serve_ready_line(const struct serve *serve)
 {
-    static const char *const lines[] = { [TRAINERS_UNKNOWN] = "ready\n",
-                                         [TRAINERS_ALONE] = "ready alone\n",
-                                         [TRAINERS_SESSIONS] = "ready sessions\n",
-                                         [TRAINERS_TOGETHER] = "ready together\n",
-                                         [TRAINERS_MIXED] = "ready mixed\n" };
+    static const char *const lines[] = {
+        [TRAINERS_UNKNOWN] = "ready\n",           [TRAINERS_ALONE] = "ready alone\n",
+        [TRAINERS_SESSIONS] = "ready sessions\n", [TRAINERS_GROUPS] = "ready groups\n",
+        [TRAINERS_TOGETHER] = "ready together\n", [TRAINERS_MIXED] = "ready mixed\n"
+    };
 
     return lines[serve->trainers];
 }

@@ -189,6 +189,12 @@ class LauncherAndFile(LauncherOfJobs):
         self.assertEqual(self.status_of(self.job(file, 3, "exec $READER")), 0, self.log())
         self.assertEqual(self.all_rows(range(3)), list(range(64)))
 
+    def test_each_reader_of_a_broadcast_is_a_group(self):
+        file = self.pipeline(["range: 64", "batch: 8"], "{delivery: broadcast, groups: 3}")
+        self.assertEqual(self.status_of(self.job(file, 3, "exec $READER")), 0, self.log())
+        for rank in range(3):
+            self.assertEqual(self.all_rows([rank]), list(range(64)))
+
     def test_sessions_of_their_own_are_for_any_number(self):
         file = self.pipeline(["range: 64", "batch: 8"], "{from_function: true}")
         self.assertEqual(self.status_of(self.job(file, 3, "exec $READER")), 0, self.log())
