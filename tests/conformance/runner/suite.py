@@ -22,7 +22,8 @@ class Result:
 
 def run(folder, program, substring="", timeout_s=60):
     """Yield a Result per case under folder, in order of path."""
-    chosen = [path for path in cases.find(folder) if substring in str(path)]
+    above = Path(folder).resolve().parent  # its own name is not the caller's choice
+    chosen = [path for path in cases.find(folder) if substring in str(path.relative_to(above))]
     with tempfile.TemporaryDirectory(prefix="tundish-cases-") as scratch:
         tundish = Tundish(program, timeout_s, Path(scratch, "cache"))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
