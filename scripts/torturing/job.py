@@ -143,8 +143,6 @@ class Job:
         victim = self.random.choice(running)
         self.tell(kind)
         group = [trainer for trainer in running if trainer.group == victim.group]
-        if kind == "both" and self.opens_at_places and not victim.places:
-            return  # a new process without a place begins where its siblings are
         if kind == "stop":
             self.stop(group)
         elif kind == "trainer":

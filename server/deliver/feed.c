@@ -169,6 +169,33 @@ feed_knows(struct feed *feed, const char *name)
     return known;
 }
 
+bool
+feed_lacks(struct feed *feed, const char *name, uint32_t replica)
+{
+    const struct group *group;
+    bool                lacks;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, name);
+    lacks = group != NULL && replica < group->seat_count && !group->seats[replica].was_taken;
+    pthread_mutex_unlock(&feed->lock);
+    return lacks;
+}
+
+bool
+feed_has_unplaced(struct feed *feed, const char *name)
+{
+    const struct group *group;
+    bool                found = false;
+
+    pthread_mutex_lock(&feed->lock);
+    group = feed_find_group(feed, name);
+    for (uint32_t i = 0; group != NULL && i < group->seat_count; i++)
+        found |= group->seats[i].client != NULL && !group->seats[i].has_place;
+    pthread_mutex_unlock(&feed->lock);
+    return found;
+}
+
 /* Where a replica of the group stands, or would begin. */
 static bool
 look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane_look *ret_look)

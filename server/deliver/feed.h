@@ -53,8 +53,8 @@ enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
 
 /* Called in the hub's thread, never with a lock held. None may wait for long. */
 struct feed_ops {
-    /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or one
-     * that brings a place or is a survivor. Decide whether it may read: OK, or a status and the
+    /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or the
+     * first of this replica, or one that brings a place or is a survivor. Decide whether it may read: OK, or a status and the
      * text (tnd_fail) that it is told. The session may call feed_rewind here. */
     tundish_status (*admit)(void *user, struct feed *feed, const char *group, uint32_t replica,
                             const struct feed_start *start);
@@ -124,6 +124,12 @@ bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64
 
 /* Has it a group of this name, or one that is awaited, which may be this one? */
 bool feed_knows(struct feed *feed, const char *group);
+
+/* The group is here, and nobody has read as this replica of it yet. */
+bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
+
+/* Is some trainer of the group attached that was opened without a place? */
+bool feed_has_unplaced(struct feed *feed, const char *group);
 
 /* Nothing is published yet. The server before had so many groups; those that are not here yet may
  * lack all that is published from now on, and each holds it until a group that is not known comes

@@ -168,7 +168,8 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
     struct group *group = feed_find_group(feed, request->group);
 
     return request->start.has_place || request->start.survivor || feed->config.lane.queue ||
-           group == NULL || feed_count_present(group) == 0;
+           group == NULL || feed_count_present(group) == 0 ||
+           !group->seats[request->replica].was_taken;
 }
 
 static void
@@ -240,6 +241,8 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
                 group->name, feed->session, welcome.first_epoch, welcome.first_step);
     lane_beat(feed->lanes[seat->replica % feed->lane_count], tnd_clock_ns());
     seat->client = client;
+    seat->was_taken = true;
+    seat->has_place = request->start.has_place;
     seat->gone_since_ns = -1;
     seat->seen_at_ns = tnd_clock_ns();
     if (request->start.survivor)
@@ -265,10 +268,10 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
         request = &only; /* the lane is this trainer's, whatever its number */
     pthread_mutex_lock(&feed->lock);
     status = check_request(feed, request);
-    ask = must_be_admitted(feed, request);
+    ask = status == TUNDISH_OK && must_be_admitted(feed, request);
     feed->admitting = request->group;
     pthread_mutex_unlock(&feed->lock);
-    if (status == TUNDISH_OK && ask)
+    if (ask)
         status = ops->admit(feed->config.user, feed, request->group, request->replica,
                             &request->start);
     pthread_mutex_lock(&feed->lock);

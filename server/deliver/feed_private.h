@@ -14,6 +14,8 @@ struct seat {
     uint32_t            replica;
     struct lane_reader *reader;
     struct client      *client;        /* NULL: nobody */
+    bool                was_taken;     /* somebody has been here */
+    bool                has_place;     /* who is or was here last had opened at a place */
     int64_t             gone_since_ns; /* -1: somebody is here, or nobody has been yet */
     uint64_t            restart_votes; /* 1 + the last epoch it asked to leave */
     uint64_t            seen_released; /* for silent_ns */

@@ -2,13 +2,15 @@
 #include "session/session_private.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/log.h"
 
 /* Nobody needs the session where it stands: it begins again at the place. */
 static tundish_status
-move(struct session *session, const struct place *place, const struct feed_start *start)
+move(struct session *session, const char *group, const struct place *place,
+     const struct feed_start *start)
 {
     tundish_status status;
 
@@ -19,7 +21,7 @@ move(struct session *session, const struct place *place, const struct feed_start
         return status;
     }
     session_gate_close_again(session);
-    return session_gate_lower(session, place, start);
+    return session_gate_lower(session, group, place, start);
 }
 
 static tundish_status
@@ -82,9 +84,9 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     if (status != TUNDISH_OK)
         return status;
     if (session->gate.closed)
-        return session_gate_lower(session, &place, start);
+        return session_gate_lower(session, group, &place, start);
     if (is_first_back(session, group, start))
-        return move(session, &place, start);
+        return move(session, group, &place, start);
     /* In this order: what is published goes on meanwhile. */
     reached = (is_about_to_start(session, replica, start) ||
                feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
@@ -93,13 +95,13 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
         return TUNDISH_OK;
     if (!feed_is_unused(session->feed))
         return refuse_place(session, start);
-    return move(session, &place, start);
+    return move(session, group, &place, start);
 }
 
 /* A queue belongs to all its readers: one that comes to it under way reads on, whatever it brings.
  * Only the server knows what has been visited, so those that outlived one cannot start another. */
 static tundish_status
-admit_to_queue(struct session *session, const struct feed_start *start)
+admit_to_queue(struct session *session, const char *group, const struct feed_start *start)
 {
     struct place place;
     tundish_status status = read_place(session, start, &place);
@@ -115,7 +117,27 @@ admit_to_queue(struct session *session, const struct feed_start *start)
                         "visited: open again at a place that was saved, or at the start "
                         "(serve --state DIR keeps it)",
                         session->plan->stream->name);
-    return move(session, &place, start);
+    return move(session, group, &place, start);
+}
+
+/* Its siblings' places say where they stand, not where it does: what it lacks may be before that. */
+static tundish_status
+admit_without_place(struct session *session, const char *group, uint32_t replica)
+{
+    const struct gate *gate = &session->gate;
+
+    if (strcmp(gate->brought_by, group) != 0 || gate->brought_by[0] == '\0' || gate->has_kept ||
+        session->restored || !feed_lacks(session->feed, group, replica))
+        return TUNDISH_OK;
+    if (gate->closed) {
+        session_gate_begin(session);
+        return TUNDISH_OK;
+    }
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "stream '%s' began again at epoch %" PRIu64 ", step %" PRIu64
+                    ", where others of group \"%s\" opened at their places; replica %u brings none "
+                    "and may lack what was before: open all at places of one step, or all without",
+                    session->plan->stream->name, gate->epoch, gate->step, group, replica);
 }
 
 static tundish_status
@@ -130,14 +152,14 @@ admit(void *user, struct feed *feed, const char *group, uint32_t replica,
     if (session->stopping)
         status = tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
     else if (start->place == NULL || start->place_bytes == 0)
-        status = TUNDISH_OK;
+        status = admit_without_place(session, group, replica);
     else if (session->options.shards != NULL)
         status = tnd_fail(TUNDISH_E_PLACE,
                           "an evaluation has no places: open stream '%s' anew, and count only "
                           "shards that were finished",
                           session->plan->stream->name);
     else if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
-        status = admit_to_queue(session, start);
+        status = admit_to_queue(session, group, start);
     else
         status = admit_at_place(session, group, replica, start);
     pthread_mutex_unlock(&session->control);

@@ -11,6 +11,7 @@
  */
 #include "session/session_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -89,7 +90,7 @@ static void
 take_start_of(struct gate *gate, const struct place *place, const struct feed_start *start)
 {
     gate->has_start = true;
-    gate->is_restored = false;
+    gate->is_restored = gate->is_beginning = false;
     gate->epoch = start->has_kept ? start->kept_epoch : start->epoch;
     gate->step = start->has_kept ? start->kept_step : start->step;
     gate->is_end = start->has_kept && start->kept_end;
@@ -101,8 +102,25 @@ take_start_of(struct gate *gate, const struct place *place, const struct feed_st
         memcpy(gate->visited, start->bits, (gate->visited_count + 7) / 8);
 }
 
+void
+session_gate_begin(struct session *session)
+{
+    session->gate.is_beginning = true;
+    session->gate.has_start = false;
+    session->gate.brought_by[0] = '\0';
+}
+
+/* Nobody says what a sibling that is here without a place lacks. */
+static bool
+must_begin(const struct session *session, const char *group, const struct feed_start *start)
+{
+    return group != NULL && session->plan->replicas > 1 && !start->has_kept &&
+           !session->gate.has_kept && !session->restored &&
+           feed_has_unplaced(session->feed, group);
+}
+
 tundish_status
-session_gate_lower(struct session *session, const struct place *place,
+session_gate_lower(struct session *session, const char *group, const struct place *place,
                    const struct feed_start *start)
 {
     struct gate *gate = &session->gate;
@@ -110,7 +128,7 @@ session_gate_lower(struct session *session, const struct place *place,
     uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
 
-    if (gate->has_start && gate->place.root_seed != place->root_seed)
+    if ((gate->has_start || gate->is_beginning) && gate->place.root_seed != place->root_seed)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place is of another run of stream '%s' than the one that its session "
                         "starts with: ask for a session of its own",
@@ -118,9 +136,18 @@ session_gate_lower(struct session *session, const struct place *place,
     status = take_root_seed(session, place->root_seed);
     if (status != TUNDISH_OK)
         return status;
+    if (must_begin(session, group, start))
+        session_gate_begin(session);
+    if (gate->is_beginning && !start->has_kept) {
+        gate->place = *place;
+        return TUNDISH_OK;
+    }
     /* A file is older than what the server's memory said when it died. */
-    if (!gate->has_start || (gate->is_restored && start->has_kept) || is_before(epoch, step, gate))
+    if (!gate->has_start || (gate->is_restored && start->has_kept) || is_before(epoch, step, gate)) {
         take_start_of(gate, place, start);
+        snprintf(gate->brought_by, sizeof gate->brought_by, "%s",
+                 group == NULL || start->has_kept ? "" : group);
+    }
     if (start->has_kept)
         note_groups(gate, start);
     else if (session->plan->stream->distribute.groups <= 1)

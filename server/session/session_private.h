@@ -102,6 +102,8 @@ struct gate {
     bool closed;
     bool has_start, has_kept;
     bool is_restored; /* the start is one that an earlier server kept in a file */
+    bool is_beginning; /* places do not move the start: see session_gate_begin */
+    char brought_by[TND_NAME_BYTES]; /* the group whose trainer's place the start is, or "" */
     uint32_t full_group_count;
     uint32_t groups_present, groups_gone; /* at the server before, if has_kept */
     uint64_t place_epoch, epoch, step;
@@ -201,8 +203,13 @@ void session_shards_settle(struct session *session);
 /* The gate; `control` is held. Lowering it may refuse the place. */
 void session_gate_close(struct session *session);
 void session_gate_close_again(struct session *session); /* after it was open */
-tundish_status session_gate_lower(struct session *session, const struct place *place,
+/* `group`: whose trainer brings the place; NULL: a file. */
+tundish_status session_gate_lower(struct session *session, const char *group,
+                                  const struct place *place,
                                   const struct feed_start *start);
+/* Of a group whose trainers bring places one has none: unless somebody who outlived the server before
+ * says what it lacks, that is all. */
+void session_gate_begin(struct session *session);
 void session_gate_joined(struct session *session, uint32_t full_group_count);
 int64_t session_gate_tick(struct session *session, int64_t now_ns);
 void session_gate_open(struct session *session);

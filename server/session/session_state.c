@@ -87,7 +87,7 @@ start_at(struct session *session, const uint8_t *bytes, size_t count)
         };
 
         session_gate_close(session);
-        status = session_gate_lower(session, &place, &start);
+        status = session_gate_lower(session, NULL, &place, &start);
         session->restored = session->gate.is_restored = status == TUNDISH_OK;
     }
     return status;

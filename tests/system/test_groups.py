@@ -3,7 +3,7 @@
 import unittest
 from functools import partial
 
-from rig import Rig, batches, sleep
+from rig import Rig, batches, sleep, stop
 
 SHUFFLED = ["range: 1000", "shuffle: {buffer_size: 100}", "batch: 16"]
 STEPS = 63
@@ -216,6 +216,56 @@ class GroupDeaths(Rig):
         self.assertIn("the group has ended; open again at a place", lines[-1])
         self.assertEqual(batches(lines), expected[:len(batches(lines))])
         self.assertGreaterEqual(len(batches(lines)), len(taken))
+
+    def place_of_one_whose_sibling_had_none(self, file, server):
+        """Both die, and their server: one had three batches and a place, the other had its first."""
+        readers = [self.read_paced("--places", replica=replica) for replica in range(2)]
+        readers[0].take(1)
+        for _ in range(3):
+            readers[1].take(1)
+            place = readers[1].line()
+        for process in (server, *(reader.process for reader in readers)):
+            process.kill()
+            process.wait()
+        return place.removeprefix("place "), self.serve(file)
+
+    def test_before_a_place_was_saved_are_told_to_a_successor_without_one(self):
+        """It lacks what was before its sibling's place, and nobody knows."""
+        file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}")
+        place, _ = self.place_of_one_whose_sibling_had_none(file, self.serve(file))
+        sibling = self.read_paced("--place", place, replica=1)
+        sibling.take(1)
+        lines = self.lines(self.read(replica=0))
+        self.assertEqual(batches(lines), [])
+        self.assertIn("E_PLACE", lines[-1])
+        self.assertIn("replica 0 brings none and may lack what was before", lines[-1])
+        successor = self.read("--place", place, replica=0)
+        expected = self.peek(file)
+        self.assertEqual(batches(sibling.finish()), expected[1][3:])
+        self.assertEqual(batches(self.lines(successor)), expected[0][3:])
+
+    def test_before_a_place_was_saved_lose_nothing_while_nothing_is_dealt(self):
+        """That is until both groups are there; whichever of the replicas is there first."""
+        for unplaced in (0, 1):
+            file = self.pipeline(SHUFFLED, "{replicas: 2}", "{epochs: 1, slots: 4}")
+            place, server = self.place_of_one_whose_sibling_had_none(file, self.serve(file))
+            stop(server)
+            file = self.pipeline(SHUFFLED, "{replicas: 2, groups: 2}", "{epochs: 1, slots: 4}")
+            expected = self.peek(file)
+            server = self.serve(file)
+            options = [[], ["--place", place]]
+            readers = [self.read_paced(*options[replica != unplaced], replica=replica)
+                       for replica in range(2)]  # fmt: skip
+            others = [self.read(replica=replica, group="other") for replica in range(2)]
+            readers[unplaced].go()
+            readers[1 - unplaced].finish()
+            readers[unplaced].finish()
+            for replica, reader in enumerate(readers):
+                first = 3 * (replica != unplaced)
+                self.assertEqual(batches(reader.seen), expected[replica][first:])
+            for replica, lines in enumerate(self.all_lines(others)):
+                self.assertEqual(batches(lines), expected[replica])
+            stop(server)
 
     def test_of_the_server_lose_and_double_nothing(self):
         file = self.pipeline(
