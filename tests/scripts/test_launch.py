@@ -285,6 +285,21 @@ class LaunchOnNodes(LaunchRig):
         self.assertEqual(self.status_of(process)[0], 0)
         self.assertEqual(len(list(self.folder.glob("USR1[0-9]"))), 4)
 
+    def test_admins_of_nodes_on_one_host_have_ports_of_their_own(self):
+        programs = self.folder / "programs"
+        programs.mkdir()
+        (programs / "tundish").symlink_to(SERVER)
+        admin = programs / "tundish-admin"
+        admin.write_text(f"#!/bin/sh\necho $2 >>{self.folder}/listens\nexec sleep {DEADLINE_S}\n")
+        admin.chmod(0o755)
+        options = ("--tundish", str(programs / "tundish"), "--admin", "127.0.0.1:7000")
+        listens = self.folder / "listens"
+        listens.touch()
+        trainer = f"until [ $(wc -l <{listens}) = 2 ]; do sleep 0.01; done"
+        status, _, err = self.run_job(trainer, *options, replicas=1)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(sorted(listens.read_text().split()), ["127.0.0.1:7000", "127.0.0.1:7001"])
+
     def test_a_group_of_several_nodes_is_not_started_again(self):
         status, out, err = self.run_job("echo started", "--max-restarts", "1")
         self.assertEqual((status, out), (2, ""))
