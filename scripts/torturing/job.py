@@ -143,6 +143,8 @@ class Job:
         victim = self.random.choice(running)
         self.tell(kind)
         group = [trainer for trainer in running if trainer.group == victim.group]
+        if kind == "both" and self.opens_at_places and not victim.places:
+            return  # a new process without a place is refused where nobody is left who knows what it had
         if kind == "stop":
             self.stop(group)
         elif kind == "trainer":

@@ -23,8 +23,9 @@ session_halt(struct session *session)
             pthread_join(session->workers[i].thread, NULL);
         session->workers[i].started = false;
     }
-    for (; session->count > 0; session->count--) {
-        struct step *step = session_step(session, 0);
+    /* No thread is left that changes the ring, but the hub's still looks at how full it is. */
+    for (uint32_t i = 0; i < session->count; i++) {
+        struct step *step = session_step(session, i);
 
         for (uint32_t r = 0; r < session->plan->replicas; r++)
             if (step->kind == TND_SLOT_BATCH && step->state != STEP_DONE &&
@@ -32,8 +33,11 @@ session_halt(struct session *session)
                 lane_cancel(feed_lane(session->feed, r), &step->shares[r].slot);
         deal_round_release(&step->round);
         step->state = STEP_EMPTY;
-        session->first = (session->first + 1) % session->capacity;
     }
+    pthread_mutex_lock(&session->lock);
+    session->first = (session->first + session->count) % session->capacity;
+    session->count = 0;
+    pthread_mutex_unlock(&session->lock);
 }
 
 tundish_status
