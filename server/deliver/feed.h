@@ -54,8 +54,9 @@ enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
 /* Called in the hub's thread, never with a lock held. None may wait for long. */
 struct feed_ops {
     /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or the
-     * first of this replica, or one that brings a place or is a survivor. Decide whether it may read: OK, or a status and the
-     * text (tnd_fail) that it is told. The session may call feed_rewind here. */
+     * first of this replica, or one that brings a place or is a survivor. Decide whether it may
+     * read: OK, or a status and the text (tnd_fail) that it is told. The session may call
+     * feed_rewind here. */
     tundish_status (*admit)(void *user, struct feed *feed, const char *group, uint32_t replica,
                             const struct feed_start *start);
 
