@@ -1,0 +1,225 @@
+/* waiting.c - why a trainer waits: for another, for the machine, or for the part that makes
+ * batches. */
+#include <stdio.h>
+#include <string.h>
+
+#include "watch/sentence.h"
+
+static const double SHARE_MATTERS = 0.5;
+static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
+
+/* A program that gives rows: the dealing thread has nothing to do until they come. */
+static bool
+say_program(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[WATCH_WAITING_BYTES];
+
+    if (scene->program_wait < SHARE_MATTERS)
+        return false;
+    watch_name_waiting(scene, waiting);
+    watch_blame(verdict, "program", scene->program_wait);
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_SOURCE,
+        "Make the program write faster, or cache its rows (cache) if they are the same each epoch.",
+        "%s: the server waits %d%% of its time for rows that a program writes", waiting,
+        watch_percent(scene->program_wait));
+    return true;
+}
+
+static bool
+is_same_group(const struct watch_set *one, const struct watch_set *other)
+{
+    char name[TND_STATS_VALUE_BYTES], other_name[TND_STATS_VALUE_BYTES];
+
+    watch_label(one, "group", name, sizeof name);
+    watch_label(other, "group", other_name, sizeof other_name);
+    return strcmp(name, other_name) == 0;
+}
+
+static bool
+say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[WATCH_WAITING_BYTES], whom[WATCH_NAME_BYTES];
+
+    if (scene->holder == NULL)
+        return false;
+    watch_name_waiting(scene, waiting);
+    watch_name_reader(scene, scene->holder, whom);
+    watch_blame_replica(verdict, scene->holder, scene->slot_wait);
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_SLOTS,
+        is_same_group(scene->holder, scene->waits_most)
+            ? "That trainer is the slowest of its job. More slots even out short pauses, not a "
+              "slower device."
+            : "That job is slower, and slow_group: block makes the faster wait for it. slow_group: "
+              "detach cuts it off after a while; a session of its own lets each job go at its "
+              "pace.",
+        "%s for %s, which has not freed its slots", waiting, whom);
+    return true;
+}
+
+/* Threads that are ready to run do not, more than they run: whatever they do is slow then. */
+static bool
+say_processors(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    const struct watch_set *server = watch_next(scene->now, "server", NULL);
+    unsigned long long rival = watch_value(server, "rival");
+    double rival_cpu = (double)watch_growth(scene->before, server, "rival_cpu") / scene->passed_ns;
+    char waiting[WATCH_WAITING_BYTES], who[120] = "";
+
+    if (scene->throttled < SHORT_OF_PROCESSORS &&
+        (scene->run_delay < SHORT_OF_PROCESSORS || scene->run_delay < scene->cpu))
+        return false;
+    watch_name_waiting(scene, waiting);
+    if (scene->throttled >= SHORT_OF_PROCESSORS) {
+        watch_blame(verdict, "quota", scene->throttled);
+        watch_say(verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+                  "Raise the quota of processor time of its cgroup (cpu.max; limits.cpu in "
+                  "Kubernetes), or "
+                  "start the server with fewer --threads.",
+                  "%s: the quota of its cgroup stops the server %d%% of the time", waiting,
+                  watch_percent(scene->throttled));
+        return true;
+    }
+    if (rival != 0)
+        snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
+                 rival_cpu);
+    watch_blame(verdict, "processors", scene->run_delay / (scene->run_delay + scene->cpu));
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+        "Leave the server processors of its own (taskset, cpusets), or move the other processes.",
+        "%s: the server is short of processors%s: of the time its threads wanted to run, they had "
+        "none for %d%%",
+        waiting, who, watch_percent(verdict->share));
+    return true;
+}
+
+/* "map", or "map of line 12" where the stream has another of that name. */
+static void
+name_stage(const struct watch_scene *scene, const struct watch_set *stage, char text[96])
+{
+    const struct watch_set *set = NULL;
+    char name[64], line[16], other[64], other_line[16];
+    bool is_alone = true;
+
+    watch_label(stage, "stage", name, sizeof name);
+    watch_label(stage, "line", line, sizeof line);
+    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
+        watch_label(set, "stage", other, sizeof other);
+        watch_label(set, "line", other_line, sizeof other_line);
+        if (watch_is_of(set, scene->session) && strcmp(name, other) == 0 &&
+            strcmp(line, other_line) != 0)
+            is_alone = false;
+    }
+    snprintf(text, 96, "%s%s%s", name, is_alone || line[0] == '\0' ? "" : " of line ",
+             is_alone ? "" : line);
+}
+
+/* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
+static void
+say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    bool reads = watch_value(scene->stage, "source") != 0;
+    char waiting[WATCH_WAITING_BYTES], stage[96] = "content";
+
+    watch_name_waiting(scene, waiting);
+    if (scene->stage != NULL) {
+        watch_label(scene->stage, "stage", stage, sizeof stage);
+        watch_blame(verdict, stage, scene->stage_share);
+        name_stage(scene, scene->stage, stage);
+    } else {
+        watch_blame(verdict, stage, scene->stage_share);
+    }
+    watch_say(
+        verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
+        reads ? "The files come too slowly: move them to faster or nearer storage, make them "
+                "smaller, or read more at once (serve --threads)."
+              : "More threads (serve --threads) if the node has idle cores; else make that stage "
+                "cheaper, or spread the stream over more nodes.",
+        "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy", waiting,
+        reads ? "reading with " : "", stage, watch_percent(scene->stage_share), scene->threads,
+        scene->threads == 1 ? "" : "s", scene->threads == 1 ? "is" : "are",
+        watch_percent(scene->busy));
+}
+
+static void
+say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[WATCH_WAITING_BYTES], stage[96] = "", named[96], most[160] = "";
+
+    watch_name_waiting(scene, waiting);
+    watch_blame(verdict, "order", scene->deal_busy);
+    if (scene->order != NULL && scene->order_share >= SHARE_MATTERS * scene->deal_busy) {
+        watch_label(scene->order, "stage", stage, sizeof stage);
+        name_stage(scene, scene->order, named);
+        snprintf(most, sizeof most, ", %d%% of its time in %s",
+                 watch_percent(scene->order_share / scene->deal_busy), named);
+    }
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        strcmp(stage, "shuffle") == 0
+            ? "Give shuffle a smaller buffer_size, which fits the processor's cache, or shuffle "
+              "files and a smaller buffer of rows; or spread the stream over more nodes."
+            : "Index the files once (tundish index), or move stages that look at content for the "
+              "order (filter, bucketing) behind cheaper ones.",
+        "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s",
+        waiting, watch_percent(scene->deal_busy), most);
+}
+
+/* Nothing comes out of a shuffle before its buffer is full. */
+static bool
+say_filling(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[WATCH_WAITING_BYTES], left[64] = "";
+    uint64_t held, room;
+    double grown;
+
+    if (scene->filling == NULL)
+        return false;
+    held = watch_value(scene->filling, "queued");
+    room = watch_value(scene->filling, "room");
+    grown =
+        (double)held -
+        (double)watch_value(watch_find(scene->before, "stage", scene->filling->labels), "queued");
+    if (grown > 0 && scene->passed_ns > 0)
+        snprintf(left, sizeof left, ", at this pace for %.0f s more",
+                 (double)(room - held) / grown * scene->passed_ns / 1e9 + 0.5);
+    watch_name_waiting(scene, waiting);
+    watch_blame(verdict, "shuffle", (double)held / (double)room);
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        "It does so once, unless the stream is begun anew. A smaller buffer_size begins sooner, "
+        "and so do indexed files (tundish index).",
+        "%s: shuffle fills its buffer, of which %d%% is there (%llu of %llu elements)%s", waiting,
+        (int)(100 * held / room), (unsigned long long)held, (unsigned long long)room, left);
+    return true;
+}
+
+static void
+say_unknown(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    char waiting[WATCH_WAITING_BYTES];
+
+    watch_name_waiting(scene, waiting);
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_NONE,
+        "More slots let the server work further ahead; larger batches cost less each.",
+        "%s, though the server's threads are %d%% busy and its order %d%%: it has little work at a "
+        "time",
+        waiting, watch_percent(scene->busy), watch_percent(scene->deal_busy));
+}
+
+void
+watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    verdict->wait_share = scene->wait_share;
+    if (say_slots(scene, verdict) || say_processors(scene, verdict) ||
+        say_program(scene, verdict) || say_filling(scene, verdict))
+        ;
+    else if (scene->busy >= SHARE_MATTERS || scene->busy > scene->deal_busy)
+        say_stage(scene, verdict);
+    else if (scene->deal_busy >= SHARE_MATTERS)
+        say_order(scene, verdict);
+    else
+        say_unknown(scene, verdict);
+}
