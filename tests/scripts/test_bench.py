@@ -9,7 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
 from harness import cells, markdown, measure, processes, report, subjects  # noqa: E402
 

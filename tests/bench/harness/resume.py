@@ -9,12 +9,13 @@ import json
 import os
 import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from small_files import tfrecords
 
 RECORDS, BYTES, BATCH, FILES = 1_000_000, 64, 1024, 16
 
@@ -110,34 +111,9 @@ def end(server):
     server.wait()
 
 
-def _crc32c_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-_TABLE = _crc32c_table()
-
-
-def _masked_crc(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
 def write_records(path, count):
     """The same few records again and again: their content is not what is measured."""
-    length = struct.pack("<Q", BYTES)
-    head = length + _masked_crc(length)
-    records = []
-    for i in range(64):
-        data = bytes([i]) * BYTES
-        records.append(head + data + _masked_crc(data))
+    records = [tfrecords([bytes([i]) * BYTES]) for i in range(64)]
     block = b"".join(records)
     with open(path, "wb") as file:
         for _ in range(count // 64):

@@ -55,7 +55,6 @@ class Pipeline:
     distribute: dict = field(default_factory=dict)
     deliver: dict = field(default_factory=dict)
     workers: int = 1  # that peek plays
-    nodes: int = 1  # servers of one MPI job
     threads: int = 1
     readers: int = 2  # of a queue, an evaluation, or sessions of their own
     steps: int = 40  # of all epochs, at most
