@@ -5,7 +5,7 @@
 
 #include "batch/evaluate_parts.h"
 #include "column/flush.h"
-#include "content/decoded_resized.h"
+#include "content/images/decoded_resized.h"
 #include "core/clock.h"
 #include "core/dtype.h"
 #include "core/mapped.h"

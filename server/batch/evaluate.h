@@ -8,9 +8,9 @@
 #ifndef BATCH_EVALUATE_H
 #define BATCH_EVALUATE_H
 
-#include "content/frame.h"
+#include "column/frame.h"
 #include "order/order.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 /* Where a thread counts what each stage costs it. */
 struct evaluation_stage {

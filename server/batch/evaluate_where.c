@@ -6,7 +6,7 @@
 
 #include "batch/evaluate_parts.h"
 #include "order/order.h"
-#include "source/fetch.h"
+#include "source/files/fetch.h"
 
 static bool
 is_branching(const struct plan_node *node)

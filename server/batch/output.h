@@ -2,7 +2,7 @@
 #ifndef BATCH_OUTPUT_H
 #define BATCH_OUTPUT_H
 
-#include "content/frame.h"
+#include "column/frame.h"
 
 struct output_column {
     const struct column_spec *spec;

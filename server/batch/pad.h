@@ -2,7 +2,7 @@
 #ifndef BATCH_PAD_H
 #define BATCH_PAD_H
 
-#include "content/frame.h"
+#include "column/frame.h"
 #include "plan/plan.h"
 
 /* Rows that are longer than the node's padded_shapes says for a dense column are bad. */

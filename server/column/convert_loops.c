@@ -8,7 +8,7 @@
 
 #include "column/array_loops.h"
 #include "column/flush.h"
-#include "column/half.h"
+#include "column/vector_half.h"
 
 /* Out of range is undefined in C; x86-64's instructions give the least integer. */
 static inline int32_t

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "column/half.h"
+#include "column/vector_half.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>

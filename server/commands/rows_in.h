@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "transform/transform.h"
+#include "inference/transform.h"
 
 struct rows_in;
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/literal.h"
+#include "column/literal.h"
 #include "core/memory.h"
-#include "parse/json_parse.h"
+#include "content/records/json_parse.h"
 
 struct rows_json {
     const struct schema *inputs;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/artifact.h"
+#include "learn/results/artifact.h"
 #include "core/memory.h"
 #include "core/status.h"
 

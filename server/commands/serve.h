@@ -3,12 +3,12 @@
 #define COMMANDS_SERVE_H
 
 #include "commands/commands.h"
-#include "deliver/hub.h"
+#include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "session/extras.h"
 #include "session/session.h"
-#include "source/catalogue.h"
-#include "stats/stats.h"
+#include "source/files/catalogue.h"
+#include "stats/stats_writer.h"
 
 /* How the trainers of --expect-trainers stand to each other. */
 enum serve_trainers {

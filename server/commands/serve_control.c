@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "session/session_state.h"
+#include "session/checkpoint/session_state.h"
 
 static tundish_status
 pause_all(struct session **sessions, uint32_t session_count, bool paused, char *text,

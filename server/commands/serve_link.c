@@ -4,7 +4,7 @@
 #include "commands/serve_signals.h"
 #include "core/log.h"
 #include "link/agree.h"
-#include "session/agreement.h"
+#include "session/nodes/agreement.h"
 #include "stats/stats_relay.h"
 
 /* For the slowest node to get ready. */

@@ -7,9 +7,9 @@
 #include "commands/serve_signals.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "deal/inputs.h"
+#include "batch/inputs.h"
 #include "deliver/bell.h"
-#include "plan/memory.h"
+#include "plan/memory_cost.h"
 
 static bool
 is_served(const struct serve *serve, const struct spec_stream *stream)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/interruption.h"
+#include "learn/interruption.h"
 #include "core/log.h"
 
 static void

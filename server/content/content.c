@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "spec/columns.h"
+#include "pipeline/columns.h"
 
 #define CONTENT(name) extern const struct content_ops content_##name;
 #include "content/stages.def"

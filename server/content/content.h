@@ -12,8 +12,8 @@
 #ifndef CONTENT_CONTENT_H
 #define CONTENT_CONTENT_H
 
-#include "content/frame.h"
-#include "spec/spec.h"
+#include "column/frame.h"
+#include "pipeline/pipeline.h"
 
 struct learned;
 struct name_list;
@@ -30,7 +30,7 @@ struct content_config {
     const struct schema *outer; /* columns that $name may mean; NULL outside a function */
     int64_t unseeded;           /* the seed of a stage that draws and was given none */
     const char *cache_folder;
-    const struct learned *learned; /* learned/learned.h; NULL: nothing is */
+    const struct learned *learned; /* content/learned/learned.h; NULL: nothing is */
     uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */
     /* While something is still to be learned: columns that the stages written so far would give
      * and that are not there yet. Stages that are for one column after the other leave these out

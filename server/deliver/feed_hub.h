@@ -2,7 +2,7 @@
 #ifndef DELIVER_FEED_HUB_H
 #define DELIVER_FEED_HUB_H
 
-#include "deliver/client.h"
+#include "deliver/socket/client.h"
 #include "deliver/feed.h"
 
 struct seat; /* one trainer of one group, while it is attached */

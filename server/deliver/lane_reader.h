@@ -7,7 +7,7 @@
 #ifndef DELIVER_LANE_READER_H
 #define DELIVER_LANE_READER_H
 
-#include "deliver/client.h"
+#include "deliver/socket/client.h"
 #include "deliver/lane.h"
 
 struct lane_reader;

@@ -3,7 +3,7 @@
 #define LINK_JOB_H
 
 #include "core/status.h"
-#include "link/channel.h"
+#include "link/node_channel.h"
 
 /* Was this process started as a rank of an MPI job of several? Looks at variables only. */
 bool job_is_of_mpi(void);

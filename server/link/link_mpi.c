@@ -3,7 +3,7 @@
  * A module of its own, loaded when there is such a job: it uses nothing of the server's. Nothing
  * here blocks but joining and leaving: a wait inside MPI burns a processor.
  */
-#include "link/channel.h"
+#include "link/node_channel.h"
 
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* link_none.c - the channel of a node that is alone. */
-#include "link/channel.h"
+#include "link/node_channel.h"
 
 static char nothing;
 

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include "link/channel.h"
+#include "link/node_channel.h"
 #include "link/link.h"
 #include "link/node.h"
 

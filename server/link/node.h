@@ -16,7 +16,7 @@
 #define LINK_NODE_H
 
 #include "core/bytes.h"
-#include "link/channel.h"
+#include "link/node_channel.h"
 #include "link/link.h"
 
 struct node;

@@ -38,7 +38,7 @@ typedef tundish_status order_evaluate(struct order_services *services, const str
 
 /* What a session lends to all iterators of one worker. */
 struct order_services {
-    struct source_files *files; /* source/files.h */
+    struct source_files *files; /* source/files/files.h */
     const _Atomic int *stop;    /* not 0: give up waiting and fail. May be NULL */
     uint32_t worker, worker_count, replicas_in_sync;
     uint32_t shard, shard_count; /* of an evaluation; 0 of 0: the whole */

@@ -1,5 +1,5 @@
 /* fusion.c - which content stages are made as one: pictures decoded and resized. */
-#include "content/decoded_resized.h"
+#include "content/images/decoded_resized.h"
 #include "core/memory.h"
 #include "plan/build.h"
 

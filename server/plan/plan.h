@@ -10,7 +10,7 @@
 #define PLAN_PLAN_H
 
 #include "content/content.h"
-#include "spec/spec.h"
+#include "pipeline/pipeline.h"
 
 struct decoded_resized;
 struct order_ops;
@@ -107,7 +107,7 @@ struct plan_options {
     uint64_t root_seed;                /* for what has no seed */
     const char *cache_folder;          /* NULL: the default one */
     const struct catalogue *catalogue; /* of all nodes' files (files: local), or NULL */
-    const struct learned *learned;     /* learned/learned.h; NULL: nothing is */
+    const struct learned *learned;     /* content/learned/learned.h; NULL: nothing is */
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
 };
 

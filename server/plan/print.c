@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "plan/build.h"
-#include "plan/memory.h"
+#include "plan/memory_cost.h"
 #include "plan/resume.h"
 
 /* --- facts -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "spec/spec.h"
+#include "pipeline/pipeline.h"
 
 /* Python's random.Random: MT19937. */
 struct python_random {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "expression/expression.h"
+#include "content/expression/expression.h"
 #include "order/order.h"
 #include "source/source.h"
 

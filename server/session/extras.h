@@ -10,7 +10,7 @@
 #ifndef SESSION_EXTRAS_H
 #define SESSION_EXTRAS_H
 
-#include "session/boards.h"
+#include "session/evaluation/boards.h"
 #include "session/session.h"
 
 struct extras;

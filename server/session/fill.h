@@ -10,7 +10,7 @@
 
 #include "batch/output.h"
 #include "core/codec.h"
-#include "deal/dealer.h"
+#include "batch/dealer.h"
 #include "deliver/lane.h"
 
 struct fill_column {

@@ -8,10 +8,10 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
-#include "deliver/hub.h"
+#include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "plan/plan.h"
-#include "source/far.h"
+#include "source/peer/far.h"
 
 struct session;
 struct shards;

@@ -5,8 +5,8 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "session/session_state.h"
-#include "source/table.h"
+#include "session/checkpoint/session_state.h"
+#include "source/files/files_private.h"
 
 /* Bytes of other nodes' rows, of a session's steps that are dealt and not made. */
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;

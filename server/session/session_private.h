@@ -12,11 +12,11 @@
 
 #include "deliver/lane_reader.h"
 #include "session/fill.h"
-#include "session/place.h"
+#include "session/checkpoint/place_contents.h"
 #include "session/session.h"
-#include "session/session_link.h"
+#include "session/nodes/session_link.h"
 #include "session/session_stats.h"
-#include "session/shards.h"
+#include "session/evaluation/shards.h"
 #include "session/skips.h"
 
 enum step_state {

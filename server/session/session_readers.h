@@ -6,7 +6,7 @@
 #define SESSION_SESSION_READERS_H
 
 #include "deliver/feed.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 struct session;
 struct session_reader_line;

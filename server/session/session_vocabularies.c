@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 #include "session/session_private.h"
-#include "vocab/vocab.h"
+#include "content/vocabulary/vocab.h"
 
 /* The stages of a plan, gone through. */
 struct walk {

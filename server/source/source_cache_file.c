@@ -18,8 +18,8 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/cache_batch.h"
-#include "source/fetch.h"
+#include "source/rows/cache_batch.h"
+#include "source/files/fetch.h"
 #include "source/upstream.h"
 
 struct cache_file {

@@ -2,13 +2,13 @@
  * decode_csv does. */
 #include <stdio.h>
 
-#include "content/literal.h"
-#include "parse/csv_fields.h"
-#include "source/fetch.h"
-#include "source/reader.h"
+#include "column/literal.h"
+#include "content/records/csv_fields.h"
+#include "source/files/fetch.h"
+#include "source/file_source.h"
 
 struct csv {
-    struct reader reader; /* first, as reader.h asks for */
+    struct reader reader; /* first, as file_source.h asks for */
     struct csv_table table;
 };
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/whole_file.h"
+#include "content/records/whole_file.h"
 #include "core/memory.h"
-#include "source/class_folders.h"
+#include "source/files/class_folders.h"
 #include "source/source.h"
-#include "source/table.h"
+#include "source/files/files_private.h"
 
 struct directory {
     struct class_folders wanted; /* its lists are owned, the texts are the pipeline file's */

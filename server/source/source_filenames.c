@@ -2,7 +2,7 @@
  * readers of several files, where TensorFlow has them, so that they can be sharded. The stage is
  * the reader's.
  */
-#include "source/tensor_table.h"
+#include "source/rows/tensor_table.h"
 
 static tundish_status
 filenames_open(void *state, const struct content_config *config, struct schema *ret_schema)

@@ -1,6 +1,6 @@
 /* source_from_tensor_slices.c - tensors written in the pipeline file, cut along their first
  * dimension. */
-#include "source/tensor_table.h"
+#include "source/rows/tensor_table.h"
 
 static tundish_status
 from_tensor_slices_open(void *state, const struct content_config *config, struct schema *ret_schema)

@@ -1,5 +1,5 @@
 /* source_from_tensors.c - one element: whole tensors, written in the pipeline file. */
-#include "source/tensor_table.h"
+#include "source/rows/tensor_table.h"
 
 static tundish_status
 from_tensors_open(void *state, const struct content_config *config, struct schema *ret_schema)

@@ -17,12 +17,12 @@
 #include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/child.h"
-#include "source/fetch.h"
-#include "source/row_codec.h"
-#include "source/scan.h"
-#include "source/spool.h"
-#include "source/table.h"
+#include "source/rows/child.h"
+#include "source/files/fetch.h"
+#include "source/rows/row_codec.h"
+#include "source/scan/scan.h"
+#include "source/rows/spool.h"
+#include "source/files/files_private.h"
 
 struct program {
     const char **arguments; /* NULL-terminated */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "expression/expression.h"
-#include "source/tensor.h"
+#include "content/expression/expression.h"
+#include "source/rows/tensor_literal.h"
 
 enum { INPUTS = 2 };
 static const char *const input_names[INPUTS] = { "num_replicas_in_sync",

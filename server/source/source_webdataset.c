@@ -5,12 +5,12 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/fetch.h"
-#include "source/reader.h"
-#include "source/samples.h"
+#include "source/files/fetch.h"
+#include "source/file_source.h"
+#include "source/scan/samples.h"
 
 struct webdataset {
-    struct reader reader; /* first, as reader.h asks for */
+    struct reader reader; /* first, as file_source.h asks for */
     struct sample_columns columns;
 };
 

@@ -7,7 +7,7 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/glob.h"
+#include "source/files/matching_files.h"
 
 /* Raised when rows come out different for the same stages. */
 static const uint64_t RULES_VERSION = 2;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "stats/processors.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 enum { PATH_BYTES = 160 };
 

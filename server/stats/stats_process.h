@@ -2,7 +2,7 @@
 #ifndef STATS_STATS_PROCESS_H
 #define STATS_STATS_PROCESS_H
 
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 /* Processor time, memory, and a sign of life. */
 void stats_show_process(struct stats *stats);

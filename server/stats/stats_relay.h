@@ -8,7 +8,7 @@
 #define STATS_STATS_RELAY_H
 
 #include "core/bytes.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 /* What is to be posted; valid until the next call. */
 struct byte_view stats_relay_copy(const struct stats *stats);

@@ -1,6 +1,6 @@
 /* hash.c - which hash vocabulary tables should use: hash
  *
- * Looks terms up in tables laid out as vocab/table.h says (five keys to a cache line), in blocks
+ * Looks terms up in tables laid out as content/vocabulary/vocab_table.h says (five keys to a cache line), in blocks
  * whose lines are asked for ahead, once for each candidate, and prints one JSON object a line: what
  * a lookup takes, what hashing alone takes, and how many terms had no room in their own line. The
  * fastest pass of each block counts, so that other work on the machine disturbs little. `fold` is
@@ -17,13 +17,13 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "draw.h"
-#include "vocab/table.h"
+#include "content/vocabulary/vocab_table.h"
 
 enum { BLOCK = 256, BLOCKS = 256, TERMS = BLOCK * BLOCKS, PASSES = 15, TERM_ROOM = 64 };
 
 #define SEED UINT64_C(0x2D358DCCAA6C78A5)
 #define OTHER_SEED UINT64_C(0x8BB84B93962EACC9)
-#define TERMS_PER_BUCKET 3.5 /* as vocab/build.c fills them */
+#define TERMS_PER_BUCKET 3.5 /* as content/vocabulary/vocab_build.c fills them */
 
 /* --- candidates ---------------------------------------------------------------------------------
  */

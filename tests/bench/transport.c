@@ -19,7 +19,7 @@
 #include "core/must.h"
 #include "core/status.h"
 #include "deliver/bell.h"
-#include "deliver/hub.h"
+#include "deliver/socket/hub.h"
 #include "tundish/tundish.h"
 
 enum { SLOTS = 6, LATENCY_SLOTS = 3, LATENCY_BYTES = 4096, LATENCY_BATCHES = 20000 };

@@ -17,7 +17,7 @@
 #include "core/memory.h"
 
 #include "draw.h"
-#include "output.h"
+#include "sample_output.h"
 
 enum { SEED = 20240607 };
 

@@ -8,7 +8,7 @@
  */
 #include "clicklog.h"
 #include "clicklog_example.h"
-#include "output.h"
+#include "sample_output.h"
 
 #include <getopt.h>
 #include <inttypes.h>

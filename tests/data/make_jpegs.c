@@ -12,7 +12,7 @@
 #include "core/memory.h"
 
 #include "draw.h"
-#include "output.h"
+#include "sample_output.h"
 
 enum { SEED = 20240607, WIDTH = 500, HEIGHT = 375, SHARDS = 2, FILES_PER_SHARD = 500, WAVES = 4 };
 

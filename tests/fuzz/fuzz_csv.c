@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "parse/csv_cut.h"
+#include "content/records/csv_cut.h"
 
 enum { CAPACITY = 40 };
 

@@ -8,7 +8,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
-#include "parse/example.h"
+#include "content/records/example.h"
 
 enum { FEATURES = 8, RECORDS_MAX = 64 };
 

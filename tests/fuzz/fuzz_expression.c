@@ -7,7 +7,7 @@
 #include "column/flush.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "expression/expression.h"
+#include "content/expression/expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 

@@ -7,7 +7,7 @@
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "source/index.h"
+#include "source/scan/index.h"
 
 enum { HEADER_BYTES = 152, CRC_AT = 12, TOTAL_AT = 16, PATH_AT = 144, BODY_CRC_AT = 148 };
 

@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
-#include "parse/json_parse.h"
+#include "content/records/json_parse.h"
 
 static struct example_parser *
 make_parser(void)

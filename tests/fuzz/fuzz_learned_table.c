@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "learned/learned.h"
+#include "content/learned/learned.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
-#include "source/npy.h"
+#include "source/rows/npy.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

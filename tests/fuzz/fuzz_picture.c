@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/must.h"
-#include "picture/picture.h"
+#include "content/images/picture.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

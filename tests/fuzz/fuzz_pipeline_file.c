@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/must.h"
-#include "spec/columns.h"
-#include "spec/spec.h"
+#include "pipeline/columns.h"
+#include "pipeline/pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 

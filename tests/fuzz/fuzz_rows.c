@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "source/row_codec.h"
+#include "source/rows/row_codec.h"
 
 enum { COLUMNS = 3 };
 

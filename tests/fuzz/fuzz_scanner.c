@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "source/scanner.h"
+#include "source/scan/scanner.h"
 
 static const struct scanner_ops *const scanners[] = {
     &scanner_tfrecord,

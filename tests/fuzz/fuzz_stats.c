@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/must.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 #include "watch/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);

@@ -9,7 +9,7 @@
 
 #include "core/hash_farm.h"
 #include "core/must.h"
-#include "source/samples.h"
+#include "source/scan/samples.h"
 
 enum { CHECKSUM = 148, CHECKSUM_BYTES = 8 };
 

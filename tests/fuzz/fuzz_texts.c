@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "transform/transform.h"
+#include "inference/transform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/must.h"
-#include "transform/transform.h"
+#include "inference/transform.h"
 
 static const char pipeline[] =
     "streams:\n"

@@ -11,7 +11,7 @@
 
 #include "core/must.h"
 #include "deliver/feed_private.h"
-#include "deliver/hub_visitor.h"
+#include "deliver/socket/hub_visitor.h"
 #include "deliver/lane_private.h"
 #include "shm/layout.h"
 

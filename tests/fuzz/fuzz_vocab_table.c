@@ -13,7 +13,7 @@
 
 #include "core/crc32c.h"
 #include "core/must.h"
-#include "vocab/table.h"
+#include "content/vocabulary/vocab_table.h"
 
 #define TERMS 24
 

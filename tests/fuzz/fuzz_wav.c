@@ -1,6 +1,6 @@
 /* fuzz_wav.c - any bytes as a WAV file. */
 #include "core/must.h"
-#include "sound/wav.h"
+#include "content/sounds/wav.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -27,7 +27,7 @@
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "deal/dealer.h"
+#include "batch/dealer.h"
 
 enum { WORKERS_MAX = 8, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
 

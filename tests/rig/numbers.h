@@ -7,7 +7,7 @@
 
 #include "deliver/bell.h"
 #include "deliver/feed.h"
-#include "deliver/hub.h"
+#include "deliver/socket/hub.h"
 
 struct numbers_options {
     const char *path;      /* NULL: in a new folder under /tmp */

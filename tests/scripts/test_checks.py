@@ -61,9 +61,17 @@ class Layers(Check):
         self.assertIn("one kind never", self.includes(path, '"order/order_repeat.h"'))
         self.assertIn("one kind never", self.includes(path, '"order_repeat.h"'))
 
+    def test_a_kind_never_includes_another_from_a_folder_within(self):
+        path = "server/order/shuffle/order_shuffle.c"
+        self.assertIn("one kind never", self.includes(path, '"order/order_repeat.h"'))
+
     def test_parts_of_one_thing_are_no_kinds(self):
-        self.put("server/vocab/vocab_table.h")
-        self.assertEqual(self.includes("server/vocab/vocab_build.c", '"vocab/vocab_table.h"'), "")
+        self.put("server/content/vocabulary/vocab_table.h")
+        self.assertEqual(self.includes(
+                "server/content/vocabulary/vocab_build.c", '"content/vocabulary/vocab_table.h"'
+            ),
+            "",
+        )
 
     def test_the_sdk_never_includes_the_server(self):
         self.assertIn("server/", self.includes("sdk/client/reader.c", '"order/order.h"'))
@@ -83,8 +91,8 @@ class Layers(Check):
         self.assertEqual(self.includes("server/main.c", '"commands/commands.h"'), "")
 
     def test_mpi_stays_in_one_file(self):
-        self.assertIn("link_mpi.c", self.includes("server/deliver/session.c", "<mpi.h>"))
-        self.put("server/deliver/session.c")
+        self.assertIn("link_mpi.c", self.includes("server/session/session.c", "<mpi.h>"))
+        self.put("server/session/session.c")
         self.assertEqual(self.includes("server/link/link_mpi.c", "<mpi.h>"), "")
 
     def test_an_include_never_climbs(self):

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "core/log.h"
-#include "spec/spec.h"
+#include "pipeline/pipeline.h"
 #include "world.h"
 
 #if defined __SANITIZE_ADDRESS__

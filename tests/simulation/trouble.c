@@ -2,9 +2,9 @@
 #include "core/status.h"
 #include "deliver/bell.h"
 #include "session/session.h"
-#include "session/session_state.h"
-#include "spec/spec.h"
-#include "stats/stats.h"
+#include "session/checkpoint/session_state.h"
+#include "pipeline/pipeline.h"
+#include "stats/stats_writer.h"
 #include "world.h"
 
 /* --- the server ---------------------------------------------------------------------------------

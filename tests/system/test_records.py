@@ -12,7 +12,7 @@ STAGES = ["tfrecord: [a.tfrecord, b.tfrecord]", "batch: 7"]
 
 
 def sum_of(data):
-    """As reader.c tells texts apart."""
+    """As rows_reader.c tells texts apart."""
     total = len(data)
     for byte in data[::97]:
         total = (total * 31 + byte) & 0xFFFFFFFF

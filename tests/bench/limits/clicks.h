@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "limit.h"
-#include "lookup.h"
+#include "limit_lookup.h"
 
 enum {
     CLICKS_INTEGERS = 13,

@@ -14,7 +14,7 @@
 #include "column/array_loops.h"
 #include "column/bin_loops.h"
 #include "column/flush.h"
-#include "content/bins.h"
+#include "content/numbers/bins.h"
 
 enum { VALUES = 100, BOUNDARIES = 100 };
 

@@ -11,7 +11,7 @@
 
 #include "column/convert.h"
 #include "column/flush.h"
-#include "column/half.h"
+#include "column/vector_half.h"
 #include "column/vector.h"
 
 enum { VALUES = 4096 };

@@ -1,13 +1,13 @@
 /* test_content_parse_example.c - features of every type, and records that are not as they should
  * be. */
-#include "../draw.h"
+#include "../unit_draw.h"
 #include "stage_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "parse/example.h"
+#include "content/records/example.h"
 #include "record_builder.h"
 
 /* Run the stage over records made by `build`, row by row or as one batch. */

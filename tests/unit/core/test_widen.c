@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../draw.h"
+#include "../unit_draw.h"
 #include "core/codec_ops.h"
 #include "core/dtype.h"
 #include "core/half.h"

@@ -18,7 +18,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "deliver/hub.h"
+#include "deliver/socket/hub.h"
 #include "rig/numbers.h"
 #include "shm/channel.h"
 #include "shm/layout.h"

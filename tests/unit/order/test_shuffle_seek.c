@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "order/shuffle_draws.h"
-#include "order/shuffle_seek.h"
+#include "order/shuffle/shuffle_draws.h"
+#include "order/shuffle/shuffle_seek.h"
 
 /* The ring after so many draws, as tf.data would have it; the free slot holds what was drawn. */
 static uint64_t *

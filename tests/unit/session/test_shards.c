@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "session/shards.h"
+#include "session/evaluation/shards.h"
 
 enum { READERS = 4, SHARDS_MAX = 24, EPOCHS = 4, SEEDS = 2000 };
 

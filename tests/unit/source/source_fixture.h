@@ -22,7 +22,7 @@
 #include "core/memory.h"
 #include "order/order.h"
 #include "plan/plan.h"
-#include "source/files.h"
+#include "source/files/files.h"
 #include "source/source.h"
 
 /* --- Files ------------------------------------------------------------------------------------ */

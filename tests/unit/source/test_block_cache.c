@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 
-#include "source/block_cache.h"
-#include "source/scan.h"
-#include "source/table.h"
+#include "source/files/block_cache.h"
+#include "source/scan/scan.h"
+#include "source/files/files_private.h"
 
 enum { FILE_BYTES = 5 << 20, READS = 20000, THREADS = 4 };
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "source/catalogue.h"
-#include "source/glob.h"
+#include "source/files/catalogue.h"
+#include "source/files/matching_files.h"
 
 static void
 a_file_of_two_nodes_has_the_first_for_its_owner(void **state)

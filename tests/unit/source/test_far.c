@@ -16,12 +16,12 @@
 
 #include <cmocka.h>
 
-#include "../draw.h"
+#include "../unit_draw.h"
 #include "core/bytes.h"
 #include "core/memory.h"
-#include "source/far_private.h"
-#include "source/scan.h"
-#include "source/table.h"
+#include "source/peer/far_private.h"
+#include "source/scan/scan.h"
+#include "source/files/files_private.h"
 
 enum { ASKER, OWNER, NODES };
 enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 };

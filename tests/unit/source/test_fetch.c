@@ -1,9 +1,9 @@
 /* test_fetch.c - rows wanted in any order come as they were asked for, neighbours in one read. */
 #include "source_fixture.h"
 
-#include "source/fetch.h"
-#include "source/scan.h"
-#include "source/table.h"
+#include "source/files/fetch.h"
+#include "source/scan/scan.h"
+#include "source/files/files_private.h"
 
 enum { FILES = 3, FILE_BYTES = 70000, ROW_BYTES = 100, FILE_ROWS = FILE_BYTES / ROW_BYTES };
 enum { ROWS = FILES * FILE_ROWS };

@@ -6,9 +6,9 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "source/index.h"
-#include "source/scan.h"
-#include "source/table.h"
+#include "source/scan/index.h"
+#include "source/scan/scan.h"
+#include "source/files/files_private.h"
 
 /* A file of records that is old enough for its index to be kept. */
 static void

@@ -1,7 +1,7 @@
 /* test_newline.c - the fast ways find what the plain one finds. */
 #include "source_fixture.h"
 
-#include "source/newline.h"
+#include "source/scan/newline.h"
 
 static void
 all_ways_agree_for_every_length_and_offset(void **state)

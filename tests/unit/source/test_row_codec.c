@@ -1,7 +1,7 @@
 /* test_row_codec.c - rows to bytes and back. */
 #include "source_fixture.h"
 
-#include "source/row_codec.h"
+#include "source/rows/row_codec.h"
 
 /* --- A schema of every kind ------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include <glob.h>
 
-#include "source/row_codec.h"
+#include "source/rows/row_codec.h"
 
 static char *
 run(const struct folder *folder, const char *stages, size_t max)

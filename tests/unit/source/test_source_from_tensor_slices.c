@@ -2,7 +2,7 @@
 #include "source_fixture.h"
 
 #include "core/half.h"
-#include "source/npy.h"
+#include "source/rows/npy.h"
 
 static const struct folder nowhere = { .path = ".", .cache = "." };
 

@@ -1,7 +1,7 @@
 /* test_source_webdataset.c - samples of tars, and tars that lie. */
 #include "source_fixture.h"
 
-#include "source/tar.h"
+#include "source/scan/tar.h"
 
 enum { BLOCK = TAR_BLOCK_BYTES };
 

@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/status.h"
-#include "stats/stats.h"
+#include "stats/stats_writer.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -1,0 +1,302 @@
+/* dealer.c - slices dealt in turn. */
+#include "batch/dealer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+
+struct dealer {
+    const struct plan *plan;
+    struct order_services services;
+    struct order_digest digest;
+    struct evaluation evaluation; /* for stages that look at content to decide order */
+    struct order_instance *instance;
+    struct order_iterator *iterator;
+    uint64_t epochs_started;
+    uint64_t step;
+    uint64_t *state; /* at the epoch's start: two words for each node that counts */
+    size_t state_count;
+    bool ended;
+    bool can_be_empty; /* a replica without a slice gets an empty batch */
+};
+
+/* Scalars have no dimension that could be 0: where all shapes are known, a single worker leaves the
+ * last, incomplete round out, as tf.distribute does. (Else and on several workers it is filled with
+ * zeros.) */
+static bool
+can_be_empty(const struct plan *plan)
+{
+    bool has_scalar = false;
+
+    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
+        const struct column_spec *column = &plan->element_spec.columns[i];
+
+        for (int k = 0; k < column->rank; k++)
+            if (column->shape[k] < 0)
+                return true;
+        if (column->rank < 0)
+            return true;
+        has_scalar |= column->rank == 0;
+    }
+    return !has_scalar || plan->options.worker_count > 1;
+}
+
+tundish_status
+dealer_open(const struct plan *plan, const struct dealer_options *options,
+            struct dealer **ret_dealer)
+{
+    struct dealer *dealer = tnd_zalloc(1, sizeof *dealer);
+
+    dealer->plan = plan;
+    dealer->can_be_empty = can_be_empty(plan);
+    dealer->evaluation = (struct evaluation){
+        .files = options->files,
+        .scratch = scratch_open(),
+        .meter = options->meter,
+        .skip_bad = options->skip_bad,
+    };
+    dealer->services = (struct order_services){
+        .files = options->files,
+        .stop = options->stop,
+        .worker = plan->options.worker,
+        .worker_count = plan->options.worker_count,
+        .replicas_in_sync = plan->options.worker_count * plan->replicas,
+        .root_seed = plan->options.root_seed,
+        .memory_limit = plan->stream->deliver.memory_limit,
+        .samples = options->samples,
+        .figures = options->meter != NULL ? options->meter->order : NULL,
+    };
+    evaluate_serve_order(&dealer->evaluation, &dealer->services);
+    dealer->digest.interval = options->digest_steps * plan->options.worker_count * plan->replicas;
+    dealer->services.digest = &dealer->digest;
+    dealer->instance = order_instance_open(plan->graph, NULL, &dealer->services);
+    dealer->state = tnd_zalloc((size_t)plan->graph->node_count * 2 + 1, sizeof *dealer->state);
+    *ret_dealer = dealer;
+    return TUNDISH_OK;
+}
+
+void
+dealer_close(struct dealer *dealer)
+{
+    if (dealer == NULL)
+        return;
+    order_close(dealer->iterator);
+    order_instance_close(dealer->instance);
+    scratch_close(dealer->evaluation.scratch);
+    free(dealer->state);
+    free(dealer);
+}
+
+/* Does a dataset object of this node remember anything from one epoch to the next? */
+static bool
+counts(const struct plan_node *node)
+{
+    return node->random || (node->order != NULL && node->order->counts_elements);
+}
+
+size_t
+dealer_state_words(const struct dealer *dealer)
+{
+    const struct plan_graph *graph = dealer->plan->graph;
+    size_t words = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        words += counts(graph->nodes[i]) ? 2 : 0;
+    return words;
+}
+
+static void
+note_state(struct dealer *dealer)
+{
+    const struct plan_graph *graph = dealer->plan->graph;
+
+    dealer->state_count = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (!counts(graph->nodes[i]))
+            continue;
+        dealer->state[dealer->state_count++] = dealer->instance->iterator_counts[i];
+        dealer->state[dealer->state_count++] = dealer->instance->element_counts[i];
+    }
+}
+
+static tundish_status
+restore_state(struct dealer *dealer, const uint64_t *words, size_t word_count)
+{
+    const struct plan_graph *graph = dealer->plan->graph;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (!counts(graph->nodes[i]))
+            continue;
+        if (at + 2 > word_count)
+            break;
+        dealer->instance->iterator_counts[i] = words[at++];
+        dealer->instance->element_counts[i] = words[at++];
+    }
+    note_state(dealer);
+    if (at != word_count || dealer->state_count != word_count)
+        return tnd_fail(TUNDISH_E_PLACE, "the place is of a pipeline with other random stages");
+    return TUNDISH_OK;
+}
+
+size_t
+dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words)
+{
+    *ret_words = dealer->state;
+    return dealer->state_count;
+}
+
+const struct order_digest *
+dealer_digest(const struct dealer *dealer)
+{
+    return &dealer->digest;
+}
+
+/* The last step before the end may be short of slices; and of several workers one may be at its end
+ * while others go on. */
+static tundish_status
+pass_over_steps(struct dealer *dealer, uint64_t steps)
+{
+    uint32_t replicas = dealer->plan->replicas;
+    uint64_t slices, passed = 0;
+    enum order_result result;
+
+    if (__builtin_mul_overflow(steps, replicas, &slices))
+        slices = UINT64_MAX;
+    result = order_pass_over(dealer->iterator, slices, &passed);
+    if (result == ORDER_FAILED)
+        return TUNDISH_E_DATA;
+    if (dealer->plan->options.worker_count == 1 && passed + replicas <= slices &&
+        result == ORDER_END)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place is at step %llu of epoch %llu, which has fewer steps now",
+                        (unsigned long long)steps, (unsigned long long)dealer->epochs_started - 1);
+    dealer->step = steps;
+    return TUNDISH_OK;
+}
+
+tundish_status
+dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step, const uint64_t *words,
+              size_t word_count)
+{
+    tundish_status status;
+
+    order_close(dealer->iterator);
+    dealer->iterator = NULL;
+    order_instance_close(dealer->instance);
+    dealer->services.resumed = true;
+    dealer->instance = order_instance_open(dealer->plan->graph, NULL, &dealer->services);
+    status = restore_state(dealer, words, word_count);
+    if (status != TUNDISH_OK)
+        return status;
+    dealer->epochs_started = epoch;
+    status = dealer_start_epoch(dealer);
+    return status == TUNDISH_OK && step > 0 ? pass_over_steps(dealer, step) : status;
+}
+
+tundish_status
+dealer_start_epoch(struct dealer *dealer)
+{
+    order_close(dealer->iterator);
+    dealer->iterator = NULL;
+    note_state(dealer);
+    dealer->step = 0;
+    dealer->ended = false;
+    order_digest_start(&dealer->digest);
+    dealer->epochs_started++;
+    return order_open(dealer->plan->graph->root, dealer->instance, &dealer->iterator);
+}
+
+void
+dealer_set_shard(struct dealer *dealer, uint32_t shard, uint32_t count)
+{
+    dealer->services.shard = shard;
+    dealer->services.shard_count = count;
+}
+
+static void
+round_ready(const struct dealer *dealer, struct deal_round *round)
+{
+    const struct plan_node *root = dealer->plan->graph->root;
+
+    *round = (struct deal_round){
+        .epoch = dealer->epochs_started - 1,
+        .step = dealer->step,
+        .width = root->width,
+        .run_words = root->run_words,
+        .replicas = dealer->plan->replicas,
+        .slices = tnd_zalloc(dealer->plan->replicas, sizeof *round->slices),
+        .words = tnd_zalloc((size_t)dealer->plan->replicas * root->width, sizeof *round->words),
+    };
+}
+
+tundish_status
+dealer_next_epoch(struct dealer *dealer)
+{
+    uint64_t passed;
+
+    if (!dealer->ended && order_pass_over(dealer->iterator, UINT64_MAX, &passed) == ORDER_FAILED)
+        return TUNDISH_E_DATA;
+    return dealer_start_epoch(dealer);
+}
+
+static void
+drop_round(struct deal_round *round)
+{
+    run_words_release(round->words, round->present_count, round->width, round->run_words);
+    round->present_count = 0;
+}
+
+tundish_status
+dealer_next(struct dealer *dealer, struct deal_round *ret_round)
+{
+    struct deal_round round;
+    tundish_status status = TUNDISH_OK;
+
+    must(dealer->epochs_started > 0);
+    round_ready(dealer, &round);
+    while (!dealer->ended && round.present_count < round.replicas) {
+        uint64_t *words = round.words + (size_t)round.present_count * round.width;
+        size_t count = 0;
+        enum order_result result =
+            dealer->iterator == NULL ? ORDER_END : order_next(dealer->iterator, words, 1, &count);
+
+        if (result == ORDER_FAILED) {
+            status = TUNDISH_E_DATA;
+            break;
+        }
+        if (result == ORDER_END) {
+            dealer->ended = true;
+            break;
+        }
+        round.slices[round.present_count++] = (struct deal_slice){ true, words };
+    }
+    if (round.present_count < round.replicas && !dealer->can_be_empty)
+        drop_round(&round);
+    dealer->step++;
+    if (status != TUNDISH_OK) {
+        deal_round_release(&round);
+        return status;
+    }
+    *ret_round = round;
+    return TUNDISH_OK;
+}
+
+void
+deal_round_release(struct deal_round *round)
+{
+    far_rows_close(round->asked);
+    run_words_release(round->words, round->present_count, round->width, round->run_words);
+    free(round->words);
+    free(round->slices);
+    *round = (struct deal_round){ 0 };
+}
+
+uint64_t
+dealer_skipped(const struct dealer *dealer, const char **ret_text)
+{
+    *ret_text = dealer->evaluation.skipped_text;
+    return dealer->evaluation.skipped;
+}

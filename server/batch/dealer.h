@@ -1,0 +1,84 @@
+/* dealer.h - a worker's share of a stream, step by step: which slice each replica gets.
+ *
+ * The plan's root yields slices; slice k of an epoch is replica k % R's, at step k / R. A replica
+ * without a slice at a step at which any replica (of any worker) has one gets an empty batch; when
+ * none has, the epoch is over for all.
+ */
+#ifndef BATCH_DEALER_H
+#define BATCH_DEALER_H
+
+#include "batch/evaluate.h"
+#include "source/peer/far.h"
+#include "source/files/files.h"
+
+struct dealer;
+
+struct deal_slice {
+    bool present;          /* else: an empty batch, or the end */
+    const uint64_t *words; /* plan root's width; owned by the step until deal_round_release */
+};
+
+/* What this worker's replicas get at one step. */
+struct deal_round {
+    uint64_t epoch, step;
+    uint32_t present_count;    /* 0: this worker has nothing more */
+    struct deal_slice *slices; /* plan->replicas */
+    uint64_t *words;
+    uint32_t width, replicas;
+    uint64_t run_words;
+    struct far_rows *asked; /* rows of other nodes that were asked for ahead, or NULL */
+};
+
+struct dealer_options {
+    struct source_files *files;
+    const _Atomic int *stop;
+    struct evaluation_meter *meter; /* or NULL */
+    bool samples;                   /* steps are made to be measured, not delivered */
+    bool skip_bad;                  /* for stages that look at content to decide order */
+    uint64_t digest_steps; /* note a hash over all workers' order every so many steps, under DATA;
+                              0: never */
+};
+
+tundish_status dealer_open(const struct plan *plan, const struct dealer_options *options,
+                           struct dealer **ret_dealer);
+void dealer_close(struct dealer *dealer);
+
+/* Begin the next epoch (0 at first): a new iterator over the stream. */
+tundish_status dealer_start_epoch(struct dealer *dealer);
+
+/* What an epoch hangs on besides the plan: for each random stage how many iterators and ordinals
+ * its dataset object had counted when the epoch began. In an array that the dealer owns until the
+ * next call. */
+size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);
+
+/* How many words that always is. */
+size_t dealer_state_words(const struct dealer *dealer);
+
+/* Stand where epoch `epoch` stood before step `step`: begins the epoch with that state and replays
+ * its order, references only. E_PLACE if the state is not one of this plan's, or the epoch has
+ * fewer steps. */
+tundish_status dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step,
+                             const uint64_t *words, size_t word_count);
+
+/* The hash over this epoch's order, noted at every digest_steps. */
+const struct order_digest *dealer_digest(const struct dealer *dealer);
+
+/* Rows that stages which decide order have found bad and left out so far, and the text of the last
+ * of them. */
+uint64_t dealer_skipped(const struct dealer *dealer, const char **ret_text);
+
+/* Deal only this one of `count` shards, from the next epoch on (distribute.evaluation_shards). */
+void dealer_set_shard(struct dealer *dealer, uint32_t shard, uint32_t count);
+
+/* Pass over what is left of this epoch and begin the next. */
+tundish_status dealer_next_epoch(struct dealer *dealer);
+
+/* The next step of the epoch. A failure is the step's: it may be asked on. */
+tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);
+void deal_round_release(struct deal_round *round); /* accepts zeros */
+
+/* Ask the nodes that have them for the round's rows, so that they are there when content is made. */
+void deal_round_ask(const struct plan *plan, struct far *far, struct source_files *files,
+                    struct deal_round *round);
+
+#endif

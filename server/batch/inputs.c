@@ -1,0 +1,222 @@
+/* inputs.c - the stages that list and read files, asked one by one.
+ *
+ * Nothing is pulled through a reader: names are taken from the list that a function runs on, and
+ * the readers of its body are asked for each. A list with a row's content in it is not looked at,
+ * since only reading could tell.
+ */
+#include "batch/inputs.h"
+
+#include <stdatomic.h>
+
+#include "batch/evaluate.h"
+#include "core/memory.h"
+#include "order/order.h"
+#include "plan/build.h"
+#include "source/source.h"
+
+/* Names beyond these are left to the steps that read them: a start must not take minutes. */
+enum { NAMES_MAX = 100000 };
+
+/* evaluation_shards: auto is five for each reader, and there is one at least. */
+enum { AUTO_SHARDS_LEAST = 5 };
+
+static tundish_status check_graph(struct order_instance *instance);
+
+/* Elements that are held in memory or listed, through stages that make no datasets of their own. */
+static bool
+is_list(const struct plan_node *node)
+{
+    static const char *const sources[] = { "list_files", "filenames", "from_tensor_slices",
+                                           "from_tensors", "range" };
+
+    if (node->source != NULL) {
+        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+            if (node_is(node, sources[i]))
+                return true;
+        return false;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (!is_list(node->inputs[i]))
+            return false;
+    return node->body == NULL;
+}
+
+/* Names as list_files found them: they are there. */
+static bool
+is_found(const struct plan_node *node)
+{
+    for (; node->source == NULL; node = node->inputs[0])
+        if (node->content != NULL || node->input_count != 1)
+            return false;
+    return node_is(node, "list_files");
+}
+
+/* All names, also those that other workers read: every node is to say the same. What stands after
+ * them only chooses, or repeats for ever. */
+static const struct plan_node *
+all_names(const struct plan_node *node)
+{
+    while (node->content == NULL && node->input_count == 1 &&
+           (node_is(node, "shuffle") || node_is(node, "shard") || node_is(node, "ordinal") ||
+            build_is_endless(node))) {
+        bool is_users = node_is(node, "shard") && node->numbers[2] == 0;
+
+        if (is_users)
+            break;
+        node = node->inputs[0];
+    }
+    return node;
+}
+
+/* The first element of a shard comes once there is one for each. */
+static tundish_status
+check_shard(const struct plan_node *shard, struct order_instance *instance)
+{
+    uint64_t words[PLAN_WIDTH_MAX];
+    struct order_iterator *iterator = NULL;
+    tundish_status status = order_open(shard, instance, &iterator);
+    size_t count = 0;
+
+    if (status == TUNDISH_OK && order_next(iterator, words, 1, &count) == ORDER_FAILED)
+        status = TUNDISH_E_DATA;
+    run_words_release(words, count, shard->width, shard->run_words);
+    order_close(iterator);
+    return status;
+}
+
+static tundish_status
+check_source(const struct plan_node *source, struct order_instance *instance)
+{
+    struct order_iterator *iterator = NULL;
+    tundish_status status = order_open(source, instance, &iterator);
+
+    if (status == TUNDISH_OK)
+        status = iterator->ops->check(iterator);
+    order_close(iterator);
+    return status;
+}
+
+/* What the function does with one name. Takes over the words. */
+static tundish_status
+check_name(const struct order_iterator *function, const struct plan_node *names,
+           const uint64_t *words)
+{
+    struct order_scope *scope = NULL;
+    tundish_status status = order_scope_open(function->instance, names, words, &scope);
+    struct order_instance *body;
+
+    if (status != TUNDISH_OK)
+        return status == TUNDISH_NO_VALUE ? TUNDISH_OK : status;
+    body = order_instance_open_body(function, scope, scope->words);
+    status = check_graph(body);
+    order_instance_close(body);
+    order_scope_close(scope, names);
+    return status;
+}
+
+static bool
+is_stopped(const struct order_instance *instance)
+{
+    const _Atomic int *stop = instance->services->stop;
+
+    return stop != NULL && atomic_load(stop) != 0;
+}
+
+static tundish_status
+check_names(const struct order_iterator *function, const struct plan_node *names)
+{
+    uint64_t words[PLAN_WIDTH_MAX];
+    struct order_iterator *iterator = NULL;
+    tundish_status status = order_open(names, function->instance, &iterator);
+    enum order_result result = ORDER_OK;
+    size_t count;
+
+    for (uint32_t i = 0; i < NAMES_MAX && status == TUNDISH_OK && result == ORDER_OK &&
+                         !is_stopped(function->instance);
+         i++) {
+        result = order_next(iterator, words, 1, &count);
+        if (result == ORDER_FAILED)
+            status = TUNDISH_E_DATA;
+        if (result == ORDER_OK)
+            status = check_name(function, names, words);
+    }
+    order_close(iterator);
+    return status;
+}
+
+static tundish_status
+check_function(const struct plan_node *node, struct order_instance *instance)
+{
+    const struct plan_node *names = all_names(node->inputs[0]);
+    struct order_iterator *function = NULL;
+    tundish_status status;
+
+    if (!is_list(names) || is_found(names) || build_is_endless(names))
+        return TUNDISH_OK;
+    status = order_open(node, instance, &function);
+    if (status == TUNDISH_OK)
+        status = check_names(function, names);
+    order_close(function);
+    return status;
+}
+
+static tundish_status
+check_graph(struct order_instance *instance)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < instance->graph->node_count && status == TUNDISH_OK; i++) {
+        const struct plan_node *node = instance->graph->nodes[i];
+
+        if (node->source != NULL && node->source->order.check != NULL)
+            status = check_source(node, instance);
+        else if (node_is(node, "shard") && node->numbers[2] != 0 && is_list(node->inputs[0]))
+            status = check_shard(node, instance);
+        else if (node->body != NULL)
+            status = check_function(node, instance);
+    }
+    return status;
+}
+
+static tundish_status
+check_plan(const struct plan *plan, struct source_files *files, const _Atomic int *stop)
+{
+    int32_t shards = plan->stream->distribute.evaluation_shards;
+    struct evaluation evaluation = { .files = files, .scratch = scratch_open() };
+    struct order_services services = {
+        .files = files,
+        .stop = stop,
+        .worker = plan->options.worker,
+        .worker_count = plan->options.worker_count,
+        .replicas_in_sync = plan->options.worker_count * plan->replicas,
+        .shard_count = shards < 0 ? AUTO_SHARDS_LEAST : (uint32_t)shards,
+        .root_seed = plan->options.root_seed,
+        .memory_limit = plan->stream->deliver.memory_limit,
+    };
+    struct order_instance *instance;
+    tundish_status status;
+
+    evaluate_serve_order(&evaluation, &services);
+    instance = order_instance_open(plan->graph, NULL, &services);
+    status = check_graph(instance);
+    order_instance_close(instance);
+    scratch_close(evaluation.scratch);
+    return status;
+}
+
+tundish_status
+inputs_check(const struct plan *plan, const struct source_files_options *options,
+             const _Atomic int *stop)
+{
+    /* A table of its own: what is served may be other files by the time it is read. */
+    struct source_files_options own = *options;
+    struct source_files *files = NULL;
+    tundish_status status;
+
+    own.reader_count = 0;
+    status = source_files_open(&own, &files);
+    if (status == TUNDISH_OK)
+        status = check_plan(plan, files, stop);
+    source_files_close(files);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* command_help.c - `tundish help`: the commands, and every stage there is. */
+#include "commands/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/stage_help.h"
+
+static void
+print_overview(void)
+{
+    puts("usage: tundish COMMAND [OPTION ...]\n\n"
+         "Feeds training jobs: reads files, preprocesses rows, leaves finished batches in shared "
+         "memory.\n");
+    for (size_t i = 0; commands[i] != NULL; i++)
+        printf("  %-8s %s\n", commands[i]->name, commands[i]->help);
+    puts("\n'tundish COMMAND --help' lists a command's options, 'tundish help STAGE' a stage's\n"
+         "parameters, 'tundish help stages' every stage.");
+}
+
+/* A sentence for roff: a leading dot would be a request, a backslash an escape. */
+static void
+print_roff(const char *text)
+{
+    for (bool line_start = true; *text != '\0'; line_start = *text++ == '\n') {
+        if (line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\' || *text == '-')
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+/* tundish(1), from the same words as --help. */
+static void
+print_man_commands(void)
+{
+    puts(
+        ".TH TUNDISH 1 \"\" \"tundish " TUNDISH_VERSION_TEXT "\" \"Tundish\"\n"
+        ".SH NAME\ntundish \\- feed training jobs from files through shared memory\n"
+        ".SH SYNOPSIS\n.B tundish\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
+        ".SH DESCRIPTION\n"
+        "One server per node reads the files of a pipeline, see tundish\\-pipeline(5), and leaves\n"
+        "finished batches in shared memory, where trainers map them.\n.SH COMMANDS");
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        printf(".SS ");
+        print_roff(commands[i]->name);
+        putchar(' ');
+        print_roff(commands[i]->arguments);
+        putchar('\n');
+        print_roff(commands[i]->help);
+        puts("\n.PP\n.nf");
+        print_roff(commands[i]->details);
+        puts(".fi");
+    }
+    puts(".SH EXIT STATUS\n0 all is well; 1 the pipeline file or the data was refused; 2 wrong "
+         "usage; 3 the\n"
+         "machine refused: no such file, no memory, no server there, a port or socket in use;\n"
+         "4 of status: a stream is stuck or has failed.\n"
+         ".SH ENVIRONMENT\n.TP\nTUNDISH_SERVER\nthe server's socket\n.TP\n"
+         "TUNDISH_SERVER_UID\nthe number of a user, beside this one and root, whose server may be "
+         "trusted\n.TP\nTUNDISH_CACHE\n"
+         "the folder of indexes and vocabulary tables\n"
+         ".SH SEE ALSO\ntundish\\-pipeline(5), tundish\\-launch(1), tundish\\-admin(1)");
+}
+
+static int
+command_help_run(int argc, char **argv)
+{
+    const struct stage_info *stage;
+
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        print_overview();
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "stages") == 0) {
+        stage_print_list(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--list") == 0) {
+        stage_print_names(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--commands") == 0) {
+        for (size_t i = 0; commands[i] != NULL; i++)
+            puts(commands[i]->name);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--man-commands") == 0) {
+        print_man_commands();
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--man") == 0) {
+        stage_print_man(stdout);
+        return EXIT_OK;
+    }
+    for (size_t i = 0; commands[i] != NULL; i++)
+        if (strcmp(commands[i]->name, argv[1]) == 0) {
+            command_print_help(commands[i]);
+            return EXIT_OK;
+        }
+    if (stage_help_for(argv[1], &stage) != TUNDISH_OK)
+        return command_misused(&command_help, "%s", tnd_error_text());
+    stage_print_help(stage, stdout);
+    return EXIT_OK;
+}
+
+const struct command command_help = {
+    .name = "help",
+    .arguments = "[COMMAND | STAGE | stages]",
+    .help = "Explain a command, or a stage of the pipeline file.",
+    .details = "  --list              the names of all stages, one a line\n"
+               "  --commands          the names of all commands, one a line\n"
+               "  --man               the manual page tundish-pipeline(5), as roff\n"
+               "  --man-commands      the manual page tundish(1), as roff\n",
+    .run = command_help_run,
+};

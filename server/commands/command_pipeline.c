@@ -1,0 +1,159 @@
+/* command_pipeline.c - from a path on the command line to plans. */
+#include "commands/commands.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "learn/analyze.h"
+#include "learn/results/origin.h"
+#include "core/memory.h"
+
+static tundish_status
+choose_stream(struct pipeline *pipeline, const char *name)
+{
+    const struct spec_file *file = pipeline->file;
+
+    if (name != NULL) {
+        pipeline->stream = spec_find_stream(file, name);
+        if (pipeline->stream == NULL) {
+            const char **names = tnd_zalloc(file->stream_count, sizeof *names);
+            const char *nearest;
+
+            for (uint32_t i = 0; i < file->stream_count; i++)
+                names[i] = file->streams[i].name;
+            nearest = spec_nearest(name, names, file->stream_count);
+            spec_complain(&pipeline->errors, 0, 0, "there is no stream '%s'; %s is '%s'", name,
+                          nearest != NULL ? "the nearest" : "the first",
+                          nearest != NULL ? nearest : names[0]);
+            free(names);
+            return TUNDISH_E_PIPELINE;
+        }
+        return TUNDISH_OK;
+    }
+    if (file->stream_count != 1)
+        return spec_complain(&pipeline->errors, 0, 0,
+                             "there are %u streams: say which with --stream (the first is '%s')",
+                             file->stream_count, file->streams[0].name);
+    pipeline->stream = &file->streams[0];
+    return TUNDISH_OK;
+}
+
+uint64_t
+pipeline_draw_seed(void)
+{
+    uint64_t seed = 0;
+
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint64_t)(uintptr_t)&seed; /* a kernel without entropy: anything will do */
+    return seed;
+}
+
+uint32_t
+pipeline_threads(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return count < 1 ? 1 : count > 256 ? 256 : (uint32_t)count;
+}
+
+/* Learn, or learn again. */
+static tundish_status
+learn(const struct pipeline_options *options, const struct spec_file *file, const char *folder,
+      struct spec_errors *errors)
+{
+    const struct analyze_options analyze = {
+        .file = file,
+        .stream = origin_stream(file),
+        .folder = folder,
+        .cache_folder = options->cache,
+        .thread_count = pipeline_threads(),
+        .memory_bytes = ANALYZE_MEMORY_BYTES,
+        .errors = errors,
+    };
+    tundish_status status = analyze_run(&analyze);
+
+    if (status != TUNDISH_OK && errors->count == 0)
+        spec_complain(errors, 0, 0, "%s", tnd_error_text());
+    return status;
+}
+
+tundish_status
+pipeline_open_learned(const struct pipeline_options *options, const struct spec_file *file,
+                      struct spec_errors *errors, struct learned **ret_learned)
+{
+    struct learned *learned;
+    char *folder;
+    tundish_status status = TUNDISH_OK;
+
+    if (!origin_is_needed(file))
+        return TUNDISH_OK;
+    learned = tnd_zalloc(1, sizeof *learned);
+    folder = origin_folder(file, options->analysis);
+    origin_open(file, folder, true, learned);
+    if (options->analyzes && learned->problem != NULL && origin_stream(file) != NULL) {
+        status = learn(options, file, folder, errors);
+        origin_close(learned);
+        origin_open(file, folder, true, learned);
+    }
+    free(folder);
+    *ret_learned = learned;
+    return status;
+}
+
+void
+pipeline_close_learned(struct learned *learned)
+{
+    if (learned != NULL)
+        origin_close(learned);
+    free(learned);
+}
+
+tundish_status
+pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipeline)
+{
+    struct plan_options plan_options = {
+        .worker_count = options->worker_count,
+        .replicas = options->replicas,
+        .root_seed = options->has_seed ? options->seed : pipeline_draw_seed(),
+        .cache_folder = options->cache,
+    };
+    struct pipeline *pipeline = ret_pipeline;
+    tundish_status status;
+
+    *pipeline = (struct pipeline){ .worker_count = options->worker_count };
+    status = spec_open(options->path, options->root, &pipeline->errors, &pipeline->file);
+    if (status != TUNDISH_OK) {
+        if (pipeline->errors.count == 0)
+            spec_complain(&pipeline->errors, 0, 0, "%s", tnd_error_text());
+        return status == TUNDISH_E_PIPELINE ? status : TUNDISH_E_SYSTEM;
+    }
+    status = choose_stream(pipeline, options->stream);
+    if (status != TUNDISH_OK)
+        return status;
+    status = pipeline_open_learned(options, pipeline->file, &pipeline->errors, &pipeline->learned);
+    if (status != TUNDISH_OK)
+        return status;
+    plan_options.learned = pipeline->learned;
+    pipeline->plans = tnd_zalloc(options->worker_count, sizeof(struct plan *));
+    for (uint32_t w = 0; w < options->worker_count; w++) {
+        plan_options.worker = w;
+        status = plan_open(pipeline->file, pipeline->stream, &plan_options, &pipeline->errors,
+                           &pipeline->plans[w]);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+void
+pipeline_close(struct pipeline *pipeline)
+{
+    for (uint32_t w = 0; pipeline->plans != NULL && w < pipeline->worker_count; w++)
+        plan_close(pipeline->plans[w]);
+    free(pipeline->plans);
+    pipeline_close_learned(pipeline->learned);
+    spec_close(pipeline->file);
+    spec_errors_close(&pipeline->errors);
+    *pipeline = (struct pipeline){ 0 };
+}

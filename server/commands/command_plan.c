@@ -1,0 +1,92 @@
+/* command_plan.c - `tundish plan`: what a stream will do, and what it needs. */
+#include "commands/options.h"
+
+#include <stdio.h>
+
+#include "batch/inputs.h"
+#include "plan/memory_cost.h"
+#include "plan/print.h"
+
+/* Files of other nodes are found when all of them serve. */
+static tundish_status
+check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
+{
+    const struct source_files_options options = { .root = plan->file->root,
+                                                  .cache_folder = wanted->cache };
+
+    if (plan->stream->distribute.files_local && plan->options.worker_count > 1)
+        return TUNDISH_OK;
+    return inputs_check(plan, &options, NULL);
+}
+
+static int
+run_plan(const struct pipeline_options *wanted, uint32_t worker,
+         void (*print)(const struct plan *, FILE *))
+{
+    struct pipeline pipeline;
+    tundish_status status = pipeline_open(wanted, &pipeline);
+    int result = EXIT_OK;
+
+    if (status != TUNDISH_OK) {
+        result = command_failed(&command_plan, status, &pipeline.errors);
+    } else {
+        print(pipeline.plans[worker], stdout);
+        status = plan_memory_check(pipeline.plans[worker]);
+        if (status == TUNDISH_OK)
+            status = check_inputs(wanted, pipeline.plans[worker]);
+        if (status != TUNDISH_OK)
+            result = command_failed(&command_plan, TUNDISH_E_SYSTEM, &pipeline.errors);
+    }
+    pipeline_close(&pipeline);
+    return result;
+}
+
+static int
+command_plan_run(int argc, char **argv)
+{
+    struct pipeline_options wanted = { .worker_count = 1 };
+    uint32_t worker = 0;
+    bool json = false, dot = false;
+    const struct option_row rows[] = {
+        PIPELINE_OPTIONS(wanted),
+        { "worker", .count = &worker, .maximum = UINT32_MAX },
+        { "num-workers", .count = &wanted.worker_count, .minimum = 1, .maximum = 65536 },
+        { "replicas", .count = &wanted.replicas, .minimum = 1, .maximum = 4096 },
+        { "json", .flag = &json },
+        { "dot", .flag = &dot },
+        { 0 },
+    };
+    int result = options_read_file(&command_plan, argc, argv, rows, &wanted.path);
+
+    if (result != EXIT_OK)
+        return result;
+    if (json && dot)
+        return command_misused(&command_plan, "--json or --dot, not both");
+    if (worker >= wanted.worker_count)
+        return command_misused(&command_plan, "--worker %u, but --num-workers is %u", worker,
+                               wanted.worker_count);
+    return run_plan(&wanted, worker,
+                    json  ? plan_print_json
+                    : dot ? plan_print_dot
+                          : plan_print_text);
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .arguments = "FILE",
+    .help = "Say what a stream will do: stages, sharding, rebatching, columns, memory.",
+    .details =
+        "  --stream NAME       which stream; needed if there are several\n"
+        "  --num-workers W     plan for a job of W workers (default 1)\n"
+        "  --worker I          as worker I sees it (default 0)\n"
+        "  --replicas R        replicas on each worker, if the stream is dealt to lanes\n"
+        "                      (default: as the file says)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            the seed of what has none in the file\n"
+        "  --json              for programs\n"
+        "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n"
+        "\n"
+        "Ends with status 3, behind the plan, if files are missing, a pattern matches none,\n"
+        "there are fewer files than workers or shards to deal them to, or a batch is larger\n"
+        "than max_batch_bytes, memory_limit or the memory that can be had allow.\n",
+    .run = command_plan_run,
+};

@@ -1,0 +1,270 @@
+/* command_serve.c - `tundish serve`: feed this node's trainers until told to stop. */
+#include "commands/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/options.h"
+#include "commands/serve_control.h"
+#include "commands/serve_signals.h"
+#include "commands/serve_trainers.h"
+#include "core/log.h"
+#include "deliver/bell.h"
+#include "session/checkpoint/session_state.h"
+#include "shm/channel.h"
+
+/* serve --state: places are written this often, if they change. */
+enum { KEEP_NS = 100000000 };
+
+/* For other nodes to hear why this one does not serve. */
+static const int64_t REFUSED_LINGER_NS = 2000000000;
+
+/* --- opening and closing ------------------------------------------------------------------------
+ */
+
+static tundish_status
+start_all(struct serve *serve)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; status == TUNDISH_OK && i < serve->session_count; i++) {
+        status = session_state_restore(serve->sessions[i]);
+        if (status == TUNDISH_OK)
+            status = session_start(serve->sessions[i]);
+    }
+    if (status == TUNDISH_OK)
+        link_watch(serve->link, serve_hear_others, serve);
+    return status == TUNDISH_OK ? hub_start(serve->hub) : status;
+}
+
+static tundish_status
+take_order(void *user, enum tnd_control what, char *text, size_t text_bytes)
+{
+    struct serve *serve = user;
+
+    return serve_control(serve->sessions, serve->session_count, what, text, text_bytes);
+}
+
+static tundish_status
+open_all(struct serve *serve)
+{
+    struct hub_config config = { .socket_path = serve->socket,
+                                 .make = serve_make_session,
+                                 .control = take_order,
+                                 .user = serve };
+    tundish_status status = serve_hear_signals();
+
+    tnd_log_start();
+    if (status == TUNDISH_OK && serve->state != NULL)
+        status = session_state_check(serve->state);
+    if (status == TUNDISH_OK)
+        status = serve_open_link(serve);
+    if (status == TUNDISH_OK)
+        status = spec_open(serve->pipeline_options.path, serve->pipeline_options.root,
+                           &serve->errors, &serve->file);
+    if (status == TUNDISH_OK)
+        status = serve_expect_trainers(serve);
+    if (status == TUNDISH_OK)
+        status = pipeline_open_learned(&serve->pipeline_options, serve->file, &serve->errors,
+                                       &serve->learned);
+    if (status == TUNDISH_OK)
+        status = serve_agree(serve);
+    if (status == TUNDISH_OK)
+        status = hub_open(&config, &serve->hub);
+    if (status == TUNDISH_OK)
+        status = serve_open_stats(serve);
+    if (status == TUNDISH_OK)
+        status = serve_open_sessions(serve);
+    if (status == TUNDISH_OK)
+        status = serve_show_regularly(serve);
+    return status == TUNDISH_OK ? start_all(serve) : status;
+}
+
+static void
+keep_places(struct serve *serve)
+{
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        session_state_keep(serve->sessions[i]);
+}
+
+/* linger_ns: how long to wait for nodes that go on; negative: until they end. */
+static void
+close_all(struct serve *serve, int64_t linger_ns)
+{
+    if (serve->link != NULL)
+        link_watch(serve->link, NULL, NULL);
+    extras_stop(serve->extras);
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        session_stop(serve->sessions[i]);
+    keep_places(serve);
+    if (serve->hub != NULL)
+        hub_shut(serve->hub);
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        hub_remove(serve->hub, session_feed(serve->sessions[i]));
+    if (serve->hub != NULL)
+        hub_stop(serve->hub); /* nobody looks at the sessions any more */
+    for (uint32_t i = 0; i < serve->session_count; i++)
+        session_close(serve->sessions[i]);
+    extras_close(serve->extras);
+    hub_close(serve->hub);
+    stats_close(serve->stats);
+    if (serve->ticker >= 0)
+        close(serve->ticker);
+    for (uint32_t i = 0; serve->bells != NULL && i < serve->file->stream_count; i++)
+        bell_close(serve->bells[i]);
+    free(serve->bells);
+    free(serve->sessions);
+    pipeline_close_learned(serve->learned);
+    spec_close(serve->file);
+    serve_log_link(serve);
+    link_leave(serve->link, linger_ns);
+    boards_close(serve->boards);
+    far_close(serve->far);
+    catalogue_close(&serve->catalogue);
+    link_close(serve->link);
+}
+
+/* --- serving ------------------------------------------------------------------------------------
+ */
+
+/* Tell whoever waits for the server that trainers may come. */
+static void
+say_ready(const struct serve *serve)
+{
+    struct pollfd room = { .fd = serve->ready_descriptor, .events = POLLOUT };
+    const char *line = serve_ready_line(serve);
+
+    tnd_log(TND_LOG_NOTICE, "ready", "serving %u stream%s at %s", serve->session_count,
+            serve->session_count == 1 ? "" : "s", serve->socket);
+    if (serve->ready_descriptor < 0)
+        return;
+    if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: nobody reads it", room.fd);
+    else if (write(room.fd, line, strlen(line)) != (ssize_t)strlen(line))
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", room.fd, strerror(errno));
+    close(serve->ready_descriptor);
+}
+
+static int
+refuse(const struct serve *serve)
+{
+    bool refused = serve->errors.count > 0;
+
+    if (refused) {
+        char *text = spec_errors_text(&serve->errors);
+
+        tnd_log_print("%s", text);
+        free(text);
+    } else {
+        tnd_log(TND_LOG_ERROR, "start", "%s", tnd_error_text());
+    }
+    return refused ? EXIT_REFUSED : EXIT_SYSTEM;
+}
+
+/* Until told to stop. */
+static void
+keep_sessions(struct serve *serve)
+{
+    while (atomic_load(&serve_stop_signal) == 0) {
+        if (atomic_exchange(&serve_job_failed, false))
+            link_fail(serve->link, "the job is being ended, since another node's part of it has "
+                                   "failed: its log says why");
+        if (serve_wait(serve->state != NULL ? KEEP_NS : -1) && atomic_load(&serve_stop_signal) == 0)
+            extras_reap(serve->extras);
+        keep_places(serve);
+    }
+}
+
+static int
+run_serve(struct serve *serve)
+{
+    int result = EXIT_OK;
+
+    if (open_all(serve) != TUNDISH_OK) {
+        result = refuse(serve);
+    } else {
+        stats_show_state(serve->stats, TND_STATS_SERVING);
+        say_ready(serve);
+        keep_sessions(serve);
+        tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; once more to end at once",
+                atomic_load(&serve_stop_signal));
+        stats_show_state(serve->stats, TND_STATS_DRAINING);
+    }
+    close_all(serve, result == EXIT_OK ? -1 : REFUSED_LINGER_NS);
+    spec_errors_close(&serve->errors);
+    if (result == EXIT_OK)
+        tnd_log(TND_LOG_NOTICE, "stop", "stopped");
+    tnd_log_flush();
+    return result;
+}
+
+static int
+command_serve_run(int argc, char **argv)
+{
+    struct serve serve = { .ready_descriptor = -1, .ticker = -1 };
+    const char *format = NULL;
+    uint32_t ready = 0;
+    bool says_ready = false;
+    const struct option_row rows[] = {
+        PIPELINE_OPTIONS(serve.pipeline_options),
+        { "socket", .text = &serve.socket },
+        { "replicas", .count = &serve.pipeline_options.replicas, .minimum = 1, .maximum = 4096 },
+        { "threads", .count = &serve.thread_count, .minimum = 1, .maximum = 256 },
+        { "state", .text = &serve.state },
+        { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
+        { "expect-trainers", .text = &serve.trainers_text },
+        { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
+        { "log-format", .text = &format },
+        { 0 },
+    };
+    char socket_path[TND_SOCKET_PATH_BYTES];
+    int result = options_read_file(&command_serve, argc, argv, rows, &serve.pipeline_options.path);
+
+    if (result != EXIT_OK)
+        return result;
+    if (format != NULL && !tnd_log_set_format(format))
+        return command_misused(&command_serve, "--log-format is text or json, not '%s'", format);
+    if (tnd_channel_path(serve.socket, socket_path) != TUNDISH_OK)
+        return command_misused(&command_serve, "%s", tnd_error_text());
+    if (says_ready)
+        serve.ready_descriptor = (int)ready;
+    if (!serve.pipeline_options.has_seed)
+        serve.pipeline_options.seed = pipeline_draw_seed();
+    serve.socket = socket_path;
+    return run_serve(&serve);
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .arguments = "FILE",
+    .help = "Feed this node's trainers, until SIGTERM (drains) or a second one (ends at once).",
+    .details =
+        "  --stream NAME       serve only this stream (default: all in the file)\n"
+        "  --socket PATH       where trainers attach (default: $TUNDISH_SERVER, else\n"
+        "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
+        "  --replicas R        replicas on this node of streams that are dealt to lanes (default:\n"
+        "                      as the file says); a queue, a broadcast and evaluations have none\n"
+        "  --threads N         that make batches (default: one a processor)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            the seed of what has none in the file (default: drawn, and logged)\n"
+        "  --state DIR         keep places there, and go on where they are after a restart; DIR must\n"
+        "                      be there. Trainers killed with the server get the last tenth of a\n"
+        "                      second again, unless they open at places that they saved\n"
+        "  --expect-nodes N    refuse to be one of another number of nodes (default: "
+        "$SLURM_NTASKS,\n"
+        "                      if set); nodes are the ranks of an MPI job\n"
+        "  --expect-trainers [STREAM=]N\n"
+        "                      refuse to serve another number of replicas than N trainers are; the\n"
+        "                      line of --ready-fd then says how they stand to each other: ready\n"
+        "                      alone, together (one group), mixed (one group, beside a queue),\n"
+        "                      sessions or groups (one for each)\n"
+        "  --ready-fd N        write a line to this descriptor when trainers may come\n"
+        "  --log-format F      text or json\n"
+        "\n"
+        "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when it\n"
+        "learns of that: trainers are told at once, not after five seconds of silence.\n",
+    .run = command_serve_run,
+};

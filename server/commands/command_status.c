@@ -1,0 +1,96 @@
+/* command_status.c - `tundish status`: one look at the server of this node. */
+#include "commands/options.h"
+#include "commands/watch_print.h"
+
+#include <stdio.h>
+
+#include "watch/report.h"
+
+static int
+result_of(const struct watch_server *watch)
+{
+    struct watch_verdict verdict;
+
+    watch_judge(&watch->before, &watch->now, &verdict);
+    switch (verdict.level) {
+    case WATCH_STUCK:
+    case WATCH_FAILED:
+        return EXIT_SICK;
+    case WATCH_GONE:
+        return EXIT_SYSTEM;
+    default:
+        return EXIT_OK;
+    }
+}
+
+static int
+show(const char *socket, int64_t interval_ns, bool json)
+{
+    struct watch_server watch;
+    tundish_status status = watch_server_open(socket, &watch);
+    int result = EXIT_SYSTEM;
+
+    if (status == TUNDISH_OK) {
+        status = watch_server_next(&watch, interval_ns);
+        if (status == TUNDISH_OK && json) {
+            struct json out;
+
+            json_start(&out, stdout);
+            watch_report(&watch.before, &watch.now, &out);
+            putchar('\n');
+        } else if (status == TUNDISH_OK) {
+            watch_print(&watch, &watch_page_plain);
+        }
+        if (status == TUNDISH_OK)
+            result = result_of(&watch);
+        watch_server_close(&watch);
+    }
+    if (status != TUNDISH_OK)
+        fprintf(stderr, "tundish status: %s\n", tnd_error_text());
+    return result;
+}
+
+static int
+command_status_run(int argc, char **argv)
+{
+    const char *socket = NULL;
+    uint64_t milliseconds = 1000;
+    bool json = false;
+    const struct option_row rows[] = {
+        { "socket", .text = &socket },
+        { "interval", .number = &milliseconds, .minimum = 1, .maximum = 3600000 },
+        { "json", .flag = &json },
+        { 0 },
+    };
+    int result = options_read_alone(&command_status, argc, argv, rows);
+
+    return result == EXIT_OK ? show(socket, (int64_t)milliseconds * 1000000, json) : result;
+}
+
+const struct command command_status = {
+    .name = "status",
+    .arguments = "",
+    .help = "Say what limits the job now, and show the figures of this node's server.",
+    .details = "  --socket PATH       which server (default: as for trainers)\n"
+               "  --interval MS       rates are over this time (default 1000)\n"
+               "  --json              all figures, for programs\n"
+               "\n"
+               "The first word is the level, the worst of all streams:\n"
+               "  idle     no trainer reads, or the server was stopped in good order\n"
+               "  fine     trainers are the limit: none waits for 5% of its time\n"
+               "  warning  trainers are fed, but many rows are bad, or a vocabulary lacks\n"
+               "           far more values than before\n"
+               "  waiting  a trainer waits: for a stage, the order, the files, a program, the\n"
+               "           processors, or for another trainer whose lane is full\n"
+               "  stuck    a trainer holds up the others: it is silent for longer than three\n"
+               "           of its steps (and 10 s; 60 s before its first), has not come, or\n"
+               "           gives no batch back; or an operator has paused the stream\n"
+               "  failed   a stream ended with an error, which the notes name\n"
+               "  gone     the server has died, or shows no life\n"
+               "A replica's lane: # is a batch that the trainer holds, = one that is ready for\n"
+               "it, . a free slot. All # or = : others wait for this trainer. All . : it waits.\n"
+               "\n"
+               "Exit status: 0 all is well, or trainers wait; 2 wrong usage; 3 no server, or it is\n"
+               "gone or hung; 4 a stream has failed or is stuck.\n",
+    .run = command_status_run,
+};

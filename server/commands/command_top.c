@@ -1,0 +1,181 @@
+/* command_top.c - `tundish top`: live figures of the server of this node, in a terminal. */
+#include "commands/options.h"
+#include "commands/watch_print.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Present with the library, in one package. */
+#if __has_include(<curses.h>)
+#include <curses.h>
+#define HAS_CURSES 1
+#else
+#define HAS_CURSES 0
+#endif
+
+#include "core/clock.h"
+
+static const int64_t SECOND_NS = 1000000000;
+#if HAS_CURSES
+static const int64_t FIRST_LOOK_NS = 200000000;
+#endif
+
+/* Where there is no terminal: one look below the other, until the server is gone. */
+static tundish_status
+print_on(struct watch_server *watch)
+{
+    tundish_status status;
+
+    do {
+        status = watch_server_next(watch, SECOND_NS);
+        if (status == TUNDISH_OK)
+            watch_print(watch, &watch_page_plain);
+        putchar('\n');
+        if (fflush(stdout) != 0)
+            return TUNDISH_OK; /* as by `head`: nobody reads any more */
+    } while (status == TUNDISH_OK && tnd_stats_is_alive(&watch->now.copy));
+    return status;
+}
+
+#if HAS_CURSES
+static bool in_colour;
+
+enum { PAIR_GOOD = 1, PAIR_WARNING, PAIR_BAD };
+
+/* How a verdict looks; without colours it is bold, and reversed if it is bad. */
+static attr_t
+look_of(enum watch_level level)
+{
+    bool is_bad = level >= WATCH_STUCK;
+
+    if (!in_colour)
+        return A_BOLD | (is_bad ? A_REVERSE : A_NORMAL);
+    if (level == WATCH_IDLE)
+        return A_BOLD;
+    return A_BOLD | (attr_t)COLOR_PAIR(level == WATCH_FINE ? PAIR_GOOD
+                                       : is_bad            ? PAIR_BAD
+                                                           : PAIR_WARNING);
+}
+
+static void
+draw_line(void *user, enum watch_style style, enum watch_level level, const char *text)
+{
+    int *row = user;
+
+    if (*row < LINES - 1) {
+        attrset((int)(style == WATCH_VERDICT                            ? look_of(level)
+                      : style == WATCH_STREAM                           ? A_BOLD
+                      : style == WATCH_HEADING || style == WATCH_ADVICE ? A_DIM
+                                                                        : A_NORMAL));
+        mvaddnstr(*row, 0, text, COLS);
+    }
+    ++*row;
+}
+
+static void
+draw(const struct watch_server *watch)
+{
+    int rows = 0;
+    const struct watch_page page = { .width = COLS, .line = draw_line, .user = &rows };
+    char foot[120];
+
+    erase();
+    watch_print(watch, &page);
+    snprintf(foot, sizeof foot, "q: quit%s",
+             rows > LINES - 1 ? "   (more below: a higher window shows it)" : "");
+    attrset(A_DIM);
+    mvaddnstr(LINES - 1, 0, foot, COLS);
+    refresh();
+}
+
+/* NULL: not on this terminal. */
+static SCREEN *
+begin_screen(void)
+{
+    SCREEN *screen;
+
+    setlocale(LC_ALL, "");
+    screen = newterm(NULL, stdout, stdin);
+    if (screen == NULL)
+        return NULL;
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE); /* a change of size comes as a key */
+    curs_set(0);
+    timeout((int)(SECOND_NS / 1000000));
+    in_colour = getenv("NO_COLOR") == NULL && start_color() != ERR && has_colors() &&
+                use_default_colors() != ERR;
+    if (in_colour) {
+        init_pair(PAIR_GOOD, COLOR_GREEN, -1);
+        init_pair(PAIR_WARNING, COLOR_YELLOW, -1);
+        init_pair(PAIR_BAD, COLOR_RED, -1);
+    }
+    return screen;
+}
+
+/* Until q. A server that is gone is shown as that, and the next one at its place is followed. */
+static tundish_status
+draw_on(struct watch_server *watch)
+{
+    tundish_status status = watch_server_next(watch, FIRST_LOOK_NS);
+    SCREEN *screen;
+
+    if (status != TUNDISH_OK)
+        return status;
+    screen = begin_screen();
+    if (screen == NULL)
+        return print_on(watch);
+    while (status == TUNDISH_OK) {
+        int key;
+
+        draw(watch);
+        key = getch();
+        if (key == 'q' || key == 'Q')
+            break;
+        if (key != ERR) /* another size, or nothing for us */
+            continue;
+        if (!tnd_stats_is_alive(&watch->now.copy))
+            watch_server_follow(watch);
+        status = watch_server_next(watch, 1);
+    }
+    endwin();
+    delscreen(screen);
+    return status;
+}
+#endif
+
+static int
+command_top_run(int argc, char **argv)
+{
+    const char *socket = NULL;
+    const struct option_row rows[] = { { "socket", .text = &socket }, { 0 } };
+    struct watch_server watch;
+    tundish_status status;
+    int result = options_read_alone(&command_top, argc, argv, rows);
+
+    if (result != EXIT_OK)
+        return result;
+    status = watch_server_open(socket, &watch);
+    if (status == TUNDISH_OK) {
+#if HAS_CURSES
+        status = isatty(STDOUT_FILENO) ? draw_on(&watch) : print_on(&watch);
+#else
+        status = print_on(&watch);
+#endif
+        watch_server_close(&watch);
+    }
+    if (status == TUNDISH_OK)
+        return EXIT_OK;
+    fprintf(stderr, "tundish top: %s\n", tnd_error_text());
+    return EXIT_SYSTEM;
+}
+
+const struct command command_top = {
+    .name = "top",
+    .arguments = "",
+    .help = "Show what the server of this node does now, once a second, until q.",
+    .details = "  --socket PATH       which server (default: as for trainers)\n",
+    .run = command_top_run,
+};

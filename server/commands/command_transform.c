@@ -1,0 +1,133 @@
+/* command_transform.c - `tundish transform`: rows from standard input through a pipeline's content stages
+ * to standard output. */
+#include "commands/options.h"
+
+#include <string.h>
+
+#include "commands/rows_in.h"
+#include "commands/rows_out.h"
+#include "core/memory.h"
+#include "inference/transform.h"
+
+struct transforming {
+    struct transform_options options;
+    const char *from, *to; /* forms */
+    const char *output;    /* npy: a folder */
+    uint64_t batch;
+};
+
+static tundish_status
+transform_all(struct transformer *transformer, struct rows_in *in, struct rows_out *out,
+              uint64_t batch)
+{
+    for (;;) {
+        const struct output_column *columns;
+        struct scratch *scratch = transformer_begin(transformer);
+        const struct byte_view *records;
+        const struct column *rows;
+        int64_t count;
+        tundish_status status = rows_in_next(in, scratch, (int64_t)batch, &records, &rows, &count);
+
+        if (status != TUNDISH_OK || count == 0)
+            return status;
+        if (rows != NULL) {
+            status = transformer_run(transformer, rows, count, &columns);
+        } else {
+            status = transformer_run_records(transformer, records, count, &columns);
+            if (status == TUNDISH_E_DATA)
+                return rows_in_blame(status, transformer, records, count,
+                                     rows_in_taken(in) - (uint64_t)count);
+        }
+        if (status == TUNDISH_OK)
+            status = rows_out_put(out, columns);
+        if (status != TUNDISH_OK)
+            return tnd_fail_while(status, "rows from %llu on",
+                                  (unsigned long long)rows_in_taken(in) - (uint64_t)count);
+    }
+}
+
+static tundish_status
+run(const struct transforming *wanted, struct spec_errors *errors)
+{
+    struct transform *transform = NULL;
+    struct transformer *transformer = NULL;
+    struct rows_in *in = NULL;
+    struct rows_out *out = NULL;
+    tundish_status status = transform_open(&wanted->options, errors, &transform);
+
+    if (status == TUNDISH_OK)
+        status = rows_in_open(stdin, wanted->from, transform, &in);
+    if (status == TUNDISH_OK)
+        status = rows_out_open(wanted->to, wanted->output, transform_outputs(transform), &out);
+    if (status == TUNDISH_OK) {
+        transformer = transformer_open(transform);
+        status = transform_all(transformer, in, out, wanted->batch);
+    }
+    if (status == TUNDISH_OK)
+        status = rows_out_finish(out);
+    rows_out_close(out);
+    rows_in_close(in);
+    transformer_close(transformer);
+    transform_close(transform);
+    return status;
+}
+
+static int
+run_transform(const struct transforming *wanted)
+{
+    struct spec_errors errors = { 0 };
+    tundish_status status = run(wanted, &errors);
+    int result =
+        status == TUNDISH_OK ? EXIT_OK : command_failed(&command_transform, status, &errors);
+
+    spec_errors_close(&errors);
+    return result;
+}
+
+static int
+command_transform_run(int argc, char **argv)
+{
+    struct transforming wanted = { .from = "csv", .to = "jsonl", .batch = 1024 };
+    const struct option_row rows[] = {
+        { "stream", .text = &wanted.options.stream },
+        { "until", .text = &wanted.options.until },
+        { "root", .text = &wanted.options.root },
+        { "analysis", .text = &wanted.options.analysis },
+        { "cache", .text = &wanted.options.cache_folder },
+        { "from", .text = &wanted.from },
+        { "to", .text = &wanted.to },
+        { "output", .text = &wanted.output },
+        { "batch", .number = &wanted.batch, .minimum = 1, .maximum = 1 << 24 },
+        { 0 },
+    };
+    int result = options_read_file(&command_transform, argc, argv, rows, &wanted.options.path);
+
+    if (result != EXIT_OK)
+        return result;
+    if (!rows_in_knows(wanted.from))
+        return command_misused(&command_transform, "--from is csv, jsonl or tfrecord, not '%s'",
+                               wanted.from);
+    if (!rows_out_knows(wanted.to))
+        return command_misused(&command_transform, "--to is jsonl, npy or tfrecord, not '%s'",
+                               wanted.to);
+    if ((strcmp(wanted.to, "npy") == 0) != (wanted.output != NULL))
+        return command_misused(&command_transform, "--output names the folder for --to npy");
+    return run_transform(&wanted);
+}
+
+const struct command command_transform = {
+    .name = "transform",
+    .arguments = "FILE < ROWS > ROWS",
+    .help = "Take rows through a pipeline's content stages, as training does, without a server.",
+    .details =
+        "  --from F            csv (lines), jsonl or tfrecord: what comes in (default csv)\n"
+        "  --to F              jsonl, npy or tfrecord: what goes out (default jsonl)\n"
+        "  --output DIR        npy: the folder for a file a column\n"
+        "  --batch N           rows that go together (default 1024)\n"
+        "  --stream NAME       which stream (default: the one that is learned from)\n"
+        "  --until STAGE       stop behind the last stage of this name\n"
+        "  --root DIR          relative paths start here (default: the file's folder)\n"
+        "  --analysis DIR      where learned statistics lie (default: analysis/ beside the file)\n"
+        "  --cache DIR         where vocabulary tables are kept\n",
+    .run = command_transform_run,
+};

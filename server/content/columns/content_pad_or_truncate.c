@@ -1,0 +1,178 @@
+/* content_pad_or_truncate.c - one dimension brought to a length. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/dims.h"
+#include "content/content.h"
+#include "content/columns/filler.h"
+#include "core/memory.h"
+
+struct pad_or_truncate {
+    int64_t length;
+    struct content_targets targets;
+    struct padded {
+        uint32_t axis;
+        struct filler fill;
+    } * list;
+};
+
+static tundish_status
+open_column(const struct content_config *config, const struct pad_or_truncate *stage,
+            struct column_spec *column, struct padded *padded, bool *batch_wide)
+{
+    int64_t axis = spec_int(config->stage, "axis");
+    int64_t k = axis < 0 ? axis + column->rank : axis;
+
+    if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
+        return content_complain(config,
+                                "pad_or_truncate: '%s' is sparse or of unknown rank; "
+                                "to_ragged or reshape first",
+                                column->name);
+    if (k < 0 || k >= column->rank)
+        return content_complain(config,
+                                "pad_or_truncate: axis %lld is outside: '%s' has %d "
+                                "dimensions",
+                                (long long)axis, column->name, column->rank);
+    if (column->kind == TUNDISH_RAGGED && k < column->ragged_rank)
+        return content_complain(config,
+                                "pad_or_truncate: lists behind axis %lld of '%s' are "
+                                "ragged; pad the last axis first",
+                                (long long)axis, column->name);
+    *batch_wide |= config->depth > 0 && k == 0;
+    padded->axis = (uint32_t)k;
+    column->shape[k] = stage->length;
+    if (column->kind == TUNDISH_RAGGED && k == column->ragged_rank && --column->ragged_rank == 0)
+        column->kind = TUNDISH_DENSE;
+    /* The default, 0, means "" where strings are padded. */
+    return filler_open(spec_given(config->stage, "value") ? spec_get(config->stage, "value") : NULL,
+                       column->dtype, "value", config->errors, &padded->fill);
+}
+
+static tundish_status
+pad_or_truncate_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                     bool *ret_batch_wide)
+{
+    struct pad_or_truncate *stage = state;
+    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
+
+    *ret_batch_wide = false;
+    stage->length = spec_int(config->stage, "length");
+    stage->list = tnd_zalloc(stage->targets.count + 1, sizeof *stage->list);
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
+        status = open_column(config, stage, &ret_schema->columns[stage->targets.list[i].output],
+                             &stage->list[i], ret_batch_wide);
+    return status;
+}
+
+/* Values in each item of the list `list` of level `axis`: all are alike, for what lies behind the
+ * axis is a box. For an empty list: what the element's other lists, or the plan, would have. */
+static int64_t
+item_values(const struct column *from, uint32_t axis, int64_t list)
+{
+    int64_t values = 1, at = level_begin(&from->levels[axis], list);
+
+    if (level_length(&from->levels[axis], list) == 0) {
+        for (uint32_t k = axis + 1; k < from->level_count; k++)
+            values *= from->levels[k].uniform >= 0 ? from->levels[k].uniform : 0;
+        return values;
+    }
+    for (uint32_t k = axis + 1; k < from->level_count; k++) {
+        values *= level_length(&from->levels[k], at);
+        at = level_begin(&from->levels[k], at);
+        if (values == 0)
+            break;
+    }
+    return values;
+}
+
+static void
+apply_column(const struct pad_or_truncate *stage, const struct padded *padded,
+             const struct column *from, struct frame *output, uint32_t index)
+{
+    uint32_t axis = padded->axis;
+    const struct level *level = &from->levels[axis];
+    size_t bytes = padded->fill.bytes;
+    int64_t lists = column_list_count(from, axis), total = 0, value = 0;
+    int64_t *sizes = scratch_array(output->scratch, (size_t)lists + 1, sizeof *sizes);
+    struct column *column = &output->columns[index];
+    uint8_t *to;
+
+    for (int64_t i = 0; i < lists; i++) {
+        sizes[i] = item_values(from, axis, i);
+        total += sizes[i] * stage->length;
+    }
+    *column = *from;
+    column->levels[axis] = (struct level){ .uniform = stage->length };
+    column->value_count = total;
+    to = frame_values(output, index, (size_t)total * bytes);
+    column->values = to;
+    for (int64_t i = 0; i < lists; i++) {
+        int64_t length = level_length(level, i);
+        int64_t taken = length < stage->length ? length : stage->length;
+        size_t copied = (size_t)(taken * sizes[i]) * bytes;
+
+        if (copied > 0) /* of no values there may be no array */
+            memcpy(to, (const uint8_t *)from->values + (size_t)value * bytes, copied);
+        filler_repeat(&padded->fill, to + copied, (stage->length - taken) * sizes[i]);
+        to += (size_t)(stage->length * sizes[i]) * bytes;
+        value += length * sizes[i];
+    }
+}
+
+/* Lists behind the axis whose lengths the plan does not know are as many as the axis is long now:
+ * write their splits anew. */
+static void
+renew_inner_levels(const struct pad_or_truncate *stage, const struct padded *padded,
+                   const struct column *from, struct frame *output, struct column *column)
+{
+    uint32_t rank = from->level_count;
+    int64_t *dims;
+    const void *values = column->values;
+    bool is_uniform = true;
+
+    for (uint32_t k = padded->axis + 1; k < rank; k++)
+        is_uniform &= from->levels[k].uniform >= 0;
+    if (is_uniform)
+        return;
+    dims = scratch_array(output->scratch, (size_t)from->count * rank, sizeof *dims);
+    for (int64_t i = 0; i < from->count; i++) {
+        column_dims(from, i, &dims[i * rank]);
+        dims[i * rank + padded->axis] = stage->length;
+    }
+    column_set_dims_each(column, from->count, rank, dims, output->scratch);
+    column->values = values;
+}
+
+static tundish_status
+pad_or_truncate_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct pad_or_truncate *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count; i++) {
+        const struct content_target *target = &stage->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+
+        apply_column(stage, &stage->list[i], from, output, target->output);
+        renew_inner_levels(stage, &stage->list[i], from, output, &output->columns[target->output]);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+pad_or_truncate_close(void *state)
+{
+    struct pad_or_truncate *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count && stage->list != NULL; i++)
+        filler_close(&stage->list[i].fill);
+    free(stage->list);
+    content_targets_close(&stage->targets);
+}
+
+const struct content_ops content_pad_or_truncate = {
+    .name = "pad_or_truncate",
+    .state_bytes = sizeof(struct pad_or_truncate),
+    .open = pad_or_truncate_open,
+    .apply = pad_or_truncate_apply,
+    .close = pad_or_truncate_close,
+};

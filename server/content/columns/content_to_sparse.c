@@ -1,0 +1,161 @@
+/* content_to_sparse.c - tf.sparse.from_dense: the values that are not 0; all those of a ragged
+ * column. */
+#include <string.h>
+
+#include "column/dims.h"
+#include "content/content.h"
+#include "column/literal.h"
+
+struct to_sparse {
+    struct content_targets targets;
+};
+
+static tundish_status
+to_sparse_open(void *state, const struct content_config *config, struct schema *ret_schema,
+               bool *ret_batch_wide)
+{
+    struct to_sparse *stage = state;
+    tundish_status status = content_targets_open(config, ret_schema, &stage->targets);
+
+    *ret_batch_wide = false;
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
+
+        if (column->kind == TUNDISH_SPARSE)
+            return content_complain(config, "to_sparse: '%s' is sparse already", column->name);
+        if (column->rank < 1)
+            return content_complain(config, "to_sparse: '%s' needs a dimension", column->name);
+        /* The shape of a ragged column is that of its longest lists. */
+        if (column->kind == TUNDISH_RAGGED && config->depth > 0)
+            *ret_batch_wide = true;
+        if (column->kind == TUNDISH_RAGGED)
+            for (int k = 0; k < column->rank; k++)
+                column->shape[k] = -1;
+        column->kind = TUNDISH_SPARSE;
+        column->ragged_rank = 0;
+    }
+    return status;
+}
+
+static bool
+is_zero(tundish_dtype dtype, const uint8_t *value, size_t bytes)
+{
+    static const uint8_t zeros[16];
+
+    switch (dtype) {
+    case TUNDISH_STRING:
+        return ((const struct byte_view *)(const void *)value)->size == 0;
+    case TUNDISH_FLOAT32:
+        return *(const float *)(const void *)value == 0;
+    case TUNDISH_FLOAT64:
+        return *(const double *)(const void *)value == 0;
+    case TUNDISH_FLOAT16:
+    case TUNDISH_BFLOAT16:
+        return (*(const uint16_t *)(const void *)value & 0x7FFF) == 0;
+    default:
+        return memcmp(value, zeros, bytes) == 0;
+    }
+}
+
+/* Coordinates of position `at` in a box. */
+static void
+write_index(int64_t at, const int64_t *dims, uint32_t rank, int64_t *index)
+{
+    for (uint32_t k = rank; k-- > 0; at /= dims[k])
+        index[k] = at % dims[k];
+}
+
+static void
+from_dense(tundish_dtype dtype, const struct column *from, struct scratch *scratch,
+           struct column *column)
+{
+    uint32_t rank = from->level_count;
+    size_t bytes = literal_bytes(dtype), most = (size_t)from->value_count;
+    int64_t rows = column_list_count(from, rank - 1), kept = 0, row = 0;
+    int64_t *shape = scratch_array(scratch, (size_t)from->count * rank, sizeof *shape);
+    int64_t *indices = scratch_array(scratch, most * rank, sizeof *indices);
+    int64_t *splits = scratch_array(scratch, (size_t)rows + 1, sizeof *splits);
+    uint8_t *values = scratch_array(scratch, most, bytes);
+
+    splits[0] = 0;
+    for (int64_t i = 0; i < from->count; i++) {
+        int64_t *dims = &shape[i * rank], begin, end, width;
+
+        column_dims(from, i, dims);
+        column_value_range(from, i, i + 1, &begin, &end);
+        width = dims[rank - 1];
+        for (int64_t v = begin; v < end; v++) {
+            const uint8_t *value = (const uint8_t *)from->values + (size_t)v * bytes;
+
+            if (!is_zero(dtype, value, bytes)) {
+                memcpy(values + (size_t)kept * bytes, value, bytes);
+                write_index(v - begin, dims, rank, &indices[kept++ * rank]);
+            }
+            if ((v - begin + 1) % width == 0)
+                splits[++row] = kept;
+        }
+        if (width == 0)
+            for (int64_t j = dims_product(dims, rank - 1); j > 0; j--)
+                splits[++row] = kept;
+    }
+    *column = *from;
+    column->levels[rank - 1] = (struct level){ .uniform = -1, .splits = splits };
+    column->value_count = kept;
+    column->values = values;
+    column->indices = indices;
+    column->dense_shape = shape;
+}
+
+/* Dimensions inside the ragged ones are the same in every list, and there even without one. */
+static void
+from_ragged(const struct column_spec *spec, const struct column *from, struct scratch *scratch,
+            struct column *column)
+{
+    size_t count = (size_t)from->count * from->level_count;
+    int64_t *shape = scratch_array(scratch, count, sizeof *shape);
+
+    *column = *from;
+    column_state_shape(column, scratch);
+    memcpy(shape, column->dense_shape, count * sizeof *shape);
+    for (uint32_t k = (uint32_t)spec->ragged_rank + 1; k < from->level_count; k++) {
+        int64_t length = from->levels[k].uniform >= 0 ? from->levels[k].uniform : spec->shape[k];
+
+        for (int64_t i = 0; length >= 0 && i < from->count; i++)
+            shape[i * from->level_count + k] = length;
+    }
+    column->dense_shape = shape;
+}
+
+static tundish_status
+to_sparse_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct to_sparse *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count; i++) {
+        const struct content_target *target = &stage->targets.list[i];
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        const struct column *from = &input->columns[target->input];
+
+        if (spec->kind == TUNDISH_DENSE)
+            from_dense(spec->dtype, from, output->scratch, &output->columns[target->output]);
+        else
+            from_ragged(spec, from, output->scratch, &output->columns[target->output]);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+to_sparse_close(void *state)
+{
+    struct to_sparse *stage = state;
+
+    content_targets_close(&stage->targets);
+}
+
+const struct content_ops content_to_sparse = {
+    .name = "to_sparse",
+    .state_bytes = sizeof(struct to_sparse),
+    .open = to_sparse_open,
+    .apply = to_sparse_apply,
+    .close = to_sparse_close,
+};

@@ -1,0 +1,147 @@
+/* expression.c - opening, closing and running: groups in blocks, other steps as whole columns. */
+#include "content/expression/expression.h"
+#include "content/expression/expression_context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/dims.h"
+#include "column/flush.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "content/expression/expression_run.h"
+
+tundish_status
+expression_open(const struct expression_config *config, struct expression **ret_expression)
+{
+    struct expression *expression = tnd_zalloc(1, sizeof *expression);
+    struct expression_config filled = *config;
+    struct tree *nodes = NULL, *root = NULL;
+    tundish_status status = expression_fill_in(config, &expression->text);
+
+    filled.text = expression->text;
+    if (status == TUNDISH_OK)
+        status = tree_parse(&filled, &nodes, &root);
+    if (status == TUNDISH_OK)
+        status = expression_check(&filled, root, expression);
+    tree_close(nodes);
+    if (status != TUNDISH_OK) {
+        expression_close(expression);
+        return status;
+    }
+    expression_group(expression);
+    *ret_expression = expression;
+    return TUNDISH_OK;
+}
+
+void
+expression_close(struct expression *expression)
+{
+    if (expression == NULL)
+        return;
+    for (uint32_t i = 0; i < expression->step_count; i++) {
+        free(expression->steps[i].more);
+        free(expression->steps[i].constant);
+        free(expression->steps[i].text);
+    }
+    for (uint32_t i = 0; i < expression->group_count; i++) {
+        free(expression->groups[i].ops);
+        free(expression->groups[i].leaves);
+    }
+    free(expression->steps);
+    free(expression->groups);
+    free(expression->text);
+    free(expression);
+}
+
+const struct column_spec *
+expression_spec(const struct expression *expression)
+{
+    return &expression->steps[expression->result].type.spec;
+}
+
+bool
+expression_is_batch_wide(const struct expression *expression)
+{
+    return expression->is_batch_wide;
+}
+
+bool
+expression_reads(const struct expression *expression, uint32_t column)
+{
+    for (uint32_t i = 0; i < expression->step_count; i++)
+        if (expression->steps[i].kind == STEP_COLUMN && expression->steps[i].column == column)
+            return true;
+    return false;
+}
+
+/* --- One run ---------------------------------------------------------------------------------- */
+
+/* One value for all becomes one for each element. */
+static void
+unshare_result(struct run *run)
+{
+    const struct expression *expression = run->expression;
+    struct column *column = &run->columns[expression->result];
+    size_t bytes = value_bytes(expression->steps[expression->result].type.spec.dtype);
+    int64_t dims[RANK_MAX];
+    struct column all;
+    void *values;
+
+    column_dims(column, 0, dims);
+    column_set_dims(&all, run->input->count, column->level_count, dims);
+    values = frame_values(run->output, run->index, (size_t)all.value_count * bytes);
+    column_broadcast(column, &all, bytes, values);
+    all.values = values;
+    *column = all;
+}
+
+void
+expression_apply(const struct expression *expression, const struct frame *input,
+                 struct frame *output, uint32_t index)
+{
+    struct run run = { .expression = expression, .input = input, .output = output, .index = index };
+    struct column few_columns[FEW];
+    bool few_shared[FEW];
+    uint32_t group = 0;
+
+    run.columns = few_columns;
+    run.is_shared = few_shared;
+    if (expression->step_count > FEW) {
+        run.columns = scratch_array(output->scratch, expression->step_count, sizeof *run.columns);
+        run.is_shared =
+            scratch_array(output->scratch, expression->step_count, sizeof *run.is_shared);
+    }
+    memset(run.is_shared, 0, expression->step_count * sizeof *run.is_shared);
+    for (uint32_t i = 0; i < expression->step_count; i++) {
+        if (!expression->steps[i].is_root)
+            continue;
+        if (step_is_by_value(&expression->steps[i]))
+            run_group(&run, &expression->groups[group++]);
+        else
+            run_step(&run, (int32_t)i);
+    }
+    if (run.is_shared[expression->result])
+        unshare_result(&run);
+    column_copy(&output->columns[index], &run.columns[expression->result]);
+}
+
+tundish_status
+expression_once(const struct expression *expression, struct scratch *scratch,
+                struct column *ret_column)
+{
+    struct frame_errors errors = { 0 };
+    struct frame input = { .count = 1, .scratch = scratch, .errors = &errors };
+    struct column column = { 0 };
+    struct frame output = {
+        .count = 1, .column_count = 1, .columns = &column, .scratch = scratch, .errors = &errors
+    };
+    uint64_t mode = flush_begin();
+
+    expression_apply(expression, &input, &output, 0);
+    flush_end(mode);
+    if (errors.status != TUNDISH_OK)
+        return tnd_fail(errors.status, "%s", errors.text);
+    *ret_column = column;
+    return TUNDISH_OK;
+}

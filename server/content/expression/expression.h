@@ -1,0 +1,63 @@
+/* expression.h - what users write in map, filter and values: parsed and typed once, then run over
+ * columns.
+ *
+ * The language is pipeline-file.md's; dtypes and results are TensorFlow's, also where its graph
+ * optimiser shows: x ** 0.5 is sqrt(x). An expression has no side effects and may be run by any
+ * thread.
+ */
+#ifndef CONTENT_EXPRESSION_H
+#define CONTENT_EXPRESSION_H
+
+#include <stdbool.h>
+
+#include "column/frame.h"
+#include "pipeline/errors.h"
+
+struct expression;
+
+/* A name that stands for a number, as if the number were written in its place. */
+struct expression_literal {
+    const char *name; /* "$name" for variables */
+    int64_t value;
+};
+
+/* The literal that $per_replica_batch_size(G) divides G by. */
+#define EXPRESSION_REPLICAS_IN_SYNC "$num_replicas_in_sync"
+
+struct expression_config {
+    const char *text;
+    uint32_t line, column;      /* of the first byte of `text` in the pipeline file */
+    const struct schema *input; /* NULL: no columns */
+    const struct schema *outer; /* what $name may mean; NULL: nothing */
+    uint32_t depth;             /* how often the element has been batched */
+    const struct expression_literal *literals;
+    uint32_t literal_count;
+    struct spec_errors *errors;
+};
+
+/* Complaints go to config->errors at the place in the text. Nothing of config is kept. */
+tundish_status expression_open(const struct expression_config *config,
+                               struct expression **ret_expression);
+void expression_close(struct expression *expression);
+
+/* What it gives: everything but the name. */
+const struct column_spec *expression_spec(const struct expression *expression);
+
+/* Do rows of one batch influence each other, or is what it gives no row for each of them? Then
+ * elements must be whole batches. */
+bool expression_is_batch_wide(const struct expression *expression);
+
+/* Does it read this column of the input? (Those of the outer element it reads at will.) */
+bool expression_reads(const struct expression *expression, uint32_t column);
+
+/* Make column `index` of `output` for all elements of `input`, whose columns are config->input's.
+ * What is undefined for an element (a division by zero) is frame_reject's. */
+void expression_apply(const struct expression *expression, const struct frame *input,
+                      struct frame *output, uint32_t index);
+
+/* For one without columns: its value, one element. On failure the sentence is in
+ * tnd_error_text(). */
+tundish_status expression_once(const struct expression *expression, struct scratch *scratch,
+                               struct column *ret_column);
+
+#endif

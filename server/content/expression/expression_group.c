@@ -1,0 +1,180 @@
+/* expression_group.c - which steps run together, and where their operands lie. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "content/expression/expression_program.h"
+
+static bool
+has_same_shape(const struct value_type *a, const struct value_type *b)
+{
+    if (a->spec.kind != b->spec.kind || a->structure != b->structure ||
+        a->spec.rank != b->spec.rank)
+        return false;
+    for (int k = 0; k < a->spec.rank; k++)
+        if (a->spec.shape[k] != b->spec.shape[k])
+            return false;
+    return true;
+}
+
+/* `user` reads `step`: either they are computed together, or the step is a root. */
+static void
+note_use(struct expression *expression, int32_t user, int32_t input)
+{
+    const struct step *reader = &expression->steps[user];
+    struct step *step = &expression->steps[input];
+    bool together = step_is_by_value(reader) && step_is_by_value(step) &&
+                    has_same_shape(&reader->type, &step->type);
+
+    if (!together || (step->group != NO_STEP && step->group != reader->group))
+        step->is_root = true;
+    else
+        step->group = reader->group;
+}
+
+/* From the result backwards: a reader is settled before what it reads. A step that turns out to be
+ * a root starts a group of its own. */
+static void
+find_roots(struct expression *expression)
+{
+    bool *used = tnd_zalloc(expression->step_count, sizeof *used);
+
+    for (uint32_t i = 0; i < expression->step_count; i++)
+        expression->steps[i].group = NO_STEP;
+    expression->steps[expression->result].is_root = true;
+    used[expression->result] = true;
+    for (int32_t i = expression->result; i >= 0; i--) {
+        struct step *step = &expression->steps[i];
+
+        if (!used[i])
+            continue;
+        if (step->is_root || !step_is_by_value(step))
+            step->group = i;
+        for (uint32_t k = 0; k < STEP_INPUTS_MAX + step->more_count; k++) {
+            int32_t input = k < STEP_INPUTS_MAX ? step->inputs[k] : step->more[k - STEP_INPUTS_MAX];
+
+            if (input == NO_STEP)
+                continue;
+            used[input] = true;
+            note_use(expression, i, input);
+        }
+    }
+    for (uint32_t i = 0; i < expression->step_count; i++)
+        if (!used[i])
+            expression->steps[i].is_root = false;
+    free(used);
+}
+
+static struct place
+leaf_place(struct group *group, int32_t step)
+{
+    for (uint32_t i = 0; i < group->leaf_count; i++)
+        if (group->leaves[i] == step)
+            return (struct place){ PLACE_LEAF, i };
+    group->leaves = tnd_realloc(group->leaves, group->leaf_count + 1, sizeof *group->leaves);
+    group->leaves[group->leaf_count] = step;
+    return (struct place){ PLACE_LEAF, group->leaf_count++ };
+}
+
+/* A block buffer is free again once the last op that reads it has run. */
+struct block_pool {
+    uint32_t *last_use; /* by op: the last op that reads its output */
+    bool *taken;
+    uint32_t count;
+};
+
+static uint32_t
+take_block(struct block_pool *pool)
+{
+    uint32_t number = 0;
+
+    while (number < pool->count && pool->taken[number])
+        number++;
+    if (number == pool->count)
+        pool->count++;
+    pool->taken[number] = true;
+    return number;
+}
+
+static uint32_t
+op_of(const struct group *group, int32_t step)
+{
+    uint32_t op = 0;
+
+    while (group->ops[op].step != step)
+        op++;
+    return op;
+}
+
+static struct place
+input_place(struct expression *expression, struct group *group, int32_t input)
+{
+    const struct step *step = input == NO_STEP ? NULL : &expression->steps[input];
+
+    if (step == NULL)
+        return (struct place){ PLACE_NONE, 0 };
+    if (step->kind == STEP_CONSTANT)
+        return (struct place){ PLACE_CONSTANT, (uint32_t)input };
+    if (step->is_root)
+        return leaf_place(group, input);
+    return group->ops[op_of(group, input)].output;
+}
+
+static void
+place_operands(struct expression *expression, struct group *group)
+{
+    struct block_pool pool = {
+        .last_use = tnd_zalloc(group->op_count, sizeof(uint32_t)),
+        .taken = tnd_zalloc(group->op_count, sizeof(bool)),
+    };
+
+    for (uint32_t i = 0; i < group->op_count; i++)
+        for (int k = 0; k < STEP_INPUTS_MAX; k++) {
+            int32_t input = expression->steps[group->ops[i].step].inputs[k];
+
+            if (input != NO_STEP && step_is_by_value(&expression->steps[input]) &&
+                !expression->steps[input].is_root)
+                pool.last_use[op_of(group, input)] = i;
+        }
+    for (uint32_t i = 0; i < group->op_count; i++) {
+        struct group_op *op = &group->ops[i];
+
+        for (int k = 0; k < STEP_INPUTS_MAX; k++)
+            op->inputs[k] = input_place(expression, group, expression->steps[op->step].inputs[k]);
+        /* Taken before the inputs' blocks are given back: kernels do not work in place. */
+        op->output = op->step == group->root ? (struct place){ PLACE_RESULT, 0 }
+                                             : (struct place){ PLACE_BLOCK, take_block(&pool) };
+        for (uint32_t j = 0; j < i; j++)
+            if (pool.last_use[j] == i && group->ops[j].output.kind == PLACE_BLOCK)
+                pool.taken[group->ops[j].output.number] = false;
+    }
+    group->block_count = pool.count;
+    free(pool.last_use);
+    free(pool.taken);
+}
+
+static void
+add_group(struct expression *expression, int32_t root)
+{
+    struct group *group;
+
+    expression->groups =
+        tnd_realloc(expression->groups, expression->group_count + 1, sizeof *expression->groups);
+    group = &expression->groups[expression->group_count++];
+    *group = (struct group){ .root = root };
+    group->ops = tnd_zalloc((size_t)root + 1, sizeof *group->ops);
+    for (int32_t i = 0; i <= root; i++)
+        if (step_is_by_value(&expression->steps[i]) && expression->steps[i].group == root)
+            group->ops[group->op_count++].step = i;
+    place_operands(expression, group);
+}
+
+void
+expression_group(struct expression *expression)
+{
+    find_roots(expression);
+    for (uint32_t i = 0; i < expression->step_count; i++)
+        if (expression->steps[i].is_root && step_is_by_value(&expression->steps[i]))
+            add_group(expression, (int32_t)i);
+}

@@ -1,0 +1,46 @@
+/* content_random_brightness.c - keras.layers.RandomBrightness: the same added everywhere. */
+#include "content/draws.h"
+#include "content/images/image_layer.h"
+
+static void
+brighten(const struct image_layer *layer, const struct images *images, const float *u,
+         const float *from, float *to)
+{
+    float delta = draws_between(u[0], layer->low[0], layer->high[0]) *
+                  (float)(layer->range[1] - layer->range[0]);
+    float least = (float)layer->range[0], most = (float)layer->range[1];
+    int64_t values = images->height * images->width * images->channels;
+
+    for (int64_t i = 0; i < values; i++) {
+        float value = from[i] + delta;
+
+        value = value > most ? most : value;
+        to[i] = value < least ? least : value;
+    }
+}
+
+static tundish_status
+random_brightness_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                       bool *ret_batch_wide)
+{
+    struct image_layer *layer = state;
+    tundish_status status;
+
+    layer->make = brighten;
+    layer->draws = 1;
+    status = image_layer_factor(config, "factor", -1, &layer->low[0], &layer->high[0]);
+    if (status == TUNDISH_OK)
+        status = image_layer_open_range(layer, config, true);
+    if (status == TUNDISH_OK)
+        status = image_layer_open(layer, config, ret_schema, ret_batch_wide);
+    return status;
+}
+
+const struct content_ops content_random_brightness = {
+    .name = "random_brightness",
+    .state_bytes = sizeof(struct image_layer),
+    .draws = true,
+    .open = random_brightness_open,
+    .apply = image_layer_apply,
+    .close = image_layer_close,
+};

@@ -1,0 +1,47 @@
+/* content_random_flip.c - keras.layers.RandomFlip: one number decides about both axes. */
+#include <string.h>
+
+#include "content/images/image_layer.h"
+
+static void
+flip(const struct image_layer *layer, const struct images *images, const float *u,
+     const float *from, float *to)
+{
+    int64_t height = images->height, width = images->width, channels = images->channels;
+    bool flips = u[0] <= 0.5F;
+    bool across = flips && layer->horizontal, down = flips && layer->vertical;
+
+    for (int64_t y = 0; y < height; y++) {
+        const float *row = from + (down ? height - 1 - y : y) * width * channels;
+
+        for (int64_t x = 0; x < width; x++, to += channels)
+            memcpy(to, row + (across ? width - 1 - x : x) * channels,
+                   (size_t)channels * sizeof *to);
+    }
+}
+
+static tundish_status
+random_flip_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                 bool *ret_batch_wide)
+{
+    struct image_layer *layer = state;
+    tundish_status status;
+
+    const char *mode = spec_text(config->stage, "mode");
+
+    layer->make = flip;
+    layer->draws = 1;
+    layer->horizontal = strcmp(mode, "vertical") != 0;
+    layer->vertical = strcmp(mode, "horizontal") != 0;
+    status = image_layer_open(layer, config, ret_schema, ret_batch_wide);
+    return status;
+}
+
+const struct content_ops content_random_flip = {
+    .name = "random_flip",
+    .state_bytes = sizeof(struct image_layer),
+    .draws = true,
+    .open = random_flip_open,
+    .apply = image_layer_apply,
+    .close = image_layer_close,
+};

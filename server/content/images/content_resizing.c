@@ -1,0 +1,83 @@
+/* content_resizing.c - keras.layers.Resizing, which gives float32 whatever comes in. */
+#include "content/images/resized.h"
+
+struct resizing {
+    struct resized resized;
+    bool crops, pads;
+};
+
+/* A side that goes with the other in the target's proportions: in float32, as there. */
+static int64_t
+proportional(int64_t side, int64_t wanted, int64_t other)
+{
+    return (int64_t)((float)(side * wanted) / (float)other);
+}
+
+static int64_t
+clamp(int64_t value, int64_t least, int64_t most)
+{
+    value = value < most ? value : most;
+    return value > least ? value : least;
+}
+
+static void
+place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
+      struct frame *output, struct image_part *part)
+{
+    const struct resizing *layer = (const struct resizing *)resized;
+    int64_t height = proportional(images->width, resized->height, resized->width);
+    int64_t width = proportional(images->height, resized->width, resized->height);
+
+    (void)index;
+    part->to_height = resized->height;
+    part->to_width = resized->width;
+    if (images->height < 1 || images->width < 1) {
+        frame_reject(output, element, "resizing: an image of %lld by %lld pixels",
+                     (long long)images->width, (long long)images->height);
+        return;
+    }
+    if (layer->crops) {
+        part->height = clamp(height, 1, images->height);
+        part->width = clamp(width, 1, images->width);
+        part->top = (images->height - part->height) / 2;
+        part->left = (images->width - part->width) / 2;
+    } else if (layer->pads) {
+        part->pad_height = height > images->height ? (height - images->height) / 2 : 0;
+        part->pad_width = width > images->width ? (width - images->width) / 2 : 0;
+    }
+}
+
+static tundish_status
+resizing_open(void *state, const struct content_config *config, struct schema *ret_schema,
+              bool *ret_batch_wide)
+{
+    struct resizing *layer = state;
+    struct resized *resized = &layer->resized;
+
+    *ret_batch_wide = false;
+    layer->crops = spec_bool(config->stage, "crop_to_aspect_ratio");
+    layer->pads = spec_bool(config->stage, "pad_to_aspect_ratio");
+    if (layer->crops && layer->pads)
+        return content_complain(config, "resizing takes only one of crop_to_aspect_ratio and "
+                                        "pad_to_aspect_ratio");
+    resized->height = spec_int(config->stage, "height");
+    resized->width = spec_int(config->stage, "width");
+    if (resized->height > INT32_MAX || resized->width > INT32_MAX)
+        return content_complain(config, "resizing: height and width are too large");
+    resized->is_whole = !layer->crops && !layer->pads;
+    resized->place = place;
+    resample_method_of(spec_text(config->stage, "interpolation"), &resized->method);
+    resized->antialias = spec_bool(config->stage, "antialias");
+    resized->fill = (float)spec_number(config->stage, "fill_value");
+    resized->channels_first = images_channels_first(config);
+    resized->takes_bools = true;
+    return resized_open(resized, config, ret_schema, ret_batch_wide);
+}
+
+const struct content_ops content_resizing = {
+    .name = "resizing",
+    .state_bytes = sizeof(struct resizing),
+    .open = resizing_open,
+    .apply = resized_apply_state,
+    .close = resized_close_state,
+};

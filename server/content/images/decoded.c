@@ -1,0 +1,139 @@
+/* decoded.c - files to pixels, row by row. */
+#include "content/images/decoded.h"
+
+#include <string.h>
+
+#include "column/dims.h"
+
+/* --- Columns ------------------------------------------------------------------------------------
+ */
+
+static tundish_status
+open_column(const struct decoded *decoded, const struct content_config *config,
+            struct column_spec *column)
+{
+    const char *stage = config->stage->info->name;
+    int channels = decoded->options.channels;
+
+    if (column->dtype != TUNDISH_STRING)
+        return content_complain(config, "%s: '%s' is %s, and the bytes of a file are needed", stage,
+                                column->name, tnd_dtype_name(column->dtype));
+    if (column->kind != TUNDISH_DENSE || column->rank != 0 || config->depth > 0)
+        return content_complain(config,
+                                "%s takes one file, and '%s' has %d dimensions: it must stand "
+                                "before batch",
+                                stage, column->name, column->rank);
+    column->dtype = decoded->options.dtype;
+    column->has_range = false;
+    if (decoded->options.expand_animations) {
+        column->rank = RANK_UNKNOWN;
+        return TUNDISH_OK;
+    }
+    column->rank = 3;
+    column->shape[0] = column->shape[1] = -1;
+    column->shape[2] = channels != 0 ? channels : -1;
+    return TUNDISH_OK;
+}
+
+tundish_status
+decoded_open(struct decoded *decoded, const struct content_config *config,
+             struct schema *ret_schema)
+{
+    tundish_status status;
+
+    decoded->options.stage = config->stage->info->name;
+    if (decoded->options.channels == 2)
+        return content_complain(config, "%s: channels must be 0, 1, 3 or 4, not 2",
+                                decoded->options.stage);
+    status = content_targets_open(config, ret_schema, &decoded->targets);
+    for (uint32_t i = 0; i < decoded->targets.count && status == TUNDISH_OK; i++)
+        status =
+            open_column(decoded, config, &ret_schema->columns[decoded->targets.list[i].output]);
+    return status;
+}
+
+/* --- Rows ---------------------------------------------------------------------------------------
+ */
+
+/* All rows of a column have one number of dimensions: those of its first good row. */
+static uint32_t
+measure(const struct decoded *decoded, const struct byte_view *files, struct frame *output,
+        struct picture_size *sizes)
+{
+    uint32_t rank = 0;
+
+    for (int64_t i = 0; i < output->count; i++) {
+        struct picture_fault fault;
+
+        memset(&sizes[i], 0, sizeof sizes[i]);
+        if (!picture_measure(&decoded->options, files[i], &sizes[i], &fault)) {
+            frame_reject(output, i, "%s", fault.text);
+            sizes[i].rank = 0;
+        } else if (rank == 0) {
+            rank = sizes[i].rank;
+        } else if (rank != sizes[i].rank) {
+            frame_reject(output, i,
+                         "%s: one picture has %u dimensions and another %u; expand_animations: "
+                         "false gives all of them 3",
+                         decoded->options.stage, rank, sizes[i].rank);
+            sizes[i].rank = 0;
+        }
+    }
+    return rank != 0 ? rank : 3;
+}
+
+static void
+set_shape(const struct picture_size *sizes, uint32_t rank, struct frame *output,
+          struct column *column)
+{
+    int64_t *dims = scratch_array(output->scratch, (size_t)output->count * rank, sizeof *dims);
+
+    for (int64_t i = 0; i < output->count; i++)
+        for (uint32_t k = 0; k < rank; k++)
+            dims[i * rank + k] = sizes[i].rank != 0 ? sizes[i].dims[k] : 0;
+    column_set_dims_each(column, output->count, rank, dims, output->scratch);
+}
+
+static void
+decode_column(const struct decoded *decoded, const struct content_target *target,
+              const struct frame *input, struct frame *output)
+{
+    const struct byte_view *files = input->columns[target->input].values;
+    struct column *column = &output->columns[target->output];
+    size_t value_bytes = tnd_dtype_bytes(decoded->options.dtype);
+    struct picture_size *sizes =
+        scratch_array(output->scratch, (size_t)output->count, sizeof *sizes);
+    uint32_t rank = measure(decoded, files, output, sizes);
+    uint8_t *values;
+
+    set_shape(sizes, rank, output, column);
+    values = frame_values(output, target->output, (size_t)column->value_count * value_bytes);
+    column->values = values;
+    for (int64_t i = 0; i < output->count; i++) {
+        struct picture_fault fault;
+
+        if (sizes[i].rank == 0)
+            continue;
+        if (!picture_read(&decoded->options, files[i], &sizes[i], output->scratch, values, &fault))
+            frame_reject(output, i, "%s", fault.text);
+        values += (size_t)dims_product(sizes[i].dims, rank) * value_bytes;
+    }
+}
+
+tundish_status
+decoded_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct decoded *decoded = state;
+
+    for (uint32_t i = 0; i < decoded->targets.count; i++)
+        decode_column(decoded, &decoded->targets.list[i], input, output);
+    return TUNDISH_OK;
+}
+
+void
+decoded_close(void *state)
+{
+    struct decoded *decoded = state;
+
+    content_targets_close(&decoded->targets);
+}

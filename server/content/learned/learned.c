@@ -1,0 +1,146 @@
+/* learned.c - which learned results a stage may use. */
+#include "content/learned/learned.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "content/learned/learned_file.h"
+#include "pipeline/fingerprint.h"
+
+static bool
+is_absent(const struct spec_stage *stage, const char *parameter)
+{
+    const struct spec_value *value = spec_get(stage, parameter);
+
+    return value == NULL || value->kind == SPEC_NULL;
+}
+
+bool
+learned_is_needed(const struct spec_stage *stage)
+{
+    static const char *const lookups[] = { "string_lookup", "integer_lookup",
+                                           "text_vectorization" };
+    static const char *const always[] = {
+        "compute_and_apply_vocabulary",
+        "bucketize",
+        "bucketize_per_key",
+        "scale_to_z_score",
+        "scale_to_z_score_per_key",
+        "scale_by_min_max",
+        "scale_by_min_max_per_key",
+        "scale_to_0_1",
+        "scale_to_0_1_per_key",
+        "scale_to_gaussian",
+        "tfidf",
+        "pca",
+        "covariance",
+    };
+    const char *name = stage->info->name;
+
+    for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++)
+        if (strcmp(name, lookups[i]) == 0)
+            return is_absent(stage, "vocabulary");
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    if (strcmp(name, "discretization") == 0)
+        return !is_absent(stage, "num_bins") && is_absent(stage, "bin_boundaries");
+    if (strcmp(name, "normalization") == 0)
+        return is_absent(stage, "mean") && is_absent(stage, "variance");
+    return false;
+}
+
+/* Where the stage stands and what it is called there does not count. */
+static enum spec_counting
+counts(const struct parameter_info *parameter)
+{
+    static const char *const applied[] = { "columns", "output", "statistics" };
+
+    for (size_t i = 0; i < sizeof applied / sizeof *applied; i++)
+        if (strcmp(parameter->name, applied[i]) == 0)
+            return COUNTS_NOT;
+    return COUNTS_WHOLE;
+}
+
+uint64_t
+learned_fingerprint(const struct spec_stage *stage)
+{
+    return spec_hash_stage(0, stage, counts);
+}
+
+const char *
+learned_name_of(const struct content_config *config, const char *output_column)
+{
+    const struct spec_value *name = NULL;
+
+    if (strcmp(config->stage->info->name, "compute_and_apply_vocabulary") == 0)
+        name = spec_get(config->stage, "vocab_filename");
+    else
+        name = spec_get(config->stage, "statistics");
+    return name == NULL || name->kind == SPEC_NULL ? output_column : name->text;
+}
+
+tundish_status
+learned_require(const struct content_config *config, const char *name)
+{
+    const struct learned *learned = config->learned;
+    const char *stage = config->stage->info->name;
+
+    if (learned == NULL)
+        return content_complain(config,
+                                "%s: nothing was learned for '%s'; run `tundish analyze %s`", stage,
+                                name, config->stage->file->path);
+    if (learned->is_analyzing)
+        return TUNDISH_OK;
+    if (learned->problem != NULL)
+        return content_complain(config, "%s: %s; run `tundish analyze %s`", stage, learned->problem,
+                                config->stage->file->path);
+    for (uint32_t i = 0; i < learned->count; i++)
+        if (strcmp(learned->names[i].name, name) == 0) {
+            if (learned->names[i].stage == learned_fingerprint(config->stage))
+                return TUNDISH_OK;
+            return content_complain(config,
+                                    "%s: what was learned for '%s' is of a stage with other "
+                                    "parameters; run `tundish analyze %s`",
+                                    stage, name, config->stage->file->path);
+        }
+    return content_complain(config,
+                            "%s: nothing was learned for '%s' (in %s); run `tundish analyze %s`",
+                            stage, name, learned->folder, config->stage->file->path);
+}
+
+void
+learned_file_note(const struct content_config *config, const struct learned_file *file)
+{
+    if (config->learned_hash != NULL)
+        *config->learned_hash =
+            tnd_hash_farm_chain(*config->learned_hash, file->bytes, file->byte_count);
+}
+
+tundish_status
+learned_file_check(const struct content_config *config, const char *path, uint64_t hash)
+{
+    const struct learned *learned = config->learned;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
+    for (uint32_t i = 0; i < learned->result_count; i++)
+        if (strcmp(learned->results[i].file, name) == 0 && learned->results[i].hash == hash)
+            return TUNDISH_OK;
+    return learned->is_analyzing ? TUNDISH_OK
+                                 : tnd_fail(TUNDISH_E_DATA, "%s is not as it was learned", path);
+}
+
+tundish_status
+learned_complain_of(const struct content_config *config)
+{
+    return content_complain(config, "%s: %s; run `tundish analyze %s`", config->stage->info->name,
+                            tnd_error_text(), config->stage->file->path);
+}
+
+char *
+learned_path(const struct learned *learned, const char *name, const char *suffix)
+{
+    return tnd_sprintf("%s/%s%s", learned->folder, name, suffix);
+}

@@ -1,0 +1,95 @@
+/* learned.h - what `tundish analyze` learned, as content stages find it.
+ *
+ * Artifacts are plain files in the analysis folder, named after the result they belong to:
+ * a vocabulary is lines or records (struct learned_form), every other one is a table in JSON. Which
+ * of them may be used - of these stages, from these files - is for learn/results/origin.h to say,
+ * beforehand.
+ */
+#ifndef CONTENT_LEARNED_H
+#define CONTENT_LEARNED_H
+
+#include "content/content.h"
+#include "pipeline/columns.h"
+#include "content/vocabulary/vocab.h"
+
+struct learned_name {
+    char *name;
+    uint64_t stage; /* learned_fingerprint of the stage that learned it */
+};
+
+/* A file that was written, and the hash of what is in it (learned_file.h). */
+struct learned_result {
+    char *file;
+    uint64_t hash;
+};
+
+struct learned {
+    char *folder;
+    char *problem;     /* why nothing may be used, for the user; NULL: what is listed may be */
+    bool is_analyzing; /* `tundish analyze` itself: whatever lies there is this run's */
+    uint32_t count;
+    struct learned_name *names;
+    uint32_t result_count;
+    struct learned_result *results;
+};
+
+/* Does the stage, with the parameters it has, need something learned? */
+bool learned_is_needed(const struct spec_stage *stage);
+
+/* What is learned depends on the stage's name and parameters, not on which columns it is for. */
+uint64_t learned_fingerprint(const struct spec_stage *stage);
+
+/* What the learned results for a target are called: `statistics` if given, else the column. */
+const char *learned_name_of(const struct content_config *config, const char *output_column);
+
+/* Complain if the results called `name` may not be used by this stage. */
+tundish_status learned_require(const struct content_config *config, const char *name);
+
+/* Complain of what the thread's last error says of something learned, and say what helps. */
+tundish_status learned_complain_of(const struct content_config *config);
+
+/* FOLDER/NAMESUFFIX; the caller frees. */
+char *learned_path(const struct learned *learned, const char *name, const char *suffix);
+
+/* How a stage's vocabulary lies at FOLDER/NAMESUFFIX: a term a line, or a record of a gzipped
+ * TFRecord file each; with has_frequency, a number and a blank before it. */
+struct learned_form {
+    bool is_records, has_frequency;
+    const char *suffix;
+};
+
+struct learned_form learned_form_of(const struct spec_stage *stage);
+
+/* Frequencies in lines: blanks of a term, here and where it is looked up, become __SPACE__ as
+ * tf.Transform makes them. */
+bool learned_form_needs_blanks(const struct learned_form *form);
+struct byte_view learned_without_blanks(struct byte_view text, struct scratch *scratch);
+
+/* The vocabulary called `name` of the config's stage: terms lose nothing and may be empty.
+ * Complains if that fails. */
+tundish_status learned_vocab_open(const struct content_config *config, const char *name,
+                                  enum vocab_keys keys, struct vocab **ret_vocab);
+
+/* A table of numbers, for each of some keys if it was learned per key. */
+struct learned_table {
+    tundish_dtype dtype; /* int64, float32 or float64 */
+    int rank;
+    int64_t shape[RANK_MAX];
+    int64_t value_count; /* the product of shape, so no more than the file had */
+    void *values;
+    bool has_keys;
+    int64_t key_count; /* shape[0] then */
+    struct byte_view *keys;
+};
+
+/* Parse a table from hostile text. E_DATA says what is wrong and where. */
+tundish_status learned_table_parse(const char *text, size_t text_bytes,
+                                   struct learned_table *ret_table);
+
+/* The table FOLDER/NAMESUFFIX, its values as `dtype`. Complains if that fails. */
+tundish_status learned_table_open(const struct content_config *config, const char *name,
+                                  const char *suffix, tundish_dtype dtype,
+                                  struct learned_table *ret_table);
+void learned_table_close(struct learned_table *table); /* accepts zeros */
+
+#endif

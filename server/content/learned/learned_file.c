@@ -1,0 +1,115 @@
+/* learned_file.c - a file of the analysis folder in memory. */
+#include "content/learned/learned_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hash_farm.h"
+#include "core/memory.h"
+
+enum { BLOCK_BYTES = 1 << 20 };
+
+static tundish_status
+read_all(int descriptor, const char *path, struct learned_file *ret_file)
+{
+    struct stat stat;
+    size_t done = 0;
+
+    if (fstat(descriptor, &stat) != 0)
+        return tnd_fail_errno(errno, "%s", path);
+    if (!S_ISREG(stat.st_mode))
+        return tnd_fail(TUNDISH_E_DATA, "%s is no plain file", path);
+    ret_file->byte_count = (size_t)stat.st_size;
+    ret_file->bytes = tnd_zalloc(ret_file->byte_count + 64, 1);
+    while (done < ret_file->byte_count) {
+        ssize_t got = read(descriptor, ret_file->bytes + done, ret_file->byte_count - done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            free(ret_file->bytes);
+            return got < 0 ? tnd_fail_errno(errno, "%s", path)
+                           : tnd_fail(TUNDISH_E_DATA, "%s became shorter while it was read", path);
+        }
+        done += (size_t)got;
+    }
+    return TUNDISH_OK;
+}
+
+tundish_status
+learned_file_read(const char *path, struct learned_file *ret_file)
+{
+    struct learned_file file = { 0 };
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    tundish_status status;
+
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "%s", path);
+    status = read_all(descriptor, path, &file);
+    close(descriptor);
+    if (status == TUNDISH_OK)
+        *ret_file = file;
+    return status;
+}
+
+void
+learned_file_close(struct learned_file *file)
+{
+    free(file->bytes);
+    *file = (struct learned_file){ 0 };
+}
+
+/* --- Hashes ----------------------------------------------------------------------------------- */
+
+uint64_t
+learned_bytes_hash(const uint8_t *bytes, size_t byte_count)
+{
+    uint64_t hash = 0;
+
+    for (size_t at = 0; at < byte_count; at += BLOCK_BYTES)
+        hash = tnd_hash_farm_chain(hash, bytes + at,
+                                   byte_count - at < BLOCK_BYTES ? byte_count - at : BLOCK_BYTES);
+    return hash;
+}
+
+static tundish_status
+hash_open(int descriptor, const char *path, uint64_t *ret_hash)
+{
+    uint8_t *block = tnd_alloc(BLOCK_BYTES);
+    tundish_status status = TUNDISH_OK;
+    uint64_t hash = 0;
+
+    for (;;) {
+        ssize_t got = 0, part;
+
+        do {
+            part = read(descriptor, block + got, (size_t)(BLOCK_BYTES - got));
+            got += part > 0 ? part : 0;
+        } while ((part > 0 && got < BLOCK_BYTES) || (part < 0 && errno == EINTR));
+        if (part < 0)
+            status = tnd_fail_errno(errno, "%s", path);
+        if (got == 0 || part < 0)
+            break;
+        hash = tnd_hash_farm_chain(hash, block, (size_t)got);
+    }
+    free(block);
+    if (status == TUNDISH_OK)
+        *ret_hash = hash;
+    return status;
+}
+
+tundish_status
+learned_file_hash(const char *path, uint64_t *ret_hash)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    tundish_status status;
+
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "%s", path);
+    status = hash_open(descriptor, path, ret_hash);
+    close(descriptor);
+    return status;
+}

@@ -1,0 +1,231 @@
+/* buckets.c - numbers to learned buckets: how many boundaries are not above them. */
+#include "content/numbers/buckets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/convert.h"
+#include "content/numbers/bins.h"
+#include "content/numbers/joined_buckets.h"
+#include "core/memory.h"
+#include "content/learned/keyed.h"
+#include "content/learned/learned.h"
+
+struct bucketed {
+    int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */
+    int64_t boundary_count; /* of each */
+    double *boundaries;
+    float *singles;   /* the same for all values, and no less exact; else NULL */
+    struct bins bins; /* of them */
+    struct vocab *keys;
+    struct joined_buckets joined; /* of the keys */
+};
+
+static void
+read_singles(struct bucketed *bucketed)
+{
+    bool exact = bucketed->places == 1;
+
+    bucketed->singles = tnd_zalloc((size_t)bucketed->boundary_count + 1, sizeof(float));
+    for (int64_t i = 0; exact && i < bucketed->boundary_count; i++) {
+        bucketed->singles[i] = (float)bucketed->boundaries[i];
+        exact = (double)bucketed->singles[i] == bucketed->boundaries[i];
+    }
+    if (exact) {
+        bins_open(&bucketed->bins, bucketed->singles, bucketed->boundary_count);
+        return;
+    }
+    free(bucketed->singles);
+    bucketed->singles = NULL;
+}
+
+static tundish_status
+read_boundaries(const struct buckets *buckets, const struct content_config *config,
+                const char *column, struct bucketed *bucketed)
+{
+    const char *name = learned_name_of(config, column);
+    const char *suffix = buckets->per_key ? ".per_key.boundaries" : ".boundaries";
+    struct learned_table table = { 0 };
+    tundish_status status = learned_require(config, name);
+
+    if (status == TUNDISH_OK)
+        status = learned_table_open(config, name, suffix, TUNDISH_FLOAT64, &table);
+    if (status == TUNDISH_OK &&
+        (table.rank < 1 || (table.rank > 1 && table.value_count < 1 && !table.has_keys)))
+        status = content_complain(config, "%s: %s%s should be a list", config->stage->info->name,
+                                  name, suffix);
+    if (status == TUNDISH_OK && buckets->per_key)
+        status = keyed_open(config, &table, &bucketed->keys);
+    if (status == TUNDISH_OK) {
+        bucketed->boundary_count = table.shape[table.rank - 1];
+        bucketed->places = 1;
+        for (int i = 0; i + 1 < table.rank; i++)
+            bucketed->places *= table.shape[i];
+        bucketed->boundaries = table.values;
+        table.values = NULL;
+        if (buckets->per_key)
+            joined_buckets_open(bucketed->boundaries, bucketed->places, bucketed->boundary_count,
+                                &bucketed->joined);
+        else
+            read_singles(bucketed);
+    }
+    learned_table_close(&table);
+    return status;
+}
+
+static tundish_status
+open_column(const struct buckets *buckets, const struct content_config *config,
+            struct column_spec *column, struct bucketed *bucketed)
+{
+    tundish_status status;
+    int64_t places = 1;
+
+    if (column->dtype == TUNDISH_STRING)
+        return content_complain(config, "%s: '%s' is string, and numbers are needed",
+                                config->stage->info->name, column->name);
+    status = read_boundaries(buckets, config, column->name, bucketed);
+    if (status != TUNDISH_OK)
+        return status;
+    for (int i = (int)config->depth; i < column->rank; i++)
+        places = column->shape[i] < 0 ? -1 : places * column->shape[i];
+    if (!buckets->per_key && bucketed->places != 1 &&
+        (places != bucketed->places || column->kind != TUNDISH_DENSE))
+        return content_complain(config,
+                                "%s: elementwise needs rows of a known shape, here of %lld values, "
+                                "and '%s' has others",
+                                config->stage->info->name, (long long)bucketed->places,
+                                column->name);
+    column->dtype = TUNDISH_INT64;
+    column->has_range = true;
+    column->minimum = buckets->per_key ? -1 : 0;
+    column->maximum = bucketed->boundary_count;
+    return TUNDISH_OK;
+}
+
+tundish_status
+buckets_open(struct buckets *buckets, bool per_key, const struct content_config *config,
+             struct schema *ret_schema, bool *ret_batch_wide)
+{
+    tundish_status status = TUNDISH_OK;
+
+    *ret_batch_wide = false;
+    buckets->per_key = per_key;
+    if (per_key)
+        status = content_column_named(config, "key", &buckets->key);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &buckets->targets);
+    if (status != TUNDISH_OK)
+        return status;
+    buckets->columns = tnd_zalloc((size_t)buckets->targets.count + 1, sizeof *buckets->columns);
+    for (uint32_t i = 0; i < buckets->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[buckets->targets.list[i].output];
+
+        if (per_key)
+            status = keyed_check(config, column, &config->input->columns[buckets->key]);
+        if (status == TUNDISH_OK)
+            status = open_column(buckets, config, column, &buckets->columns[i]);
+    }
+    content_sort_columns(ret_schema, &buckets->targets);
+    return status;
+}
+
+/* NaN is below no boundary, so it comes last. */
+static int64_t
+bucket_of(const double *boundaries, int64_t count, double x)
+{
+    int64_t low = 0;
+
+    while (count > 0) {
+        int64_t half = count / 2;
+        bool goes_right = !(x < boundaries[low + half]);
+
+        low = goes_right ? low + half + 1 : low;
+        count = goes_right ? count - half - 1 : half;
+    }
+    return low;
+}
+
+/* Keys are looked up, and values compared in float32 whatever they are. */
+static void
+bucket_by_key(const struct buckets *buckets, const struct bucketed *bucketed,
+              const struct content_target *target, const struct frame *input, struct frame *output,
+              int64_t *numbers)
+{
+    const struct column *from = &input->columns[target->input];
+    tundish_dtype dtype = input->schema->columns[target->input].dtype;
+    const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
+    const int64_t *lines = keyed_lines(bucketed->keys, &input->columns[buckets->key], from, output);
+
+    for (int64_t k = 0; k < from->value_count; k++)
+        numbers[k] = lines[k] < 0 ? -1 : joined_buckets_find(&bucketed->joined, lines[k], x[k]);
+}
+
+/* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
+static void
+bucket_values(const struct bucketed *bucketed, const struct column *from, tundish_dtype dtype,
+              struct scratch *scratch, int64_t *numbers)
+{
+    const float *narrow = NULL;
+    const double *wide = NULL;
+
+    if (dtype != TUNDISH_FLOAT64 && bucketed->singles != NULL) {
+        bins_find_as(&bucketed->bins, dtype, from->values, (size_t)from->value_count, TUNDISH_INT64,
+                     numbers);
+        return;
+    }
+    if (dtype == TUNDISH_FLOAT64)
+        wide = from->values;
+    else
+        narrow = convert_column(TUNDISH_FLOAT32, dtype, from, scratch);
+    for (int64_t k = 0; k < from->value_count; k++) {
+        int64_t place = k % bucketed->places;
+
+        numbers[k] =
+            bucket_of(&bucketed->boundaries[place * bucketed->boundary_count],
+                      bucketed->boundary_count, wide != NULL ? wide[k] : (double)narrow[k]);
+    }
+}
+
+static void
+bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *input,
+              struct frame *output)
+{
+    const struct content_target *target = &buckets->targets.list[i];
+    const struct bucketed *bucketed = &buckets->columns[i];
+    const struct column *from = &input->columns[target->input];
+    int64_t *numbers =
+        frame_values(output, target->output, (size_t)from->value_count * sizeof *numbers);
+
+    if (buckets->per_key)
+        bucket_by_key(buckets, bucketed, target, input, output, numbers);
+    else
+        bucket_values(bucketed, from, input->schema->columns[target->input].dtype, output->scratch,
+                      numbers);
+    column_set_like(&output->columns[target->output], from, numbers);
+}
+
+tundish_status
+buckets_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct buckets *buckets = state;
+
+    for (uint32_t i = 0; i < buckets->targets.count; i++)
+        bucket_column(buckets, i, input, output);
+    return TUNDISH_OK;
+}
+
+void
+buckets_close(void *state)
+{
+    struct buckets *buckets = state;
+
+    for (uint32_t i = 0; buckets->columns != NULL && i < buckets->targets.count; i++) {
+        free(buckets->columns[i].boundaries);
+        bins_close(&buckets->columns[i].bins);
+        free(buckets->columns[i].singles);
+        vocab_close(buckets->columns[i].keys);
+        joined_buckets_close(&buckets->columns[i].joined);
+    }
+    free(buckets->columns);
+    content_targets_close(&buckets->targets);
+}

@@ -1,0 +1,51 @@
+/* content_covariance.c - tft.covariance: learned for its own sake; the columns stay as they are. */
+#include "content/learned/learned.h"
+
+static tundish_status
+covariance_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                bool *ret_batch_wide)
+{
+    struct content_targets targets = { 0 };
+    tundish_status status = content_targets_open(config, ret_schema, &targets);
+
+    (void)state;
+    *ret_batch_wide = false;
+    for (uint32_t i = 0; i < targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[targets.list[i].output];
+
+        column->passed_from = (int32_t)targets.list[i].input;
+        if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
+            column->rank != (int)config->depth + 1 || column->shape[column->rank - 1] < 0)
+            return content_complain(config,
+                                    "covariance: the rows of '%s' must be vectors of a known "
+                                    "number of numbers",
+                                    column->name);
+        status = learned_require(config, learned_name_of(config, column->name));
+    }
+    content_sort_columns(ret_schema, &targets);
+    content_targets_close(&targets);
+    return status;
+}
+
+static tundish_status
+covariance_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    (void)state;
+    (void)input;
+    (void)output;
+    return TUNDISH_OK;
+}
+
+static void
+covariance_close(void *state)
+{
+    (void)state;
+}
+
+const struct content_ops content_covariance = {
+    .name = "covariance",
+    .state_bytes = 1,
+    .open = covariance_open,
+    .apply = covariance_apply,
+    .close = covariance_close,
+};

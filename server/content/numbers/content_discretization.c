@@ -1,0 +1,223 @@
+/* content_discretization.c - keras.layers.Discretization: which bin a number falls into. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/convert.h"
+#include "content/numbers/bins.h"
+#include "content/terms/encoding.h"
+#include "column/literal.h"
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+/* Boundaries that are learned differ from column to column. */
+struct discretized {
+    struct encoding encoding;
+    int64_t boundary_count;
+    float *boundaries;
+    struct bins bins;
+};
+
+struct discretization {
+    struct encoding encoding; /* but for the depth */
+    tundish_dtype computed;   /* the dtype that numbers become first */
+    struct content_targets targets;
+    struct discretized *columns; /* of each target */
+};
+
+static tundish_status
+check_parameters(const struct content_config *config)
+{
+    const struct spec_value *boundaries = spec_get(config->stage, "bin_boundaries");
+    const struct spec_value *bins = spec_get(config->stage, "num_bins");
+    bool has_boundaries = boundaries != NULL && boundaries->kind != SPEC_NULL;
+    bool has_bins = bins != NULL && bins->kind != SPEC_NULL;
+
+    if (has_boundaries == has_bins)
+        return content_complain(config, "discretization needs %s num_bins %s bin_boundaries%s",
+                                has_bins ? "only one of" : "either", has_bins ? "and" : "or",
+                                has_bins ? ", and both are given" : "");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+learned_boundaries(const struct content_config *config, const char *column,
+                   struct discretized *layer)
+{
+    const char *name = learned_name_of(config, column);
+    struct learned_table table = { 0 };
+    tundish_status status = learned_require(config, name);
+
+    if (status == TUNDISH_OK)
+        status = learned_table_open(config, name, ".boundaries", TUNDISH_FLOAT32, &table);
+    if (status == TUNDISH_OK) {
+        layer->boundary_count = table.value_count;
+        layer->boundaries = tnd_zalloc((size_t)table.value_count + 1, sizeof(float));
+        memcpy(layer->boundaries, table.values, (size_t)table.value_count * sizeof(float));
+    }
+    learned_table_close(&table);
+    return status;
+}
+
+static tundish_status
+read_boundaries(const struct content_config *config, const char *column, struct discretized *layer)
+{
+    const struct spec_value *boundaries = spec_get(config->stage, "bin_boundaries");
+    tundish_status status;
+
+    if (learned_is_needed(config->stage))
+        return learned_boundaries(config, column, layer);
+    layer->boundary_count = literal_count(boundaries);
+    layer->boundaries = tnd_zalloc((size_t)layer->boundary_count + 1, sizeof(float));
+    status = literal_store_all(boundaries, TUNDISH_FLOAT32, "bin_boundaries", config->errors,
+                               layer->boundaries);
+    for (int64_t i = 1; i < layer->boundary_count && status == TUNDISH_OK; i++)
+        if (!(layer->boundaries[i - 1] <= layer->boundaries[i]))
+            return spec_complain(config->errors, boundaries->line, boundaries->column,
+                                 "bin_boundaries must rise, and %.9g comes before %.9g",
+                                 (double)layer->boundaries[i - 1], (double)layer->boundaries[i]);
+    return status;
+}
+
+/* The layer works in this dtype; its result has it too, but for bare bin numbers. */
+static tundish_dtype
+dtype_of(const struct content_config *config)
+{
+    const struct spec_value *dtype = spec_get(config->stage, "dtype");
+
+    return dtype != NULL && dtype->kind != SPEC_NULL ? spec_dtype(config->stage, "dtype")
+                                                     : TUNDISH_FLOAT32;
+}
+
+static tundish_status
+open_column(const struct content_config *config, const struct discretization *stage,
+            struct discretized *layer, struct column_spec *column, bool *batch_wide)
+{
+    tundish_status status;
+
+    if (column->dtype == TUNDISH_STRING)
+        return content_complain(config, "discretization: '%s' is string, and numbers are needed",
+                                column->name);
+    status = read_boundaries(config, column->name, layer);
+    if (status != TUNDISH_OK)
+        return status;
+    bins_open(&layer->bins, layer->boundaries, layer->boundary_count);
+    layer->encoding = stage->encoding;
+    layer->encoding.depth = layer->boundary_count + 1;
+    if (layer->encoding.mode != ENCODE_INT)
+        return encoding_open(&layer->encoding, config, column, batch_wide);
+    column->dtype = layer->encoding.dtype;
+    column->has_range = tnd_dtype_is_integer(column->dtype);
+    column->minimum = 0;
+    column->maximum = layer->boundary_count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+discretization_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                    bool *ret_batch_wide)
+{
+    struct discretization *layer = state;
+    tundish_status status;
+
+    *ret_batch_wide = false;
+    encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
+    layer->encoding.sparse = spec_bool(config->stage, "sparse");
+    layer->computed = dtype_of(config);
+    layer->encoding.dtype = layer->encoding.mode == ENCODE_INT ? TUNDISH_INT32 : layer->computed;
+    if (layer->encoding.sparse && layer->encoding.mode == ENCODE_INT)
+        return content_complain(config,
+                                "discretization: sparse needs another output_mode than int");
+    if (layer->computed == TUNDISH_STRING || layer->computed == TUNDISH_BOOL)
+        return content_complain(config, "discretization: dtype must be a number's");
+    status = check_parameters(config);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &layer->targets);
+    layer->columns = tnd_zalloc((size_t)layer->targets.count + 1, sizeof *layer->columns);
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
+        status = open_column(config, layer, &layer->columns[i],
+                             &ret_schema->columns[layer->targets.list[i].output], ret_batch_wide);
+    return status;
+}
+
+/* Values in the layer's dtype, which float32 is made of. */
+struct numbers {
+    tundish_dtype dtype;
+    const void *values;
+};
+
+/* float64 is no step between another dtype and float32: it holds all that float32 does. */
+static struct numbers
+numbers_of(const struct discretization *layer, tundish_dtype dtype, const struct column *from,
+           struct scratch *scratch)
+{
+    if (layer->computed == TUNDISH_FLOAT32 || layer->computed == TUNDISH_FLOAT64)
+        return (struct numbers){ dtype, from->values };
+    return (struct numbers){ layer->computed,
+                             convert_column(layer->computed, dtype, from, scratch) };
+}
+
+static void
+apply_int(const struct discretized *layer, const struct column *from, const struct numbers *numbers,
+          struct frame *output, uint32_t index)
+{
+    size_t count = (size_t)from->value_count;
+    tundish_dtype dtype = layer->encoding.dtype;
+    void *values = frame_values(output, index, count * tnd_dtype_bytes(dtype));
+
+    bins_find_as(&layer->bins, numbers->dtype, numbers->values, count, dtype, values);
+    column_set_like(&output->columns[index], from, values);
+}
+
+static void
+apply_encoded(const struct discretized *layer, const struct column_spec *spec,
+              const struct column *from, const struct numbers *numbers, struct frame *output,
+              uint32_t index)
+{
+    size_t count = (size_t)from->value_count;
+    struct column indices = *from;
+    int64_t *bins = scratch_array(output->scratch, count, sizeof *bins);
+
+    bins_find_as(&layer->bins, numbers->dtype, numbers->values, count, TUNDISH_INT64, bins);
+    indices.values = bins;
+    encoding_apply(&layer->encoding, spec, &indices, NULL, output, index);
+}
+
+static tundish_status
+discretization_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct discretization *layer = state;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        const struct numbers numbers = numbers_of(layer, spec->dtype, from, output->scratch);
+
+        if (layer->encoding.mode == ENCODE_INT)
+            apply_int(&layer->columns[i], from, &numbers, output, target->output);
+        else
+            apply_encoded(&layer->columns[i], spec, from, &numbers, output, target->output);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+discretization_close(void *state)
+{
+    struct discretization *layer = state;
+
+    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++) {
+        bins_close(&layer->columns[i].bins);
+        free(layer->columns[i].boundaries);
+    }
+    free(layer->columns);
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_discretization = {
+    .name = "discretization",
+    .state_bytes = sizeof(struct discretization),
+    .open = discretization_open,
+    .apply = discretization_apply,
+    .close = discretization_close,
+};

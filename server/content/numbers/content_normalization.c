@@ -1,0 +1,315 @@
+/* content_normalization.c - keras.layers.Normalization: (x - mean) / sqrt(variance), or back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/array_loops.h"
+#include "column/convert.h"
+#include "column/dims.h"
+#include "content/content.h"
+#include "column/literal.h"
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+/* What is learned differs from column to column. */
+struct normalized {
+    bool invert;
+    int64_t count; /* 1: the same for all */
+    float *means, *deviations;
+    uint32_t axes; /* bit k: dimension k has statistics of its own */
+};
+
+struct normalization {
+    struct content_targets targets;
+    struct normalized *columns; /* of each target */
+};
+
+/* --- Parameters ------------------------------------------------------------------------------- */
+
+static tundish_status
+read_floats(const struct content_config *config, const struct spec_value *value, const char *name,
+            int64_t count, float **ret_values)
+{
+    *ret_values = tnd_zalloc((size_t)count, sizeof **ret_values);
+    return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, *ret_values);
+}
+
+static uint32_t
+rank_of(const struct spec_value *value)
+{
+    uint32_t rank = 0;
+
+    for (; value->kind == SPEC_LIST; value = &value->items[0]) {
+        rank++;
+        if (value->count == 0)
+            break;
+    }
+    return rank;
+}
+
+static uint32_t
+axis_count(const struct content_config *config)
+{
+    const struct spec_value *axis = spec_get(config->stage, "axis");
+
+    return axis->kind == SPEC_NULL ? 0 : axis->kind == SPEC_LIST ? axis->count : 1;
+}
+
+static tundish_status
+given_statistics(const struct content_config *config, struct normalized *layer)
+{
+    const struct spec_value *mean = spec_get(config->stage, "mean");
+    const struct spec_value *variance = spec_get(config->stage, "variance");
+    bool has_mean = mean != NULL && mean->kind != SPEC_NULL;
+    bool has_variance = variance != NULL && variance->kind != SPEC_NULL;
+    tundish_status status;
+
+    if (has_mean != has_variance)
+        return content_complain(config,
+                                "normalization needs both mean and variance, or neither; "
+                                "%s is missing",
+                                has_mean ? "variance" : "mean");
+    layer->count = literal_count(mean);
+    if (layer->count < 1 || literal_count(variance) != layer->count ||
+        (mean->kind == SPEC_LIST) != (variance->kind == SPEC_LIST))
+        return content_complain(config,
+                                "normalization: mean and variance must have the same shape");
+    if (rank_of(mean) > axis_count(config))
+        return spec_complain(config->errors, mean->line, mean->column,
+                             "mean has %u dimensions, but axis names %u", rank_of(mean),
+                             axis_count(config));
+    status = read_floats(config, mean, "mean", layer->count, &layer->means);
+    if (status == TUNDISH_OK)
+        status = read_floats(config, variance, "variance", layer->count, &layer->deviations);
+    return status;
+}
+
+static tundish_status
+learned_floats(const struct content_config *config, const char *name, const char *suffix,
+               float **ret_values, int64_t *ret_count)
+{
+    struct learned_table table = { 0 };
+    tundish_status status = learned_table_open(config, name, suffix, TUNDISH_FLOAT32, &table);
+
+    if (status == TUNDISH_OK) {
+        *ret_values = table.values;
+        *ret_count = table.value_count;
+        table.values = NULL;
+    }
+    learned_table_close(&table);
+    return status;
+}
+
+static tundish_status
+learned_statistics(const struct content_config *config, const char *column,
+                   struct normalized *layer)
+{
+    const char *name = learned_name_of(config, column);
+    int64_t variance_count = 0;
+    tundish_status status = learned_require(config, name);
+
+    if (status == TUNDISH_OK)
+        status = learned_floats(config, name, ".mean", &layer->means, &layer->count);
+    if (status == TUNDISH_OK)
+        status = learned_floats(config, name, ".variance", &layer->deviations, &variance_count);
+    if (status == TUNDISH_OK && (layer->count < 1 || layer->count != variance_count))
+        status = content_complain(
+            config, "normalization: %s.mean and %s.variance must have the same shape", name, name);
+    return status;
+}
+
+static tundish_status
+read_statistics(const struct content_config *config, const char *column, struct normalized *layer)
+{
+    tundish_status status = learned_is_needed(config->stage)
+                                ? learned_statistics(config, column, layer)
+                                : given_statistics(config, layer);
+
+    layer->invert = spec_bool(config->stage, "invert");
+    for (int64_t i = 0; i < layer->count && status == TUNDISH_OK; i++) {
+        float deviation = sqrtf(layer->deviations[i]);
+
+        layer->deviations[i] = deviation < 1e-7F ? 1e-7F : deviation;
+    }
+    return status;
+}
+
+static tundish_status
+keep_axis(const struct content_config *config, const struct column_spec *column,
+          const struct spec_value *axis, uint32_t *axes, int64_t *kept)
+{
+    int64_t k = axis->integer < 0 ? axis->integer + column->rank : axis->integer;
+    char text[128];
+
+    if (k < 0 || k >= column->rank)
+        return content_complain(config, "normalization: '%s' has no axis %lld: its shape is %s",
+                                column->name, (long long)axis->integer,
+                                dims_text(column->shape, (uint32_t)column->rank, text));
+    if (column->shape[k] < 0)
+        return content_complain(config,
+                                "normalization: the size of axis %lld of '%s' is not known "
+                                "(shape %s); axis: null takes one mean for all",
+                                (long long)axis->integer, column->name,
+                                dims_text(column->shape, (uint32_t)column->rank, text));
+    *axes |= 1U << k;
+    *kept *= column->shape[k];
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_column(const struct content_config *config, struct normalized *layer,
+            struct column_spec *column)
+{
+    const struct spec_value *axis = spec_get(config->stage, "axis");
+    uint32_t axes = 0;
+    int64_t kept = 1;
+    tundish_status status = TUNDISH_OK;
+
+    if (column->dtype == TUNDISH_STRING || column->kind == TUNDISH_SPARSE)
+        return content_complain(config, "normalization: '%s' is %s", column->name,
+                                column->dtype == TUNDISH_STRING
+                                    ? "string, and numbers are needed"
+                                    : "sparse; to_dense makes it dense");
+    if (axis != NULL && axis->kind != SPEC_NULL && axis_count(config) > 0) {
+        if (column->rank == RANK_UNKNOWN || column->kind == TUNDISH_RAGGED)
+            return content_complain(config,
+                                    "normalization: the shape of '%s' is not known; axis: "
+                                    "null takes one mean for all",
+                                    column->name);
+        if (axis->kind == SPEC_INTEGER)
+            status = keep_axis(config, column, axis, &axes, &kept);
+        for (uint32_t i = 0; axis->kind == SPEC_LIST && i < axis->count; i++)
+            if (status == TUNDISH_OK)
+                status = keep_axis(config, column, &axis->items[i], &axes, &kept);
+    }
+    if (status == TUNDISH_OK)
+        status = read_statistics(config, column->name, layer);
+    if (status == TUNDISH_OK && layer->count != 1 && layer->count != kept)
+        return content_complain(config,
+                                "normalization: there are %lld means, but '%s' has %lld "
+                                "along the axis",
+                                (long long)layer->count, column->name, (long long)kept);
+    layer->axes = layer->count == 1 ? 0 : axes;
+    column->dtype = TUNDISH_FLOAT32;
+    column->has_range = false;
+    return status;
+}
+
+static tundish_status
+normalization_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                   bool *ret_batch_wide)
+{
+    struct normalization *layer = state;
+    tundish_status status = content_targets_open(config, ret_schema, &layer->targets);
+
+    *ret_batch_wide = false;
+    layer->columns = tnd_zalloc((size_t)layer->targets.count + 1, sizeof *layer->columns);
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
+        status = open_column(config, &layer->columns[i],
+                             &ret_schema->columns[layer->targets.list[i].output]);
+        if (config->depth > 0 && (layer->columns[i].axes & 1) != 0)
+            *ret_batch_wide = true;
+    }
+    return status;
+}
+
+/* --- Values ----------------------------------------------------------------------------------- */
+
+static void
+normalize(const struct normalized *layer, const float *restrict x, float *restrict y, int64_t count,
+          const float *restrict mean, const float *restrict deviation)
+{
+    if (layer->invert)
+        for (int64_t i = 0; i < count; i++)
+            y[i] = mean[i] + x[i] * deviation[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] = (x[i] - mean[i]) / deviation[i];
+}
+
+static void
+normalize_alike(const struct normalized *layer, const float *x, float *y, int64_t count)
+{
+    float mean = layer->means[0], deviation = layer->deviations[0];
+
+    if (layer->invert)
+        denormalize_loop(x, (size_t)count, mean, deviation, y);
+    else
+        normalize_loop(x, (size_t)count, mean, deviation, y);
+}
+
+/* Spread the statistics over the shape of every element. */
+static const float *
+spread(const float *statistics, uint32_t axes, const struct column *column, struct scratch *scratch)
+{
+    struct column small = { .count = 1 };
+    float *all = scratch_array(scratch, (size_t)column->value_count, sizeof *all);
+    int64_t dims[RANK_MAX];
+
+    if (column->count == 0)
+        return all;
+    column_dims(column, 0, dims);
+    for (uint32_t k = 0; k < column->level_count; k++)
+        if ((axes >> k & 1) == 0)
+            dims[k] = 1;
+    column_set_dims(&small, 1, column->level_count, dims);
+    small.values = statistics;
+    column_broadcast(&small, column, sizeof *all, all);
+    return all;
+}
+
+static void
+apply_column(const struct normalized *layer, const struct column *from, const float *x, float *y,
+             struct scratch *scratch)
+{
+    uint32_t rank = from->level_count, axes = layer->axes;
+
+    if (axes == 0) {
+        normalize_alike(layer, x, y, from->value_count);
+    } else if (axes == 1U << (rank - 1)) {
+        for (int64_t i = 0; i < from->value_count; i += layer->count)
+            normalize(layer, x + i, y + i, layer->count, layer->means, layer->deviations);
+    } else {
+        normalize(layer, x, y, from->value_count, spread(layer->means, axes, from, scratch),
+                  spread(layer->deviations, axes, from, scratch));
+    }
+}
+
+static tundish_status
+normalization_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct normalization *layer = state;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        tundish_dtype dtype = input->schema->columns[target->input].dtype;
+        const float *x = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
+        float *y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
+
+        apply_column(&layer->columns[i], from, x, y, output->scratch);
+        column_set_like(&output->columns[target->output], from, y);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+normalization_close(void *state)
+{
+    struct normalization *layer = state;
+
+    for (uint32_t i = 0; layer->columns != NULL && i < layer->targets.count; i++) {
+        free(layer->columns[i].means);
+        free(layer->columns[i].deviations);
+    }
+    free(layer->columns);
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_normalization = {
+    .name = "normalization",
+    .state_bytes = sizeof(struct normalization),
+    .open = normalization_open,
+    .apply = normalization_apply,
+    .close = normalization_close,
+};

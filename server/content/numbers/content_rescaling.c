@@ -1,0 +1,243 @@
+/* content_rescaling.c - keras.layers.Rescaling: x * scale, then + offset, in float32. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/convert.h"
+#include "column/dims.h"
+#include "content/content.h"
+#include "column/literal.h"
+#include "core/memory.h"
+
+/* A number, or lists of them that broadcast with each element. */
+struct factors {
+    uint32_t rank; /* 0: a number */
+    int64_t dims[RANK_MAX];
+    int64_t count;
+    float *values;
+};
+
+struct rescaling {
+    struct factors scale, offset;
+    struct content_targets targets;
+};
+
+/* --- Parameters ------------------------------------------------------------------------------- */
+
+static tundish_status
+read_factors(const struct content_config *config, const char *name, struct factors *factors)
+{
+    const struct spec_value *value = spec_get(config->stage, name), *at = value;
+
+    factors->count = literal_count(value);
+    for (; factors->count > 0 && at->kind == SPEC_LIST; at = &at->items[0]) {
+        if (factors->rank == RANK_MAX)
+            break;
+        factors->dims[factors->rank++] = at->count;
+    }
+    if (factors->count < 1 || at->kind == SPEC_LIST)
+        return spec_complain(config->errors, value->line, value->column,
+                             "%s must be a number or lists of numbers, equally long and at most %d "
+                             "deep",
+                             name, RANK_MAX);
+    factors->values = tnd_zalloc((size_t)factors->count, sizeof(float));
+    return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, factors->values);
+}
+
+/* Also in brackets, if the column has as many dimensions. */
+static bool
+is_number(const struct factors *factors, const struct column_spec *column)
+{
+    return factors->rank == 0 || (factors->count == 1 && (int)factors->rank <= column->rank);
+}
+
+static tundish_status
+open_column(const struct content_config *config, const struct factors *factors, const char *name,
+            struct column_spec *column, bool *ret_batch_wide)
+{
+    char own[128], its[128];
+    uint32_t rank;
+
+    if (column->dtype == TUNDISH_STRING)
+        return content_complain(config, "rescaling: '%s' is string, and numbers are needed",
+                                column->name);
+    if (column->kind == TUNDISH_SPARSE)
+        return content_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
+                                column->name);
+    if (is_number(factors, column))
+        return TUNDISH_OK;
+    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
+        return content_complain(config,
+                                "rescaling: %s is a list, and '%s' is %s: only dense columns of "
+                                "known rank take one",
+                                name, column->name,
+                                column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
+    /* A list along a dimension of the batch tells rows apart. */
+    if (factors->rank + config->depth > (uint32_t)column->rank && config->depth > 0)
+        *ret_batch_wide = true;
+    if (!dims_broadcast(column->shape, (uint32_t)column->rank, factors->dims, factors->rank,
+                        column->shape, &rank))
+        return content_complain(config, "rescaling: %s of shape %s does not fit '%s' of shape %s",
+                                name, dims_text(factors->dims, factors->rank, own), column->name,
+                                dims_text(column->shape, (uint32_t)column->rank, its));
+    column->rank = (int)rank;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+rescaling_open(void *state, const struct content_config *config, struct schema *ret_schema,
+               bool *ret_batch_wide)
+{
+    struct rescaling *layer = state;
+    tundish_status status = read_factors(config, "scale", &layer->scale);
+
+    *ret_batch_wide = false;
+    if (status == TUNDISH_OK)
+        status = read_factors(config, "offset", &layer->offset);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &layer->targets);
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
+
+        status = open_column(config, &layer->scale, "scale", column, ret_batch_wide);
+        if (status == TUNDISH_OK)
+            status = open_column(config, &layer->offset, "offset", column, ret_batch_wide);
+        column->dtype = TUNDISH_FLOAT32;
+        column->has_range = false;
+    }
+    return status;
+}
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+static void
+scale_all(const float *restrict x, float *restrict y, int64_t count, float scale, float offset)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = x[i] * scale + offset;
+}
+
+static void
+scale_rows(const float *restrict x, float *restrict y, int64_t rows, int64_t width,
+           const struct rescaling *layer)
+{
+    for (int64_t r = 0; r < rows; r++, x += width, y += width)
+        for (int64_t i = 0; i < width; i++)
+            y[i] = x[i] * layer->scale.values[layer->scale.count == 1 ? 0 : i] +
+                   layer->offset.values[layer->offset.count == 1 ? 0 : i];
+}
+
+/* The shapes that come out, element by element; one that does not fit is bad, and empty. */
+static void
+set_shape(const struct rescaling *layer, const struct column *from, uint32_t rank,
+          struct frame *output, struct column *column)
+{
+    int64_t *dims =
+        scratch_array(output->scratch, (size_t)from->count * (rank > 0 ? rank : 1), sizeof *dims);
+    char text[128];
+
+    for (int64_t i = 0; i < from->count; i++) {
+        int64_t own[RANK_MAX], made[RANK_MAX];
+        uint32_t made_rank;
+
+        column_dims(from, i, own);
+        if (dims_broadcast(own, from->level_count, layer->scale.dims, layer->scale.rank, made,
+                           &made_rank) &&
+            dims_broadcast(made, made_rank, layer->offset.dims, layer->offset.rank, made,
+                           &made_rank)) {
+            memcpy(&dims[i * rank], made, rank * sizeof *dims);
+            continue;
+        }
+        memset(&dims[i * rank], 0, rank * sizeof *dims);
+        frame_reject(output, i, "rescaling: scale or offset does not fit a shape of %s",
+                     dims_text(own, from->level_count, text));
+    }
+    column_set_dims_each(column, from->count, rank, dims, output->scratch);
+}
+
+static const float *
+spread(const struct factors *factors, const struct column *to, struct scratch *scratch)
+{
+    float *values = scratch_array(scratch, (size_t)to->value_count, sizeof *values);
+    struct column column;
+
+    column_clear(&column);
+    column_set_dims(&column, 1, factors->rank, factors->dims);
+    column.values = factors->values;
+    column_broadcast(&column, to, sizeof *values, values);
+    return values;
+}
+
+static void
+scale_broadcast(const struct rescaling *layer, const struct column *from, const float *x,
+                uint32_t rank, struct frame *output, uint32_t index)
+{
+    struct column *column = &output->columns[index], numbers;
+    const float *scale, *offset;
+    float *y;
+
+    column_copy(&numbers, from);
+    numbers.values = x;
+    set_shape(layer, from, rank, output, column);
+    y = frame_values(output, index, (size_t)column->value_count * sizeof *y);
+    column->values = y;
+    scale = spread(&layer->scale, column, output->scratch);
+    offset = spread(&layer->offset, column, output->scratch);
+    column_broadcast(&numbers, column, sizeof *y, y);
+    for (int64_t i = 0; i < column->value_count; i++)
+        y[i] = y[i] * scale[i] + offset[i];
+}
+
+/* A list as long as the last axis, or none, leaves the shape as it is. */
+static bool
+keeps_shape(const struct factors *factors, const struct column_spec *column)
+{
+    return is_number(factors, column) || (factors->rank == 1 && column->rank > 0 &&
+                                          column->shape[column->rank - 1] == factors->count);
+}
+
+static tundish_status
+rescaling_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct rescaling *layer = state;
+    int64_t width =
+        layer->scale.count > layer->offset.count ? layer->scale.count : layer->offset.count;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        const struct column_spec *spec = &input->schema->columns[target->input];
+        const float *x = convert_column(TUNDISH_FLOAT32, spec->dtype, from, output->scratch);
+        float *y;
+
+        if (!keeps_shape(&layer->scale, spec) || !keeps_shape(&layer->offset, spec)) {
+            scale_broadcast(layer, from, x, (uint32_t)output->schema->columns[target->output].rank,
+                            output, target->output);
+            continue;
+        }
+        y = frame_values(output, target->output, (size_t)from->value_count * sizeof *y);
+        if (width == 1)
+            scale_all(x, y, from->value_count, layer->scale.values[0], layer->offset.values[0]);
+        else
+            scale_rows(x, y, from->value_count / width, width, layer);
+        column_set_like(&output->columns[target->output], from, y);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+rescaling_close(void *state)
+{
+    struct rescaling *layer = state;
+
+    free(layer->scale.values);
+    free(layer->offset.values);
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_rescaling = {
+    .name = "rescaling",
+    .state_bytes = sizeof(struct rescaling),
+    .open = rescaling_open,
+    .apply = rescaling_apply,
+    .close = rescaling_close,
+};

@@ -1,0 +1,324 @@
+/* scale.c - tf.Transform's scalings, in float32 (float64 where the result is).
+ *
+ * A column has for each place that was learned apart (all of it, each position of a row, each key,
+ * each position for each key) a few numbers:
+ *
+ *     z-score    mean, variance     (x - mean) / sqrt(variance); a variance of 0: x - mean
+ *     min-max    min, max           (x - min) / (max - min); where they are equal, sigmoid(x)
+ *     gaussian   location, scale, left and right h of Tukey's hh distribution, whose inverse it is
+ */
+#include "content/numbers/scale.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/array_loops.h"
+#include "column/convert.h"
+#include "column/vector.h"
+#include "content/numbers/tukey.h"
+#include "core/memory.h"
+#include "content/learned/keyed.h"
+#include "content/learned/learned.h"
+
+enum { PARTS_MAX = 4 };
+
+struct scaled {
+    tundish_dtype dtype;      /* of the result */
+    bool is_double;           /* computed in float64 */
+    int64_t places;           /* of all keys */
+    int64_t positions;        /* of a row: places that were learned apart, for each key */
+    double *parts[PARTS_MAX]; /* `places` of each */
+    struct vocab *keys;
+};
+
+/* --- Open ------------------------------------------------------------------------------------- */
+
+static tundish_status
+read_range(struct scale *scale, const struct content_config *config)
+{
+    scale->low = 0;
+    scale->high = 1;
+    if (scale->kind != SCALE_MIN_MAX)
+        return TUNDISH_OK;
+    scale->low = (float)spec_number(config->stage, "output_min");
+    scale->high = (float)spec_number(config->stage, "output_max");
+    if (scale->low < scale->high)
+        return TUNDISH_OK;
+    return content_complain(config, "%s: output_min %g is not below output_max %g",
+                            config->stage->info->name, (double)scale->low, (double)scale->high);
+}
+
+static tundish_dtype
+result_dtype(const struct scale *scale, const struct content_config *config, tundish_dtype from)
+{
+    const struct spec_value *dtype;
+
+    if (scale->kind == SCALE_MIN_MAX || scale->kind == SCALE_0_1)
+        return TUNDISH_FLOAT32;
+    if (scale->per_key && keyed_in_text(config))
+        return TUNDISH_FLOAT32;
+    dtype = spec_get(config->stage, "output_dtype");
+    if (dtype != NULL && dtype->kind != SPEC_NULL)
+        return spec_dtype(config->stage, "output_dtype");
+    return tnd_dtype_is_integer(from) || from == TUNDISH_BOOL ? TUNDISH_FLOAT32 : from;
+}
+
+static tundish_status
+read_part(const struct scale *scale, const struct content_config *config, const char *column,
+          const char *suffix, uint32_t part, struct scaled *scaled)
+{
+    const char *name = learned_name_of(config, column);
+    char *whole = tnd_sprintf("%s%s", scale->per_key ? ".per_key" : "", suffix);
+    struct learned_table table = { 0 };
+    tundish_status status = learned_table_open(config, name, whole, TUNDISH_FLOAT64, &table);
+
+    if (status == TUNDISH_OK && part > 0 && table.value_count != scaled->places)
+        status = content_complain(config,
+                                  "%s: %s%s has %lld values and not %lld; run `tundish "
+                                  "analyze` again",
+                                  config->stage->info->name, name, whole,
+                                  (long long)table.value_count, (long long)scaled->places);
+    if (status == TUNDISH_OK && table.value_count < 1 && !table.has_keys)
+        status =
+            content_complain(config, "%s: %s%s is empty", config->stage->info->name, name, whole);
+    if (status == TUNDISH_OK && part == 0 && scale->per_key)
+        status = keyed_open(config, &table, &scaled->keys);
+    if (status == TUNDISH_OK) {
+        scaled->places = table.value_count;
+        scaled->positions = 1;
+        for (int i = table.has_keys; i < table.rank; i++)
+            scaled->positions *= table.shape[i];
+        scaled->parts[part] = table.values;
+        table.values = NULL;
+    }
+    learned_table_close(&table);
+    free(whole);
+    return status;
+}
+
+static tundish_status
+read_parts(const struct scale *scale, const struct content_config *config, const char *column,
+           struct scaled *scaled)
+{
+    static const char *const suffixes[][PARTS_MAX] = {
+        [SCALE_Z_SCORE] = { ".mean", ".variance" },
+        [SCALE_MIN_MAX] = { ".min", ".max" },
+        [SCALE_0_1] = { ".min", ".max" },
+        [SCALE_GAUSSIAN] = { ".location", ".scale", ".left_tail", ".right_tail" },
+    };
+    tundish_status status = learned_require(config, learned_name_of(config, column));
+
+    for (uint32_t i = 0; i < PARTS_MAX && suffixes[scale->kind][i] != NULL; i++)
+        if (status == TUNDISH_OK)
+            status = read_part(scale, config, column, suffixes[scale->kind][i], i, scaled);
+    return status;
+}
+
+/* The places of a row must be as many as were learned. */
+static tundish_status
+check_places(const struct content_config *config, const struct scaled *scaled,
+             const struct column_spec *column)
+{
+    int64_t positions = 1;
+
+    if (!spec_bool(config->stage, "elementwise"))
+        return scaled->positions == 1
+                   ? TUNDISH_OK
+                   : content_complain(config, "%s: one value should have been learned for '%s'",
+                                      config->stage->info->name, column->name);
+    for (int i = (int)config->depth; i < column->rank; i++)
+        positions = column->shape[i] < 0 || positions < 0 ? -1 : positions * column->shape[i];
+    if (column->kind == TUNDISH_DENSE && positions == scaled->positions)
+        return TUNDISH_OK;
+    return content_complain(config,
+                            "%s: elementwise needs rows of a known shape, here of %lld values, and "
+                            "'%s' has others",
+                            config->stage->info->name, (long long)scaled->positions, column->name);
+}
+
+static tundish_status
+open_column(const struct scale *scale, const struct content_config *config,
+            struct column_spec *column, struct scaled *scaled)
+{
+    tundish_status status;
+
+    if (column->dtype == TUNDISH_STRING)
+        return content_complain(config, "%s: '%s' is string, and numbers are needed",
+                                config->stage->info->name, column->name);
+    scaled->dtype = result_dtype(scale, config, column->dtype);
+    scaled->is_double = scaled->dtype == TUNDISH_FLOAT64;
+    if (tnd_dtype_is_integer(scaled->dtype) || scaled->dtype == TUNDISH_STRING ||
+        scaled->dtype == TUNDISH_BOOL)
+        return content_complain(config, "%s: output_dtype must be a float",
+                                config->stage->info->name);
+    status = read_parts(scale, config, column->name, scaled);
+    if (status == TUNDISH_OK)
+        status = check_places(config, scaled, column);
+    column->dtype = scaled->dtype;
+    column->has_range = false;
+    for (int64_t i = 0; scale->kind == SCALE_Z_SCORE && status == TUNDISH_OK && i < scaled->places;
+         i++)
+        scaled->parts[1][i] = scaled->is_double ? sqrt(scaled->parts[1][i])
+                                                : (double)sqrtf((float)scaled->parts[1][i]);
+    return status;
+}
+
+tundish_status
+scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
+           const struct content_config *config, struct schema *ret_schema, bool *ret_batch_wide)
+{
+    tundish_status status;
+
+    *ret_batch_wide = false;
+    scale->kind = kind;
+    scale->per_key = per_key;
+    status = read_range(scale, config);
+    if (status == TUNDISH_OK && per_key)
+        status = content_column_named(config, "key", &scale->key);
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &scale->targets);
+    if (status != TUNDISH_OK)
+        return status;
+    scale->columns = tnd_zalloc((size_t)scale->targets.count + 1, sizeof *scale->columns);
+    for (uint32_t i = 0; i < scale->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[scale->targets.list[i].output];
+
+        if (per_key)
+            status = keyed_check(config, column, &config->input->columns[scale->key]);
+        if (status == TUNDISH_OK)
+            status = open_column(scale, config, column, &scale->columns[i]);
+    }
+    content_sort_columns(ret_schema, &scale->targets);
+    return status;
+}
+
+/* --- Values ----------------------------------------------------------------------------------- */
+
+/* Where the numbers of value i stand: -1, of a key that was not seen. */
+static inline int64_t
+place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
+{
+    int64_t position = scaled->positions == 1 ? 0 : i % scaled->positions;
+
+    return lines == NULL ? position : lines[i] < 0 ? -1 : lines[i] * scaled->positions + position;
+}
+
+#define Z_SCORES(type)                                                                             \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        int64_t at = place_of(scaled, lines, i);                                                   \
+        type mean = at < 0 ? 0 : (type)scaled->parts[0][at];                                       \
+        type deviation = at < 0 ? 0 : (type)scaled->parts[1][at];                                  \
+        type above = ((const type *)x)[i] - mean;                                                  \
+                                                                                                   \
+        ((type *)y)[i] = deviation != 0 ? above / deviation : above;                               \
+    }
+
+static void
+z_scores(const struct scaled *scaled, const int64_t *lines, const void *x, void *y, int64_t count)
+{
+    if (!scaled->is_double && lines == NULL && scaled->places == 1) {
+        float deviation = (float)scaled->parts[1][0];
+
+        normalize_loop(x, (size_t)count, (float)scaled->parts[0][0], deviation != 0 ? deviation : 1,
+                       y);
+    } else if (scaled->is_double) {
+        Z_SCORES(double)
+    } else {
+        Z_SCORES(float)
+    }
+}
+
+static void
+min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *lines,
+        const float *x, float *y, int64_t count)
+{
+    if (lines == NULL && scaled->places == 1 &&
+        (float)scaled->parts[0][0] < (float)scaled->parts[1][0]) {
+        rescale_loop(x, (size_t)count, (float)scaled->parts[0][0], (float)scaled->parts[1][0],
+                     scale->low, scale->high, y);
+        return;
+    }
+    vector_kernel(VECTOR_SIGMOID, TUNDISH_FLOAT32)->run(y, x, NULL, NULL, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = place_of(scaled, lines, i);
+        float least = at < 0 ? 0 : (float)scaled->parts[0][at];
+        float most = at < 0 ? 0 : (float)scaled->parts[1][at];
+        float part = least < most ? (x[i] - least) / (most - least) : y[i];
+
+        y[i] = part * (scale->high - scale->low) + scale->low;
+    }
+}
+
+#define GAUSSIANS(type)                                                                            \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        int64_t at = place_of(scaled, lines, i);                                                   \
+        double above = (double)(type)(((const type *)x)[i] - (type)scaled->parts[0][at]);          \
+        double size = scaled->parts[1][at];                                                        \
+                                                                                                   \
+        ((type *)y)[i] = (type)tukey_inverse(size != 0 ? above / size : above,                     \
+                                             scaled->parts[2][at], scaled->parts[3][at]);          \
+    }
+
+static void
+gaussians(const struct scaled *scaled, const int64_t *lines, const void *x, void *y, int64_t count)
+{
+    if (scaled->is_double) {
+        GAUSSIANS(double)
+    } else {
+        GAUSSIANS(float)
+    }
+}
+
+static void
+scale_column(const struct scale *scale, uint32_t i, const struct frame *input, struct frame *output)
+{
+    const struct content_target *target = &scale->targets.list[i];
+    const struct scaled *scaled = &scale->columns[i];
+    const struct column *from = &input->columns[target->input];
+    tundish_dtype computed = scaled->is_double ? TUNDISH_FLOAT64 : TUNDISH_FLOAT32;
+    size_t count = (size_t)from->value_count;
+    const void *x = convert_column(computed, input->schema->columns[target->input].dtype, from,
+                                   output->scratch);
+    void *values = frame_values(output, target->output, count * tnd_dtype_bytes(scaled->dtype));
+    void *y = scaled->dtype == computed
+                  ? values
+                  : scratch_array(output->scratch, count, tnd_dtype_bytes(computed));
+    const int64_t *lines = NULL;
+
+    if (scale->per_key)
+        lines = keyed_lines(scaled->keys, &input->columns[scale->key], from, output);
+    if (scale->kind == SCALE_Z_SCORE)
+        z_scores(scaled, lines, x, y, from->value_count);
+    else if (scale->kind == SCALE_GAUSSIAN)
+        gaussians(scaled, lines, x, y, from->value_count);
+    else
+        min_max(scale, scaled, lines, x, y, from->value_count);
+    if (y != values)
+        convert_values(scaled->dtype, values, computed, y, count);
+    column_set_like(&output->columns[target->output], from, values);
+}
+
+tundish_status
+scale_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct scale *scale = state;
+
+    for (uint32_t i = 0; i < scale->targets.count; i++)
+        scale_column(scale, i, input, output);
+    return TUNDISH_OK;
+}
+
+void
+scale_close(void *state)
+{
+    struct scale *scale = state;
+
+    for (uint32_t i = 0; scale->columns != NULL && i < scale->targets.count; i++) {
+        for (uint32_t k = 0; k < PARTS_MAX; k++)
+            free(scale->columns[i].parts[k]);
+        vocab_close(scale->columns[i].keys);
+    }
+    free(scale->columns);
+    content_targets_close(&scale->targets);
+}

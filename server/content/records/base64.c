@@ -1,0 +1,38 @@
+/* base64.c - bytes out of their base64 text. */
+#include "content/records/base64.h"
+
+#include <string.h>
+
+static int
+digit_of(uint8_t letter)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = letter != '\0' ? strchr(digits, letter) : NULL;
+
+    return found != NULL ? (int)(found - digits) : -1;
+}
+
+bool
+base64_decode(struct byte_view text, uint8_t *to, uint64_t *ret_size)
+{
+    uint64_t size = text.size, used = 0;
+    uint32_t held = 0;
+    int held_bits = 0;
+
+    while (size > 0 && text.data[size - 1] == '=')
+        size--;
+    for (uint64_t i = 0; i < size; i++) {
+        int digit = digit_of(text.data[i]);
+
+        if (digit < 0)
+            return false;
+        held = (held << 6 | (uint32_t)digit) & 0xFFFFFF;
+        held_bits += 6;
+        if (held_bits >= 8) {
+            held_bits -= 8;
+            to[used++] = (uint8_t)(held >> held_bits);
+        }
+    }
+    *ret_size = used;
+    return true;
+}

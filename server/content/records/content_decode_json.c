@@ -1,0 +1,31 @@
+/* content_decode_json.c - JSON objects to columns, by features as parse_example has them. */
+#include "content/records/feature_columns.h"
+#include "content/records/json_parse.h"
+
+static tundish_status
+decode_json_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                 bool *ret_batch_wide)
+{
+    return feature_columns_open(state, config, ret_schema, ret_batch_wide);
+}
+
+static tundish_status
+decode_json_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    feature_columns_apply(state, input, output, json_parse);
+    return TUNDISH_OK;
+}
+
+static void
+decode_json_close(void *state)
+{
+    feature_columns_close(state);
+}
+
+const struct content_ops content_decode_json = {
+    .name = "decode_json",
+    .state_bytes = sizeof(struct feature_columns),
+    .open = decode_json_open,
+    .apply = decode_json_apply,
+    .close = decode_json_close,
+};

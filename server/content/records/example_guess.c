@@ -1,0 +1,361 @@
+/* example_guess.c - records that are like the one before them, and all others by the plain parser.
+ *
+ * Writers put features in the same order into every record. So each name says which one came after
+ * it, and a name that is guessed takes one comparison together with its tags and lengths.
+ */
+#include <string.h>
+
+#include "core/memory.h"
+#include "content/records/example_parsing.h"
+
+enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, HEAD_BYTES = 16, NAME_MAX_BYTES = 127 };
+
+/* --- Names ---------------------------------------------------------------------------------- */
+
+/* Key before value: what stands around a name in an entry. */
+enum { BEFORE_NAME = 2, AROUND_NAME = 3 };
+
+/* `words` are the first bytes of the name. One that is longer than NAME_MAX_BYTES, whose length
+ * takes two bytes, is never found here. */
+static struct known_name
+known_name(struct name_words words, const uint8_t *bytes, uint64_t size)
+{
+    struct known_name known = { .bytes = bytes, .size = UINT32_MAX, .feature = NOBODY };
+    const uint64_t around = size + AROUND_NAME;
+    uint8_t head[HEAD_BYTES + AROUND_NAME] = { TAG_KEY, (uint8_t)size };
+
+    if (size > NAME_MAX_BYTES)
+        return known;
+    known.size = (uint32_t)size;
+    memcpy(head + BEFORE_NAME, &words.low, sizeof words.low);
+    memcpy(head + BEFORE_NAME + 8, &words.high, sizeof words.high);
+    if (around <= HEAD_BYTES)
+        head[around - 1] = TAG_VALUE;
+    known.head = name_words(head, HEAD_BYTES);
+    memset(head, 0xff, sizeof head);
+    known.mask = name_words(head, around);
+    return known;
+}
+
+/* Does the entry of `length` bytes at `at` begin with this name, and is there a value behind it?
+ * Records have readable bytes behind them: the head needs no check before it is loaded. */
+static inline bool
+begins_with(const struct known_name *known, const uint8_t *at, uint32_t length)
+{
+    const uint64_t low = (load_u64(at) ^ known->head.low) & known->mask.low;
+    const uint64_t high = (load_u64(at + 8) ^ known->head.high) & known->mask.high;
+    const uint64_t around = (uint64_t)known->size + AROUND_NAME;
+
+    if ((low | high) != 0 || around >= length)
+        return false;
+    return around <= HEAD_BYTES || (memcmp(at + HEAD_BYTES, known->bytes + HEAD_BYTES - BEFORE_NAME,
+                                           around - 1 - HEAD_BYTES) == 0 &&
+                                    at[around - 1] == TAG_VALUE);
+}
+
+/* A name that was not guessed: find it, learn it if it is not wanted, and expect it next time.
+ * False: not a plain case. */
+static bool __attribute__((noinline))
+look_up(struct parsing *parsing, uint32_t previous, const uint8_t *at, uint32_t length,
+        uint32_t *ret_found)
+{
+    const uint8_t *name = at + BEFORE_NAME;
+    const uint64_t size = at[1];
+    struct name_words words;
+    uint32_t found, *learned;
+    int32_t feature;
+    uint64_t hash;
+
+    if (length < 4 || at[0] != TAG_KEY || size > NAME_MAX_BYTES || size + AROUND_NAME >= length ||
+        name[size] != TAG_VALUE)
+        return false;
+    words = name_words(name, size);
+    hash = name_hash(words, name, size);
+    feature = example_find_feature(parsing->parser, words, hash, name, size);
+    learned = &parsing->learned[hash >> 16 & (LEARNED_SLOTS - 1)];
+    if (feature != NOBODY) {
+        found = (uint32_t)feature;
+    } else if (*learned != 0 && begins_with(&parsing->known[*learned], at, length)) {
+        found = *learned;
+    } else {
+        found = parsing->known_count;
+        if (found == parsing->parser->count + 1 + LEARNED_MAX)
+            found = parsing->parser->count + 1 + (uint32_t)(hash >> 40) % LEARNED_MAX;
+        else
+            parsing->known_count++;
+        parsing->known[found] = known_name(words, name, size);
+        parsing->known[found].next = previous;
+        *learned = found;
+    }
+    parsing->known[previous].next = found;
+    *ret_found = found;
+    return true;
+}
+
+/* --- Values --------------------------------------------------------------------------------- */
+
+static uint8_t
+kind_tag(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING  ? TAG_BYTES_LIST
+           : dtype == TUNDISH_INT64 ? TAG_INT64_LIST
+                                    : TAG_FLOAT_LIST;
+}
+
+/* One value by itself, as writers put it: the feature's length, its kind, the list's length, packed
+ * values or a text, and their length, which all follow from where the entry ends. False: something
+ * else. */
+static inline bool
+take_single(struct parsing *parsing, const struct known_name *known, const uint8_t *at,
+            const uint8_t *end)
+{
+    enum { HEADER_BYTES = 5 };
+    const uint64_t ones = UINT64_C(0x0100010001), less = UINT64_C(0x0400020000);
+    const uint64_t tags = (uint64_t)known->single_tag << 8 | (uint64_t)TAG_PACKED << 24;
+    const uint64_t size = (uint64_t)(end - at) - 1;
+    const uint8_t *value = at + HEADER_BYTES;
+    void *values = parsing->values[known->feature].values;
+    uint64_t number;
+
+    if (size - 4 > 127 - 4 || (load_u64(at) & UINT64_C(0xFFFFFFFFFF)) != size * ones + tags - less)
+        return false;
+    switch (known->single_tag) {
+    case TAG_BYTES_LIST:
+        ((struct byte_view *)values)[parsing->row] = (struct byte_view){ value, size - 4 };
+        return true;
+    case TAG_FLOAT_LIST:
+        if (end - value != sizeof(float))
+            return false;
+        memcpy((float *)values + parsing->row, value, sizeof(float));
+        return true;
+    default:
+        if (wire_varint(value, end, &number) != end)
+            return false;
+        ((int64_t *)values)[parsing->row] = (int64_t)number;
+        return true;
+    }
+}
+
+/* Store the feature in [at, end), which is not empty. */
+static inline bool
+guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8_t *end)
+{
+    const struct example_feature *feature = &parsing->parser->features[f];
+    int64_t count;
+
+    if (*at != kind_tag(feature->dtype))
+        return false;
+    if (feature->is_list)
+        return example_take_list(parsing, f, at + 1, end);
+    return example_read_list(feature->dtype, at + 1, end, example_place(parsing, f),
+                             feature->value_count, &count) &&
+           count == feature->value_count;
+}
+
+/* All features that want the name at [at, end). False: not a plain case. */
+static inline bool
+guess_feature(struct parsing *parsing, int32_t f, const uint8_t *at, const uint8_t *end)
+{
+    for (; f != NOBODY; f = parsing->parser->same[f]) {
+        uint64_t *seen = &parsing->seen[f / 64];
+        uint64_t bit = UINT64_C(1) << f % 64;
+
+        if (*seen & bit)
+            return false;
+        if (at == end) {
+            /* No kind: it counts as missing, and as met only where that ends a list. */
+            if (parsing->input->is_batch && parsing->parser->features[f].is_list)
+                *seen |= bit;
+            continue;
+        }
+        *seen |= bit;
+        if (!guess_values(parsing, (uint32_t)f, at, end))
+            return false;
+    }
+    return true;
+}
+
+/* What the entry holds, from the length of its feature on. */
+static inline bool
+guess_value(struct parsing *parsing, const struct known_name *known, const uint8_t *at,
+            const uint8_t *end)
+{
+    uint32_t length;
+
+    if (known->single_tag != 0 && take_single(parsing, known, at, end)) {
+        uint64_t *seen = &parsing->seen[known->feature / 64];
+        uint64_t bit = UINT64_C(1) << known->feature % 64;
+        bool is_first = !(*seen & bit);
+
+        *seen |= bit;
+        return is_first;
+    }
+    at = wire_length(at, end, &length);
+    if (at == NULL || length != (size_t)(end - at))
+        return false;
+    return known->feature == NOBODY || guess_feature(parsing, known->feature, at, end);
+}
+
+/* --- Records -------------------------------------------------------------------------------- */
+
+/* One entry of the map, behind its tag. Returns its end, or NULL: not a plain case. */
+static inline const uint8_t *
+guess_entry(struct parsing *parsing, const uint8_t *at, const uint8_t *end, uint32_t *previous)
+{
+    uint32_t guess = parsing->known[*previous].next, length;
+
+    at = wire_length(at, end, &length);
+    if (at == NULL || length > (size_t)(end - at))
+        return NULL;
+    if (!begins_with(&parsing->known[guess], at, length)) {
+        /* Is only the one between missing? Then the guess stands. */
+        guess = parsing->known[guess].next;
+        if (!begins_with(&parsing->known[guess], at, length) &&
+            !look_up(parsing, *previous, at, length, &guess))
+            return NULL;
+    }
+    *previous = guess;
+    if (!guess_value(parsing, &parsing->known[guess], at + parsing->known[guess].size + AROUND_NAME,
+                     at + length))
+        return NULL;
+    return at + length;
+}
+
+static bool
+guess_missing(struct parsing *parsing)
+{
+    const struct example_parser *parser = parsing->parser;
+
+    for (uint32_t w = 0; w < parser->seen_words; w++)
+        for (uint64_t missing = parser->required[w] & ~parsing->seen[w]; missing != 0;
+             missing &= missing - 1) {
+            uint32_t f = 64 * w + (uint32_t)__builtin_ctzll(missing);
+
+            if (parser->features[f].fallback == NULL)
+                return false;
+            example_take_fallback(parsing, f);
+        }
+    return true;
+}
+
+static bool
+guess_record(struct parsing *parsing, struct byte_view record)
+{
+    const struct example_parser *parser = parsing->parser;
+    const uint8_t *at = record.data;
+    const uint8_t *end = record.data + record.size;
+    uint32_t previous = parser->count;
+    uint32_t length;
+
+    for (uint32_t w = 0; w < parser->seen_words; w++)
+        parsing->seen[w] = 0;
+    for (uint32_t i = 0; i < parser->list_count; i++) {
+        int64_t *splits = parsing->values[parser->lists[i]].splits;
+
+        splits[parsing->row + 1] = splits[parsing->row];
+    }
+    if (record.size > 0) {
+        if (*at != TAG_FEATURES)
+            return false;
+        at = wire_length(at + 1, end, &length);
+        if (at == NULL || length != (size_t)(end - at))
+            return false;
+    }
+    while (at < end) {
+        if (*at != TAG_ENTRY)
+            return false;
+        at = guess_entry(parsing, at + 1, end, &previous);
+        if (at == NULL)
+            return false;
+    }
+    return guess_missing(parsing);
+}
+
+/* --- All records ---------------------------------------------------------------------------- */
+
+/* How a feature's only value is told; 0 where it has another shape or others want it too. */
+static uint8_t
+single_tag(const struct example_parser *parser, uint32_t f)
+{
+    const struct example_feature *feature = &parser->features[f];
+    bool is_single = !feature->is_list && feature->value_count == 1 &&
+                     parser->first[f] == (int32_t)f && parser->same[f] == NOBODY;
+
+    return is_single ? kind_tag(feature->dtype) : 0;
+}
+
+struct known_name *
+example_known_names(const struct example_parser *parser)
+{
+    struct known_name *all = tnd_alloc((parser->count + 1) * sizeof *all);
+
+    for (uint32_t f = 0; f < parser->count; f++) {
+        all[f] = known_name(parser->words[f], (const uint8_t *)parser->features[f].name,
+                            parser->features[f].name_bytes);
+        all[f].feature = parser->first[f];
+        all[f].single_tag = single_tag(parser, f);
+        all[f].next = f + 1 < parser->count ? f + 1 : 0;
+    }
+    all[parser->count] = (struct known_name){ .size = UINT32_MAX, .feature = NOBODY };
+    return all;
+}
+
+/* What is learned goes behind the features, and with this call. */
+static void
+know_features(struct parsing *parsing)
+{
+    const struct example_parser *parser = parsing->parser;
+    struct scratch *scratch = parsing->frame->scratch;
+
+    parsing->known =
+        scratch_array(scratch, parser->count + 1 + LEARNED_MAX, sizeof *parsing->known);
+    parsing->known_count = parser->count + 1;
+    memcpy(parsing->known, parser->known, parsing->known_count * sizeof *parsing->known);
+    parsing->learned = scratch_array(scratch, LEARNED_SLOTS, sizeof *parsing->learned);
+    memset(parsing->learned, 0, LEARNED_SLOTS * sizeof *parsing->learned);
+}
+
+static struct parsing
+begin(const struct example_parser *parser, const struct example_input *input, struct frame *frame,
+      struct example_values *values)
+{
+    struct parsing parsing = { .parser = parser, .input = input, .frame = frame, .values = values };
+
+    parsing.seen = scratch_array(frame->scratch, parser->seen_words, sizeof *parsing.seen);
+    for (uint32_t i = 0; i < parser->list_count; i++) {
+        struct example_values *list = &values[parser->lists[i]];
+
+        *list = (struct example_values){ 0 };
+        list->splits =
+            scratch_array(frame->scratch, (size_t)input->count + 1, sizeof *list->splits);
+        list->splits[0] = 0;
+        example_reserve(&parsing, parser->lists[i], 0, input->count);
+    }
+    return parsing;
+}
+
+void
+example_parse(const struct example_parser *parser, const struct example_input *input,
+              struct frame *frame, struct example_values *values)
+{
+    struct parsing parsing = begin(parser, input, frame, values);
+
+    know_features(&parsing);
+    for (int64_t i = 0; i < input->count; i++) {
+        parsing.row = i;
+        if (!guess_record(&parsing, input->records[i]))
+            example_read_plainly(&parsing, input->records[i]);
+    }
+}
+
+void
+example_parse_plainly(const struct example_parser *parser, const struct example_input *input,
+                      struct frame *frame, struct example_values *values)
+{
+    struct parsing parsing = begin(parser, input, frame, values);
+
+    for (int64_t i = 0; i < input->count; i++) {
+        parsing.row = i;
+        example_read_plainly(&parsing, input->records[i]);
+    }
+}

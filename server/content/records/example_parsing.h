@@ -1,0 +1,111 @@
+/* example_parsing.h - what the guessing parser and the plain one share. */
+#ifndef CONTENT_EXAMPLE_PARSING_H
+#define CONTENT_EXAMPLE_PARSING_H
+
+#include "content/records/example.h"
+#include "content/records/example_wire.h"
+
+enum { NOBODY = -1 };
+
+/* The first sixteen bytes of a name, zeros behind it: most names are equal when these are. */
+struct name_words {
+    uint64_t low, high;
+};
+
+/* The first words of `size` bytes that have 16 readable bytes behind their begin. */
+static inline struct name_words
+name_words(const uint8_t *bytes, uint64_t size)
+{
+    static const uint64_t masks[9] = { 0,          0xff,         0xffff,         0xffffff,
+                                       0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+                                       ~0ul };
+
+    return (struct name_words){
+        .low = load_u64(bytes) & masks[size < 8 ? size : 8],
+        .high = size <= 8 ? 0 : load_u64(bytes + 8) & masks[size < 16 ? size - 8 : 8]
+    };
+}
+
+static inline uint64_t
+name_hash(struct name_words words, const uint8_t *bytes, uint64_t size)
+{
+    uint64_t tail = size > 16 ? load_u64(bytes + size - 8) : 0;
+    uint64_t hash = (words.low ^ size) * UINT64_C(0x9E3779B97F4A7C15);
+
+    hash = (hash ^ (hash >> 32) ^ words.high) * UINT64_C(0xD6E8FEB86659FD93);
+    hash = (hash ^ (hash >> 32) ^ tail) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ (hash >> 32);
+}
+
+struct example_parser {
+    uint32_t count;
+    struct example_feature *features;
+    struct name_words *words;
+    int32_t *first; /* the first feature of this one's name */
+    int32_t *same;  /* the next feature of the same name, or NOBODY */
+    uint32_t list_count;
+    uint32_t *lists;     /* the features that are lists */
+    uint32_t slot_mask;  /* of `slots` */
+    int32_t *slots;      /* open addressing by name: the first feature of that name, or NOBODY */
+    uint32_t seen_words; /* words of a bit set over the features */
+    struct known_name *known; /* what every call begins with */
+    uint64_t *required; /* the features that every record must have or get from the fallback */
+};
+
+/* A name met in the records, wanted or not, and what came next after it. */
+struct known_name {
+    struct name_words head, mask; /* of an entry of it, up to the value's tag, as far as they go */
+    const uint8_t *bytes;
+    uint32_t size;      /* UINT32_MAX: matches nothing */
+    uint32_t next;      /* index of a known name */
+    int32_t feature;    /* NOBODY: not wanted */
+    uint8_t single_tag; /* of one feature with one value: the tag of its kind; else 0 */
+};
+
+struct parsing {
+    const struct example_parser *parser;
+    const struct example_input *input;
+    struct frame *frame;
+    struct example_values *values;
+    uint64_t *seen;
+    int64_t row;
+    struct known_name *known; /* the features', then those learned */
+    uint32_t known_count;
+    uint32_t *learned; /* by hash: index of a learned name, 0 if none */
+
+    struct example_entry *entries; /* of the record that is read plainly */
+    uint64_t entry_count, entry_capacity;
+};
+
+/* Features in the order they were asked for; behind them the place before the first one, whose name
+ * matches nothing. The caller frees them. */
+struct known_name *example_known_names(const struct example_parser *parser);
+
+/* The first feature of this name, or NOBODY. `words` and `hash` are of the name. */
+int32_t example_find_feature(const struct example_parser *parser, struct name_words words,
+                             uint64_t hash, const uint8_t *bytes, uint64_t size);
+
+size_t example_value_bytes(tundish_dtype dtype);
+
+/* Make room for `more` values of a list. */
+void example_reserve(struct parsing *parsing, uint32_t feature, int64_t used, int64_t more);
+
+/* The feature's place for this record's values (not a list). */
+void *example_place(const struct parsing *parsing, uint32_t feature);
+
+/* The values of a list of the dtype's kind (example_wire.h). */
+bool example_read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *values,
+                       int64_t capacity, int64_t *ret_count);
+
+/* Append this record's values to a list, whose end splits[row + 1] moves. False: they cannot be
+ * read, or are not a multiple of what the shape holds. */
+bool example_take_list(struct parsing *parsing, uint32_t feature, const uint8_t *at,
+                       const uint8_t *end);
+
+/* Give a record that lacks the feature its fallback. */
+void example_take_fallback(struct parsing *parsing, uint32_t feature);
+
+/* Read one record by the plain parser. */
+void example_read_plainly(struct parsing *parsing, struct byte_view record);
+
+#endif

@@ -1,0 +1,18 @@
+/* json_parse.h - JSON objects (RFC 8259) into the arrays that example.h describes.
+ *
+ * A feature's name is a path: a.b is the member b of the object a. Lists are flattened, whatever
+ * their nesting; null counts as missing. int64 takes integers, true and false; float32 takes any
+ * number; string takes strings, as UTF-8. Of two members of one name the last counts. What is not
+ * asked for must still be JSON.
+ *
+ * What tundish prints as JSON (core/json.h) can be read again by json_parse_printed: features of
+ * any dtype, "nan", "inf" and "-inf" for floats, {"base64": "..."} for a string.
+ */
+#ifndef CONTENT_JSON_PARSE_H
+#define CONTENT_JSON_PARSE_H
+
+#include "content/records/feature_columns.h"
+
+feature_parse json_parse, json_parse_printed;
+
+#endif

@@ -1,0 +1,11 @@
+/* number_store.h - a number as it is written, as a value of a dtype. */
+#ifndef CONTENT_NUMBER_STORE_H
+#define CONTENT_NUMBER_STORE_H
+
+#include "column/schema.h"
+
+/* Store it at `to`: integers (and bool, 0 or 1) are digits that fit, floats as number.h has them.
+ * Strings are no numbers. The text has 64 readable bytes behind it. */
+bool number_store(tundish_dtype dtype, const uint8_t *text, uint64_t size, void *to);
+
+#endif

@@ -1,0 +1,284 @@
+/* content_mel_spectrogram.c - keras.layers.MelSpectrogram. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/convert.h"
+#include "content/sounds/signals.h"
+#include "core/memory.h"
+#include "content/sounds/spectrum.h"
+
+struct mel_spectrogram {
+    struct content_targets targets;
+    struct spectrum spectrum;
+    int64_t stride, bins, lines; /* lines: of the spectrum */
+    float *weights;              /* bins of each line */
+    bool decibels;
+    float range, exponent, least_power, reference; /* reference: in decibels */
+};
+
+/* --- Parameters ---------------------------------------------------------------------------------
+ */
+
+static float
+mel_of(float hertz)
+{
+    return 1127.0F * logf(1.0F + hertz / 700.0F);
+}
+
+/* Number k of `count` steps from low to high, which are there themselves, to the bit. */
+static float
+step_between(float low, float high, int64_t count, int64_t k)
+{
+    return k == count ? high : low + (high - low) / (float)count * (float)k;
+}
+
+/* Triangles, each from the centre of the one below to the centre of the one above. */
+static void
+make_weights(struct mel_spectrogram *layer, float nyquist, float lowest, float highest)
+{
+    float low = mel_of(lowest), high = mel_of(highest);
+    int64_t steps = layer->bins + 1;
+
+    layer->weights = tnd_zalloc((size_t)(layer->lines * layer->bins), sizeof *layer->weights);
+    for (int64_t i = 1; i < layer->lines; i++) {
+        float mel = mel_of(step_between(0.0F, nyquist, layer->lines - 1, i));
+
+        for (int64_t k = 0; k < layer->bins; k++) {
+            float lower = step_between(low, high, steps, k);
+            float centre = step_between(low, high, steps, k + 1);
+            float upper = step_between(low, high, steps, k + 2);
+            float rise = (mel - lower) / (centre - lower), fall = (upper - mel) / (upper - centre);
+            float weight = rise < fall ? rise : fall;
+
+            layer->weights[i * layer->bins + k] = weight > 0 ? weight : 0;
+        }
+    }
+}
+
+static int64_t
+frame_count(const struct mel_spectrogram *layer, int64_t samples)
+{
+    int64_t fft = layer->spectrum.fft_length, padded = samples + 2 * (fft / 2);
+
+    return padded < fft ? 0 : (padded - fft) / layer->stride + 1;
+}
+
+static bool
+dims_of(const void *state, int64_t samples, int64_t ret_dims[2], char ret_fault[160])
+{
+    const struct mel_spectrogram *layer = state;
+
+    ret_dims[0] = layer->bins;
+    ret_dims[1] = samples < 0 ? -1 : frame_count(layer, samples);
+    if (samples < 0 || samples > layer->spectrum.fft_length / 2)
+        return true;
+    snprintf(ret_fault, 160,
+             "mel_spectrogram: %lld samples are too few to be mirrored by half an fft_length of "
+             "%lld",
+             (long long)samples, (long long)layer->spectrum.fft_length);
+    return false;
+}
+
+static tundish_status
+open_column(const struct mel_spectrogram *layer, const struct content_config *config,
+            struct column_spec *column, bool *batch_wide)
+{
+    tundish_status status = signals_open_column(config, layer, dims_of, column, batch_wide);
+
+    column->dtype = TUNDISH_FLOAT32;
+    column->has_range = false;
+    return status;
+}
+
+static tundish_status
+read_parameters(struct mel_spectrogram *layer, const struct content_config *config)
+{
+    const struct spec_value *length = spec_get(config->stage, "sequence_length");
+    const struct spec_value *window = spec_get(config->stage, "window");
+    const struct spec_value *most = spec_get(config->stage, "max_freq");
+    int64_t fft_length = spec_int(config->stage, "fft_length"), frame_length = fft_length;
+    double rate = spec_number(config->stage, "sampling_rate");
+    double highest =
+        most != NULL && most->kind != SPEC_NULL ? spec_number(config->stage, "max_freq") : 0;
+
+    if (length != NULL && length->kind == SPEC_INTEGER)
+        frame_length = length->integer;
+    if (fft_length < frame_length)
+        return content_complain(config,
+                                "mel_spectrogram: fft_length (%lld) must not be less than "
+                                "sequence_length (%lld)",
+                                (long long)fft_length, (long long)frame_length);
+    layer->stride = spec_int(config->stage, "sequence_stride");
+    layer->bins = spec_int(config->stage, "num_mel_bins");
+    layer->lines = fft_length / 2 + 1;
+    if (fft_length > 1 << 24 || layer->stride > INT32_MAX || layer->bins > 1 << 16)
+        return content_complain(config, "mel_spectrogram: fft_length, sequence_stride or "
+                                        "num_mel_bins is too large");
+    if (highest == 0)
+        highest = floor(rate / 2);
+    layer->decibels = spec_bool(config->stage, "power_to_db");
+    layer->range = (float)spec_number(config->stage, "top_db");
+    layer->exponent = (float)spec_number(config->stage, "mag_exp");
+    layer->least_power = (float)spec_number(config->stage, "min_power");
+    layer->reference = fabsf((float)spec_number(config->stage, "ref_power"));
+    layer->reference =
+        layer->reference > layer->least_power ? layer->reference : layer->least_power;
+    layer->reference = 10.0F * (logf(layer->reference) / logf(10.0F));
+    spectrum_open(&layer->spectrum, TUNDISH_FLOAT32, fft_length, fft_length,
+                  window->kind == SPEC_TEXT ? window->text : NULL, frame_length);
+    make_weights(layer, (float)rate / 2.0F, (float)spec_number(config->stage, "min_freq"),
+                 (float)highest);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+mel_spectrogram_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                     bool *ret_batch_wide)
+{
+    struct mel_spectrogram *layer = state;
+    tundish_status status;
+
+    if (!spectrum_is_possible())
+        return content_complain(config,
+                                "stage mel_spectrogram is not in this build: kissfft was missing");
+    status = read_parameters(layer, config);
+    /* The loudest of the whole batch decides what is too quiet. */
+    *ret_batch_wide = config->depth > 0 && layer->decibels;
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &layer->targets);
+    for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++)
+        status = open_column(layer, config, &ret_schema->columns[layer->targets.list[i].output],
+                             ret_batch_wide);
+    return status;
+}
+
+/* --- Sound --------------------------------------------------------------------------------------
+ */
+
+struct rooms {
+    void *spectrum;
+    float *padded, *lines;
+};
+
+/* Mirrored at both ends, which are not repeated. */
+static void
+pad(const float *samples, int64_t count, int64_t by, float *to)
+{
+    for (int64_t i = 0; i < by; i++) {
+        to[i] = samples[by - i];
+        to[by + count + i] = samples[count - 2 - i];
+    }
+    memcpy(to + by, samples, (size_t)count * sizeof *to);
+}
+
+static void
+make_frame(const struct mel_spectrogram *layer, const float *lines, float *to, int64_t frames)
+{
+    for (int64_t k = 0; k < layer->bins; k++) {
+        double sum = 0;
+
+        for (int64_t i = 0; i < layer->lines; i++)
+            sum += (double)lines[i] * (double)layer->weights[i * layer->bins + k];
+        to[k * frames] = (float)sum;
+    }
+}
+
+/* One signal: [bins, frames]. */
+static void
+make_signal(const struct mel_spectrogram *layer, const float *samples, int64_t count,
+            struct rooms *rooms, float *to)
+{
+    int64_t by = layer->spectrum.fft_length / 2, frames = frame_count(layer, count);
+
+    pad(samples, count, by, rooms->padded);
+    for (int64_t f = 0; f < frames; f++) {
+        spectrum_frame(&layer->spectrum, rooms->padded + f * layer->stride,
+                       count + 2 * by - f * layer->stride, rooms->spectrum, rooms->lines);
+        for (int64_t i = 0; i < layer->lines; i++)
+            rooms->lines[i] = powf(rooms->lines[i], layer->exponent);
+        make_frame(layer, rooms->lines, to + f, frames);
+    }
+}
+
+/* Of all signals in an element together. */
+static void
+to_decibels(const struct mel_spectrogram *layer, float *values, int64_t count)
+{
+    float loudest = -INFINITY, quietest;
+
+    for (int64_t i = 0; i < count; i++) {
+        float power = values[i] > layer->least_power ? values[i] : layer->least_power;
+
+        values[i] = 10.0F * (logf(power) / logf(10.0F)) - layer->reference;
+        loudest = values[i] > loudest ? values[i] : loudest;
+    }
+    quietest = loudest - layer->range;
+    for (int64_t i = 0; i < count; i++)
+        values[i] = values[i] > quietest ? values[i] : quietest;
+}
+
+static void
+make_element(const struct mel_spectrogram *layer, const float *samples, int64_t signals,
+             int64_t length, struct scratch *scratch, float *to)
+{
+    int64_t by = layer->spectrum.fft_length / 2, made = layer->bins * frame_count(layer, length);
+    struct rooms rooms = {
+        .spectrum = spectrum_room(&layer->spectrum, scratch),
+        .padded = scratch_array(scratch, (size_t)(length + 2 * by), sizeof(float)),
+        .lines = scratch_array(scratch, (size_t)layer->lines, sizeof(float)),
+    };
+
+    for (int64_t s = 0; s < signals; s++)
+        make_signal(layer, samples + s * length, length, &rooms, to + s * made);
+    if (layer->decibels)
+        to_decibels(layer, to, signals * made);
+}
+
+static tundish_status
+mel_spectrogram_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct mel_spectrogram *layer = state;
+
+    for (uint32_t i = 0; i < layer->targets.count; i++) {
+        const struct content_target *target = &layer->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        tundish_dtype dtype = input->schema->columns[target->input].dtype;
+        struct column *column = &output->columns[target->output];
+        const float *samples = convert_column(TUNDISH_FLOAT32, dtype, from, output->scratch);
+        float *to;
+
+        signals_set_dims(from, layer, dims_of, output, column);
+        to = frame_values(output, target->output, (size_t)column->value_count * sizeof *to);
+        column->values = to;
+        for (int64_t e = 0; e < from->count; e++) {
+            int64_t length, signals = signals_of(from, e, &length);
+
+            if (length > layer->spectrum.fft_length / 2) {
+                make_element(layer, samples, signals, length, output->scratch, to);
+                to += signals * layer->bins * frame_count(layer, length);
+            }
+            samples += signals * length;
+        }
+    }
+    return TUNDISH_OK;
+}
+
+static void
+mel_spectrogram_close(void *state)
+{
+    struct mel_spectrogram *layer = state;
+
+    spectrum_close(&layer->spectrum);
+    free(layer->weights);
+    content_targets_close(&layer->targets);
+}
+
+const struct content_ops content_mel_spectrogram = {
+    .name = "mel_spectrogram",
+    .state_bytes = sizeof(struct mel_spectrogram),
+    .open = mel_spectrogram_open,
+    .apply = mel_spectrogram_apply,
+    .close = mel_spectrogram_close,
+};

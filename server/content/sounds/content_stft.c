@@ -1,0 +1,166 @@
+/* content_stft.c - the magnitude of tf.signal.stft along the last dimension. */
+#include <stdio.h>
+
+#include "content/sounds/signals.h"
+#include "content/sounds/spectrum.h"
+
+struct stft {
+    struct content_targets targets;
+    struct spectrum of_float32, of_float64;
+    int64_t frame_length, fft_length, step;
+    bool pad_end;
+};
+
+static int64_t
+frame_count(const struct stft *state, int64_t samples)
+{
+    if (state->pad_end)
+        return (samples + state->step - 1) / state->step;
+    return samples < state->frame_length ? 0 : (samples - state->frame_length) / state->step + 1;
+}
+
+/* No frame at all is none of the spectrum either, but TensorFlow fills up only frames. */
+static bool
+dims_of(const void *memory, int64_t samples, int64_t ret_dims[2], char ret_fault[160])
+{
+    const struct stft *state = memory;
+
+    ret_dims[0] = samples < 0 ? -1 : frame_count(state, samples);
+    ret_dims[1] = state->fft_length / 2 + 1;
+    if (ret_dims[0] != 0 || state->frame_length >= state->fft_length)
+        return true;
+    snprintf(ret_fault, 160,
+             "stft: there are fewer samples than frame_length (%lld); pad_end fills up",
+             (long long)state->frame_length);
+    return false;
+}
+
+/* One for each dtype that there is a column of. */
+static void
+open_spectrum(struct stft *state, const struct content_config *config, tundish_dtype dtype)
+{
+    const struct spec_value *window = spec_get(config->stage, "window");
+    struct spectrum *spectrum = dtype == TUNDISH_FLOAT64 ? &state->of_float64 : &state->of_float32;
+
+    if (spectrum->plan == NULL)
+        spectrum_open(spectrum, dtype, state->frame_length, state->fft_length,
+                      window->kind == SPEC_TEXT ? window->text : NULL, state->frame_length);
+}
+
+static tundish_status
+open_column(struct stft *state, const struct content_config *config, struct column_spec *column,
+            bool *batch_wide)
+{
+    if (column->dtype != TUNDISH_FLOAT32 && column->dtype != TUNDISH_FLOAT64)
+        return content_complain(config,
+                                "stft: '%s' is %s, and float32 or float64 is needed (cast makes "
+                                "it)",
+                                column->name, tnd_dtype_name(column->dtype));
+    open_spectrum(state, config, column->dtype);
+    return signals_open_column(config, state, dims_of, column, batch_wide);
+}
+
+static tundish_status
+stft_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+          bool *ret_batch_wide)
+{
+    struct stft *state = memory;
+    const struct spec_value *fft = spec_get(config->stage, "fft_length");
+    int64_t frame_length = spec_int(config->stage, "frame_length"), fft_length = 1;
+    tundish_status status;
+
+    *ret_batch_wide = false;
+    if (!spectrum_is_possible())
+        return content_complain(config, "stage stft is not in this build: kissfft was missing");
+    state->step = spec_int(config->stage, "frame_step");
+    state->pad_end = spec_bool(config->stage, "pad_end");
+    if (frame_length > 1 << 24 || state->step > INT32_MAX)
+        return content_complain(config, "stft: frame_length and frame_step are too large");
+    while (fft_length < frame_length)
+        fft_length *= 2;
+    if (fft != NULL && fft->kind == SPEC_INTEGER)
+        fft_length = fft->integer;
+    if (fft_length > 1 << 24)
+        return content_complain(config, "stft: fft_length is too large");
+    state->frame_length = frame_length;
+    state->fft_length = fft_length;
+    status = content_targets_open(config, ret_schema, &state->targets);
+    for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
+
+        status = open_column(state, config, column, ret_batch_wide);
+    }
+    return status;
+}
+
+/* All frames of one signal. */
+static uint8_t *
+transform(const struct stft *state, const struct spectrum *spectrum, const uint8_t *samples,
+          int64_t count, void *room, uint8_t *to)
+{
+    size_t value_bytes = tnd_dtype_bytes(spectrum->dtype);
+
+    for (int64_t f = 0, frames = frame_count(state, count); f < frames; f++) {
+        spectrum_frame(spectrum, samples + (size_t)(f * state->step) * value_bytes,
+                       count - f * state->step, room, to);
+        to += (size_t)(state->fft_length / 2 + 1) * value_bytes;
+    }
+    return to;
+}
+
+static void
+transform_column(const struct stft *state, const struct spectrum *spectrum,
+                 const struct column *from, struct scratch *scratch, uint8_t *to)
+{
+    void *room = spectrum_room(spectrum, scratch);
+    const uint8_t *samples = from->values;
+
+    for (int64_t e = 0; e < from->count; e++) {
+        int64_t length, signals = signals_of(from, e, &length);
+
+        for (int64_t s = 0; s < signals; s++) {
+            to = transform(state, spectrum, samples, length, room, to);
+            samples += (size_t)length * tnd_dtype_bytes(spectrum->dtype);
+        }
+    }
+}
+
+static tundish_status
+stft_apply(const void *memory, const struct frame *input, struct frame *output)
+{
+    const struct stft *state = memory;
+
+    for (uint32_t i = 0; i < state->targets.count; i++) {
+        const struct content_target *target = &state->targets.list[i];
+        tundish_dtype dtype = input->schema->columns[target->input].dtype;
+        const struct column *from = &input->columns[target->input];
+        struct column *column = &output->columns[target->output];
+        uint8_t *to;
+
+        signals_set_dims(from, state, dims_of, output, column);
+        to = frame_values(output, target->output,
+                          (size_t)column->value_count * tnd_dtype_bytes(dtype));
+        column->values = to;
+        transform_column(state, dtype == TUNDISH_FLOAT64 ? &state->of_float64 : &state->of_float32,
+                         from, output->scratch, to);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+stft_close(void *memory)
+{
+    struct stft *state = memory;
+
+    spectrum_close(&state->of_float32);
+    spectrum_close(&state->of_float64);
+    content_targets_close(&state->targets);
+}
+
+const struct content_ops content_stft = {
+    .name = "stft",
+    .state_bytes = sizeof(struct stft),
+    .open = stft_open,
+    .apply = stft_apply,
+    .close = stft_close,
+};

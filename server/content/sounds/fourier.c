@@ -1,0 +1,130 @@
+/* fourier.c - a transform of p * m values is made of p transforms of m values each, for each prime
+ * factor p of the length.
+ */
+#include "content/sounds/fourier.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { FACTORS_MAX = 64 };
+
+struct fourier {
+    int64_t length;
+    int64_t factors[FACTORS_MAX]; /* their product is the length; a 0 ends them */
+    double complex *roots;        /* of one: number k is k parts in `length` of a turn */
+};
+
+/* CMPLX, which the C library has for GCC alone. */
+static inline double complex
+complex_of(double real, double imaginary)
+{
+    const double parts[2] = { real, imaginary };
+    double complex made;
+
+    memcpy(&made, parts, sizeof made);
+    return made;
+}
+
+static void
+find_factors(struct fourier *fourier)
+{
+    int64_t left = fourier->length, count = 0;
+
+    for (int64_t p = 2; left > 1; p = p * p > left ? left : p + 1)
+        for (; left % p == 0; left /= p)
+            fourier->factors[count++] = p;
+}
+
+struct fourier *
+fourier_open(int64_t length)
+{
+    struct fourier *fourier = tnd_zalloc(1, sizeof *fourier);
+
+    fourier->length = length;
+    fourier->roots = tnd_zalloc((size_t)length, sizeof *fourier->roots);
+    find_factors(fourier);
+    for (int64_t k = 0; k < length; k++) {
+        double angle = -2 * M_PI * (double)k / (double)length;
+
+        fourier->roots[k] = complex_of(cos(angle), sin(angle));
+    }
+    return fourier;
+}
+
+void
+fourier_close(struct fourier *fourier)
+{
+    if (fourier == NULL)
+        return;
+    free(fourier->roots);
+    free(fourier);
+}
+
+static inline double complex
+times(double complex a, double complex b)
+{
+    return complex_of(creal(a) * creal(b) - cimag(a) * cimag(b),
+                      creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
+/* `to` holds two transforms of `part` values; `stride` roots are one step. */
+static void
+join_two(const struct fourier *fourier, int64_t part, int64_t stride, double complex *to)
+{
+    for (int64_t i = 0; i < part; i++) {
+        double complex even = to[i], odd = times(to[part + i], fourier->roots[i * stride]);
+
+        to[i] = even + odd;
+        to[part + i] = even - odd;
+    }
+}
+
+static void
+join(const struct fourier *fourier, int64_t p, int64_t part, int64_t stride, double complex *to,
+     double complex *values)
+{
+    for (int64_t i = 0; i < part; i++) {
+        for (int64_t k = 0; k < p; k++)
+            values[k] = to[k * part + i];
+        for (int64_t q = 0; q < p; q++) {
+            int64_t step = (q * part + i) * stride % fourier->length, at = 0;
+            double complex sum = values[0];
+
+            for (int64_t k = 1; k < p; k++) {
+                at = at + step < fourier->length ? at + step : at + step - fourier->length;
+                sum += times(values[k], fourier->roots[at]);
+            }
+            to[q * part + i] = sum;
+        }
+    }
+}
+
+/* Every `stride`-th value from `from` on, as many as the factors' product says. */
+static void
+transform(const struct fourier *fourier, const int64_t *factors, int64_t count, int64_t stride,
+          const double complex *from, double complex *to, double complex *room)
+{
+    int64_t p = *factors, part;
+
+    if (count == 1) {
+        *to = *from;
+        return;
+    }
+    part = count / p;
+    for (int64_t k = 0; k < p; k++)
+        transform(fourier, factors + 1, part, stride * p, from + k * stride, to + k * part, room);
+    if (p == 2)
+        join_two(fourier, part, stride, to);
+    else
+        join(fourier, p, part, stride, to, room);
+}
+
+void
+fourier_transform(const struct fourier *fourier, const double complex *from, double complex *to,
+                  double complex *room)
+{
+    transform(fourier, fourier->factors, fourier->length, 1, from, to, room);
+}

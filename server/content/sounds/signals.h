@@ -1,0 +1,26 @@
+/* signals.h - columns whose last dimension is a signal, which a stage makes two dimensions of. */
+#ifndef CONTENT_SIGNALS_H
+#define CONTENT_SIGNALS_H
+
+#include "content/content.h"
+#include "column/frame.h"
+
+/* Of a signal so long (-1: not known yet), the two dimensions that it becomes. False, with a
+ * sentence for the row: it is too short, and a row with it is bad. */
+typedef bool signals_dims(const void *state, int64_t length, int64_t ret_dims[2],
+                          char ret_fault[160]);
+
+/* Refuse what is no dense column of numbers, and set the shape of what comes out; *batch_wide where
+ * the rows of a batch are one signal. */
+tundish_status signals_open_column(const struct content_config *config, const void *state,
+                                   signals_dims *dims, struct column_spec *column,
+                                   bool *batch_wide);
+
+/* The dimensions of what comes out; elements whose signals cannot be are rejected. */
+void signals_set_dims(const struct column *from, const void *state, signals_dims *dims,
+                      struct frame *output, struct column *column);
+
+/* An element's signals: how many there are, and how long each is. */
+int64_t signals_of(const struct column *column, int64_t element, int64_t *ret_length);
+
+#endif

@@ -1,0 +1,185 @@
+/* spectrum.c - windows, and the transform by kissfft, in float64 by fourier.h.
+ *
+ * The complex transform is taken, of a signal without imaginary part: its plan is not written to,
+ * so that all threads share one.
+ */
+#include "content/sounds/spectrum.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "content/sounds/fourier.h"
+
+/* --- float64 ------------------------------------------------------------------------------------
+ */
+
+static double *
+make_window64(const char *name, int64_t length, int64_t frame_length)
+{
+    double a = strcmp(name, "hann") == 0 ? 0.5 : 0.54, b = 1 - a;
+    double *frame = tnd_zalloc((size_t)frame_length, sizeof *frame);
+    double *window = frame + (frame_length - length) / 2;
+    double n = (double)(length % 2 == 0 ? length : length - 1);
+
+    for (int64_t i = 0; i < length; i++)
+        window[i] = length == 1 ? 1.0 : a - b * cos(2 * M_PI * (double)i / n);
+    return frame;
+}
+
+static void
+frame64(const struct spectrum *spectrum, const double *samples, int64_t count, double complex *room,
+        double *ret_magnitudes)
+{
+    double complex *in = room, *out = in + spectrum->fft_length;
+    const double *window = spectrum->window;
+
+    for (int64_t i = 0; i < spectrum->fft_length; i++)
+        in[i] = i >= count ? 0 : window != NULL ? samples[i] * window[i] : samples[i];
+    fourier_transform(spectrum->plan, in, out, out + spectrum->fft_length);
+    for (int64_t i = 0; i <= spectrum->fft_length / 2; i++)
+        ret_magnitudes[i] = cabs(out[i]);
+}
+
+/* --- float32 ------------------------------------------------------------------------------------
+ */
+
+static float *
+make_window32(const char *name, int64_t length, int64_t frame_length)
+{
+    bool is_hann = strcmp(name, "hann") == 0;
+    float a = is_hann ? 0.5F : 0.54F, b = is_hann ? 0.5F : 0.46F;
+    float *frame = tnd_zalloc((size_t)frame_length, sizeof *frame);
+    float *window = frame + (frame_length - length) / 2;
+    float n = (float)(length % 2 == 0 ? length : length - 1);
+
+    for (int64_t i = 0; i < length; i++)
+        window[i] = length == 1 ? 1.0F : a - b * cosf((float)(2 * M_PI) * (float)i / n);
+    return frame;
+}
+
+#ifdef SOUND_HAS_KISSFFT
+
+#include <kiss_fft.h>
+
+bool
+spectrum_is_possible(void)
+{
+    return true;
+}
+
+static void *
+make_plan32(int64_t length)
+{
+    void *plan = kiss_fft_alloc((int)length, 0, NULL, NULL);
+
+    tnd_must_have(plan != NULL);
+    return plan;
+}
+
+static void
+close_plan32(void *plan)
+{
+    kiss_fft_free(plan);
+}
+
+static void
+frame32(const struct spectrum *spectrum, const float *samples, int64_t count, void *room,
+        float *ret_magnitudes)
+{
+    kiss_fft_cpx *in = room, *out = in + spectrum->fft_length;
+    const float *window = spectrum->window;
+
+    memset(in, 0, (size_t)spectrum->fft_length * sizeof *in);
+    for (int64_t i = 0; i < count; i++)
+        in[i].r = window != NULL ? samples[i] * window[i] : samples[i];
+    kiss_fft(spectrum->plan, in, out);
+    for (int64_t i = 0; i <= spectrum->fft_length / 2; i++)
+        ret_magnitudes[i] = sqrtf(out[i].r * out[i].r + out[i].i * out[i].i);
+}
+
+#else
+
+bool
+spectrum_is_possible(void)
+{
+    return false;
+}
+
+static void *
+make_plan32(int64_t length)
+{
+    (void)length;
+    return NULL;
+}
+
+static void
+close_plan32(void *plan)
+{
+    (void)plan;
+}
+
+static void
+frame32(const struct spectrum *spectrum, const float *samples, int64_t count, void *room,
+        float *ret_magnitudes)
+{
+    (void)spectrum;
+    (void)samples;
+    (void)count;
+    (void)room;
+    (void)ret_magnitudes;
+    must(!"a stage that needs this is refused when it is planned");
+}
+
+#endif
+
+/* --- Either -------------------------------------------------------------------------------------
+ */
+
+void *
+spectrum_room(const struct spectrum *spectrum, struct scratch *scratch)
+{
+    return scratch_array(scratch, (size_t)spectrum->fft_length, 3 * sizeof(double complex));
+}
+
+void
+spectrum_frame(const struct spectrum *spectrum, const void *samples, int64_t available, void *room,
+               void *ret_magnitudes)
+{
+    int64_t count = spectrum->frame_length;
+
+    count = count < spectrum->fft_length ? count : spectrum->fft_length;
+    count = count < available ? count : available;
+    if (spectrum->dtype == TUNDISH_FLOAT64)
+        frame64(spectrum, samples, count, room, ret_magnitudes);
+    else
+        frame32(spectrum, samples, count, room, ret_magnitudes);
+}
+
+void
+spectrum_open(struct spectrum *spectrum, tundish_dtype dtype, int64_t frame_length,
+              int64_t fft_length, const char *window, int64_t window_length)
+{
+    bool is_double = dtype == TUNDISH_FLOAT64;
+
+    *spectrum =
+        (struct spectrum){ .dtype = dtype, .frame_length = frame_length, .fft_length = fft_length };
+    if (window != NULL && is_double)
+        spectrum->window = make_window64(window, window_length, frame_length);
+    else if (window != NULL)
+        spectrum->window = make_window32(window, window_length, frame_length);
+    spectrum->plan = is_double ? (void *)fourier_open(fft_length) : make_plan32(fft_length);
+}
+
+void
+spectrum_close(struct spectrum *spectrum)
+{
+    free(spectrum->window);
+    if (spectrum->dtype == TUNDISH_FLOAT64)
+        fourier_close(spectrum->plan);
+    else if (spectrum->plan != NULL)
+        close_plan32(spectrum->plan);
+    *spectrum = (struct spectrum){ 0 };
+}

@@ -1,0 +1,280 @@
+/* content_hashing.c - keras.layers.Hashing: any value to a bin, by the hash of its text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/convert.h"
+#include "content/content.h"
+#include "content/terms/encoding.h"
+#include "column/literal.h"
+#include "content/terms/lookup.h"
+#include "core/hash_decimals.h"
+#include "core/hash_farm.h"
+#include "core/hash_sip.h"
+#include "core/memory.h"
+#include "core/modulus.h"
+
+enum { BLOCK = 256 }; /* hashes that stay near by */
+
+struct hashing {
+    struct content_targets targets;
+    struct column_spec *inputs; /* of each target */
+    int64_t num_bins;
+    struct tnd_modulus modulus; /* of what is left of them beside the mask's */
+    bool is_salted;
+    uint64_t salt[2];
+    bool has_mask; /* one bin has none, whatever is asked for */
+    bool mask_is_text;
+    struct byte_view mask; /* owned */
+    int64_t mask_integer;
+    struct encoding encoding;
+};
+
+/* --- Open ----------------------------------------------------------------------------------- */
+
+static tundish_status
+read_parameters(struct hashing *state, const struct content_config *config)
+{
+    const struct spec_value *mask = spec_get(config->stage, "mask_value");
+    tundish_status status = lookup_salt(config, state->salt, &state->is_salted);
+
+    state->num_bins = spec_int(config->stage, "num_bins");
+    state->encoding.depth = state->num_bins;
+    if (mask != NULL && mask->kind != SPEC_NULL) {
+        state->has_mask = state->num_bins > 1;
+        state->mask_is_text = mask->kind == SPEC_TEXT;
+        state->mask = literal_text(mask->text, mask->text_bytes);
+        state->mask_integer = mask->integer;
+    }
+    state->modulus = tnd_modulus_of((uint64_t)(state->num_bins - state->has_mask));
+    return status != TUNDISH_OK ? status : encoding_read(&state->encoding, config);
+}
+
+static tundish_status
+check_input(const struct hashing *state, const struct content_config *config,
+            const struct column_spec *column)
+{
+    bool is_text = column->dtype == TUNDISH_STRING;
+
+    if (state->encoding.mode == ENCODE_ONE_HOT && column->rank == 0)
+        return content_complain(config,
+                                "hashing: one_hot of single values, and '%s' is one in each row: "
+                                "batch them first",
+                                column->name);
+    if (state->has_mask && column->dtype == TUNDISH_BOOL)
+        return content_complain(config, "column '%s' is bool, which has no mask_value",
+                                column->name);
+    if (state->has_mask && state->mask_is_text != is_text)
+        return content_complain(config, "mask_value must be %s, as column '%s' is",
+                                is_text ? "text" : "a number", column->name);
+    return TUNDISH_OK;
+}
+
+/* Putting 0 for what is masked, TensorFlow makes the rows anew and keeps how long they are only
+ * where it knows how many there are. */
+static void
+forget_lengths(struct column_spec *column)
+{
+    for (int k = 1; k <= column->ragged_rank; k++)
+        if (column->shape[k - 1] < 0)
+            column->shape[k] = -1;
+}
+
+static tundish_status
+hashing_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+             bool *ret_batch_wide)
+{
+    struct hashing *state = memory;
+    tundish_status status = read_parameters(state, config);
+
+    if (status == TUNDISH_OK)
+        status = content_targets_open(config, ret_schema, &state->targets);
+    if (status != TUNDISH_OK)
+        return status;
+    state->inputs = tnd_zalloc(state->targets.count, sizeof *state->inputs);
+    for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
+
+        state->inputs[i] = config->input->columns[state->targets.list[i].input];
+        status = check_input(state, config, &state->inputs[i]);
+        if (status != TUNDISH_OK)
+            break;
+        if (state->has_mask)
+            forget_lengths(column);
+        column->has_range = state->encoding.mode == ENCODE_INT;
+        column->minimum = 0;
+        column->maximum = state->num_bins - 1;
+        if (state->encoding.mode == ENCODE_INT)
+            column->dtype = state->encoding.dtype;
+        else
+            status = encoding_open(&state->encoding, config, column, ret_batch_wide);
+    }
+    return status;
+}
+
+/* --- Apply ---------------------------------------------------------------------------------- */
+
+static inline int64_t
+bin_of_hash(const struct hashing *state, uint64_t hash)
+{
+    return state->has_mask + (int64_t)tnd_modulo(state->modulus, hash);
+}
+
+static inline uint64_t
+hash_of_text(const struct hashing *state, const void *text, size_t bytes)
+{
+    return state->is_salted ? tnd_hash_sip(state->salt, text, bytes) : tnd_hash_farm(text, bytes);
+}
+
+static void
+hash_integers(const struct hashing *state, const int64_t *integers, size_t count,
+              uint64_t *ret_hashes)
+{
+    if (state->is_salted)
+        tnd_hash_sip_decimals(state->salt, integers, count, ret_hashes);
+    else
+        tnd_hash_farm_decimals(integers, count, ret_hashes);
+}
+
+static void
+bins_of_texts(const struct hashing *state, const struct column *column, int64_t *ret_bins)
+{
+    const struct byte_view *texts = column->values;
+
+    for (int64_t i = 0; i < column->value_count; i++)
+        ret_bins[i] = state->has_mask && bytes_are_equal(texts[i], state->mask)
+                          ? 0
+                          : bin_of_hash(state, hash_of_text(state, texts[i].data, texts[i].size));
+}
+
+static void
+bins_of_all(const struct hashing *state, const int64_t *integers, int64_t count, int64_t *ret_bins)
+{
+    uint64_t hashes[BLOCK];
+
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        const int64_t some = count - i < BLOCK ? count - i : BLOCK;
+
+        hash_integers(state, integers + i, (size_t)some, hashes);
+        for (int64_t k = 0; k < some; k++)
+            ret_bins[i + k] = bin_of_hash(state, hashes[k]);
+    }
+}
+
+static void
+bins_of_integers(const struct hashing *state, const int64_t *integers, int64_t count,
+                 int64_t *ret_bins)
+{
+    bins_of_all(state, integers, count, ret_bins);
+    for (int64_t i = 0; state->has_mask && i < count; i++)
+        ret_bins[i] = integers[i] == state->mask_integer ? 0 : ret_bins[i];
+}
+
+/* Beyond int64 a number's text is not that of the int64 with the same bits. */
+static void
+bins_of_naturals(const struct hashing *state, const struct column *column, int64_t *ret_bins)
+{
+    const uint64_t *naturals = column->values;
+
+    bins_of_integers(state, column->values, column->value_count, ret_bins);
+    for (int64_t i = 0; i < column->value_count; i++) {
+        char text[24];
+        int bytes;
+
+        if (naturals[i] <= INT64_MAX)
+            continue;
+        bytes = snprintf(text, sizeof text, "%llu", (unsigned long long)naturals[i]);
+        ret_bins[i] = bin_of_hash(state, hash_of_text(state, text, (size_t)bytes));
+    }
+}
+
+static void
+bins_of_booleans(const struct hashing *state, const struct column *column, int64_t *ret_bins)
+{
+    const uint8_t *booleans = column->values;
+
+    for (int64_t i = 0; i < column->value_count; i++)
+        ret_bins[i] = bin_of_hash(state, booleans[i] ? hash_of_text(state, "true", 4)
+                                                     : hash_of_text(state, "false", 5));
+}
+
+/* A float's integer part; what int64 cannot hold becomes the least, as on x86-64. */
+static inline int64_t
+truncated(double number)
+{
+    return number >= -0x1p63 && number < 0x1p63 ? (int64_t)number : INT64_MIN;
+}
+
+static void
+bins_of_floats(const struct hashing *state, const double *numbers, int64_t count, int64_t *ret_bins)
+{
+    int64_t integers[BLOCK];
+
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        const int64_t some = count - i < BLOCK ? count - i : BLOCK;
+
+        for (int64_t k = 0; k < some; k++)
+            integers[k] = truncated(numbers[i + k]);
+        bins_of_all(state, integers, some, ret_bins + i);
+    }
+    for (int64_t i = 0; state->has_mask && i < count; i++)
+        ret_bins[i] = numbers[i] == (double)state->mask_integer ? 0 : ret_bins[i];
+}
+
+static void
+find_bins(const struct hashing *state, uint32_t i, const struct column *column,
+          struct scratch *scratch, int64_t *ret_bins)
+{
+    tundish_dtype dtype = state->inputs[i].dtype;
+
+    if (dtype == TUNDISH_STRING)
+        bins_of_texts(state, column, ret_bins);
+    else if (dtype == TUNDISH_UINT64)
+        bins_of_naturals(state, column, ret_bins);
+    else if (dtype == TUNDISH_BOOL)
+        bins_of_booleans(state, column, ret_bins);
+    else if (tnd_dtype_is_float(dtype))
+        bins_of_floats(state, convert_column(TUNDISH_FLOAT64, dtype, column, scratch),
+                       column->value_count, ret_bins);
+    else
+        bins_of_integers(state, integers_of(dtype, column, scratch), column->value_count, ret_bins);
+}
+
+static tundish_status
+hashing_apply(const void *memory, const struct frame *input, struct frame *output)
+{
+    const struct hashing *state = memory;
+
+    for (uint32_t i = 0; i < state->targets.count; i++) {
+        const struct column *column = &input->columns[state->targets.list[i].input];
+        uint32_t index = state->targets.list[i].output;
+        size_t bytes = (size_t)column->value_count * sizeof(int64_t);
+        bool is_wide = state->encoding.mode == ENCODE_INT && state->encoding.dtype == TUNDISH_INT64;
+        int64_t *bins =
+            is_wide ? frame_values(output, index, bytes) : scratch_alloc(output->scratch, bytes);
+        struct column numbered;
+
+        find_bins(state, i, column, output->scratch, bins);
+        column_set_like(&numbered, column, bins);
+        encoding_store(&state->encoding, &state->inputs[i], &numbered, output, index);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+hashing_close(void *memory)
+{
+    struct hashing *state = memory;
+
+    free((void *)(uintptr_t)state->mask.data);
+    free(state->inputs);
+    content_targets_close(&state->targets);
+}
+
+const struct content_ops content_hashing = {
+    .name = "hashing",
+    .state_bytes = sizeof(struct hashing),
+    .open = hashing_open,
+    .apply = hashing_apply,
+    .close = hashing_close,
+};

@@ -1,0 +1,18 @@
+/* content_string_to_hash_bucket_fast.c - tf.strings.to_hash_bucket_fast. */
+#include "content/text/text_buckets.h"
+
+static tundish_status
+string_to_hash_bucket_fast_open(void *state, const struct content_config *config,
+                                struct schema *ret_schema, bool *ret_batch_wide)
+{
+    return text_buckets_open(state, config, (uint64_t)spec_int(config->stage, "num_buckets"),
+                             ret_schema, ret_batch_wide);
+}
+
+const struct content_ops content_string_to_hash_bucket_fast = {
+    .name = "string_to_hash_bucket_fast",
+    .state_bytes = sizeof(struct text_buckets),
+    .open = string_to_hash_bucket_fast_open,
+    .apply = text_buckets_apply,
+    .close = text_buckets_close,
+};

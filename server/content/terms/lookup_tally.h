@@ -1,0 +1,20 @@
+/* lookup_tally.h - what is counted of a vocabulary: how often a part asked it, and how often in
+ * vain.
+ */
+#ifndef CONTENT_LOOKUP_TALLY_H
+#define CONTENT_LOOKUP_TALLY_H
+
+#include "column/frame.h"
+#include "shm/stats.h"
+
+/* `which` of the stage's vocabularies, in the order in which it says them. */
+static inline void
+lookup_tally(const struct frame *output, uint32_t which, uint64_t lookups, uint64_t absent)
+{
+    if (output->vocabularies == NULL)
+        return;
+    tnd_stats_add(&output->vocabularies[which]->lookups, lookups);
+    tnd_stats_add(&output->vocabularies[which]->out_of_vocabulary, absent);
+}
+
+#endif

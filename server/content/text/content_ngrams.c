@@ -1,0 +1,241 @@
+/* content_ngrams.c - tf.strings.ngrams: all runs of one width, then all of the next. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "column/literal.h"
+#include "core/memory.h"
+#include "content/text/texts.h"
+
+struct ngrams {
+    uint32_t width_count;
+    int64_t *widths;
+    struct byte_view separator, left, right;
+    bool pads;
+    int64_t padding; /* at most so many on either side; -1: as many as a run takes */
+    bool keeps_short;
+    struct content_targets targets;
+};
+
+static struct byte_view
+text_of(const struct spec_value *value)
+{
+    return literal_text(value->text, value->text_bytes);
+}
+
+static tundish_status
+read_padding(const struct content_config *config, struct ngrams *stage)
+{
+    const struct spec_value *pads = spec_get(config->stage, "pad_values");
+    const struct spec_value *width = spec_get(config->stage, "padding_width");
+
+    stage->padding = 0;
+    if (pads == NULL || pads->kind == SPEC_NULL) {
+        if (width != NULL && width->kind != SPEC_NULL)
+            return content_complain(config, "ngrams: padding_width needs pad_values");
+        return TUNDISH_OK;
+    }
+    if (pads->kind == SPEC_LIST && pads->count != 2)
+        return spec_complain(config->errors, pads->line, pads->column,
+                             "pad_values must be one text or two, and there are %u", pads->count);
+    stage->pads = true;
+    stage->left = text_of(pads->kind == SPEC_LIST ? &pads->items[0] : pads);
+    stage->right = text_of(pads->kind == SPEC_LIST ? &pads->items[1] : pads);
+    stage->padding = width == NULL || width->kind == SPEC_NULL ? -1 : width->integer;
+    if (stage->padding == 0)
+        return spec_complain(config->errors, width->line, width->column,
+                             "padding_width must be at least 1, not 0");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_widths(const struct content_config *config, struct ngrams *stage)
+{
+    const struct spec_value *widths = spec_get(config->stage, "ngram_width");
+
+    stage->width_count = widths->kind == SPEC_LIST ? widths->count : 1;
+    stage->widths = tnd_zalloc(stage->width_count + 1, sizeof *stage->widths);
+    for (uint32_t i = 0; i < stage->width_count; i++) {
+        const struct spec_value *width = widths->kind == SPEC_LIST ? &widths->items[i] : widths;
+
+        if (width->integer < 1)
+            return spec_complain(config->errors, width->line, width->column,
+                                 "ngram_width must be at least 1, not %lld",
+                                 (long long)width->integer);
+        stage->widths[i] = width->integer;
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_column(const struct content_config *config, bool pads, struct column_spec *column,
+            bool *batch_wide)
+{
+    tundish_status status = texts_need_lists(config, column);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (column->rank == 0)
+        return content_complain(config, "ngrams: '%s' is a scalar; string_split makes words of it",
+                                column->name);
+    if (column->kind == TUNDISH_RAGGED && column->ragged_rank != column->rank - 1)
+        return content_complain(config, "ngrams: the last dimension of '%s' must be ragged",
+                                column->name);
+    if (config->depth > 0 && (column->rank == 1 || pads))
+        *batch_wide = true; /* the words are the batch; or see apply_column */
+    column->shape[column->rank - 1] = -1;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+ngrams_open(void *state, const struct content_config *config, struct schema *ret_schema,
+            bool *ret_batch_wide)
+{
+    struct ngrams *stage = state;
+    tundish_status status = read_widths(config, stage);
+
+    *ret_batch_wide = false;
+    stage->separator = text_of(spec_get(config->stage, "separator"));
+    stage->keeps_short = spec_bool(config->stage, "preserve_short_sequences");
+    if (status == TUNDISH_OK)
+        status = read_padding(config, stage);
+    if (status == TUNDISH_OK)
+        status = texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
+        status = open_column(config, stage->pads,
+                             &ret_schema->columns[stage->targets.list[i].output], ret_batch_wide);
+    return status;
+}
+
+/* A row with its padding: word i for i from -padding to count + padding. */
+struct row {
+    const struct byte_view *words;
+    int64_t count;
+};
+
+static struct byte_view
+word_at(const struct ngrams *stage, const struct row *row, int64_t i)
+{
+    return i < 0 ? stage->left : i >= row->count ? stage->right : row->words[i];
+}
+
+/* `width` words from `first` on, joined. */
+static struct byte_view
+join(const struct ngrams *stage, const struct row *row, int64_t first, int64_t width,
+     struct text_maker *maker)
+{
+    size_t bytes = (size_t)(width - 1) * stage->separator.size, at = 0;
+    uint8_t *room;
+
+    for (int64_t i = first; i < first + width; i++)
+        bytes += word_at(stage, row, i).size;
+    room = text_room(maker, bytes);
+    for (int64_t i = first; i < first + width; i++) {
+        struct byte_view word = word_at(stage, row, i);
+
+        if (i > first && stage->separator.size > 0) {
+            memcpy(room + at, stage->separator.data, stage->separator.size);
+            at += stage->separator.size;
+        }
+        if (word.size > 0)
+            memcpy(room + at, word.data, word.size);
+        at += word.size;
+    }
+    return text_take(maker, bytes);
+}
+
+static int64_t
+padding_of(const struct ngrams *stage, int64_t width)
+{
+    return stage->padding < 0 || stage->padding > width - 1 ? (stage->pads ? width - 1 : 0)
+                                                            : stage->padding;
+}
+
+static void
+add_row(const struct ngrams *stage, const struct row *row, struct text_maker *maker,
+        struct text_parts *parts)
+{
+    int64_t before = parts->count;
+
+    for (uint32_t k = 0; k < stage->width_count; k++) {
+        int64_t width = stage->widths[k], padding = padding_of(stage, width);
+
+        for (int64_t first = -padding; first + width <= row->count + padding; first++)
+            text_parts_add(parts, join(stage, row, first, width, maker));
+    }
+    /* With padding by need every row has runs; only a fixed one can fall short. */
+    if (stage->keeps_short && parts->count == before && row->count > 0) {
+        int64_t padding = stage->padding > 0 ? stage->padding : 0;
+
+        text_parts_add(parts, join(stage, row, -padding, row->count + 2 * padding, maker));
+    }
+}
+
+static int64_t
+rows_before(const struct column *column, int64_t element)
+{
+    for (uint32_t k = 0; k + 1 < column->level_count; k++)
+        element = level_begin(&column->levels[k], element);
+    return element;
+}
+
+static void
+apply_column(const struct ngrams *stage, const struct column *from, struct frame *output,
+             uint32_t index)
+{
+    struct text_maker maker = { .scratch = output->scratch };
+    struct text_parts parts = { .scratch = output->scratch };
+    const struct level *last = &from->levels[from->level_count - 1];
+    int64_t rows = column_list_count(from, from->level_count - 1);
+    int64_t *splits = scratch_array(output->scratch, (size_t)rows + 1, sizeof *splits);
+    struct column *column = &output->columns[index];
+
+    splits[0] = 0;
+    for (int64_t element = 0, i = 0; element < from->count; element++) {
+        int64_t begin, end, past = rows_before(from, element + 1);
+
+        column_value_range(from, element, element + 1, &begin, &end);
+        for (; i < past; i++) {
+            struct row row = { (const struct byte_view *)from->values + level_begin(last, i),
+                               level_length(last, i) };
+
+            if (begin < end) /* where there is no word at all, TensorFlow does not pad either */
+                add_row(stage, &row, &maker, &parts);
+            splits[i + 1] = parts.count;
+        }
+    }
+    *column = *from;
+    column->levels[column->level_count - 1] = (struct level){ .uniform = -1, .splits = splits };
+    column->value_count = parts.count;
+    column->values = parts.list != NULL ? parts.list : scratch_alloc(output->scratch, 0);
+}
+
+static tundish_status
+ngrams_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct ngrams *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count; i++)
+        apply_column(stage, &input->columns[stage->targets.list[i].input], output,
+                     stage->targets.list[i].output);
+    return TUNDISH_OK;
+}
+
+static void
+ngrams_close(void *state)
+{
+    struct ngrams *stage = state;
+
+    free(stage->widths);
+    free((void *)(uintptr_t)stage->separator.data);
+    free((void *)(uintptr_t)stage->left.data);
+    free((void *)(uintptr_t)stage->right.data);
+    content_targets_close(&stage->targets);
+}
+
+const struct content_ops content_ngrams = {
+    .name = "ngrams",
+    .state_bytes = sizeof(struct ngrams),
+    .open = ngrams_open,
+    .apply = ngrams_apply,
+    .close = ngrams_close,
+};

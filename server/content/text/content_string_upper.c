@@ -1,0 +1,17 @@
+/* content_string_upper.c - tf.strings.upper. */
+#include "content/text/text_case.h"
+
+static tundish_status
+string_upper_open(void *state, const struct content_config *config, struct schema *ret_schema,
+                  bool *ret_batch_wide)
+{
+    return text_case_open(state, true, config, ret_schema, ret_batch_wide);
+}
+
+const struct content_ops content_string_upper = {
+    .name = "string_upper",
+    .state_bytes = sizeof(struct text_case),
+    .open = string_upper_open,
+    .apply = text_case_apply,
+    .close = text_case_close,
+};

@@ -1,0 +1,112 @@
+/* content_substr.c - tf.strings.substr, in bytes or in characters. */
+#include <string.h>
+
+#include "content/text/texts.h"
+
+struct substr {
+    int64_t position, length;
+    bool letters;
+    struct content_targets targets;
+};
+
+static tundish_status
+substr_open(void *state, const struct content_config *config, struct schema *ret_schema,
+            bool *ret_batch_wide)
+{
+    struct substr *stage = state;
+
+    *ret_batch_wide = false;
+    stage->position = spec_int(config->stage, "pos");
+    stage->length = spec_int(config->stage, "len");
+    stage->letters = strcmp(spec_text(config->stage, "unit"), "UTF8_CHAR") == 0;
+    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+}
+
+/* Bytes that go on with a letter that never began are one at the beginning of a text. */
+static int64_t
+letters_in(struct byte_view text)
+{
+    int64_t letters = text.size > 0;
+
+    for (uint64_t i = 1; i < text.size; i++)
+        letters += text_starts_letter(text.data[i]);
+    return letters;
+}
+
+/* Where letter `letter` begins, or the end. */
+static uint64_t
+letter_at(struct byte_view text, uint64_t from, int64_t letter)
+{
+    uint64_t at = from;
+
+    while (at < text.size && letter > 0) {
+        at++;
+        while (at < text.size && !text_starts_letter(text.data[at]))
+            at++;
+        letter--;
+    }
+    return at;
+}
+
+/* False: the position is outside the text. */
+static bool
+cut(const struct substr *stage, struct byte_view text, struct byte_view *ret_part)
+{
+    int64_t size = stage->letters ? letters_in(text) : (int64_t)text.size;
+    int64_t from = stage->position < 0 ? stage->position + size : stage->position;
+    int64_t length = stage->length;
+    uint64_t begin, end;
+
+    *ret_part = (struct byte_view){ text.data, 0 };
+    if (from < 0 || from > size)
+        return false;
+    if (stage->letters && stage->position < 0 && length < 0)
+        return false; /* as TensorFlow counts from the end: together with what is to be cut */
+    if (!stage->letters && (length < 0 || length > size - from))
+        length = size - from; /* of bytes, a negative length is all that is left */
+    if (length < 0)
+        length = 0;
+    begin = stage->letters ? letter_at(text, 0, from) : (uint64_t)from;
+    end = stage->letters ? letter_at(text, begin, length) : begin + (uint64_t)length;
+    *ret_part = (struct byte_view){ text.data + begin, end - begin };
+    return true;
+}
+
+static tundish_status
+substr_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct substr *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count; i++) {
+        const struct content_target *target = &stage->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        const struct byte_view *texts = from->values;
+        struct byte_view *parts =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *parts);
+
+        for (int64_t j = 0; j < from->value_count; j++)
+            if (!cut(stage, texts[j], &parts[j]))
+                frame_reject(
+                    output, column_element_of(from, j), "substr: position %lld is outside \"%.*s\"",
+                    (long long)stage->position, texts[j].size > 200 ? 200 : (int)texts[j].size,
+                    (const char *)texts[j].data);
+        column_set_like(&output->columns[target->output], from, parts);
+    }
+    return TUNDISH_OK;
+}
+
+static void
+substr_close(void *state)
+{
+    struct substr *stage = state;
+
+    content_targets_close(&stage->targets);
+}
+
+const struct content_ops content_substr = {
+    .name = "substr",
+    .state_bytes = sizeof(struct substr),
+    .open = substr_open,
+    .apply = substr_apply,
+    .close = substr_close,
+};

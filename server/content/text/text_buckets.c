@@ -1,0 +1,58 @@
+/* text_buckets.c - FarmHash or SipHash, unsigned, modulo the buckets. */
+#include "content/text/text_buckets.h"
+
+#include "core/hash_farm.h"
+#include "core/hash_sip.h"
+#include "core/modulus.h"
+
+tundish_status
+text_buckets_open(struct text_buckets *stage, const struct content_config *config, uint64_t count,
+                  struct schema *ret_schema, bool *ret_batch_wide)
+{
+    tundish_status status = (stage->takes_sparse ? texts_open_any : texts_open)(
+        config, TUNDISH_INT64, ret_schema, &stage->targets);
+
+    *ret_batch_wide = false;
+    stage->count = count;
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
+        struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
+
+        column->has_range = true;
+        column->minimum = 0;
+        column->maximum = (int64_t)stage->count - 1;
+    }
+    return status;
+}
+
+tundish_status
+text_buckets_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct text_buckets *stage = state;
+
+    for (uint32_t i = 0; i < stage->targets.count; i++) {
+        const struct content_target *target = &stage->targets.list[i];
+        const struct column *from = &input->columns[target->input];
+        const struct byte_view *texts = from->values;
+        const struct tnd_modulus modulus = tnd_modulus_of(stage->count);
+        int64_t *buckets =
+            frame_values(output, target->output, (size_t)from->value_count * sizeof *buckets);
+
+        for (int64_t j = 0; j < from->value_count; j++) {
+            uint64_t hash = stage->is_strong
+                                ? tnd_hash_sip(stage->key, texts[j].data, texts[j].size)
+                                : tnd_hash_farm(texts[j].data, texts[j].size);
+
+            buckets[j] = (int64_t)tnd_modulo(modulus, hash);
+        }
+        column_set_like(&output->columns[target->output], from, buckets);
+    }
+    return TUNDISH_OK;
+}
+
+void
+text_buckets_close(void *state)
+{
+    struct text_buckets *stage = state;
+
+    content_targets_close(&stage->targets);
+}

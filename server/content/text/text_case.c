@@ -1,0 +1,117 @@
+/* text_case.c - ASCII letters by hand, all others by ICU, as in TensorFlow. */
+#include "content/text/text_case.h"
+
+#include <string.h>
+#include <unicode/ucasemap.h>
+
+#include "core/must.h"
+
+tundish_status
+text_case_open(struct text_case *stage, bool upper, const struct content_config *config,
+               struct schema *ret_schema, bool *ret_batch_wide)
+{
+    UErrorCode error = U_ZERO_ERROR;
+
+    *ret_batch_wide = false;
+    stage->upper = upper;
+    stage->utf8 = spec_text(config->stage, "encoding")[0] != '\0';
+    if (stage->utf8) {
+        stage->map = ucasemap_open("", 0, &error);
+        must(U_SUCCESS(error));
+    }
+    return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
+}
+
+static struct byte_view
+change_ascii(const void *state, struct text_maker *maker, struct byte_view text)
+{
+    const struct text_case *stage = state;
+    uint8_t *room = text_room(maker, text.size);
+    uint8_t first = stage->upper ? 'a' : 'A';
+
+    for (uint64_t i = 0; i < text.size; i++)
+        room[i] = (uint8_t)(text.data[i] - first) < 26 ? text.data[i] ^ 0x20 : text.data[i];
+    return text_take(maker, text.size);
+}
+
+/* ICU copies what is ill-formed; TensorFlow, which goes through UTF-16, replaces it. */
+static struct byte_view
+well_formed(struct text_maker *maker, struct byte_view text)
+{
+    static const uint8_t replacement[] = { 0xEF, 0xBF, 0xBD };
+    const uint8_t *at = text.data, *end = text.data + text.size;
+    uint8_t *room, *to;
+
+    while (at < end && *at < 0x80)
+        at++;
+    if (at == end)
+        return text;
+    room = to = text_room(maker, text.size * sizeof replacement);
+    for (at = text.data; at < end;) {
+        int64_t bytes = text_utf8_letter(at, end);
+        size_t size = (size_t)(bytes < 0 ? -bytes : bytes);
+
+        if (bytes < 0) {
+            memcpy(to, replacement, sizeof replacement);
+            to += sizeof replacement;
+        } else {
+            memcpy(to, at, size);
+            to += size;
+        }
+        at += size;
+    }
+    return text_take(maker, (size_t)(to - room));
+}
+
+static int32_t
+convert(const struct text_case *stage, uint8_t *to, size_t room, struct byte_view text,
+        UErrorCode *error)
+{
+    int32_t (*map)(const UCaseMap *, char *, int32_t, const char *, int32_t, UErrorCode *) =
+        stage->upper ? ucasemap_utf8ToUpper : ucasemap_utf8ToLower;
+
+    *error = U_ZERO_ERROR;
+    return map(stage->map, (char *)to, (int32_t)room, (const char *)text.data, (int32_t)text.size,
+               error);
+}
+
+static struct byte_view
+change_utf8(const void *state, struct text_maker *maker, struct byte_view text)
+{
+    const struct text_case *stage = state;
+    UErrorCode error;
+    int32_t bytes;
+    size_t room;
+
+    must(text.size < INT32_MAX / 16);
+    if (text.size > 0)
+        text.size = strnlen((const char *)text.data, text.size); /* TensorFlow stops there */
+    if (text.size == 0)
+        return text;
+    text = well_formed(maker, text);
+    room = text.size + 16;
+    bytes = convert(stage, text_room(maker, room), room, text, &error);
+    if (error == U_BUFFER_OVERFLOW_ERROR)
+        bytes =
+            convert(stage, text_room(maker, (size_t)bytes + 1), (size_t)bytes + 1, text, &error);
+    must(U_SUCCESS(error));
+    return text_take(maker, (size_t)bytes);
+}
+
+tundish_status
+text_case_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct text_case *stage = state;
+
+    texts_change(&stage->targets, input, output, stage, stage->utf8 ? change_utf8 : change_ascii);
+    return TUNDISH_OK;
+}
+
+void
+text_case_close(void *state)
+{
+    struct text_case *stage = state;
+
+    ucasemap_close(stage->map);
+    content_targets_close(&stage->targets);
+}

@@ -1,0 +1,300 @@
+/* text_tokens.c - 64 bytes at a time: which are white space, which are dropped, which change. */
+#include "content/text/text_tokens.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* A block of 64 bytes: where it has white space and punctuation. */
+struct text_masks {
+    uint64_t white, punctuation;
+};
+
+enum { BLOCK = 64, SLACK = 2 * BLOCK };
+
+static inline bool
+is_white(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static inline bool
+is_punctuation(uint8_t byte)
+{
+    return (byte >= '!' && byte <= '/') || (byte >= ':' && byte <= '@') ||
+           (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
+}
+
+void
+text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
+{
+    int64_t most = (int64_t)bytes + texts; /* every byte a token, or an empty text one */
+
+    tokens->count = 0;
+    tokens->used = 0;
+    if (tokens->bytes_capacity < bytes + SLACK) {
+        tokens->bytes_capacity = 2 * bytes + SLACK;
+        tokens->bytes = scratch_alloc(tokens->scratch, tokens->bytes_capacity);
+    }
+    if (tokens->capacity < most) {
+        tokens->capacity = 2 * most;
+        tokens->views = scratch_array(tokens->scratch, 2 * (size_t)most, sizeof *tokens->views);
+    }
+}
+
+/* --- Standardizing and splitting at white space --------------------------------------------- */
+
+/* Where the text being standardized stands. */
+struct writing {
+    struct text_tokens *tokens;
+    uint8_t *to;    /* the next byte's place */
+    uint8_t *begin; /* of the token that is being written */
+    int64_t left;   /* tokens still wanted */
+};
+
+static inline void
+end_token(struct writing *writing, uint8_t *end)
+{
+    struct text_tokens *tokens = writing->tokens;
+
+    if (end > writing->begin && writing->left > 0) {
+        tokens->views[tokens->count++] =
+            (struct byte_view){ writing->begin, (uint64_t)(end - writing->begin) };
+        writing->left--;
+    }
+    writing->begin = end + 1;
+}
+
+/* Write bytes [first, last) of a standardized block, with its white space as marked. `block` has
+ * BLOCK readable bytes behind `first`. */
+static inline __attribute__((always_inline)) void
+write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigned first,
+          unsigned last)
+{
+    memcpy(writing->to, block + first, BLOCK);
+    if (last - first < 64)
+        white = white >> first & ((UINT64_C(1) << (last - first)) - 1);
+    for (; white != 0; white &= white - 1)
+        end_token(writing, writing->to + __builtin_ctzll(white));
+    writing->to += last - first;
+}
+
+/* One body for every instruction set. `look` standardizes a block into a buffer and says where it
+ * has white space and punctuation. */
+#define DEFINE_TOKENIZE(name, attributes, look)                                                    \
+    attributes static void white_##name(const struct text_rules *rules, struct byte_view text,     \
+                                        struct writing *writing)                                   \
+    {                                                                                              \
+        uint8_t block[2 * BLOCK] = { 0 };                                                          \
+                                                                                                   \
+        for (uint64_t at = 0; at < text.size && writing->left > 0; at += BLOCK) {                  \
+            unsigned end = text.size - at < BLOCK ? (unsigned)(text.size - at) : BLOCK;            \
+            struct text_masks masks = look(rules, text.data + at, block);                          \
+            unsigned first = 0;                                                                    \
+                                                                                                   \
+            if (end < BLOCK)                                                                       \
+                masks.punctuation &= (UINT64_C(1) << end) - 1;                                     \
+            if (!rules->strip)                                                                     \
+                masks.punctuation = 0;                                                             \
+            if (rules->split != SPLIT_WHITESPACE)                                                  \
+                masks.white = 0;                                                                   \
+            for (; masks.punctuation != 0; masks.punctuation &= masks.punctuation - 1) {           \
+                unsigned next = (unsigned)__builtin_ctzll(masks.punctuation);                      \
+                                                                                                   \
+                write_run(writing, block, masks.white, first, next);                               \
+                first = next + 1;                                                                  \
+            }                                                                                      \
+            if (first < end)                                                                       \
+                write_run(writing, block, masks.white, first, end);                                \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void name(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens)   \
+    {                                                                                              \
+        tokenize(rules, text, tokens, white_##name);                                               \
+    }
+
+/* --- Characters ----------------------------------------------------------------------------- */
+
+/* The bytes of the well-formed character at `at`, or 0; then *ret_bad is how many bytes are
+ * ill-formed together. */
+static uint64_t
+character_bytes(const uint8_t *at, const uint8_t *end, uint64_t *ret_bad)
+{
+    uint8_t lead = *at;
+    uint8_t low = 0x80, high = 0xbf;
+    uint64_t bytes = lead < 0x80                    ? 1
+                     : lead >= 0xc2 && lead <= 0xdf ? 2
+                     : lead >= 0xe0 && lead <= 0xef ? 3
+                     : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                    : 0;
+
+    *ret_bad = 1;
+    if (bytes == 0)
+        return 0;
+    if (lead == 0xe0)
+        low = 0xa0;
+    if (lead == 0xed)
+        high = 0x9f;
+    if (lead == 0xf0)
+        low = 0x90;
+    if (lead == 0xf4)
+        high = 0x8f;
+    for (uint64_t i = 1; i < bytes; i++, low = 0x80, high = 0xbf) {
+        if (at + i >= end || at[i] < low || at[i] > high) {
+            *ret_bad = i;
+            return 0;
+        }
+    }
+    return bytes;
+}
+
+/* Every character a token; U+FFFD for each ill-formed part. */
+static void
+split_characters(struct writing *writing, const uint8_t *at, const uint8_t *end)
+{
+    static const uint8_t replacement[] = { 0xef, 0xbf, 0xbd };
+    struct text_tokens *tokens = writing->tokens;
+
+    while (at < end && writing->left > 0) {
+        uint64_t bad;
+        uint64_t bytes = character_bytes(at, end, &bad);
+
+        tokens->views[tokens->count++] =
+            bytes > 0 ? (struct byte_view){ at, bytes } : (struct byte_view){ replacement, 3 };
+        at += bytes > 0 ? bytes : bad;
+        writing->left--;
+    }
+}
+
+/* --- All of it ------------------------------------------------------------------------------ */
+
+static void
+tokenize(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens,
+         void (*standardize)(const struct text_rules *rules, struct byte_view text,
+                             struct writing *writing))
+{
+    uint8_t *begin = tokens->bytes + tokens->used;
+    struct writing writing = { tokens, begin, begin, rules->most < 0 ? INT64_MAX : rules->most };
+
+    standardize(rules, text, &writing);
+    tokens->used = (uint64_t)(writing.to - tokens->bytes);
+    if (rules->split == SPLIT_WHITESPACE)
+        end_token(&writing, writing.to);
+    else if (rules->split == SPLIT_CHARACTER)
+        split_characters(&writing, begin, writing.to);
+    else if (writing.left > 0)
+        tokens->views[tokens->count++] =
+            (struct byte_view){ begin, (uint64_t)(writing.to - begin) };
+}
+
+/* --- Instruction sets ----------------------------------------------------------------------- */
+
+static inline struct text_masks
+look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
+{
+    struct text_masks masks = { 0, 0 };
+
+    for (unsigned i = 0; i < BLOCK; i++) {
+        uint8_t byte = from[i];
+
+        masks.white |= (uint64_t)is_white(byte) << i;
+        masks.punctuation |= (uint64_t)is_punctuation(byte) << i;
+        block[i] = rules->lower && byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
+    }
+    return masks;
+}
+
+DEFINE_TOKENIZE(text_tokenize_portable, , look_portable)
+
+#if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2,bmi")))
+#define AVX512 __attribute__((target("avx512bw,avx512f,bmi")))
+
+/* Bytes in [low, high], as unsigned numbers. */
+AVX2 static inline __m256i
+between_avx2(__m256i bytes, uint8_t low, uint8_t high)
+{
+    __m256i shifted = _mm256_sub_epi8(bytes, _mm256_set1_epi8((char)low));
+    __m256i span = _mm256_set1_epi8((char)(high - low));
+
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(shifted, span), shifted);
+}
+
+AVX2 static inline struct text_masks
+look_half_avx2(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
+{
+    __m256i bytes = _mm256_loadu_si256((const void *)from);
+    __m256i white = _mm256_or_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(' ')),
+                                    between_avx2(bytes, '\t', '\r'));
+    __m256i punctuation = _mm256_or_si256(
+        _mm256_or_si256(between_avx2(bytes, '!', '/'), between_avx2(bytes, ':', '@')),
+        _mm256_or_si256(between_avx2(bytes, '[', '`'), between_avx2(bytes, '{', '~')));
+    __m256i upper = between_avx2(bytes, 'A', 'Z');
+
+    if (rules->lower)
+        bytes = _mm256_or_si256(bytes, _mm256_and_si256(upper, _mm256_set1_epi8(0x20)));
+    _mm256_storeu_si256((void *)block, bytes);
+    return (struct text_masks){ (uint32_t)_mm256_movemask_epi8(white),
+                                (uint32_t)_mm256_movemask_epi8(punctuation) };
+}
+
+AVX2 static inline struct text_masks
+look_avx2(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
+{
+    struct text_masks low = look_half_avx2(rules, from, block);
+    struct text_masks high = look_half_avx2(rules, from + 32, block + 32);
+
+    return (struct text_masks){ low.white | high.white << 32,
+                                low.punctuation | high.punctuation << 32 };
+}
+
+AVX512 static inline uint64_t
+between_avx512(__m512i bytes, uint8_t low, uint8_t high)
+{
+    __m512i shifted = _mm512_sub_epi8(bytes, _mm512_set1_epi8((char)low));
+
+    return _mm512_cmple_epu8_mask(shifted, _mm512_set1_epi8((char)(high - low)));
+}
+
+AVX512 static inline struct text_masks
+look_avx512(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
+{
+    __m512i bytes = _mm512_loadu_si512((const void *)from);
+    struct text_masks masks = { _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(' ')) |
+                                    between_avx512(bytes, '\t', '\r'),
+                                between_avx512(bytes, '!', '/') | between_avx512(bytes, ':', '@') |
+                                    between_avx512(bytes, '[', '`') |
+                                    between_avx512(bytes, '{', '~') };
+
+    if (rules->lower)
+        bytes = _mm512_mask_add_epi8(bytes, between_avx512(bytes, 'A', 'Z'), bytes,
+                                     _mm512_set1_epi8(0x20));
+    _mm512_storeu_si512((void *)block, bytes);
+    return masks;
+}
+
+DEFINE_TOKENIZE(text_tokenize_avx2, AVX2, look_avx2)
+DEFINE_TOKENIZE(text_tokenize_avx512, AVX512, look_avx512)
+
+text_tokenize *
+text_tokenize_best(void)
+{
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi"))
+        return text_tokenize_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+        return text_tokenize_avx2;
+    return text_tokenize_portable;
+}
+#else
+DEFINE_TOKENIZE(text_tokenize_avx2, , look_portable)
+DEFINE_TOKENIZE(text_tokenize_avx512, , look_portable)
+
+text_tokenize *
+text_tokenize_best(void)
+{
+    return text_tokenize_portable;
+}
+#endif

@@ -1,0 +1,86 @@
+/* texts.h - what the stages on strings share: their columns, and room for texts made anew. */
+#ifndef CONTENT_TEXTS_H
+#define CONTENT_TEXTS_H
+
+#include "content/content.h"
+#include "core/bytes.h"
+
+/* Where texts are put, one after the other; 64 readable bytes follow the last. */
+struct text_maker {
+    struct scratch *scratch;
+    uint8_t *at;
+    size_t left;
+};
+
+/* Room for at least `bytes` bytes; nothing is taken yet. */
+uint8_t *text_room(struct text_maker *maker, size_t bytes);
+
+/* Take the first `bytes` of the room that was asked for last. */
+struct byte_view text_take(struct text_maker *maker, size_t bytes);
+
+/* The same with the bytes given. */
+struct byte_view text_copy(struct text_maker *maker, const void *data, size_t bytes);
+
+/* Open columns / output: all must hold strings, and what goes out has dtype `result`. TensorFlow's
+ * string ops take no sparse columns; tf.Transform's do. */
+tundish_status texts_open_any(const struct content_config *config, tundish_dtype result,
+                              struct schema *ret_schema, struct content_targets *ret_targets);
+tundish_status texts_open(const struct content_config *config, tundish_dtype result,
+                          struct schema *ret_schema, struct content_targets *ret_targets);
+
+/* Refuse a sparse column; or one whose shape is not known, too, with the stage's name. */
+tundish_status texts_refuse_sparse(const struct content_config *config,
+                                   const struct column_spec *column);
+tundish_status texts_need_lists(const struct content_config *config,
+                                const struct column_spec *column);
+
+/* Make every text of the targets another: `change` gives it, from what `parameters` say. */
+void texts_change(const struct content_targets *targets, const struct frame *input,
+                  struct frame *output, const void *parameters,
+                  struct byte_view (*change)(const void *parameters, struct text_maker *maker,
+                                             struct byte_view text));
+
+/* --- Texts to lists of texts ------------------------------------------------------------------ */
+
+/* Parts as they are found. */
+struct text_parts {
+    struct scratch *scratch;
+    struct byte_view *list;
+    int64_t count, capacity;
+};
+
+void text_parts_add(struct text_parts *parts, struct byte_view part);
+
+/* Each text becomes a list: say so in a spec. A scalar becomes a vector of unknown length, anything
+ * else ragged. */
+tundish_status texts_open_lists(const struct content_config *config, struct column_spec *column);
+
+/* The column of what `cut` adds for each text. It returns false for a text that is bad, after
+ * which the element is rejected with `fault`. */
+void texts_cut(const struct column *from, struct frame *output, uint32_t index,
+               const void *parameters,
+               bool (*cut)(const void *parameters, struct text_maker *maker, struct byte_view text,
+                           struct text_parts *parts),
+               const char *fault);
+
+/* The UTF-8 of a code point at `to` (4 bytes of room); returns its bytes. */
+size_t text_utf8(uint32_t code_point, uint8_t *to);
+
+/* Bytes of the UTF-8 character at `at`, which is before `end`; negative if it is ill-formed: then
+ * as many as belong to what might have become one (Unicode's maximal subpart). */
+int64_t text_utf8_letter(const uint8_t *at, const uint8_t *end);
+
+/* A byte that begins a UTF-8 character, that is, no continuation. */
+static inline bool
+text_starts_letter(uint8_t byte)
+{
+    return (byte & 0xC0) != 0x80;
+}
+
+static inline bool
+text_is_blank(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+#endif

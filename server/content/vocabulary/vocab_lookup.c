@@ -1,0 +1,454 @@
+/* vocab_lookup.c - terms to lines, a block at a time.
+ *
+ * A lookup is a hash and one cache line, but waiting for that line costs ten times the work. So a
+ * block of terms is hashed and its buckets asked for first, and compared when they have come.
+ */
+#include "content/vocabulary/vocab_lookup.h"
+
+#include <stdatomic.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include "core/must.h"
+
+#define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
+
+/* A block on its way. What it gives is line + offset, or `absent`. `kinds` are enum vocab_kind,
+ * where a value has them. */
+struct block {
+    uint64_t keys[VOCAB_BLOCK]; /* of LONG terms the hash */
+    uint32_t homes[VOCAB_BLOCK];
+    uint32_t kinds[VOCAB_BLOCK];
+    uint16_t longs[VOCAB_BLOCK]; /* which terms are LONG */
+    size_t count;
+    size_t long_count;
+    int64_t offset;
+    int64_t absent;
+};
+
+static inline void
+ask(const struct vocab *vocab, struct block *block, size_t i, uint64_t hash)
+{
+    block->homes[i] = (uint32_t)vocab_home(hash, vocab->bucket_count);
+    __builtin_prefetch(&vocab->buckets[block->homes[i]]);
+}
+
+static void
+ask_for_strings(const struct vocab *vocab, const struct byte_view *terms, struct block *block)
+{
+    block->long_count = 0;
+    for (size_t i = 0; i < block->count; i++) {
+        struct byte_view term = terms[i];
+        uint64_t hash;
+
+        if (__builtin_expect(term.size <= 8, 1)) {
+            block->keys[i] = vocab_short_key(term);
+            block->kinds[i] = (uint32_t)vocab_short_kind(term) << VOCAB_KIND_SHIFT;
+            hash = vocab_hash_word(block->keys[i], vocab->seed);
+        } else {
+            hash = vocab_hash_long(term, vocab->seed);
+            block->keys[i] = hash;
+            block->kinds[i] = LONG_KIND;
+            block->longs[block->long_count++] = (uint16_t)i;
+        }
+        ask(vocab, block, i, hash);
+    }
+}
+
+static void
+ask_for_integers(const struct vocab *vocab, const int64_t *terms, struct block *block)
+{
+    block->long_count = 0;
+    for (size_t i = 0; i < block->count; i++) {
+        block->keys[i] = (uint64_t)terms[i];
+        block->kinds[i] = (uint32_t)VOCAB_WORD << VOCAB_KIND_SHIFT;
+        ask(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
+    }
+}
+
+#define POSITION_MASK ((UINT64_C(1) << VOCAB_TAG_SHIFT) - 1)
+
+/* Equal lengths of more than 8 bytes; most are compared without a call. */
+static inline bool
+is_equal_long(const uint8_t *a, const uint8_t *b, uint64_t size)
+{
+    if (size <= 16)
+        return ((load_u64(a) ^ load_u64(b)) | (load_u64(a + size - 8) ^ load_u64(b + size - 8))) ==
+               0;
+    return memcmp(a, b, size) == 0;
+}
+
+static inline bool
+term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view term)
+{
+    struct byte_view found;
+    uint64_t next;
+
+    return vocab_term_at(vocab, position, &found, &next) && found.size == term.size &&
+           is_equal_long(found.data, term.data, term.size);
+}
+
+/* Any kind of term, from its home on; `long_term` is NULL unless it is a LONG one. */
+static int64_t
+probe(const struct vocab *vocab, const struct block *block, size_t which,
+      const struct byte_view *long_term)
+{
+    const uint64_t key = block->keys[which];
+    const uint32_t kind = block->kinds[which];
+    uint64_t at = block->homes[which];
+
+    for (uint64_t left = vocab->longest_probe; left > 0; left--) {
+        const struct vocab_bucket *bucket = &vocab->buckets[at];
+
+        for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
+            const uint64_t stored = bucket->keys[i];
+            const uint32_t line = bucket->values[i] - kind;
+
+            if (line >= vocab->count) /* another kind, or a damaged table */
+                continue;
+            if (long_term == NULL ? stored == key
+                                  : stored >> VOCAB_TAG_SHIFT == vocab_tag(key) &&
+                                        term_stands_at(vocab, stored & POSITION_MASK, *long_term))
+                return line + block->offset;
+        }
+        if (!bucket->has_overflown)
+            break;
+        at = at + 1 == vocab->bucket_count ? 0 : at + 1;
+    }
+    return block->absent;
+}
+
+/* Where short terms stand in their home buckets. `match` gives a bit for each key that is equal;
+ * the one beside a matching value, if it is of the same kind, is the term. Nothing matching in a
+ * bucket that has not overflown means absent; what is left is rare. LONG terms are passed over. */
+#define COMPARE_AT_HOME(name, options, match, has_long)                                            \
+    options static void name(const struct vocab *vocab, const struct block *block,                 \
+                             int64_t *ret_values)                                                  \
+    {                                                                                              \
+        const int64_t offset = block->offset;                                                      \
+                                                                                                   \
+        for (size_t i = 0; i < block->count; i++) {                                                \
+            const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
+            const unsigned matching = match(bucket, block->keys[i], 0);                            \
+                                                                                                   \
+            if (has_long && block->kinds[i] == LONG_KIND)                                          \
+                continue;                                                                          \
+            if (matching != 0) {                                                                   \
+                const uint32_t line = bucket->values[__builtin_ctz(matching)] - block->kinds[i];   \
+                                                                                                   \
+                if (__builtin_expect(line < vocab->count, 1)) {                                    \
+                    ret_values[i] = line + offset;                                                 \
+                    continue;                                                                      \
+                }                                                                                  \
+            }                                                                                      \
+            ret_values[i] = (matching | bucket->has_overflown) == 0                                \
+                                ? block->absent                                                    \
+                                : probe(vocab, block, i, NULL);                                    \
+        }                                                                                          \
+    }
+
+/* Which slot of its home bucket a LONG term may stand in, by its tag, and the wish to see the term
+ * that stands there: a second miss. Which has no such slot gets VOCAB_BUCKET_TERMS. */
+#define FIND_TAGS(name, options, match)                                                            \
+    options static void name(const struct vocab *vocab, const struct block *block,                 \
+                             const struct byte_view *terms, uint8_t *ret_slots)                    \
+    {                                                                                              \
+        for (size_t j = 0; j < block->long_count; j++) {                                           \
+            const size_t i = block->longs[j];                                                      \
+            const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];                  \
+            const unsigned slot = (unsigned)__builtin_ctz(                                         \
+                match(bucket, vocab_tag(block->keys[i]), VOCAB_TAG_SHIFT) | NO_SLOT);              \
+                                                                                                   \
+            ret_slots[j] = (uint8_t)slot;                                                          \
+            if (slot < VOCAB_BUCKET_TERMS)                                                         \
+                expect_term(vocab, bucket->keys[slot] & POSITION_MASK, terms[i].size);             \
+        }                                                                                          \
+    }
+
+#define NO_SLOT (1U << VOCAB_BUCKET_TERMS)
+
+/* A prefetch of no address of ours does nothing, so the position needs no check. */
+static inline void
+expect_term(const struct vocab *vocab, uint64_t position, uint64_t size)
+{
+    const uintptr_t at = (uintptr_t)vocab->terms + position;
+
+    __builtin_prefetch((const void *)at);
+    __builtin_prefetch((const void *)(at + size));
+}
+
+/* A bit for each key that equals `key` when its lower `shift` bits are shifted out. */
+static inline unsigned
+match_portably(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
+{
+    unsigned matching = 0;
+
+    for (unsigned i = 0; i < VOCAB_BUCKET_TERMS; i++)
+        matching |= (unsigned)(bucket->keys[i] >> shift == key) << i;
+    return matching;
+}
+
+static uint64_t
+count_equal_portably(const int64_t *values, size_t count, int64_t value)
+{
+    uint64_t equal = 0;
+
+    for (size_t i = 0; i < count; i++)
+        equal += values[i] == value;
+    return equal;
+}
+
+COMPARE_AT_HOME(compare_portably, , match_portably, false)
+COMPARE_AT_HOME(compare_mixed_portably, , match_portably, true)
+FIND_TAGS(find_tags_portably, , match_portably)
+
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define WITH_AVX512 __attribute__((target("avx512f")))
+
+WITH_AVX2 static inline unsigned
+match_avx2(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
+{
+    const __m256i four = _mm256_load_si256((const __m256i *)(const void *)bucket->keys);
+    const __m256i equal =
+        _mm256_cmpeq_epi64(_mm256_srli_epi64(four, (int)shift), _mm256_set1_epi64x((long long)key));
+
+    return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) |
+           (unsigned)(bucket->keys[4] >> shift == key) << 4;
+}
+
+WITH_AVX2 static inline __m256i
+equal_four(const int64_t *values, __m256i wanted)
+{
+    return _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)values), wanted);
+}
+
+/* Sixteen at a time; each lane counts for itself, in two sums that do not wait for each other. */
+WITH_AVX2 static uint64_t
+count_equal_avx2(const int64_t *values, size_t count, int64_t value)
+{
+    const __m256i wanted = _mm256_set1_epi64x((long long)value);
+    __m256i even = _mm256_setzero_si256(), odd = even;
+    uint64_t lanes[4];
+    size_t i = 0;
+
+    for (; i + 16 <= count; i += 16) {
+        even = _mm256_sub_epi64(even, equal_four(values + i, wanted));
+        odd = _mm256_sub_epi64(odd, equal_four(values + i + 4, wanted));
+        even = _mm256_sub_epi64(even, equal_four(values + i + 8, wanted));
+        odd = _mm256_sub_epi64(odd, equal_four(values + i + 12, wanted));
+    }
+    _mm256_storeu_si256((__m256i *)(void *)lanes, _mm256_add_epi64(even, odd));
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3] +
+           count_equal_portably(values + i, count - i, value);
+}
+
+/* The whole line is loaded; what follows the keys is masked off. */
+WITH_AVX512 static inline unsigned
+match_avx512(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
+{
+    const __m512i line = _mm512_load_si512(bucket);
+
+    return _mm512_mask_cmpeq_epi64_mask(0x1F, _mm512_srli_epi64(line, shift),
+                                        _mm512_set1_epi64((long long)key));
+}
+
+COMPARE_AT_HOME(compare_avx2, WITH_AVX2, match_avx2, false)
+COMPARE_AT_HOME(compare_mixed_avx2, WITH_AVX2, match_avx2, true)
+COMPARE_AT_HOME(compare_avx512, WITH_AVX512, match_avx512, false)
+COMPARE_AT_HOME(compare_mixed_avx512, WITH_AVX512, match_avx512, true)
+FIND_TAGS(find_tags_avx2, WITH_AVX2, match_avx2)
+FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
+#endif
+
+/* The functions of one kind of machine. */
+struct functions {
+    void (*compare)(const struct vocab *vocab, const struct block *block, int64_t *ret_values);
+    void (*compare_mixed)(const struct vocab *vocab, const struct block *block,
+                          int64_t *ret_values);
+    void (*find_tags)(const struct vocab *vocab, const struct block *block,
+                      const struct byte_view *terms, uint8_t *ret_slots);
+    uint64_t (*count_equal)(const int64_t *values, size_t count, int64_t value);
+};
+
+static const struct functions functions_of[] = {
+    [VOCAB_PATH_PORTABLE] = { compare_portably, compare_mixed_portably, find_tags_portably,
+                              count_equal_portably },
+#ifdef __x86_64__
+    [VOCAB_PATH_AVX2] = { compare_avx2, compare_mixed_avx2, find_tags_avx2, count_equal_avx2 },
+    [VOCAB_PATH_AVX512] = { compare_avx512, compare_mixed_avx512, find_tags_avx512,
+                            count_equal_avx2 },
+#endif
+};
+
+static _Atomic(const struct functions *) in_use;
+
+bool
+vocab_lookup_use(enum vocab_path path)
+{
+    bool can = path == VOCAB_PATH_PORTABLE;
+
+#ifdef __x86_64__
+    if (path == VOCAB_PATH_AVX2)
+        can = __builtin_cpu_supports("avx2");
+    if (path == VOCAB_PATH_AVX512)
+        can = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
+#endif
+    if (can)
+        atomic_store_explicit(&in_use, &functions_of[path], memory_order_relaxed);
+    return can;
+}
+
+/* Threads that come here together choose alike. */
+static const struct functions *
+functions(void)
+{
+    const struct functions *chosen = atomic_load_explicit(&in_use, memory_order_relaxed);
+
+    if (__builtin_expect(chosen == NULL, 0)) {
+        if (!vocab_lookup_use(VOCAB_PATH_AVX512) && !vocab_lookup_use(VOCAB_PATH_AVX2))
+            (void)vocab_lookup_use(VOCAB_PATH_PORTABLE);
+        chosen = atomic_load_explicit(&in_use, memory_order_relaxed);
+    }
+    return chosen;
+}
+
+/* LONG terms are compared where they stand among the terms, all of a block after all were asked
+ * for. */
+static void
+look_up_long(const struct vocab *vocab, const struct byte_view *terms, const struct block *block,
+             int64_t *ret_values)
+{
+    uint8_t slots[VOCAB_BLOCK];
+
+    functions()->find_tags(vocab, block, terms, slots);
+    for (size_t j = 0; j < block->long_count; j++) {
+        const size_t i = block->longs[j];
+        const struct vocab_bucket *bucket = &vocab->buckets[block->homes[i]];
+
+        if (slots[j] < VOCAB_BUCKET_TERMS) {
+            const uint32_t line = bucket->values[slots[j]] - LONG_KIND;
+
+            if (line < vocab->count &&
+                term_stands_at(vocab, bucket->keys[slots[j]] & POSITION_MASK, terms[i])) {
+                ret_values[i] = line + block->offset;
+                continue;
+            }
+        }
+        ret_values[i] = slots[j] == VOCAB_BUCKET_TERMS && !bucket->has_overflown
+                            ? block->absent
+                            : probe(vocab, block, i, &terms[i]);
+    }
+}
+
+void
+vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, size_t count,
+                   int64_t offset, int64_t absent, int64_t *ret_values)
+{
+    struct block block; /* filled as far as it is read: clearing 4 KiB would show */
+
+    block.count = count;
+    block.offset = offset;
+    block.absent = absent;
+    ask_for_strings(vocab, terms, &block);
+    if (block.long_count == 0) {
+        functions()->compare(vocab, &block, ret_values);
+        return;
+    }
+    if (block.long_count < count)
+        functions()->compare_mixed(vocab, &block, ret_values);
+    look_up_long(vocab, terms, &block, ret_values);
+}
+
+void
+vocab_lookup_integer_block(const struct vocab *vocab, const int64_t *terms, size_t count,
+                           int64_t offset, int64_t absent, int64_t *ret_values)
+{
+    struct block block;
+
+    block.count = count;
+    block.offset = offset;
+    block.absent = absent;
+    ask_for_integers(vocab, terms, &block);
+    functions()->compare(vocab, &block, ret_values);
+}
+
+uint64_t
+vocab_count_equal(const int64_t *values, size_t count, int64_t value)
+{
+    return functions()->count_equal(values, count, value);
+}
+
+/* Terms of up to 8 bytes, of which one index stands for all that are absent. */
+bool
+vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
+          struct vocab_asked *ret_asked)
+{
+    struct vocab_asked asked;
+
+    if (term.size > 8 || rule->has_mask || rule->oov_count != 1)
+        return false;
+    asked.key = vocab_short_key(term);
+    asked.kind = (uint32_t)vocab_short_kind(term) << VOCAB_KIND_SHIFT;
+    asked.home = vocab_home(vocab_hash_word(asked.key, vocab->seed), vocab->bucket_count);
+    __builtin_prefetch(&vocab->buckets[asked.home]);
+    *ret_asked = asked;
+    return true;
+}
+
+int64_t
+vocab_answer(const struct vocab *vocab, const struct vocab_rule *rule,
+             const struct vocab_asked *asked)
+{
+    const struct vocab_bucket *bucket = &vocab->buckets[asked->home];
+    struct block block;
+
+    for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
+        const uint32_t line = bucket->values[i] - asked->kind;
+
+        if (bucket->keys[i] == asked->key && line < vocab->count)
+            return line + rule->offset;
+    }
+    if (!bucket->has_overflown)
+        return rule->oov_first;
+    block.keys[0] = asked->key;
+    block.homes[0] = (uint32_t)asked->home;
+    block.kinds[0] = asked->kind;
+    block.offset = rule->offset;
+    block.absent = rule->oov_first;
+    return probe(vocab, &block, 0, NULL);
+}
+
+void
+vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t hash = terms[i].size <= 8 ? vocab_hash_word(vocab_short_key(terms[i]), vocab->seed)
+                                           : vocab_hash_long(terms[i], vocab->seed);
+
+        __builtin_prefetch(&vocab->buckets[vocab_home(hash, vocab->bucket_count)]);
+    }
+}
+
+void
+vocab_lookup(const struct vocab *vocab, const struct byte_view *terms, size_t count,
+             int64_t *ret_lines)
+{
+    must(vocab->keys == VOCAB_STRINGS);
+    for (size_t from = 0; from < count; from += VOCAB_BLOCK)
+        vocab_lookup_block(vocab, terms + from,
+                           count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK, 0, -1,
+                           ret_lines + from);
+}
+
+void
+vocab_lookup_integers(const struct vocab *vocab, const int64_t *terms, size_t count,
+                      int64_t *ret_lines)
+{
+    must(vocab->keys == VOCAB_INTEGERS);
+    for (size_t from = 0; from < count; from += VOCAB_BLOCK)
+        vocab_lookup_integer_block(vocab, terms + from,
+                                   count - from < VOCAB_BLOCK ? count - from : VOCAB_BLOCK, 0, -1,
+                                   ret_lines + from);
+}

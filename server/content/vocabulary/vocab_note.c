@@ -1,0 +1,110 @@
+/* vocab_note.c - notes, one small file for each text. */
+#include "content/vocabulary/vocab_note.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/cache_folder.h"
+#include "core/clock.h"
+#include "core/crc32c.h"
+#include "core/hash_farm.h"
+
+#define NOTE_MAGIC UINT64_C(0x31544F4E44444E54) /* "TNDDNOT1", little-endian */
+#define YOUNG_NS INT64_C(2000000000)
+
+struct note {
+    uint64_t magic;
+    uint64_t path_hash, path_bytes;
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+    struct vocab_content content;
+    uint32_t crc; /* of the members above */
+    uint32_t reserved;
+};
+
+static int64_t
+time_ns(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+bool
+vocab_note_is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           time_ns(a->st_mtim) == time_ns(b->st_mtim) && time_ns(a->st_ctim) == time_ns(b->st_ctim);
+}
+
+/* The note that would be made now; its name follows from the path alone. */
+static bool
+compose(const char *path, const struct stat *about, const struct vocab_content *content,
+        struct note *ret_note, char name[TND_CACHE_NAME_BYTES])
+{
+    char *whole_path = realpath(path, NULL);
+
+    if (whole_path == NULL)
+        return false;
+    *ret_note = (struct note){
+        .magic = NOTE_MAGIC,
+        .path_hash = tnd_hash_farm(whole_path, strlen(whole_path)),
+        .path_bytes = strlen(whole_path),
+        .device = about->st_dev,
+        .inode = about->st_ino,
+        .size = (uint64_t)about->st_size,
+        .modified_ns = time_ns(about->st_mtim),
+        .changed_ns = time_ns(about->st_ctim),
+        .content = *content,
+    };
+    ret_note->crc = tnd_crc32c(0, ret_note, offsetof(struct note, crc));
+    snprintf(name, TND_CACHE_NAME_BYTES, "vocab-note-%016llx",
+             (unsigned long long)ret_note->path_hash);
+    free(whole_path);
+    return true;
+}
+
+bool
+vocab_note_find(int folder, const char *path, const struct stat *about,
+                struct vocab_content *ret_content)
+{
+    const struct vocab_content unknown = { 0 };
+    struct note expected, found;
+    char name[TND_CACHE_NAME_BYTES];
+    ssize_t bytes;
+    int file;
+
+    if (!compose(path, about, &unknown, &expected, name))
+        return false;
+    file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    bytes = read(file, &found, sizeof found);
+    close(file);
+    if (bytes != (ssize_t)sizeof found ||
+        memcmp(&found, &expected, offsetof(struct note, content)) != 0 ||
+        found.crc != tnd_crc32c(0, &found, offsetof(struct note, crc)))
+        return false;
+    *ret_content = found.content;
+    return true;
+}
+
+void
+vocab_note_make(int folder, const char *path, const struct stat *about,
+                const struct vocab_content *content)
+{
+    const int64_t now_ns = tnd_clock_wall_ns();
+    struct tnd_cache_build build;
+    struct note note;
+    char name[TND_CACHE_NAME_BYTES];
+
+    if (now_ns - time_ns(about->st_mtim) < YOUNG_NS || now_ns - time_ns(about->st_ctim) < YOUNG_NS)
+        return;
+    if (!compose(path, about, content, &note, name) ||
+        tnd_cache_build_begin(folder, name, &build) != TUNDISH_OK)
+        return;
+    if (tnd_cache_build_write(&build, &note, sizeof note) == TUNDISH_OK)
+        (void)tnd_cache_build_publish(&build, NULL);
+    else
+        tnd_cache_build_cancel(&build);
+}

@@ -1,0 +1,171 @@
+/* vocab_table.c - table.h, held to its word; mapping a table and reading its terms. */
+#include "content/vocabulary/vocab_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/crc32c.h"
+#include "core/mapped.h"
+#include "core/memory.h"
+#include "core/status.h"
+
+#define AT(field, offset)                                                                          \
+    _Static_assert(offsetof(struct vocab_header, field) == (offset), #field " moved")
+
+AT(version, 8);
+AT(seed, 24);
+AT(fingerprint, 64);
+AT(content, 72);
+AT(file_bytes, 96);
+AT(header_crc, 108);
+
+bool
+vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64_t terms_bytes,
+             struct vocab_layout *ret_layout)
+{
+    uint64_t index_bytes = 0;
+
+    if (count == 0 || count > VOCAB_MAX_COUNT || bucket_count == 0 ||
+        bucket_count > VOCAB_MAX_COUNT || terms_bytes > VOCAB_MAX_TEXT_BYTES)
+        return false;
+    if (keys == VOCAB_STRINGS)
+        index_bytes = (count + VOCAB_INDEX_STEP - 1) / VOCAB_INDEX_STEP * sizeof(uint64_t);
+    else if (keys != VOCAB_INTEGERS || terms_bytes != count * sizeof(int64_t))
+        return false;
+    ret_layout->buckets = VOCAB_HEADER_BYTES;
+    ret_layout->index = ret_layout->buckets + bucket_count * sizeof(struct vocab_bucket);
+    ret_layout->terms = ret_layout->index + index_bytes;
+    ret_layout->file_bytes = ret_layout->terms + terms_bytes;
+    return true;
+}
+
+static bool
+header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
+                const struct vocab_content *content, uint64_t file_bytes)
+{
+    struct vocab_layout layout;
+
+    return header->magic == VOCAB_MAGIC && header->byte_order == VOCAB_BYTE_ORDER &&
+           header->version == VOCAB_VERSION && header->hash == VOCAB_HASH_FOLD &&
+           header->header_crc == tnd_crc32c(0, header, offsetof(struct vocab_header, header_crc)) &&
+           header->keys == (uint32_t)keys && header->file_bytes == file_bytes &&
+           vocab_layout(keys, header->count, header->bucket_count, header->terms_bytes, &layout) &&
+           layout.file_bytes == file_bytes &&
+           (content == NULL || memcmp(content, &header->content, sizeof *content) == 0);
+}
+
+tundish_status
+vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *content,
+                struct vocab **ret_vocab)
+{
+    struct vocab_header header;
+    struct vocab_layout layout;
+    struct stat about;
+    struct tnd_mapped *mapped;
+    struct vocab *vocab;
+    const uint8_t *bytes;
+    tundish_status status;
+
+    if (fstat(file, &about) != 0)
+        return tnd_fail_errno(errno, "look at a vocabulary table");
+    if (!S_ISREG(about.st_mode) || about.st_uid != geteuid() ||
+        about.st_size < VOCAB_HEADER_BYTES ||
+        pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !header_is_sound(&header, keys, content, (uint64_t)about.st_size))
+        return tnd_fail(TUNDISH_E_CORRUPT, "not a vocabulary table of this version and text");
+    status = tnd_mapped_open(file, header.file_bytes, TND_MAPPED_READ, &mapped);
+    if (status != TUNDISH_OK)
+        return tnd_fail_while(status, "vocabulary table");
+    bytes = tnd_mapped_bytes(mapped);
+    (void)vocab_layout(keys, header.count, header.bucket_count, header.terms_bytes, &layout);
+    vocab = tnd_zalloc(1, sizeof *vocab);
+    *vocab = (struct vocab){
+        .buckets = (const void *)(bytes + layout.buckets),
+        .bucket_count = header.bucket_count,
+        .longest_probe =
+            header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
+        .seed = header.seed,
+        .count = (uint32_t)header.count,
+        .keys = keys,
+        .index = (const void *)(bytes + layout.index),
+        .terms = bytes + layout.terms,
+        .terms_bytes = header.terms_bytes,
+        .fingerprint = header.fingerprint,
+        .body_crc = header.body_crc,
+        .file = mapped,
+        .mapped = bytes,
+        .mapped_bytes = header.file_bytes,
+    };
+    /* Nearly every bucket is soon met, and in no order; the terms are hardly ever. */
+    (void)madvise(tnd_mapped_bytes(mapped), layout.index, MADV_WILLNEED);
+    *ret_vocab = vocab;
+    return TUNDISH_OK;
+}
+
+bool
+vocab_table_is_whole(const struct vocab *vocab)
+{
+    return tnd_crc32c(0, vocab->mapped + VOCAB_HEADER_BYTES,
+                      vocab->mapped_bytes - VOCAB_HEADER_BYTES) == vocab->body_crc;
+}
+
+void
+vocab_close(struct vocab *vocab)
+{
+    if (vocab == NULL)
+        return;
+    tnd_mapped_close(vocab->file);
+    free(vocab);
+}
+
+enum vocab_keys
+vocab_keys(const struct vocab *vocab)
+{
+    return vocab->keys;
+}
+
+uint64_t
+vocab_bytes(const struct vocab *vocab)
+{
+    return vocab->mapped_bytes;
+}
+
+uint64_t
+vocab_count(const struct vocab *vocab)
+{
+    return vocab->count;
+}
+
+uint64_t
+vocab_fingerprint(const struct vocab *vocab)
+{
+    return vocab->fingerprint;
+}
+
+bool
+vocab_term(const struct vocab *vocab, int64_t line, struct byte_view *ret_term)
+{
+    struct byte_view term;
+    uint64_t next;
+
+    if (vocab->keys != VOCAB_STRINGS || line < 0 || line >= (int64_t)vocab->count)
+        return false;
+    next = vocab->index[line / VOCAB_INDEX_STEP];
+    for (int64_t i = line / VOCAB_INDEX_STEP * VOCAB_INDEX_STEP; i <= line; i++)
+        if (!vocab_term_at(vocab, next, &term, &next))
+            return false;
+    *ret_term = term;
+    return true;
+}
+
+bool
+vocab_integer(const struct vocab *vocab, int64_t line, int64_t *ret_term)
+{
+    if (vocab->keys != VOCAB_INTEGERS || line < 0 || line >= (int64_t)vocab->count)
+        return false;
+    memcpy(ret_term, vocab->terms + (uint64_t)line * sizeof *ret_term, sizeof *ret_term);
+    return true;
+}

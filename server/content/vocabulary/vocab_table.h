@@ -1,0 +1,251 @@
+/* vocab_table.h - the bytes of a compiled vocabulary.
+ *
+ *   header, one page | buckets | terms, by line
+ *
+ * A bucket is one cache line: five keys, five values, and whether some term that belongs here had
+ * to go further. A term's home is found by its hash; terms are placed in the order of their
+ * lines, so where a vocabulary is sorted by frequency, as most are, frequent terms are at home.
+ * A value is the line and, in its upper two bits, what kind of key stands beside it:
+ *
+ *   WORD  up to 7 bytes, and their number in the top byte; or an int64
+ *   FULL  8 bytes, all of them the term's
+ *   LONG  24 bits of the hash above the 40-bit position of the term among the terms
+ *
+ * so that terms of up to 8 bytes are compared in the bucket, without another miss.
+ *
+ * Terms stand one behind the other with their length in front: a byte, or the byte 255 and four
+ * more. The start of every 16th is in an array before them. Integers are an array.
+ *
+ * A file is as hostile as any: nothing in it is believed until it is checked, and where checking
+ * it all at once would cost time in proportion to its size, each use checks what it uses.
+ */
+#ifndef CONTENT_VOCAB_TABLE_H
+#define CONTENT_VOCAB_TABLE_H
+
+#include "core/hash_farm.h"
+#include "content/vocabulary/vocab.h"
+
+#define VOCAB_MAGIC UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
+#define VOCAB_VERSION 1
+#define VOCAB_BYTE_ORDER UINT32_C(0x01020304)
+#define VOCAB_HASH_FOLD 1 /* vocab_hash_word, vocab_hash_long */
+
+#define VOCAB_HEADER_BYTES 4096 /* so that buckets do not straddle pages */
+#define VOCAB_BUCKET_TERMS 5
+#define VOCAB_INDEX_STEP 16 /* lines from one entry of the term index to the next */
+
+#define VOCAB_MAX_COUNT (UINT64_C(1) << 30)
+#define VOCAB_MAX_TERM_BYTES (UINT64_C(0xFFFFFFFF))
+#define VOCAB_MAX_TEXT_BYTES (UINT64_C(1) << 40)
+
+enum vocab_kind { VOCAB_EMPTY = 0, VOCAB_WORD = 1, VOCAB_FULL = 2, VOCAB_LONG = 3 };
+
+#define VOCAB_KIND_SHIFT 30
+#define VOCAB_TAG_SHIFT 40
+
+/* What the table was made from; also what a text is compared with. */
+struct vocab_content {
+    uint64_t bytes;
+    uint64_t hash; /* Fingerprint64 */
+    uint32_t crc;  /* CRC-32C, so that two hashes would have to collide */
+    uint32_t reserved;
+};
+
+struct vocab_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t byte_order;
+    uint32_t keys; /* enum vocab_keys */
+    uint32_t hash; /* VOCAB_HASH_FOLD */
+    uint64_t seed;
+    uint64_t count;
+    uint64_t bucket_count;
+    uint64_t longest_probe; /* buckets that the unluckiest term is looked for in */
+    uint64_t terms_bytes;   /* behind the index; of integers, 8 * count */
+    uint64_t fingerprint;
+    struct vocab_content content;
+    uint64_t file_bytes;
+    uint32_t body_crc;   /* of everything behind the header's page */
+    uint32_t header_crc; /* of the header up to here */
+};
+
+struct vocab_bucket {
+    uint64_t keys[VOCAB_BUCKET_TERMS];
+    uint32_t values[VOCAB_BUCKET_TERMS];
+    uint32_t has_overflown;
+};
+_Static_assert(sizeof(struct vocab_bucket) == 64, "a bucket is a cache line");
+_Static_assert(sizeof(struct vocab_header) <= VOCAB_HEADER_BYTES, "the header fits its page");
+
+struct vocab {
+    const struct vocab_bucket *buckets;
+    uint64_t bucket_count;
+    uint64_t longest_probe;
+    uint64_t seed;
+    uint32_t count;
+    enum vocab_keys keys;
+    const uint64_t *index; /* strings only */
+    const uint8_t *terms;
+    uint64_t terms_bytes;
+    uint64_t fingerprint;
+    uint32_t body_crc;
+    struct tnd_mapped *file;
+    const uint8_t *mapped; /* its bytes */
+    uint64_t mapped_bytes;
+};
+
+/* Where the parts of a table lie. */
+struct vocab_layout {
+    uint64_t buckets, index, terms, file_bytes;
+};
+
+/* False if the numbers are out of their ranges, so that no sum can overflow. */
+bool vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64_t terms_bytes,
+                  struct vocab_layout *ret_layout);
+
+/* Map an open table file. `content`, if not NULL, is what it must have been made from.
+ * TUNDISH_E_CORRUPT if it is no table, or of another version or text: build it again. The file
+ * may be closed afterwards. */
+tundish_status vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *content,
+                               struct vocab **ret_vocab);
+
+/* Read all of a table and compare its checksum; false if it is damaged. */
+bool vocab_table_is_whole(const struct vocab *vocab);
+
+/* The term at a position among the terms, or false. *ret_next is where the next one begins. */
+static inline bool
+vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *ret_term,
+              uint64_t *ret_next)
+{
+    uint64_t left, prefix = 1, bytes;
+
+    if (position >= vocab->terms_bytes)
+        return false;
+    left = vocab->terms_bytes - position;
+    bytes = vocab->terms[position];
+    if (bytes == 255) {
+        prefix = 5;
+        if (left < prefix)
+            return false;
+        bytes = load_u32(vocab->terms + position + 1);
+    }
+    if (bytes > left - prefix)
+        return false;
+    *ret_term = (struct byte_view){ vocab->terms + position + prefix, bytes };
+    *ret_next = position + prefix + bytes;
+    return true;
+}
+
+/* What a table is to be built from: exactly one of the two arrays. */
+struct vocab_terms {
+    const char *name; /* in messages */
+    const struct byte_view *strings;
+    const int64_t *integers;
+    uint64_t count;
+    const char *line_word; /* "line" or "item", in messages; counted from 1 */
+};
+
+/* The bytes of a table, in memory that the caller frees. TUNDISH_E_PIPELINE names a repeated
+ * term. */
+tundish_status vocab_build(const struct vocab_terms *terms, const struct vocab_content *content,
+                           uint8_t **ret_table, uint64_t *ret_table_bytes);
+
+/* ---- hashing, the same for builder and lookup ----
+ *
+ * The choice was measured (tests/bench/hash.c; ns for hashing a term of 8 bytes, then for the whole
+ * lookup in tables of 1,000, 100,000 and 1,000,000 terms; the last column are terms that are counted
+ * up, as "w0012f", and had no room in their own bucket):
+ *
+ *   folded product  2.0   8.6   7.6   9.6    9%     FNV-1a           4.5  12.4  11.1  20.1   98%
+ *   upper bits only 1.6   9.0   7.6   9.4    9%     Murmur's end     2.7  11.0   8.9  16.1    8%
+ *   two folds (wy)  2.1   9.4   8.1  10.5    8%     Fingerprint64    3.0  10.4   9.0  17.2    8%
+ *   CRC-32C twice   2.0   8.1   7.0  10.3   10%
+ *
+ * So it is as fast as the fastest, on every processor, and unlike a product's upper bits alone it
+ * takes a seed: a table that comes out badly is built again with another one.
+ */
+
+__extension__ typedef unsigned __int128 vocab_product;
+
+/* The 128-bit product folded: each bit of the word reaches each bit of the hash. */
+static inline uint64_t
+vocab_hash_word(uint64_t word, uint64_t seed)
+{
+    vocab_product product = (vocab_product)(word ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Of a term of more than 8 bytes: up to 16 as two words that may overlap, longer ones by a hash
+ * made for that. */
+static inline uint64_t
+vocab_hash_long(struct byte_view term, uint64_t seed)
+{
+    if (term.size <= 16) {
+        uint64_t last = vocab_hash_word(load_u64(term.data + term.size - 8), seed + term.size);
+
+        return vocab_hash_word(load_u64(term.data) ^ last, seed);
+    }
+    return vocab_hash_word(tnd_hash_farm(term.data, term.size), seed);
+}
+
+static inline uint64_t
+vocab_home(uint64_t hash, uint64_t bucket_count)
+{
+    return (uint64_t)(((vocab_product)hash * bucket_count) >> 64);
+}
+
+static inline uint64_t
+vocab_tag(uint64_t hash)
+{
+    return hash & 0xFFFFFF; /* home uses the upper bits */
+}
+
+/* The key of a term of up to 8 bytes. The fast way reads 8 bytes whatever the term's length,
+ * which cannot fault as long as they lie in one page; sanitizers cannot know that. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define VOCAB_READS_BEYOND 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
+#define VOCAB_READS_BEYOND 0
+#endif
+#endif
+#ifndef VOCAB_READS_BEYOND
+#define VOCAB_READS_BEYOND 1
+#endif
+
+static inline uint64_t
+vocab_short_key(struct byte_view term)
+{
+    static const uint64_t masks[9] = { 0,
+                                       0xFF,
+                                       0xFFFF,
+                                       0xFFFFFF,
+                                       0xFFFFFFFF,
+                                       UINT64_C(0xFFFFFFFFFF),
+                                       UINT64_C(0xFFFFFFFFFFFF),
+                                       UINT64_C(0xFFFFFFFFFFFFFF),
+                                       UINT64_MAX };
+    /* Never 0, so an empty slot's key is met by one term only: eight NULs. */
+    static const uint64_t lengths[9] = { UINT64_C(1) << 56, UINT64_C(2) << 56, UINT64_C(3) << 56,
+                                         UINT64_C(4) << 56, UINT64_C(5) << 56, UINT64_C(6) << 56,
+                                         UINT64_C(7) << 56, UINT64_C(8) << 56, 0 };
+    static const uint8_t nothing[8] = { 0 };
+    const uint8_t *from = term.size > 0 ? term.data : nothing; /* a select, not a branch */
+    uint64_t word = 0;
+
+    if (VOCAB_READS_BEYOND && __builtin_expect(((uintptr_t)from & 4095) <= 4096 - 8, 1))
+        word = load_u64(from) & masks[term.size];
+    else
+        memcpy(&word, from, term.size);
+    return word | lengths[term.size];
+}
+
+static inline enum vocab_kind
+vocab_short_kind(struct byte_view term)
+{
+    return term.size < 8 ? VOCAB_WORD : VOCAB_FULL;
+}
+
+#endif

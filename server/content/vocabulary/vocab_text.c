@@ -1,0 +1,158 @@
+/* vocab_text.c - TensorFlow's reading of a text file of terms. */
+#include "content/vocabulary/vocab_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/crc32c.h"
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "core/status.h"
+
+tundish_status
+vocab_text_read(int file, const char *path, uint64_t size, struct vocab_text *ret_text)
+{
+    struct vocab_text text = { .path = path, .size = size };
+    uint64_t done = 0;
+
+    if (size > VOCAB_MAX_TEXT_BYTES)
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "vocabulary %s has %" PRIu64 " bytes, more than %" PRIu64, path, size,
+                        VOCAB_MAX_TEXT_BYTES);
+    text.bytes = tnd_alloc(size + 1);
+    while (done < size) {
+        ssize_t taken = pread(file, text.bytes + done, size - done, (off_t)done);
+
+        if (taken < 0 && errno == EINTR)
+            continue;
+        if (taken <= 0) {
+            tundish_status status =
+                taken < 0 ? tnd_fail_errno(errno, "read vocabulary %s", path)
+                          : tnd_fail(TUNDISH_E_DATA,
+                                     "vocabulary %s became shorter while it was read", path);
+
+            free(text.bytes);
+            return status;
+        }
+        done += (uint64_t)taken;
+    }
+    text.content = (struct vocab_content){
+        .bytes = size,
+        .hash = tnd_hash_farm(text.bytes, size),
+        .crc = tnd_crc32c(0, text.bytes, size),
+    };
+    *ret_text = text;
+    return TUNDISH_OK;
+}
+
+static uint64_t
+count_lines(const struct vocab_text *text)
+{
+    const uint8_t *at = text->bytes;
+    const uint8_t *end = text->bytes + text->size;
+    uint64_t lines = 0;
+
+    while (at != end) {
+        const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
+
+        lines++;
+        at = newline == NULL ? end : newline + 1;
+    }
+    return lines;
+}
+
+static bool
+is_blank(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* A decimal number with blanks around it, as TensorFlow's parser of numbers takes it. */
+static bool
+parse_integer(struct byte_view term, int64_t *ret_value)
+{
+    uint64_t from = 0, to = term.size;
+    uint64_t magnitude = 0;
+    bool is_negative;
+
+    while (from < to && is_blank(term.data[from]))
+        from++;
+    while (to > from && is_blank(term.data[to - 1]))
+        to--;
+    is_negative = from < to && term.data[from] == '-';
+    if (is_negative || (from < to && term.data[from] == '+'))
+        from++;
+    if (from == to)
+        return false;
+    for (; from < to; from++) {
+        unsigned digit = (unsigned)term.data[from] - '0';
+
+        if (digit > 9 || magnitude > ((UINT64_C(1) << 63) - digit) / 10)
+            return false;
+        magnitude = magnitude * 10 + digit;
+    }
+    if (magnitude > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *ret_value = (int64_t)(is_negative ? -magnitude : magnitude);
+    return true;
+}
+
+static tundish_status
+take_line(struct vocab_text *text, struct byte_view line)
+{
+    const uint64_t number = text->count + 1;
+
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (line.size == 0)
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "vocabulary %s: empty line found at position %td (line %" PRIu64
+                        "); each line must hold a term",
+                        text->path, line.data - text->bytes, number);
+    text->strings[text->count] = line;
+    if (text->integers != NULL && !parse_integer(line, &text->integers[text->count]))
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "vocabulary %s: \"%.*s\" in line %" PRIu64
+                        " is not a valid int64, which an integer vocabulary needs",
+                        text->path, line.size < 60 ? (int)line.size : 60, (const char *)line.data,
+                        number);
+    text->count++;
+    return TUNDISH_OK;
+}
+
+tundish_status
+vocab_text_split(struct vocab_text *text, enum vocab_keys keys)
+{
+    const uint8_t *at = text->bytes;
+    const uint8_t *end = text->bytes + text->size;
+    uint64_t lines = count_lines(text);
+
+    if (lines == 0)
+        return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s is empty; it must hold a term a line",
+                        text->path);
+    text->strings = tnd_zalloc(lines, sizeof *text->strings);
+    if (keys == VOCAB_INTEGERS)
+        text->integers = tnd_zalloc(lines, sizeof *text->integers);
+    while (at != end) {
+        const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
+        const uint8_t *line_end = newline == NULL ? end : newline;
+        tundish_status status =
+            take_line(text, (struct byte_view){ at, (uint64_t)(line_end - at) });
+
+        if (status != TUNDISH_OK)
+            return status;
+        at = newline == NULL ? end : newline + 1;
+    }
+    return TUNDISH_OK;
+}
+
+void
+vocab_text_close(struct vocab_text *text)
+{
+    free(text->bytes);
+    free(text->strings);
+    free(text->integers);
+    *text = (struct vocab_text){ 0 };
+}

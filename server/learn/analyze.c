@@ -1,0 +1,328 @@
+/* analyze.c - passes over the data, one after the other. */
+#include "learn/analyze.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "learn/results/artifact_folder.h"
+#include "learn/interruption.h"
+#include "learn/results/origin.h"
+#include "learn/pass.h"
+#include "learn/learn_view.h"
+#include "core/cache_folder.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/memory.h"
+
+/* On a terminal one line is written anew, in a log they add up. */
+static const int64_t PROGRESS_NS = INT64_C(1000000000), PROGRESS_LOG_NS = INT64_C(30000000000);
+
+struct analysis {
+    const struct analyze_options *options;
+    struct sites sites;
+    uint32_t run; /* of the sites', which is being learned */
+    struct view view;
+    struct spec_stream stream; /* the view's, cut where a pass ends */
+    struct learned learned;
+    bool *is_learned;     /* of each stage of the view */
+    uint32_t *written_at; /* of each: where it stands in the run's dataset */
+    struct origin_name *names;
+    size_t name_count;
+    uint32_t pass_count;
+    int cache_folder;
+    struct artifact_folder *folder;
+    bool is_terminal; /* where progress is shown */
+    int64_t said_ns, began_ns;
+};
+
+static void
+say_progress(void *context, uint64_t rows)
+{
+    struct analysis *analysis = context;
+    int64_t now = tnd_clock_ns();
+    int64_t every_ns = analysis->is_terminal ? PROGRESS_NS : PROGRESS_LOG_NS;
+
+    if (analysis->options->is_quiet || now - analysis->said_ns < every_ns)
+        return;
+    analysis->said_ns = now;
+    tnd_log_print("pass %u: %llu rows, %.0f a second%s", analysis->pass_count,
+                  (unsigned long long)rows,
+                  (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
+                  analysis->is_terminal ? "\033[K\r" : "\n");
+}
+
+/* --- What is to be learned -------------------------------------------------------------------- */
+
+static uint32_t
+next_to_learn(const struct analysis *analysis)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < analysis->view.dataset.stage_count; i++)
+        if (learned_is_needed(&analysis->view.dataset.stages[i]) && !analysis->is_learned[i])
+            last = i + 1;
+    return last;
+}
+
+/* The view leaves stages out: find each one's place again. */
+static void
+find_places(struct analysis *analysis)
+{
+    const struct site_run *run = &analysis->sites.runs[analysis->run];
+    const struct spec_dataset *written = &run->dataset;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < analysis->view.dataset.stage_count; i++) {
+        while (written->stages[at].line != analysis->view.dataset.stages[i].line ||
+               written->stages[at].column != analysis->view.dataset.stages[i].column)
+            at++;
+        analysis->is_learned[i] = at < run->first;
+        analysis->written_at[i] = at++;
+    }
+}
+
+/* The site at a stage of the view, which there is. */
+static const struct site *
+site_at(const struct analysis *analysis, uint32_t stage)
+{
+    const struct site *site = analysis->sites.list;
+
+    while (site->run != analysis->run || site->at != analysis->written_at[stage])
+        site++;
+    return site;
+}
+
+/* --- One pass --------------------------------------------------------------------------------- */
+
+/* A plan of as many stages as can be part of this pass, and what it learns from them. */
+static tundish_status
+plan_pass(struct analysis *analysis, struct observer *observer, struct terms_memory *memory,
+          struct plan **ret_plan)
+{
+    const struct analyze_options *options = analysis->options;
+    uint32_t count = next_to_learn(analysis);
+
+    for (;;) {
+        struct plan_options plan_options = {
+            .worker_count = 1,
+            .replicas = 1,
+            .cache_folder = options->cache_folder,
+            .learned = &analysis->learned,
+            .learning = &observer->learning,
+        };
+        tundish_status status;
+
+        *observer = (struct observer){
+            .stages = analysis->view.dataset.stages,
+            .stage_count = count,
+            .is_learned = analysis->is_learned,
+            .folder = analysis->folder,
+            .cache_folder = analysis->cache_folder,
+            .thread_count = options->thread_count,
+            .memory = memory,
+        };
+        observer_open(observer);
+        analysis->stream.dataset.stage_count = count;
+        status =
+            plan_open(options->file, &analysis->stream, &plan_options, options->errors, ret_plan);
+        if (status == TUNDISH_OK && observer->observed_count > 0)
+            return TUNDISH_OK;
+        if (status == TUNDISH_OK)
+            plan_close(*ret_plan);
+        if (status == TUNDISH_OK || observer->blocked <= 0 ||
+            (uint32_t)observer->blocked >= count) {
+            observer_close(observer);
+            *observer = (struct observer){ 0 };
+            return status != TUNDISH_OK
+                       ? status
+                       : spec_complain(options->errors, options->stream->line,
+                                       options->stream->column, "nothing can be learned here");
+        }
+        count = (uint32_t)observer->blocked;
+        observer_close(observer);
+        spec_errors_close(options->errors); /* it only said that the plan ends here */
+        *options->errors = (struct spec_errors){ .path = options->errors->path };
+    }
+}
+
+static void
+note_learned(struct analysis *analysis, const struct observer *observer)
+{
+    for (uint32_t i = 0; i < observer->observed_count; i++) {
+        uint32_t stage = observer_stage_of(observer, i);
+
+        analysis->names =
+            tnd_realloc(analysis->names, analysis->name_count + 1, sizeof *analysis->names);
+        analysis->names[analysis->name_count++] = (struct origin_name){
+            .name = tnd_strdup(observer_name_of(observer, i)),
+            .site = site_at(analysis, stage),
+        };
+    }
+    for (uint32_t i = 0; i < observer->stage_count; i++)
+        analysis->is_learned[i] |= observer->is_observed[i];
+}
+
+/* A name that an earlier pass learned something else under. */
+static tundish_status
+check_names(const struct analysis *analysis, const struct observer *observer)
+{
+    for (uint32_t i = 0; i < observer->observed_count; i++)
+        for (size_t k = 0; k < analysis->name_count; k++)
+            if (strcmp(analysis->names[k].name, observer_name_of(observer, i)) == 0)
+                return spec_complain(
+                    analysis->options->errors,
+                    analysis->view.dataset.stages[observer_stage_of(observer, i)].line, 0,
+                    "something else is learned under the name '%s' already; statistics gives it "
+                    "another",
+                    analysis->names[k].name);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_all(struct analysis *analysis, struct observer *observer, const struct plan *plan)
+{
+    const struct analyze_options *options = analysis->options;
+    struct source_files_options files_options = {
+        .root = options->file->root,
+        .cache_folder = options->cache_folder,
+        .reader_count = options->thread_count > 1 ? 1 : 0,
+    };
+    struct pass_options pass = {
+        .plan = plan,
+        .observer = observer,
+        .thread_count = options->thread_count,
+        .skip_bad = options->stream->deliver.skip_errors,
+        .progress = say_progress,
+        .context = analysis,
+    };
+    tundish_status status = source_files_open(&files_options, &pass.files);
+
+    if (status == TUNDISH_OK)
+        status = pass_run(&pass);
+    source_files_close(pass.files);
+    if (!options->is_quiet && status == TUNDISH_OK)
+        tnd_log_print("pass %u: %llu rows%s, learning from %u column%s\n", analysis->pass_count,
+                      (unsigned long long)pass.rows, pass.skipped > 0 ? " (some were bad)" : "",
+                      observer->observed_count, observer->observed_count == 1 ? "" : "s");
+    return status;
+}
+
+static tundish_status
+run_pass(struct analysis *analysis)
+{
+    struct terms_memory memory = { .limit_bytes = analysis->options->memory_bytes };
+    struct observer observer = { 0 };
+    struct plan *plan = NULL;
+    tundish_status status = plan_pass(analysis, &observer, &memory, &plan);
+
+    analysis->pass_count++;
+    analysis->began_ns = analysis->said_ns = tnd_clock_ns();
+    if (status == TUNDISH_OK)
+        status = check_names(analysis, &observer);
+    if (status == TUNDISH_OK)
+        status = read_all(analysis, &observer, plan);
+    if (status == TUNDISH_OK)
+        status = observer_finish(&observer);
+    if (status == TUNDISH_OK)
+        note_learned(analysis, &observer);
+    plan_close(plan);
+    observer_close(&observer);
+    return status;
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
+
+/* From here on nothing in the folder is of one piece, until the new origin is written. */
+static void
+forget_origin(const struct artifact_folder *folder)
+{
+    char *path = tnd_sprintf("%s/origin", folder->path);
+
+    unlink(path);
+    free(path);
+}
+
+static void
+close_analysis(struct analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->name_count; i++)
+        free((void *)(uintptr_t)analysis->names[i].name);
+    free(analysis->names);
+    origin_close(&analysis->learned);
+    sites_close(&analysis->sites);
+    artifact_folder_close(analysis->folder);
+    if (analysis->cache_folder >= 0)
+        close(analysis->cache_folder);
+}
+
+static tundish_status
+learn_run(struct analysis *analysis)
+{
+    uint32_t count;
+    tundish_status status = TUNDISH_OK;
+
+    view_open(&analysis->view, &analysis->sites.runs[analysis->run].dataset);
+    count = analysis->view.dataset.stage_count;
+    analysis->stream.dataset = analysis->view.dataset;
+    analysis->is_learned = tnd_zalloc((size_t)count + 1, sizeof *analysis->is_learned);
+    analysis->written_at = tnd_zalloc((size_t)count + 1, sizeof *analysis->written_at);
+    find_places(analysis);
+    while (status == TUNDISH_OK && next_to_learn(analysis) > 0)
+        status = run_pass(analysis);
+    free(analysis->is_learned);
+    free(analysis->written_at);
+    view_close(&analysis->view);
+    return status;
+}
+
+static tundish_status
+learn_all(struct analysis *analysis)
+{
+    const struct analyze_options *options = analysis->options;
+    tundish_status status = artifact_folder_hold(analysis->folder);
+
+    if (status == TUNDISH_OK)
+        forget_origin(analysis->folder);
+    for (; status == TUNDISH_OK && analysis->run < analysis->sites.run_count; analysis->run++)
+        status = learn_run(analysis);
+    if (status == TUNDISH_OK)
+        status = origin_write(options->file, options->stream, analysis->folder, analysis->names,
+                              analysis->name_count);
+    return status;
+}
+
+tundish_status
+analyze_run(const struct analyze_options *options)
+{
+    struct analysis analysis = { .options = options, .stream = *options->stream };
+    tundish_status status = TUNDISH_OK;
+
+    analysis.cache_folder = -1;
+    analysis.is_terminal = isatty(STDERR_FILENO);
+    sites_open(&options->stream->dataset, &analysis.sites);
+    if (analysis.sites.count == 0)
+        status =
+            spec_complain(options->errors, options->stream->line, options->stream->column,
+                          "stream %s has no stage that learns anything", options->stream->name);
+    analysis.stream.distribute = (struct spec_distribute){
+        .replicas = 1,
+        .from_function = options->stream->distribute.from_function,
+        .groups = 1,
+    };
+    analysis.learned =
+        (struct learned){ .folder = tnd_strdup(options->folder), .is_analyzing = true };
+    if (status == TUNDISH_OK)
+        status = tnd_cache_folder_open(options->cache_folder, &analysis.cache_folder);
+    if (status == TUNDISH_OK)
+        status = artifact_folder_open(options->folder, &analysis.folder);
+    if (status == TUNDISH_OK) {
+        status = interruption_begin(analysis.folder);
+        if (status == TUNDISH_OK)
+            status = learn_all(&analysis);
+        interruption_end();
+    }
+    close_analysis(&analysis);
+    return status;
+}

@@ -1,0 +1,204 @@
+/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. A NaN is both,
+ * and stays both. Where there is no value, the least is infinite and the greatest is minus that.
+ *
+ * Of a key tf.Transform takes the extremes of each batch first, with unsorted_segment_max: a row
+ * with a NaN replaces what its batch had before it, and the next row replaces the NaN. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/places.h"
+#include "core/memory.h"
+#include "content/learned/keyed.h"
+
+struct extremes {
+    struct analyzer_config config;
+    struct places places;
+    bool is_integer;
+    tundish_dtype dtype;
+    double *least, *most;
+    int64_t *least_integers, *most_integers;
+    struct in_batch *in_batch; /* of a key's numbers */
+    int64_t batch;             /* the last one that was begun, from 1 */
+    int64_t capacity;
+};
+
+/* What a place has of the last batch that it was in; 0: of none. */
+struct in_batch {
+    int64_t batch;
+    double least, most;
+};
+
+static tundish_status
+extremes_open(void *state, const struct analyzer_config *config)
+{
+    struct extremes *extremes = state;
+
+    extremes->config = *config;
+    extremes->is_integer = tnd_dtype_is_integer(config->column->dtype);
+    extremes->dtype = extremes->is_integer                       ? TUNDISH_INT64
+                      : config->column->dtype == TUNDISH_FLOAT64 ? TUNDISH_FLOAT64
+                                                                 : TUNDISH_FLOAT32;
+    if (config->column->dtype == TUNDISH_STRING)
+        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                                config->content->stage->info->name, config->column->name);
+    return places_open(&extremes->places, config);
+}
+
+static void
+reserve(struct extremes *extremes)
+{
+    int64_t count = places_count(&extremes->places);
+    size_t capacity = (size_t)(count + count / 2 + 1);
+
+    if (count <= extremes->capacity && extremes->least != NULL)
+        return;
+    extremes->least = tnd_realloc(extremes->least, capacity, sizeof(double));
+    extremes->most = tnd_realloc(extremes->most, capacity, sizeof(double));
+    extremes->least_integers = tnd_realloc(extremes->least_integers, capacity, sizeof(int64_t));
+    extremes->most_integers = tnd_realloc(extremes->most_integers, capacity, sizeof(int64_t));
+    extremes->in_batch = tnd_realloc(extremes->in_batch, capacity, sizeof *extremes->in_batch);
+    for (size_t i = (size_t)extremes->capacity; i < capacity; i++) {
+        extremes->in_batch[i] = (struct in_batch){ 0 };
+        extremes->least[i] = HUGE_VAL;
+        extremes->most[i] = -HUGE_VAL;
+        extremes->least_integers[i] = INT64_MAX;
+        extremes->most_integers[i] = INT64_MIN;
+    }
+    extremes->capacity = (int64_t)capacity;
+}
+
+static inline void
+keep(struct extremes *extremes, int64_t place, double least, double most)
+{
+    if (least < extremes->least[place] || isnan(least))
+        extremes->least[place] = least;
+    if (most > extremes->most[place] || isnan(most))
+        extremes->most[place] = most;
+}
+
+static void
+keep_batch(struct extremes *extremes, int64_t place)
+{
+    const struct in_batch *in_batch = &extremes->in_batch[place];
+
+    if (in_batch->batch > 0)
+        keep(extremes, place, in_batch->least, in_batch->most);
+}
+
+/* A row of a key, `count` numbers. */
+static void
+add_row(struct extremes *extremes, int64_t place, const double *row, int64_t count)
+{
+    struct in_batch *in_batch = &extremes->in_batch[place];
+    bool is_double = extremes->dtype == TUNDISH_FLOAT64;
+    double least = row[0], most = row[0];
+
+    for (int64_t i = 1; i < count; i++) {
+        least = row[i] < least || isnan(row[i]) ? row[i] : least;
+        most = row[i] > most || isnan(row[i]) ? row[i] : most;
+    }
+    if (in_batch->batch != extremes->batch) {
+        keep_batch(extremes, place);
+        in_batch->batch = extremes->batch;
+        in_batch->least = is_double ? DBL_MAX : (double)FLT_MAX;
+        in_batch->most = -in_batch->least;
+    }
+    in_batch->least = in_batch->least < least ? in_batch->least : least;
+    in_batch->most = in_batch->most > most ? in_batch->most : most;
+}
+
+/* The numbers of keys: rows of a dense column, unless their positions are apart. */
+static void
+feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+{
+    const struct column *column = samples->column;
+    bool takes_rows = extremes->places.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
+
+    for (int64_t e = 0; e < column->count; e++) {
+        int64_t each = takes_rows ? keyed_values_each(samples->key, column, e) : 1, begin, end;
+
+        extremes->batch++;
+        column_value_range(column, e, e + 1, &begin, &end);
+        for (int64_t i = begin; i < end; i += each)
+            add_row(extremes, places[i], &samples->numbers[i], each);
+    }
+}
+
+static void
+feed_integers(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+{
+    for (int64_t i = 0; i < samples->column->value_count; i++) {
+        int64_t p = places != NULL ? places[i] : 0, x = samples->integers[i];
+
+        if (x < extremes->least_integers[p])
+            extremes->least_integers[p] = x;
+        if (x > extremes->most_integers[p])
+            extremes->most_integers[p] = x;
+    }
+}
+
+static tundish_status
+extremes_feed(void *state, const struct samples *samples)
+{
+    struct extremes *extremes = state;
+    const int64_t *places;
+    tundish_status status = places_find(&extremes->places, samples, &places);
+
+    if (status != TUNDISH_OK)
+        return status;
+    reserve(extremes);
+    if (extremes->is_integer)
+        feed_integers(extremes, samples, places);
+    else if (extremes->places.keys != NULL)
+        feed_keys(extremes, samples, places);
+    else
+        for (int64_t i = 0; i < samples->column->value_count; i++)
+            keep(extremes, places != NULL ? places[i] : 0, samples->numbers[i],
+                 samples->numbers[i]);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+extremes_finish(void *state)
+{
+    struct extremes *extremes = state;
+    tundish_status status;
+
+    reserve(extremes);
+    for (int64_t p = 0; p < places_count(&extremes->places); p++)
+        keep_batch(extremes, p);
+    status = places_write(&extremes->places, &extremes->config, ".min", extremes->dtype, 0,
+                          extremes->least, extremes->is_integer ? extremes->least_integers : NULL);
+    if (status == TUNDISH_OK)
+        status =
+            places_write(&extremes->places, &extremes->config, ".max", extremes->dtype, 0,
+                         extremes->most, extremes->is_integer ? extremes->most_integers : NULL);
+    return status;
+}
+
+static void
+extremes_close(void *state)
+{
+    struct extremes *extremes = state;
+
+    places_close(&extremes->places);
+    free(extremes->least);
+    free(extremes->most);
+    free(extremes->least_integers);
+    free(extremes->most_integers);
+    free(extremes->in_batch);
+}
+
+static const char *const stages[] = { "scale_by_min_max", "scale_by_min_max_per_key",
+                                      "scale_to_0_1", "scale_to_0_1_per_key", NULL };
+
+const struct analyzer_ops analyzer_extremes = {
+    .stages = stages,
+    .state_bytes = sizeof(struct extremes),
+    .open = extremes_open,
+    .feed = extremes_feed,
+    .finish = extremes_finish,
+    .close = extremes_close,
+};

@@ -1,0 +1,173 @@
+/* analyzer_moments.c - mean and variance: keras.layers.Normalization.adapt, tft's z-score.
+ *
+ * In float64, the elements of a task together and then added to what came before (Chan, Golub and
+ * LeVeque), so that neither large means nor many batches cost digits.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/places.h"
+#include "core/memory.h"
+
+struct moment {
+    double count, mean, squares; /* squares: of the distances from the mean */
+};
+
+struct moments {
+    struct analyzer_config config;
+    struct places places;
+    bool is_keras; /* counts in float32, and NaN counts */
+    tundish_dtype dtype;
+    struct moment *totals, *parts;
+    int64_t capacity;
+};
+
+static tundish_status
+moments_open(void *state, const struct analyzer_config *config)
+{
+    struct moments *moments = state;
+
+    moments->config = *config;
+    moments->is_keras = strcmp(config->content->stage->info->name, "normalization") == 0;
+    moments->dtype = !moments->is_keras && config->column->dtype == TUNDISH_FLOAT64
+                         ? TUNDISH_FLOAT64
+                         : TUNDISH_FLOAT32;
+    if (config->column->dtype == TUNDISH_STRING)
+        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                                config->content->stage->info->name, config->column->name);
+    return places_open(&moments->places, config);
+}
+
+static void
+reserve(struct moments *moments)
+{
+    int64_t count = places_count(&moments->places);
+
+    if (count > moments->capacity) {
+        int64_t capacity = count + count / 2;
+
+        moments->totals = tnd_realloc(moments->totals, (size_t)capacity, sizeof(struct moment));
+        moments->parts = tnd_realloc(moments->parts, (size_t)capacity, sizeof(struct moment));
+        memset(&moments->totals[moments->capacity], 0,
+               (size_t)(capacity - moments->capacity) * sizeof(struct moment));
+        moments->capacity = capacity;
+    }
+    memset(moments->parts, 0, (size_t)count * sizeof(struct moment));
+}
+
+static void
+merge(struct moment *total, const struct moment *part)
+{
+    double count = total->count + part->count, apart = part->mean - total->mean;
+
+    if (part->count == 0)
+        return;
+    total->mean += apart * (part->count / count);
+    total->squares += part->squares + apart * apart * (total->count * part->count / count);
+    total->count = count;
+}
+
+/* All values of a task at one place: the same sums in the same order. */
+static void
+add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part)
+{
+    struct moment part = { 0 };
+
+    for (int64_t i = 0; i < count; i++)
+        if (!only_finite || isfinite(x[i])) {
+            part.count++;
+            part.mean += x[i];
+        }
+    if (part.count > 0)
+        part.mean /= part.count;
+    for (int64_t i = 0; i < count; i++)
+        if (!only_finite || isfinite(x[i]))
+            part.squares += (x[i] - part.mean) * (x[i] - part.mean);
+    *ret_part = part;
+}
+
+static void
+add_up_places(const struct moments *moments, const double *x, const int64_t *places, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (moments->is_keras || isfinite(x[i])) {
+            moments->parts[places[i]].count++;
+            moments->parts[places[i]].mean += x[i];
+        }
+    for (int64_t p = 0; p < places_count(&moments->places); p++)
+        if (moments->parts[p].count > 0)
+            moments->parts[p].mean /= moments->parts[p].count;
+    for (int64_t i = 0; i < count; i++) {
+        double apart = x[i] - moments->parts[places[i]].mean;
+
+        if (moments->is_keras || isfinite(x[i]))
+            moments->parts[places[i]].squares += apart * apart;
+    }
+}
+
+static tundish_status
+moments_feed(void *state, const struct samples *samples)
+{
+    struct moments *moments = state;
+    const int64_t *places;
+    int64_t count = samples->column->value_count;
+    tundish_status status = places_find(&moments->places, samples, &places);
+
+    if (status != TUNDISH_OK)
+        return status;
+    reserve(moments);
+    if (places == NULL)
+        add_up(samples->numbers, count, !moments->is_keras, &moments->parts[0]);
+    else
+        add_up_places(moments, samples->numbers, places, count);
+    for (int64_t p = 0; p < places_count(&moments->places); p++)
+        merge(&moments->totals[p], &moments->parts[p]);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+moments_finish(void *state)
+{
+    struct moments *moments = state;
+    int64_t count = places_count(&moments->places);
+    double *means = tnd_zalloc((size_t)count + 1, sizeof *means);
+    double *variances = tnd_zalloc((size_t)count + 1, sizeof *variances);
+    tundish_status status;
+
+    for (int64_t p = 0; p < count && p < moments->capacity; p++) {
+        means[p] = moments->totals[p].mean;
+        if (moments->totals[p].count > 0)
+            variances[p] = moments->totals[p].squares / moments->totals[p].count;
+    }
+    status =
+        places_write(&moments->places, &moments->config, ".mean", moments->dtype, 0, means, NULL);
+    if (status == TUNDISH_OK)
+        status = places_write(&moments->places, &moments->config, ".variance", moments->dtype, 0,
+                              variances, NULL);
+    free(means);
+    free(variances);
+    return status;
+}
+
+static void
+moments_close(void *state)
+{
+    struct moments *moments = state;
+
+    places_close(&moments->places);
+    free(moments->totals);
+    free(moments->parts);
+}
+
+static const char *const stages[] = { "normalization", "scale_to_z_score",
+                                      "scale_to_z_score_per_key", NULL };
+
+const struct analyzer_ops analyzer_moments = {
+    .stages = stages,
+    .state_bytes = sizeof(struct moments),
+    .open = moments_open,
+    .feed = moments_feed,
+    .finish = moments_finish,
+    .close = moments_close,
+};

@@ -1,0 +1,116 @@
+/* analyzer_quantiles.c - tft.bucketize: boundaries of buckets of about equal weight. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "learn/places.h"
+#include "learn/analyzers/quantile_sketch.h"
+#include "core/memory.h"
+
+struct quantiles {
+    struct analyzer_config config;
+    struct places places;
+    int64_t bucket_count;
+    double epsilon;
+    struct quantile_sketch **sketches; /* of each place */
+    int64_t sketch_count;
+};
+
+static tundish_status
+quantiles_open(void *state, const struct analyzer_config *config)
+{
+    struct quantiles *quantiles = state;
+    const struct spec_stage *stage = config->content->stage;
+
+    quantiles->config = *config;
+    quantiles->bucket_count = spec_int(stage, "num_buckets");
+    quantiles->epsilon = analyzer_is_given(stage, "epsilon")
+                             ? spec_number(stage, "epsilon")
+                             : fmin(1.0 / (double)quantiles->bucket_count, 0.01);
+    if (config->column->dtype == TUNDISH_STRING)
+        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                                stage->info->name, config->column->name);
+    return places_open(&quantiles->places, config);
+}
+
+static void
+reserve(struct quantiles *quantiles)
+{
+    int64_t count = places_count(&quantiles->places);
+
+    if (count <= quantiles->sketch_count)
+        return;
+    quantiles->sketches =
+        tnd_realloc(quantiles->sketches, (size_t)count, sizeof(struct quantile_sketch *));
+    for (int64_t i = quantiles->sketch_count; i < count; i++)
+        quantiles->sketches[i] = quantile_sketch_open(quantiles->epsilon);
+    quantiles->sketch_count = count;
+}
+
+static tundish_status
+quantiles_feed(void *state, const struct samples *samples)
+{
+    struct quantiles *quantiles = state;
+    int64_t count = samples->column->value_count;
+    const int64_t *places;
+    tundish_status status = places_find(&quantiles->places, samples, &places);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (samples->weights != NULL && samples->weights->value_count != count)
+        return tnd_fail(TUNDISH_E_DATA, "there are %lld weights for %lld values of '%s'",
+                        (long long)samples->weights->value_count, (long long)count,
+                        quantiles->config.name);
+    reserve(quantiles);
+    for (int64_t i = 0; i < count; i++)
+        quantile_sketch_put(
+            quantiles->sketches[places != NULL ? places[i] : 0], (double)(float)samples->numbers[i],
+            samples->weights != NULL ? (double)(float)samples->weight_numbers[i] : 1.0);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+quantiles_finish(void *state)
+{
+    struct quantiles *quantiles = state;
+    int64_t each = quantiles->bucket_count - 1;
+    double *boundaries;
+    tundish_status status;
+
+    reserve(quantiles);
+    boundaries = tnd_zalloc((size_t)(quantiles->sketch_count * each) + 1, sizeof *boundaries);
+    for (int64_t i = 0; i < quantiles->sketch_count && each > 0; i++)
+        quantile_sketch_take(quantiles->sketches[i], quantiles->bucket_count,
+                             &boundaries[i * each]);
+    if (each == 0) { /* one bucket has no boundary: a list without entries */
+        quantiles->places.shape[quantiles->places.rank++] = 0;
+        status = places_write(&quantiles->places, &quantiles->config, ".boundaries",
+                              TUNDISH_FLOAT32, 0, boundaries, NULL);
+    } else {
+        status = places_write(&quantiles->places, &quantiles->config, ".boundaries",
+                              TUNDISH_FLOAT32, each, boundaries, NULL);
+    }
+    free(boundaries);
+    return status;
+}
+
+static void
+quantiles_close(void *state)
+{
+    struct quantiles *quantiles = state;
+
+    for (int64_t i = 0; i < quantiles->sketch_count; i++)
+        quantile_sketch_close(quantiles->sketches[i]);
+    free(quantiles->sketches);
+    places_close(&quantiles->places);
+}
+
+static const char *const stages[] = { "bucketize", "bucketize_per_key", NULL };
+
+const struct analyzer_ops analyzer_quantiles = {
+    .stages = stages,
+    .state_bytes = sizeof(struct quantiles),
+    .open = quantiles_open,
+    .feed = quantiles_feed,
+    .finish = quantiles_finish,
+    .close = quantiles_close,
+};

@@ -1,0 +1,193 @@
+/* input_files.c - the files that a dataset reads. */
+#include "learn/input_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/memory.h"
+#include "content/learned/learned_file.h"
+#include "source/files/matching_files.h"
+
+/* --- Finding ---------------------------------------------------------------------------------- */
+
+static tundish_status
+add_file(const struct spec_file *file, const char *path, struct input_files *files)
+{
+    struct input_file found = { .path = tnd_strdup(path), .where = spec_path(file, path) };
+    struct stat stat_now;
+
+    files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
+    if (stat(found.where, &stat_now) != 0) {
+        tundish_status status = tnd_fail_errno(errno, "%s", found.where);
+
+        free(found.path);
+        free(found.where);
+        return status;
+    }
+    found.bytes = (uint64_t)stat_now.st_size;
+    found.modified_ns =
+        (int64_t)stat_now.st_mtim.tv_sec * INT64_C(1000000000) + stat_now.st_mtim.tv_nsec;
+    files->list[files->count++] = found;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+add_pattern(const struct spec_file *file, const char *pattern, struct input_files *files)
+{
+    struct glob_list found = { 0 };
+    tundish_status status = glob_find(file->root, &pattern, 1, &found);
+
+    for (size_t i = 0; i < found.count && status == TUNDISH_OK; i++)
+        status = add_file(file, found.paths[i], files);
+    glob_list_close(&found);
+    return status;
+}
+
+static tundish_status find_in(const struct spec_file *file, const struct spec_dataset *dataset,
+                              struct input_files *files);
+
+static tundish_status
+find_in_value(const struct spec_file *file, const struct spec_value *value,
+              const struct parameter_info *parameter, struct input_files *files)
+{
+    bool is_pattern = strcmp(parameter->name, "file_pattern") == 0;
+    tundish_status status = TUNDISH_OK;
+
+    if (value == NULL)
+        return TUNDISH_OK;
+    if (value->kind == SPEC_DATASET)
+        return find_in(file, value->dataset, files);
+    if ((parameter->types & TYPE_PATHS) != 0 && value->kind == SPEC_TEXT)
+        return is_pattern ? add_pattern(file, value->text, files)
+                          : add_file(file, value->text, files);
+    if ((parameter->types & TYPE_ENTRIES) != 0 && value->kind == SPEC_MAP) {
+        const struct spec_value *npy = spec_map_get(value, "npy");
+
+        if (npy != NULL && npy->kind == SPEC_TEXT && value->count == 1)
+            return add_file(file, npy->text, files);
+    }
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) &&
+                         i < value->count && status == TUNDISH_OK;
+         i++)
+        status = find_in_value(file, &value->items[i], parameter, files);
+    return status;
+}
+
+static tundish_status
+find_in(const struct spec_file *file, const struct spec_dataset *dataset, struct input_files *files)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < dataset->stage_count && status == TUNDISH_OK; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+
+        for (uint32_t k = 0; k < stage->info->parameter_count && status == TUNDISH_OK; k++)
+            status = find_in_value(file, stage->arguments[k], &stage->info->parameters[k], files);
+    }
+    return status;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return strcmp(((const struct input_file *)a)->path, ((const struct input_file *)b)->path);
+}
+
+tundish_status
+input_files_find(const struct spec_file *file, const struct spec_dataset *dataset,
+                 struct input_files *ret_files)
+{
+    tundish_status status = find_in(file, dataset, ret_files);
+
+    if (ret_files->count > 0)
+        qsort(ret_files->list, ret_files->count, sizeof *ret_files->list, compare);
+    return status;
+}
+
+void
+input_files_close(struct input_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->list[i].path);
+        free(files->list[i].where);
+    }
+    free(files->list);
+    *files = (struct input_files){ 0 };
+}
+
+/* --- Hashing ---------------------------------------------------------------------------------- */
+
+tundish_status
+input_files_hash(struct input_files *files)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t i = 0; i < files->count && status == TUNDISH_OK; i++)
+        status = learned_file_hash(files->list[i].where, &files->list[i].hash);
+    return status;
+}
+
+/* --- Lines ------------------------------------------------------------------------------------ */
+
+void
+input_files_write(const struct input_files *files, FILE *file)
+{
+    for (size_t i = 0; i < files->count; i++)
+        fprintf(file, "file %016" PRIx64 " %" PRIu64 " %" PRId64 " %s\n", files->list[i].hash,
+                files->list[i].bytes, files->list[i].modified_ns, files->list[i].path);
+}
+
+bool
+input_files_read(struct input_files *files, const char *line)
+{
+    struct input_file file = { 0 };
+    int used = 0;
+
+    if (sscanf(line, "file %16" SCNx64 " %20" SCNu64 " %20" SCNd64 " %n", &file.hash, &file.bytes,
+               &file.modified_ns, &used) != 3 ||
+        used == 0)
+        return false;
+    file.path = tnd_strdup(line + used);
+    files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
+    files->list[files->count++] = file;
+    return true;
+}
+
+static const char *
+name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+char *
+input_files_differ(const struct input_files *then, struct input_files *now)
+{
+    for (size_t i = 0; i < then->count && i < now->count; i++) {
+        const struct input_file *old = &then->list[i];
+        struct input_file *file = &now->list[i];
+
+        if (strcmp(name_of(old->path), name_of(file->path)) != 0)
+            break;
+        if (old->bytes == file->bytes && old->modified_ns == file->modified_ns)
+            continue;
+        if (old->bytes != file->bytes)
+            return tnd_sprintf("%s had %" PRIu64 " bytes and has %" PRIu64, file->path, old->bytes,
+                               file->bytes);
+        if (learned_file_hash(file->where, &file->hash) != TUNDISH_OK)
+            return tnd_strdup(tnd_error_text());
+        if (file->hash != old->hash)
+            return tnd_sprintf("%s has changed", file->path);
+    }
+    if (then->count == now->count)
+        for (size_t i = 0; i < then->count; i++)
+            if (strcmp(name_of(then->list[i].path), name_of(now->list[i].path)) != 0)
+                return tnd_sprintf("%s is new", now->list[i].path);
+    if (then->count != now->count)
+        return tnd_sprintf("there were %zu and there are %zu", then->count, now->count);
+    return NULL;
+}

@@ -1,0 +1,38 @@
+/* input_files.h - the files that a dataset reads, and whether they are still the same. */
+#ifndef LEARN_INPUT_FILES_H
+#define LEARN_INPUT_FILES_H
+
+#include <stdio.h>
+
+#include "pipeline/pipeline.h"
+
+struct input_file {
+    char *path;  /* as the pipeline file has it, or found by its patterns */
+    char *where; /* the same from the root; NULL: read from an origin */
+    uint64_t bytes, hash;
+    int64_t modified_ns;
+};
+
+struct input_files {
+    size_t count;
+    struct input_file *list;
+};
+
+/* Every file named in the dataset, patterns expanded, in the order of their paths. What a stage
+ * names by $value is found by the pattern that stands outside. */
+tundish_status input_files_find(const struct spec_file *file, const struct spec_dataset *dataset,
+                                struct input_files *ret_files);
+void input_files_close(struct input_files *files); /* accepts zeros */
+
+/* Read all of them for their hashes. */
+tundish_status input_files_hash(struct input_files *files);
+
+/* Lines of an origin. Reading one is false if it is none. */
+void input_files_write(const struct input_files *files, FILE *file);
+bool input_files_read(struct input_files *files, const char *line);
+
+/* NULL if `now` is what `then` was; else what is different, which the caller frees. Files whose
+ * size is the same but not their time are read. */
+char *input_files_differ(const struct input_files *then, struct input_files *now);
+
+#endif

@@ -1,0 +1,107 @@
+/* interruption.c - being asked to end while something is being learned. */
+#include "learn/interruption.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+static struct {
+    pthread_mutex_t lock;
+    struct artifact_folder *folder; /* NULL: nothing is being learned */
+    bool is_hearing;
+    pthread_t hearer;
+    sigset_t blocked_before;
+} learning = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void
+fill_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGUSR2);
+}
+
+/* As if it had never been blocked. */
+static void
+end_by(int number)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+    _exit(128 + number); /* the first process of a container does not end by a signal */
+}
+
+void
+interruption_take(int number)
+{
+    pthread_mutex_lock(&learning.lock);
+    if (learning.folder != NULL) {
+        artifact_folder_freeze(learning.folder);
+        tnd_log_print("%sinterrupted by SIG%s: what was learned so far, in %s, may not be used; "
+                      "`tundish analyze` learns anew\n",
+                      isatty(STDERR_FILENO) ? "\r\033[K" : "", sigabbrev_np(number),
+                      learning.folder->path);
+        tnd_log_flush();
+        end_by(number);
+    }
+    pthread_mutex_unlock(&learning.lock);
+}
+
+/* Until SIGUSR2, from interruption_end. A signal that comes when all is learned stays for whoever
+ * hears it next. */
+static void *
+hear(void *unused)
+{
+    sigset_t set;
+    int number;
+
+    (void)unused;
+    fill_signals(&set);
+    while (sigwait(&set, &number) != 0)
+        ;
+    if (number == SIGUSR2)
+        return NULL;
+    interruption_take(number);
+    kill(getpid(), number);
+    return NULL;
+}
+
+tundish_status
+interruption_begin(struct artifact_folder *folder)
+{
+    sigset_t set;
+
+    fill_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &learning.blocked_before);
+    pthread_mutex_lock(&learning.lock);
+    learning.folder = folder;
+    pthread_mutex_unlock(&learning.lock);
+    if (sigismember(&learning.blocked_before, SIGINT) == 1)
+        return TUNDISH_OK;
+    if (pthread_create(&learning.hearer, NULL, hear, NULL) != 0)
+        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    learning.is_hearing = true;
+    return TUNDISH_OK;
+}
+
+void
+interruption_end(void)
+{
+    pthread_mutex_lock(&learning.lock);
+    learning.folder = NULL;
+    pthread_mutex_unlock(&learning.lock);
+    if (learning.is_hearing) {
+        pthread_kill(learning.hearer, SIGUSR2);
+        pthread_join(learning.hearer, NULL);
+        learning.is_hearing = false;
+    }
+    pthread_sigmask(SIG_SETMASK, &learning.blocked_before, NULL);
+}

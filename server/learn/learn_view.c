@@ -1,0 +1,142 @@
+/* learn_view.c - a dataset as it is learned from. */
+#include "learn/learn_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
+
+static void *
+take(struct view *view, size_t count, size_t bytes)
+{
+    view->blocks = tnd_realloc(view->blocks, view->block_count + 1, sizeof *view->blocks);
+    return view->blocks[view->block_count++] = tnd_zalloc(count + 1, bytes);
+}
+
+static bool
+is_left_out(const struct spec_stage *stage)
+{
+    static const char *const names[] = { "shuffle", "permute", "repeat", "cache", "prefetch" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(stage->info->name, names[i]) == 0)
+            return true;
+    if (strcmp(stage->info->name, "shard") != 0)
+        return false;
+    return spec_get(stage, "num_shards")->kind == SPEC_TEXT;
+}
+
+static struct spec_dataset view_dataset(struct view *view, const struct spec_dataset *dataset);
+
+/* A value with the datasets in it replaced by their views. */
+static const struct spec_value *
+view_value(struct view *view, const struct spec_value *value)
+{
+    struct spec_value *copy;
+
+    if (value == NULL || (value->kind != SPEC_DATASET && value->kind != SPEC_LIST))
+        return value;
+    if (value->kind == SPEC_LIST && (value->count == 0 || value->items[0].kind != SPEC_DATASET))
+        return value;
+    copy = take(view, 1, sizeof *copy);
+    *copy = *value;
+    if (value->kind == SPEC_DATASET) {
+        struct spec_dataset *dataset = take(view, 1, sizeof *dataset);
+
+        *dataset = view_dataset(view, value->dataset);
+        copy->dataset = dataset;
+    } else {
+        struct spec_value *items = take(view, value->count, sizeof *items);
+
+        for (uint32_t i = 0; i < value->count; i++)
+            items[i] = *view_value(view, &value->items[i]);
+        copy->items = items;
+    }
+    return copy;
+}
+
+static void
+set_false(const struct spec_stage *stage, const char *parameter)
+{
+    int index = stage_parameter(stage->info, parameter);
+
+    if (index >= 0)
+        stage->arguments[index] = &no;
+}
+
+static struct spec_dataset
+view_dataset(struct view *view, const struct spec_dataset *dataset)
+{
+    struct spec_stage *stages = take(view, dataset->stage_count, sizeof *stages);
+    struct spec_dataset copy = *dataset;
+
+    copy.stages = stages;
+    copy.stage_count = 0;
+    for (uint32_t i = 0; i < dataset->stage_count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+        struct spec_stage *to = &stages[copy.stage_count];
+        uint32_t count = stage->info->parameter_count;
+
+        if (is_left_out(stage))
+            continue;
+        *to = *stage;
+        to->arguments = take(view, count, sizeof *to->arguments);
+        for (uint32_t k = 0; k < count; k++)
+            to->arguments[k] = view_value(view, stage->arguments[k]);
+        set_false(to, "training");
+        if (strcmp(stage->info->name, "list_files") == 0)
+            set_false(to, "shuffle");
+        copy.stage_count++;
+    }
+    return copy;
+}
+
+void
+view_open(struct view *view, const struct spec_dataset *dataset)
+{
+    *view = (struct view){ 0 };
+    view->dataset = view_dataset(view, dataset);
+}
+
+void
+view_close(struct view *view)
+{
+    for (size_t i = 0; i < view->block_count; i++)
+        free(view->blocks[i]);
+    free(view->blocks);
+    *view = (struct view){ 0 };
+}
+
+static bool
+learns(const struct spec_dataset *dataset)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++)
+        if (learned_is_needed(&dataset->stages[i]) || view_learns_inside(&dataset->stages[i]))
+            return true;
+    return false;
+}
+
+static bool
+value_learns(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_DATASET)
+        return learns(value->dataset);
+    for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
+        if (value_learns(&value->items[i]))
+            return true;
+    return false;
+}
+
+bool
+view_learns_inside(const struct spec_stage *stage)
+{
+    for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+        if (value_learns(stage->arguments[k]))
+            return true;
+    return false;
+}

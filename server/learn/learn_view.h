@@ -1,0 +1,22 @@
+/* learn_view.h - a dataset as it is learned from: one epoch, in the order of the files, nothing random.
+ *
+ * Stages that only reorder, repeat or keep elements are left out (shuffle, permute, repeat, cache,
+ * prefetch, shard: SHARD_HINT), at every depth; random layers do what they do without training. */
+#ifndef LEARN_VIEW_H
+#define LEARN_VIEW_H
+
+#include "pipeline/pipeline.h"
+
+struct view {
+    struct spec_dataset dataset; /* its stages are the view's own */
+    void **blocks;
+    size_t block_count;
+};
+
+void view_open(struct view *view, const struct spec_dataset *dataset);
+void view_close(struct view *view); /* accepts zeros */
+
+/* Is something learned in a dataset inside the stage (interleave, zip)? */
+bool view_learns_inside(const struct spec_stage *stage);
+
+#endif

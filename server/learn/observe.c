@@ -1,0 +1,118 @@
+/* observe.c - the columns that a pass learns from. */
+#include "learn/observe.h"
+
+#include <stdlib.h>
+
+#include "learn/each.h"
+#include "learn/observe_parts.h"
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+/* --- While the plan is made ------------------------------------------------------------------- */
+
+static struct observer *
+observer_of(struct plan_learning *learning)
+{
+    return (struct observer *)(void *)learning;
+}
+
+tundish_status
+observer_block(struct observer *observer, int64_t stage)
+{
+    observer->blocked = stage;
+    return TUNDISH_E_PIPELINE;
+}
+
+_Thread_local struct observer *observer_planning;
+
+static tundish_status
+before(struct plan_learning *learning, const struct plan_node *node,
+       const struct content_config *config, const struct content_ops **ret_ops)
+{
+    struct observer *observer = observer_of(learning);
+    int64_t index = node->stage == NULL ? -1 : node->stage - observer->stages;
+
+    if (node->source != NULL || index < 0 || index >= observer->stage_count)
+        return TUNDISH_OK;
+    if (!observer_lets_follow(observer, node, config))
+        return observer_block(observer, index);
+    if (node->order != NULL || node->content == NULL || !learned_is_needed(node->stage) ||
+        observer->is_learned[index])
+        return TUNDISH_OK;
+    if (observer_lacks_sides(observer, node->stage))
+        return observer_block(observer, index);
+    observer_planning = observer;
+    *ret_ops = &watch_ops;
+    return TUNDISH_OK;
+}
+
+/* --- The observer ----------------------------------------------------------------------------- */
+
+void
+observer_open(struct observer *observer)
+{
+    observer->missing = tnd_zalloc(1, sizeof *observer->missing);
+    observer->is_observed = tnd_zalloc((size_t)observer->stage_count + 1, sizeof(bool));
+    observer->blocked = -1;
+    observer->learning = (struct plan_learning){ .before = before, .missing = observer->missing };
+}
+
+void
+observer_close(struct observer *observer)
+{
+    for (uint32_t i = 0; i < observer->observed_count; i++) {
+        struct observed *observed = observer->observed[i];
+
+        observed->ops->close(observed->state);
+        free(observed->state);
+        free(observed->name);
+        free(observed);
+    }
+    free(observer->observed);
+    free(observer->is_observed);
+    if (observer->missing != NULL)
+        name_list_close(observer->missing);
+    free(observer->missing);
+}
+
+const char *
+observer_name_of(const struct observer *observer, uint32_t i)
+{
+    return observer->observed[i]->name;
+}
+
+uint32_t
+observer_stage_of(const struct observer *observer, uint32_t i)
+{
+    return observer->observed[i]->stage;
+}
+
+tundish_status
+observations_feed(const struct observations *observations)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < observations->count && status == TUNDISH_OK; i++) {
+        const struct observation *observation = &observations->list[i];
+
+        if (observation->observed->ops->feed != NULL)
+            status = observation->observed->ops->feed(observation->observed->state,
+                                                      &observation->samples);
+    }
+    return status;
+}
+
+/* Columns have nothing to do with each other. */
+static tundish_status
+finish_column(void *context, uint32_t column)
+{
+    struct observed *observed = ((struct observer *)context)->observed[column];
+
+    return observed->ops->finish(observed->state);
+}
+
+tundish_status
+observer_finish(struct observer *observer)
+{
+    return each_run(observer->observed_count, observer->thread_count, finish_column, observer);
+}

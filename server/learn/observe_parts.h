@@ -1,0 +1,64 @@
+/* observe_parts.h - what the parts of observing share. */
+#ifndef LEARN_OBSERVE_PARTS_H
+#define LEARN_OBSERVE_PARTS_H
+
+#include <string.h>
+
+#include "learn/observe.h"
+
+enum { SIDES = 3 }; /* key, weights, labels */
+
+/* One column of a stage that is being learned. */
+struct observed {
+    const struct analyzer_ops *ops;
+    void *state;
+    char *name;
+    uint32_t stage;          /* its index */
+    struct column_spec spec; /* of the column; its name is not used */
+    bool is_single;          /* Keras' numeric layers see float32, whatever the column is */
+    tundish_dtype side_dtypes[SIDES];
+    int32_t sides[SIDES]; /* columns of the stage's input, or -1 */
+};
+
+/* What it was in the elements of a task. */
+struct observation {
+    const struct observed *observed;
+    struct samples samples;
+};
+
+/* `list` ends with NULL. */
+static inline bool
+is_one_of(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+/* --- observe_rules.c: what may stand behind stages that are being learned --------------------- */
+
+/* May the node be part of this pass's plan? */
+bool observer_lets_follow(const struct observer *observer, const struct plan_node *node,
+                          const struct content_config *config);
+
+/* Does the stage name a column beside its own that is missing? */
+bool observer_lacks_sides(const struct observer *observer, const struct spec_stage *stage);
+
+/* Are all the columns there that the stage learns from? */
+bool observer_has_columns(const struct observer *observer, const struct content_config *config);
+
+/* --- observe.c -------------------------------------------------------------------------------- */
+
+/* The observer whose plan is being made: the plan calls one thing after the other, in one thread,
+ * and from observer_planning's setting to the watch's opening nothing else comes. */
+extern _Thread_local struct observer *observer_planning;
+
+/* The plan of this pass ends before the stage. */
+tundish_status observer_block(struct observer *observer, int64_t stage);
+
+/* --- watch.c: the content stage that looks ---------------------------------------------------- */
+
+extern const struct content_ops watch_ops;
+
+#endif

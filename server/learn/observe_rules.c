@@ -1,0 +1,113 @@
+/* observe_rules.c - what may stand behind stages that are being learned.
+ *
+ * What they would give is missing. A pass goes on behind them as long as every element comes by as
+ * it was, and as no stage needs what is missing.
+ */
+#include "learn/observe_parts.h"
+
+#include "pipeline/columns.h"
+
+static bool
+is_missing(const struct observer *observer, const char *name)
+{
+    for (size_t i = 0; i < observer->missing->count; i++)
+        if (strcmp(observer->missing->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Behind a stage that is being learned every element must come by, once and as it was. */
+static bool
+keeps_elements(const struct plan_node *node)
+{
+    static const char *const keeping[] = { "batch",    "padded_batch", "ragged_batch",
+                                           "prefetch", "enumerate",    NULL };
+    const struct spec_value *drop;
+
+    if (!is_one_of(node->name, keeping))
+        return false;
+    if (node->stage == NULL || stage_parameter(node->stage->info, "drop_remainder") < 0)
+        return true;
+    drop = spec_get(node->stage, "drop_remainder");
+    return drop == NULL || drop->kind != SPEC_BOOL || !drop->boolean;
+}
+
+/* Stages whose columns are one after the other: they do without those that are missing. */
+static bool
+does_without(const struct spec_stage *stage)
+{
+    static const char *const others[] = {
+        "select",      "drop", "concat", "stack", "hashed_crossing", "parse_example", "decode_csv",
+        "decode_json", "op",   "tfidf",  NULL
+    };
+
+    return stage_parameter(stage->info, "columns") >= 0 && !is_one_of(stage->info->name, others);
+}
+
+bool
+observer_lacks_sides(const struct observer *observer, const struct spec_stage *stage)
+{
+    static const char *const parameters[] = { "key", "weights", "labels", "count_weights", NULL };
+
+    for (size_t i = 0; parameters[i] != NULL; i++)
+        if (analyzer_is_given(stage, parameters[i])) {
+            const struct spec_value *value = spec_get(stage, parameters[i]);
+
+            /* The key of a hash is no column but two integers. */
+            if (value->kind == SPEC_TEXT && is_missing(observer, value->text))
+                return true;
+        }
+    return false;
+}
+
+bool
+observer_lets_follow(const struct observer *observer, const struct plan_node *node,
+                     const struct content_config *config)
+{
+    if (observer->observed_count == 0)
+        return true;
+    if (config->input->count == 0)
+        return false;
+    if (node->order != NULL) {
+        if (strcmp(node->name, "padded_batch") == 0 && observer->missing->count > 0 &&
+            (analyzer_is_given(node->stage, "padded_shapes") ||
+             analyzer_is_given(node->stage, "padding_values")))
+            return false;
+        return keeps_elements(node);
+    }
+    return observer->missing->count == 0 ||
+           (does_without(node->stage) && !observer_lacks_sides(observer, node->stage));
+}
+
+/* A glob finds what there is, so one that a missing column would match means that some are not. */
+bool
+observer_has_columns(const struct observer *observer, const struct content_config *config)
+{
+    const struct spec_value *columns = spec_get(config->stage, "columns");
+    uint32_t count = columns == NULL ? 0 : columns->kind == SPEC_LIST ? columns->count : 1;
+
+    if (observer->missing->count == 0)
+        return true;
+    if (columns == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct spec_value *item = columns->kind == SPEC_LIST ? &columns->items[i] : columns;
+        struct name_list names = { 0 };
+        struct spec_errors errors = { 0 };
+        bool complete = true;
+
+        if (strpbrk(item->text, "*?[") == NULL) {
+            if (spec_expand_columns(item, NULL, 0, &errors, &names) == TUNDISH_OK)
+                for (size_t n = 0; n < names.count; n++)
+                    complete &= !is_missing(observer, names.names[n]);
+        } else {
+            for (size_t n = 0; n < observer->missing->count; n++)
+                complete &= !spec_name_matches(item->text, observer->missing->names[n]);
+        }
+        name_list_close(&names);
+        spec_errors_close(&errors);
+        if (!complete)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,46 @@
+/* origin.h - what the artifacts of an analysis folder came from.
+ *
+ * The file `origin` in the folder, a word and its values a line:
+ *
+ *     tundish-analysis 2
+ *     stream NAME
+ *     learned STAGES STAGE NAME         a name's results: hashes of all stages up to the one that
+ *                                       learned it, and of that one alone
+ *     result HASH FILE                  a file with results, in the folder
+ *     file HASH BYTES MODIFIED PATH     a file that was read; where size and time of change are
+ *                                       still the same, its content is taken to be
+ */
+#ifndef LEARN_ORIGIN_H
+#define LEARN_ORIGIN_H
+
+#include "learn/results/artifact_folder.h"
+#include "learn/sites.h"
+#include "content/learned/learned.h"
+
+/* The stream to learn from: learn_from, else the only one, else `train`; NULL: it is not clear. */
+const struct spec_stream *origin_stream(const struct spec_file *file);
+
+/* ANALYSIS beside the pipeline file, or what was asked for. The caller frees. */
+char *origin_folder(const struct spec_file *file, const char *asked);
+
+/* Does any stream of the file need something learned? */
+bool origin_is_needed(const struct spec_file *file);
+
+/* Read the folder's origin and hold it against the pipeline file and, if asked to, the files it
+ * reads now. What is wrong goes into ret_learned->problem: stages that need something learned
+ * complain of it. */
+void origin_open(const struct spec_file *file, const char *folder, bool check_files,
+                 struct learned *ret_learned);
+void origin_close(struct learned *learned); /* accepts zeros */
+
+/* A name that was learned somewhere in the stream. */
+struct origin_name {
+    const char *name;
+    const struct site *site;
+};
+
+tundish_status origin_write(const struct spec_file *file, const struct spec_stream *stream,
+                            struct artifact_folder *folder, const struct origin_name *names,
+                            size_t count);
+
+#endif

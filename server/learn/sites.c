@@ -1,0 +1,210 @@
+/* sites.c - where a stream learns. */
+#include "learn/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/learn_view.h"
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+/* The stage that runs a dataset on each of its elements; NULL: nothing stands around. */
+struct around {
+    const struct around *farther;
+    const struct spec_dataset *dataset;
+    uint32_t at;        /* of the stage in it */
+    uint32_t parameter; /* that holds the inner dataset */
+};
+
+struct walk {
+    struct sites *sites;
+    const struct spec_dataset **united; /* that were gone through: one may be mentioned again */
+    uint32_t united_count;
+};
+
+static void *
+take(struct sites *sites, size_t count, size_t bytes)
+{
+    sites->blocks = tnd_realloc(sites->blocks, sites->block_count + 1, sizeof *sites->blocks);
+    return sites->blocks[sites->block_count++] = tnd_zalloc(count + 1, bytes);
+}
+
+/* `inner` where it stands, and everything before it: the last stage is the outermost around it. */
+static struct spec_dataset
+wrap(struct sites *sites, const struct around *around, struct spec_dataset inner)
+{
+    for (; around != NULL; around = around->farther) {
+        const struct spec_stage *written = &around->dataset->stages[around->at];
+        uint32_t count = written->info->parameter_count;
+        struct spec_stage *stages = take(sites, around->at + 1, sizeof *stages);
+        struct spec_stage *stage = &stages[around->at];
+        struct spec_value *value = take(sites, 1, sizeof *value);
+        struct spec_dataset *body = take(sites, 1, sizeof *body);
+
+        memcpy(stages, around->dataset->stages, (around->at + 1) * sizeof *stages);
+        stage->arguments = take(sites, count, sizeof *stage->arguments);
+        memcpy(stage->arguments, written->arguments, count * sizeof *stage->arguments);
+        *body = inner;
+        *value = *written->arguments[around->parameter];
+        value->dataset = body;
+        stage->arguments[around->parameter] = value;
+        inner = *around->dataset;
+        inner.stages = stages;
+        inner.stage_count = around->at + 1;
+    }
+    return inner;
+}
+
+static struct spec_dataset
+cut(const struct spec_dataset *dataset, uint32_t count)
+{
+    struct spec_dataset beginning = *dataset;
+
+    beginning.stage_count = count;
+    return beginning;
+}
+
+static bool
+names_outer(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_VARIABLE ||
+        (value->kind == SPEC_TEXT && strchr(value->text, '$') != NULL))
+        return true;
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        if (names_outer(&value->items[i]))
+            return true;
+    return false;
+}
+
+/* May the stage as well stand outside? It sees one element at a time, and no outer column. */
+static bool
+comes_out(const struct spec_stage *stage)
+{
+    if (stage->info->kind != STAGE_CONTENT)
+        return false;
+    for (uint32_t k = 0; k < stage->info->parameter_count; k++)
+        if (names_outer(stage->arguments[k]))
+            return false;
+    return true;
+}
+
+/* Stages [first, end) of the dataset are learned now, as far as they learn. */
+static void
+add_run(struct sites *sites, const struct spec_dataset *dataset, const struct around *around,
+        uint32_t first, uint32_t end)
+{
+    struct site_run *run;
+    uint32_t index = sites->run_count++;
+
+    sites->runs = tnd_realloc(sites->runs, sites->run_count, sizeof *sites->runs);
+    run = &sites->runs[index];
+    *run = (struct site_run){ .dataset = cut(dataset, end), .first = first };
+    if (around != NULL) {
+        struct spec_dataset before = wrap(sites, around, cut(dataset, first));
+        struct spec_stage *stages =
+            take(sites, (size_t)before.stage_count + end - first, sizeof *stages);
+
+        memcpy(stages, before.stages, before.stage_count * sizeof *stages);
+        memcpy(stages + before.stage_count, dataset->stages + first,
+               (end - first) * sizeof *stages);
+        run->first = before.stage_count;
+        run->dataset = before;
+        run->dataset.stages = stages;
+        run->dataset.stage_count += end - first;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        if (!learned_is_needed(&dataset->stages[i]))
+            continue;
+        sites->list = tnd_realloc(sites->list, sites->count + 1, sizeof *sites->list);
+        sites->list[sites->count++] = (struct site){
+            .stage = &dataset->stages[i],
+            .up_to = wrap(sites, around, cut(dataset, i + 1)),
+            .run = index,
+            .at = run->first + i - first,
+        };
+    }
+}
+
+static void walk_dataset(struct walk *walk, const struct spec_dataset *dataset,
+                         const struct around *around);
+
+static void
+walk_united(struct walk *walk, const struct spec_dataset *dataset)
+{
+    for (uint32_t i = 0; i < walk->united_count; i++)
+        if (walk->united[i] == dataset)
+            return;
+    walk->united =
+        tnd_realloc(walk->united, walk->united_count + 1, sizeof(const struct spec_dataset *));
+    walk->united[walk->united_count++] = dataset;
+    walk_dataset(walk, dataset, NULL);
+}
+
+static void
+walk_inside(struct walk *walk, const struct spec_dataset *dataset, uint32_t at,
+            const struct around *farther)
+{
+    const struct spec_stage *stage = &dataset->stages[at];
+
+    for (uint32_t k = 0; k < stage->info->parameter_count; k++) {
+        const struct around around = { farther, dataset, at, k };
+        const struct spec_value *value = stage->arguments[k];
+        bool runs = strcmp(stage->info->parameters[k].name, "dataset") == 0;
+
+        if (value == NULL)
+            continue;
+        if (value->kind == SPEC_DATASET && runs)
+            walk_dataset(walk, value->dataset, &around);
+        else if (value->kind == SPEC_DATASET)
+            walk_united(walk, value->dataset);
+        for (uint32_t i = 0; value->kind == SPEC_LIST && i < value->count; i++)
+            if (value->items[i].kind == SPEC_DATASET)
+                walk_united(walk, value->items[i].dataset);
+    }
+}
+
+static void
+walk_dataset(struct walk *walk, const struct spec_dataset *dataset, const struct around *around)
+{
+    uint32_t count = dataset->stage_count, first = count;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct spec_stage *stage = &dataset->stages[i];
+        bool inside = view_learns_inside(stage);
+
+        if (first < count && (inside || (around != NULL && !comes_out(stage)))) {
+            add_run(walk->sites, dataset, around, first, i);
+            first = count;
+        }
+        if (inside)
+            walk_inside(walk, dataset, i, around);
+        if (first == count && learned_is_needed(stage))
+            first = i;
+    }
+    if (first < count)
+        add_run(walk->sites, dataset, around, first, count);
+}
+
+void
+sites_open(const struct spec_dataset *dataset, struct sites *ret_sites)
+{
+    struct walk walk = { .sites = ret_sites };
+
+    *ret_sites = (struct sites){ 0 };
+    walk_dataset(&walk, dataset, NULL);
+    free(walk.united);
+}
+
+void
+sites_close(struct sites *sites)
+{
+    for (size_t i = 0; i < sites->block_count; i++)
+        free(sites->blocks[i]);
+    free(sites->blocks);
+    free(sites->list);
+    free(sites->runs);
+    *sites = (struct sites){ 0 };
+}

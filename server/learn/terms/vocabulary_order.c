@@ -1,0 +1,61 @@
+/* vocabulary_order.c - which of two terms comes first. */
+#include "learn/terms/vocabulary_order.h"
+
+#include <nettle/sha1.h>
+
+void
+vocabulary_integer_key(int64_t integer, uint8_t ret_key[8])
+{
+    uint64_t key = (uint64_t)integer ^ UINT64_C(1) << 63;
+
+    for (int i = 0; i < 8; i++)
+        ret_key[i] = (uint8_t)(key >> (56 - 8 * i));
+}
+
+int64_t
+vocabulary_key_integer(const uint8_t key[8])
+{
+    uint64_t integer = 0;
+
+    for (int i = 0; i < 8; i++)
+        integer = integer << 8 | key[i];
+    return (int64_t)(integer ^ UINT64_C(1) << 63);
+}
+
+int
+vocabulary_order_count(const struct term *a, const struct term *b)
+{
+    int order = (a->count < b->count) - (a->count > b->count);
+
+    return order != 0 ? order : term_order_text(b, a);
+}
+
+int
+vocabulary_order_weight(const struct term *a, const struct term *b)
+{
+    int order = (a->weight < b->weight) - (a->weight > b->weight);
+
+    return order != 0 ? order : term_order_text(b, a);
+}
+
+static void
+digest(struct byte_view text, uint8_t ret_digest[SHA1_DIGEST_SIZE])
+{
+    struct sha1_ctx context;
+
+    sha1_init(&context);
+    sha1_update(&context, text.size, text.data);
+    sha1_digest(&context, SHA1_DIGEST_SIZE, ret_digest);
+}
+
+int
+vocabulary_order_fingerprint(const struct term *a, const struct term *b)
+{
+    uint8_t left[SHA1_DIGEST_SIZE], right[SHA1_DIGEST_SIZE];
+    int order;
+
+    digest(a->text, left);
+    digest(b->text, right);
+    order = memcmp(left, right, sizeof left);
+    return order != 0 ? order : term_order_text(a, b);
+}

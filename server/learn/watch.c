@@ -1,0 +1,341 @@
+/* watch.c - a content stage that looks at the columns a stage learns from, and gives nothing. */
+#include "learn/observe_parts.h"
+
+#include <stdlib.h>
+
+#include "column/convert.h"
+#include "content/terms/lookup.h"
+#include "core/memory.h"
+#include "content/learned/learned.h"
+
+/* The state of the stage that looks. */
+struct watch {
+    struct observer *observer;
+    struct content_targets targets;
+    struct observed **observed;       /* of each target; the observer's */
+    const struct content_ops *tokens; /* text_vectorization, which gives its tokens; or NULL */
+    void *tokens_state;
+    struct schema tokens_schema;
+};
+
+static const char *const side_parameters[SIDES] = { "key", "weights", "labels" };
+
+/* --- Open ------------------------------------------------------------------------------------- */
+
+static void
+add_missing(struct observer *observer, const char *name)
+{
+    struct name_list *missing = observer->missing;
+
+    missing->names = tnd_realloc(missing->names, missing->count + 1, sizeof *missing->names);
+    missing->names[missing->count++] = tnd_strdup(name);
+}
+
+static tundish_status
+find_sides(struct observed *observed, const struct content_config *config)
+{
+    for (int i = 0; i < SIDES; i++) {
+        uint32_t index;
+        tundish_status status;
+
+        observed->sides[i] = -1;
+        if (!analyzer_is_given(config->stage, side_parameters[i]))
+            continue;
+        status = content_column_named(config, side_parameters[i], &index);
+        if (status != TUNDISH_OK)
+            return status;
+        observed->sides[i] = (int32_t)index;
+        observed->side_dtypes[i] = config->input->columns[index].dtype;
+        if ((i == 0) != (observed->side_dtypes[i] == TUNDISH_STRING) ||
+            (i == 2 && !tnd_dtype_is_integer(observed->side_dtypes[i])))
+            return content_complain(config, "%s: '%s' is %s", side_parameters[i],
+                                    config->input->columns[index].name,
+                                    tnd_dtype_name(observed->side_dtypes[i]));
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+check_name(const struct observer *observer, const struct content_config *config, const char *name)
+{
+    for (uint32_t i = 0; i < observer->observed_count; i++)
+        if (strcmp(observer->observed[i]->name, name) == 0)
+            return content_complain(config,
+                                    "%s: something else is learned under the name '%s' already; "
+                                    "statistics gives it another",
+                                    config->stage->info->name, name);
+    return TUNDISH_OK;
+}
+
+/* One more column to learn from. */
+static tundish_status
+observe(struct observer *observer, const struct content_config *config,
+        const struct column_spec *column, const char *output, struct observed **ret_observed)
+{
+    static const char *const single[] = { "normalization", "discretization", NULL };
+    const char *name = learned_name_of(config, output);
+    struct observed *observed = tnd_zalloc(1, sizeof *observed);
+    struct analyzer_config analyzer = {
+        .content = config,
+        .column = &observed->spec,
+        .folder = observer->folder,
+        .cache_folder = observer->cache_folder,
+        .thread_count = observer->thread_count,
+        .memory = observer->memory,
+    };
+    tundish_status status = check_name(observer, config, name);
+
+    observed->ops = analyzer_find(config->stage->info->name);
+    observed->name = tnd_strdup(name);
+    observed->stage = (uint32_t)(config->stage - observer->stages);
+    observed->spec = *column;
+    observed->is_single = is_one_of(config->stage->info->name, single);
+    observed->state = tnd_zalloc(1, observed->ops->state_bytes);
+    analyzer.name = observed->name;
+    observer->observed =
+        tnd_realloc(observer->observed, observer->observed_count + 1, sizeof(struct observed *));
+    observer->observed[observer->observed_count++] = observed;
+    if (status == TUNDISH_OK)
+        status = find_sides(observed, config);
+    if (status == TUNDISH_OK)
+        status = observed->ops->open(observed->state, &analyzer);
+    *ret_observed = observed;
+    return status;
+}
+
+/* text_vectorization learns from its own tokens. */
+static tundish_status
+open_tokens(struct watch *watch, const struct content_config *config)
+{
+    struct content_config asked = *config;
+    bool batch_wide = false;
+
+    if (strcmp(config->stage->info->name, "text_vectorization") != 0)
+        return TUNDISH_OK;
+    asked.tokens_only = true;
+    asked.missing = NULL;
+    watch->tokens = content_find("text_vectorization");
+    watch->tokens_state = tnd_zalloc(1, watch->tokens->state_bytes);
+    return watch->tokens->open(watch->tokens_state, &asked, &watch->tokens_schema, &batch_wide);
+}
+
+/* tfidf has outputs of its own: its weights name what is learned. */
+static const char *
+tfidf_weights(const struct spec_stage *stage)
+{
+    const struct spec_value *output = spec_get(stage, "output");
+
+    return output->kind == SPEC_LIST && output->count == 2 ? output->items[1].text : "";
+}
+
+static tundish_status
+open_targets(struct watch *watch, const struct content_config *config, struct schema *schema)
+{
+    struct content_config asked = *config;
+    struct spec_stage plain = *config->stage;
+
+    asked.missing = NULL;
+    if (strcmp(config->stage->info->name, "tfidf") == 0) { /* its output is no list of targets */
+        int output = stage_parameter(plain.info, "output");
+        tundish_status status;
+
+        plain.arguments = tnd_alloc(plain.info->parameter_count * sizeof *plain.arguments);
+        memcpy(plain.arguments, config->stage->arguments,
+               plain.info->parameter_count * sizeof *plain.arguments);
+        plain.arguments[output] = NULL;
+        asked.stage = &plain;
+        status = content_targets_open(&asked, schema, &watch->targets);
+        free(plain.arguments);
+        return status;
+    }
+    return content_targets_open(&asked, schema, &watch->targets);
+}
+
+/* What the stage would give is missing from here on; what it only looks at stays. */
+static void
+describe(struct watch *watch, const struct content_config *config, struct schema *schema)
+{
+    struct observer *observer = watch->observer;
+    struct name_list gone = { 0 };
+    bool is_covariance = strcmp(config->stage->info->name, "covariance") == 0;
+
+    for (uint32_t i = 0; i < schema->count; i++)
+        if (schema->columns[i].passed_from < 0 && !is_covariance) {
+            gone.names = tnd_realloc(gone.names, gone.count + 1, sizeof *gone.names);
+            gone.names[gone.count++] = tnd_strdup(schema->columns[i].name);
+        }
+    schema_close(schema);
+    *schema = (struct schema){ 0 };
+    schema_pass_all(schema, config->input);
+    for (size_t i = 0; i < gone.count; i++) {
+        int32_t index = schema_find(schema, gone.names[i]);
+
+        if (index >= 0)
+            schema_remove(schema, (uint32_t)index);
+        add_missing(observer, gone.names[i]);
+    }
+    if (strcmp(config->stage->info->name, "tfidf") == 0) {
+        const struct spec_value *output = spec_get(config->stage, "output");
+
+        for (uint32_t i = 0; output->kind == SPEC_LIST && i < output->count; i++)
+            add_missing(observer, output->items[i].text);
+    }
+    name_list_close(&gone);
+}
+
+static tundish_status
+watch_open(void *state, const struct content_config *config, struct schema *ret_schema,
+           bool *ret_batch_wide)
+{
+    struct watch *watch = state;
+    bool is_tfidf = strcmp(config->stage->info->name, "tfidf") == 0;
+    int64_t index = config->stage - observer_planning->stages;
+    tundish_status status = TUNDISH_OK;
+
+    *ret_batch_wide = false;
+    watch->observer = observer_planning;
+    if (!observer_has_columns(observer_planning, config))
+        return observer_block(observer_planning, index);
+    status = open_tokens(watch, config);
+    if (status == TUNDISH_OK)
+        status = open_targets(watch, config, ret_schema);
+    if (status != TUNDISH_OK)
+        return status;
+    watch->observed = tnd_zalloc((size_t)watch->targets.count + 1, sizeof(struct observed *));
+    for (uint32_t i = 0; i < watch->targets.count && status == TUNDISH_OK; i++) {
+        const struct content_target *target = &watch->targets.list[i];
+
+        status = observe(observer_planning, config, &config->input->columns[target->input],
+                         is_tfidf ? tfidf_weights(config->stage)
+                                  : ret_schema->columns[target->output].name,
+                         &watch->observed[i]);
+    }
+    if (status == TUNDISH_OK) {
+        observer_planning->is_observed[index] = true;
+        describe(watch, config, ret_schema);
+    }
+    return status;
+}
+
+/* --- Apply ------------------------------------------------------------------------------------ */
+
+static struct observation *
+add_observation(struct observations *observations, struct scratch *scratch)
+{
+    if (observations->count == observations->capacity) {
+        struct observation *old = observations->list;
+
+        observations->capacity = 2 * observations->capacity + 32;
+        observations->list = scratch_array(scratch, observations->capacity, sizeof *old);
+        if (observations->count > 0)
+            memcpy(observations->list, old, observations->count * sizeof *old);
+    }
+    return &observations->list[observations->count++];
+}
+
+static const double *
+numbers_of(const struct observed *observed, tundish_dtype dtype, const struct column *column,
+           struct scratch *scratch)
+{
+    struct column narrow = *column;
+
+    if (observed->is_single && dtype != TUNDISH_FLOAT32) {
+        narrow.values = convert_column(TUNDISH_FLOAT32, dtype, column, scratch);
+        dtype = TUNDISH_FLOAT32;
+    }
+    return convert_column(TUNDISH_FLOAT64, dtype, &narrow, scratch);
+}
+
+static void
+fill_samples(const struct observed *observed, const struct column *column, tundish_dtype dtype,
+             const struct frame *input, struct samples *samples)
+{
+    struct scratch *scratch = input->scratch;
+    const struct column *sides[SIDES];
+
+    for (int i = 0; i < SIDES; i++)
+        sides[i] = observed->sides[i] >= 0 ? &input->columns[observed->sides[i]] : NULL;
+    *samples = (struct samples){
+        .column = column,
+        .scratch = scratch,
+        .key = sides[0],
+        .weights = sides[1],
+        .labels = sides[2],
+    };
+    if (sides[1] != NULL)
+        samples->weight_numbers =
+            convert_column(TUNDISH_FLOAT64, observed->side_dtypes[1], sides[1], scratch);
+    if (sides[2] != NULL)
+        samples->label_integers = integers_of(observed->side_dtypes[2], sides[2], scratch);
+    if (dtype == TUNDISH_STRING) {
+        samples->texts = column->values;
+        return;
+    }
+    if (tnd_dtype_is_integer(dtype))
+        samples->integers = integers_of(dtype, column, scratch);
+    samples->numbers = numbers_of(observed, dtype, column, scratch);
+}
+
+/* The columns of text_vectorization's tokens. */
+static tundish_status
+make_tokens(const struct watch *watch, const struct frame *input, struct frame *ret_frame)
+{
+    *ret_frame = *input;
+    ret_frame->schema = &watch->tokens_schema;
+    ret_frame->column_count = watch->tokens_schema.count;
+    ret_frame->columns =
+        scratch_array(input->scratch, watch->tokens_schema.count, sizeof *ret_frame->columns);
+    memset(ret_frame->columns, 0, watch->tokens_schema.count * sizeof *ret_frame->columns);
+    ret_frame->destinations = NULL;
+    return watch->tokens->apply(watch->tokens_state, input, ret_frame);
+}
+
+static tundish_status
+watch_apply(const void *state, const struct frame *input, struct frame *output)
+{
+    const struct watch *watch = state;
+    struct observations *observations = output->observations;
+    struct frame tokens;
+    tundish_status status = TUNDISH_OK;
+
+    if (observations == NULL) /* evaluated for the order's sake, not to be learned from */
+        return TUNDISH_OK;
+    if (watch->tokens != NULL)
+        status = make_tokens(watch, input, &tokens);
+    for (uint32_t i = 0; i < watch->targets.count && status == TUNDISH_OK; i++) {
+        const struct content_target *target = &watch->targets.list[i];
+        const struct observed *observed = watch->observed[i];
+        struct observation *observation = add_observation(observations, output->scratch);
+        struct column *column = scratch_alloc(output->scratch, sizeof *column);
+
+        *column =
+            watch->tokens != NULL ? tokens.columns[target->output] : input->columns[target->input];
+        observation->observed = observed;
+        fill_samples(observed, column, observed->spec.dtype, input, &observation->samples);
+        if (observed->ops->count != NULL)
+            status =
+                observed->ops->count(observed->state, observations->thread, &observation->samples);
+    }
+    return status;
+}
+
+static void
+watch_close(void *state)
+{
+    struct watch *watch = state;
+
+    if (watch->tokens_state != NULL)
+        watch->tokens->close(watch->tokens_state);
+    free(watch->tokens_state);
+    schema_close(&watch->tokens_schema);
+    free(watch->observed);
+    content_targets_close(&watch->targets);
+}
+
+const struct content_ops watch_ops = {
+    .name = "watch",
+    .state_bytes = sizeof(struct watch),
+    .open = watch_open,
+    .apply = watch_apply,
+    .close = watch_close,
+};

@@ -1,0 +1,112 @@
+/* shuffle_seek.c - the draws of a shuffle, backwards.
+ *
+ * Draw j finds the oldest element at the ring's head, slot j % size. It takes the element of some
+ * slot, moves the oldest there, and element size + j comes where the oldest was. So, backwards:
+ * what a slot holds after the draw was at the head before it, and what the head holds afterwards is
+ * the new element. Each slot is labelled with where its element ends up, if it does.
+ */
+#include "order/shuffle/shuffle_seek.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "order/shuffle/shuffle_draws.h"
+
+enum { CHUNK = 4096 };
+
+struct seek {
+    uint32_t size;
+    struct modulo by_size;
+    uint32_t *labels; /* of a slot: the one where its element ends up */
+    uint64_t *wanted; /* a bit for each slot: it has a label. Few do, far back */
+    struct shuffle_held *held;
+    uint32_t found, left;
+};
+
+static inline bool
+is_wanted(const struct seek *seek, uint64_t slot)
+{
+    return (seek->wanted[slot / 64] >> slot % 64 & 1) != 0;
+}
+
+static inline void
+set_wanted(struct seek *seek, uint64_t slot, bool wanted)
+{
+    uint64_t bit = UINT64_C(1) << slot % 64;
+
+    seek->wanted[slot / 64] = (seek->wanted[slot / 64] & ~bit) | (wanted ? bit : 0);
+}
+
+static inline void
+find(struct seek *seek, uint64_t slot, uint64_t number)
+{
+    seek->held[seek->found++] = (struct shuffle_held){ number, seek->labels[slot] };
+    seek->left--;
+}
+
+/* Undo draw `draw`, at which the head was at `head`. */
+static inline void
+undo(struct seek *seek, uint64_t draw, uint64_t head, uint32_t word)
+{
+    uint64_t drawn = head + modulo(seek->by_size, word);
+
+    if (drawn >= seek->size)
+        drawn -= seek->size;
+    if (is_wanted(seek, head)) {
+        find(seek, head, seek->size + draw);
+        set_wanted(seek, head, false);
+    }
+    if (drawn != head && is_wanted(seek, drawn)) {
+        seek->labels[head] = seek->labels[drawn];
+        set_wanted(seek, head, true);
+        set_wanted(seek, drawn, false);
+    }
+}
+
+/* Undo draws [begin, end), the last first. */
+static void
+undo_some(struct seek *seek, uint64_t begin, uint64_t end, const uint32_t *words)
+{
+    uint64_t head = end % seek->size;
+
+    for (uint64_t draw = end; draw > begin && seek->left > 0;) {
+        draw--;
+        head = head == 0 ? seek->size - 1 : head - 1;
+        undo(seek, draw, head, words[draw - begin]);
+    }
+}
+
+struct shuffle_held *
+shuffle_seek(uint64_t seed, uint64_t seed2, uint32_t size, uint64_t draws)
+{
+    struct seek seek = {
+        .size = size,
+        .by_size = modulo_of(size),
+        .labels = tnd_alloc(size * sizeof *seek.labels),
+        .wanted = tnd_zalloc(size / 64 + 1, sizeof *seek.wanted),
+        .held = tnd_alloc(size * sizeof *seek.held),
+        .left = size - 1,
+    };
+    uint32_t words[CHUNK];
+
+    for (uint32_t slot = 0; slot < size; slot++) {
+        seek.labels[slot] = slot;
+        set_wanted(&seek, slot, slot != (draws - 1) % size);
+    }
+    for (uint64_t end = draws; end > 0 && seek.left > 0;) {
+        uint64_t begin = (end - 1) / CHUNK * CHUNK;
+        struct tnd_philox philox = tnd_philox_of_seeds(seed, seed2);
+
+        tnd_philox_skip(&philox, begin / 4);
+        tnd_philox_fill(&philox, (size_t)(end - begin + 3) / 4, words);
+        undo_some(&seek, begin, end, words);
+        end = begin;
+    }
+    for (uint32_t slot = size; slot-- > 0 && seek.left > 0;)
+        if (is_wanted(&seek, slot))
+            find(&seek, slot, slot);
+    free(seek.labels);
+    free(seek.wanted);
+    return seek.held;
+}

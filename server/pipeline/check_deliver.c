@@ -1,0 +1,257 @@
+/* check_deliver.c - `distribute` and `deliver`. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/check.h"
+#include "pipeline/quantity.h"
+
+enum { ZSTD_LEVEL_DEFAULT = 3, ZSTD_LEVEL_MAX = 22 };
+
+/* A section's mapping with its arguments, so that parameters can be asked for by name. */
+struct section {
+    struct check *check;
+    const struct stage_info *info;
+    const struct spec_value **arguments;
+};
+
+static struct section
+open_section(struct check *check, const struct stage_info *info, const struct spec_value *value)
+{
+    struct section section = { .check = check, .info = info };
+
+    if (value->kind == SPEC_NULL) {
+        section.arguments =
+            spec_memory_take(check->memory, info->parameter_count, sizeof *section.arguments);
+        check_fill(check, info, value->line, value->column, section.arguments);
+    } else {
+        section.arguments = check_mapping(check, info, value, NULL);
+    }
+    return section;
+}
+
+/* The value if it is of this kind: what is not has been complained about, so that anything will do
+ * in its place. */
+static const struct spec_value *
+value_of(const struct section *section, const char *parameter, enum spec_kind kind)
+{
+    const struct spec_value *value = section->arguments[stage_parameter(section->info, parameter)];
+
+    return value != NULL && value->kind == kind ? value : NULL;
+}
+
+static int64_t
+integer_of(const struct section *section, const char *parameter, int64_t otherwise)
+{
+    const struct spec_value *value = value_of(section, parameter, SPEC_INTEGER);
+
+    return value != NULL ? value->integer : otherwise;
+}
+
+static bool
+bool_of(const struct section *section, const char *parameter)
+{
+    const struct spec_value *value = value_of(section, parameter, SPEC_BOOL);
+
+    return value != NULL && value->boolean;
+}
+
+static const char *
+text_of(const struct section *section, const char *parameter)
+{
+    const struct spec_value *value = value_of(section, parameter, SPEC_TEXT);
+
+    return value != NULL ? value->text : "";
+}
+
+static bool
+is_text(const struct section *section, const char *parameter, const char *text)
+{
+    return strcmp(text_of(section, parameter), text) == 0;
+}
+
+/* The place of a text among the parameter's choices. */
+static unsigned
+choice_of(const struct section *section, const char *parameter)
+{
+    const char *word = text_of(section, parameter);
+    const char *at = section->info->parameters[stage_parameter(section->info, parameter)].choices;
+    unsigned index = 0;
+
+    for (;; index++) {
+        size_t bytes = strcspn(at, "|");
+
+        if (bytes == strlen(word) && memcmp(at, word, bytes) == 0)
+            return index;
+        if (at[bytes] == '\0')
+            return 0;
+        at += bytes + 1;
+    }
+}
+
+static uint64_t
+bytes_of(const struct section *section, const char *parameter)
+{
+    const struct spec_value *value = section->arguments[stage_parameter(section->info, parameter)];
+    uint64_t bytes = 0;
+
+    if (value != NULL)
+        quantity_bytes(value, &bytes);
+    return bytes;
+}
+
+static int64_t
+duration_of(const struct section *section, const char *parameter, int64_t otherwise)
+{
+    const struct spec_value *value = value_of(section, parameter, SPEC_TEXT);
+    int64_t ns = otherwise;
+
+    if (value != NULL)
+        quantity_duration_ns(value, &ns);
+    return ns;
+}
+
+static int32_t
+evaluation_shards_of(const struct section *section)
+{
+    const struct spec_value *value = value_of(section, "evaluation_shards", SPEC_TEXT);
+
+    if (value == NULL)
+        return (int32_t)integer_of(section, "evaluation_shards", 0);
+    if (strcmp(value->text, "auto") != 0)
+        spec_complain(section->check->errors, value->line, value->column,
+                      "evaluation_shards must be an integer of at least 1 or auto, not \"%.60s\"",
+                      value->text);
+    return -1;
+}
+
+void
+check_distribute(struct check *check, const struct spec_value *value,
+                 struct spec_distribute *ret_distribute)
+{
+    struct section section = open_section(check, &section_distribute, value);
+    struct spec_distribute distribute = {
+        .replicas = (uint32_t)integer_of(&section, "replicas", 1),
+        .auto_shard = (enum spec_auto_shard)choice_of(&section, "auto_shard"),
+        .rebatch = (enum spec_rebatch)choice_of(&section, "rebatch"),
+        .from_function = bool_of(&section, "from_function"),
+        .delivery = (enum spec_delivery)choice_of(&section, "delivery"),
+        .files_local = is_text(&section, "files", "local"),
+        .groups = (uint32_t)integer_of(&section, "groups", 1),
+        .drop_remainder_step = bool_of(&section, "drop_remainder_step"),
+        .evaluation_shards = evaluation_shards_of(&section),
+        .line = value->line,
+        .column = value->column,
+    };
+
+    if (distribute.delivery != DELIVER_LANES && distribute.replicas != 1)
+        spec_complain(check->errors, value->line, value->column,
+                      "with delivery: %s, replicas must be 1, not %" PRIu32,
+                      text_of(&section, "delivery"), distribute.replicas);
+    *ret_distribute = distribute;
+}
+
+/* `WORD` or `WORD:NUMBER`. False: it is neither, or the number is not from `least` to `most`. */
+static bool
+word_and_number(const char *text, const char *word, long long least, long long most,
+                long long *ret_number)
+{
+    size_t word_bytes = strlen(word);
+    char *end;
+    long long number;
+
+    if (strncmp(text, word, word_bytes) != 0)
+        return false;
+    if (text[word_bytes] == '\0')
+        return true;
+    if (text[word_bytes] != ':' || text[word_bytes + 1] < '0' || text[word_bytes + 1] > '9')
+        return false;
+    number = strtoll(text + word_bytes + 1, &end, 10);
+    if (*end != '\0' || number < least || number > most)
+        return false;
+    *ret_number = number;
+    return true;
+}
+
+static void
+take_compression(const struct section *section, struct spec_deliver *deliver)
+{
+    const struct spec_value *value = value_of(section, "compression", SPEC_TEXT);
+    static const char *const words[] = { "auto", "none", "narrow", "zstd" };
+    const char *nearest;
+    long long level = ZSTD_LEVEL_DEFAULT;
+
+    deliver->zstd_level = ZSTD_LEVEL_DEFAULT;
+    if (value == NULL)
+        return;
+    for (unsigned i = 0; i < 3; i++) {
+        if (strcmp(value->text, words[i]) == 0) {
+            deliver->compression = (enum spec_compression)i;
+            return;
+        }
+    }
+    if (word_and_number(value->text, "zstd", 1, ZSTD_LEVEL_MAX, &level)) {
+        deliver->compression = COMPRESS_ZSTD;
+        deliver->zstd_level = (int)level;
+        return;
+    }
+    nearest = spec_nearest(value->text, words, 4);
+    spec_complain(section->check->errors, value->line, value->column,
+                  "compression must be auto, none, narrow, zstd or zstd:LEVEL (1 to %d), not "
+                  "\"%.60s\"%s%s%s",
+                  ZSTD_LEVEL_MAX, value->text, nearest != NULL ? "; did you mean " : "",
+                  nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+}
+
+static void
+take_on_error(const struct section *section, struct spec_deliver *deliver)
+{
+    const struct spec_value *value = value_of(section, "on_error", SPEC_TEXT);
+    long long limit = -1;
+
+    deliver->skip_limit = UINT64_MAX;
+    if (value == NULL || strcmp(value->text, "stop") == 0)
+        return;
+    deliver->skip_errors = word_and_number(value->text, "skip", 0, INT64_MAX, &limit);
+    if (limit >= 0)
+        deliver->skip_limit = (uint64_t)limit;
+    if (!deliver->skip_errors)
+        spec_complain(section->check->errors, value->line, value->column,
+                      "on_error must be stop, skip or skip:LIMIT, not \"%.60s\"", value->text);
+}
+
+static const struct spec_value *
+widen_of(const struct section *section)
+{
+    const struct spec_value *widen = value_of(section, "widen", SPEC_MAP);
+
+    for (uint32_t i = 0; widen != NULL && i < widen->count; i++)
+        check_mapping(section->check, &section_widen, &widen->items[i], NULL);
+    return widen;
+}
+
+void
+check_deliver(struct check *check, const struct spec_value *value, struct spec_deliver *ret_deliver)
+{
+    struct section section = open_section(check, &section_deliver, value);
+    struct spec_deliver deliver = {
+        .slots = (uint32_t)integer_of(&section, "slots", 8),
+        .lane_bytes = bytes_of(&section, "lane_bytes"),
+        .max_batch_bytes = bytes_of(&section, "max_batch_bytes"),
+        .memory_limit = bytes_of(&section, "memory_limit"),
+        .memory_memfd = is_text(&section, "memory", "memfd"),
+        .huge_pages = bool_of(&section, "huge_pages"),
+        .checksums = bool_of(&section, "checksums"),
+        .detach_slow_group = is_text(&section, "slow_group", "detach"),
+        .group_wait_ns = duration_of(&section, "group_wait", -1),
+        .rejoin_ns = duration_of(&section, "rejoin", 0),
+        .epochs = (uint64_t)integer_of(&section, "epochs", 0),
+        .widen = widen_of(&section),
+        .line = value->line,
+        .column = value->column,
+    };
+
+    take_compression(&section, &deliver);
+    take_on_error(&section, &deliver);
+    *ret_deliver = deliver;
+}

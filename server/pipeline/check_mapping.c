@@ -1,0 +1,129 @@
+/* check_mapping.c - the keys of a mapping against a list of parameters. */
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/check.h"
+#include "pipeline/describe.h"
+
+/* The key for what tf.data calls otherwise, or the word itself. */
+static const char *
+our_key(const char *word)
+{
+    static const struct {
+        const char *elsewhere, *here;
+    } keys[] = {
+        { "options", "distribute" },
+        { "with_options", "distribute" },
+        { "experimental_distribute", "distribute" },
+        { "auto_shard_policy", "auto_shard" },
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(word, keys[i].elsewhere) == 0)
+            return keys[i].here;
+    return word;
+}
+
+static bool
+has_key(const struct stage_info *info, const char *key)
+{
+    return stage_parameter(info, key) >= 0;
+}
+
+/* Another mapping of the pipeline file that has the key, or NULL. */
+static const struct stage_info *
+section_with(const struct stage_info *info, const char *key)
+{
+    static const struct stage_info *const sections[] = { &section_file, &section_stream,
+                                                         &section_distribute, &section_deliver };
+    const struct stage_info *found = NULL;
+    bool is_section = false;
+
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        is_section = is_section || sections[i] == info;
+        if (found == NULL && has_key(sections[i], key))
+            found = sections[i];
+    }
+    return is_section ? found : NULL;
+}
+
+static void
+refuse_key(struct check *check, const struct stage_info *info, const struct spec_value *key)
+{
+    const char *words[64] = { NULL };
+    const char *ours = our_key(key->text), *nearest;
+    const struct stage_info *section = section_with(info, ours);
+    uint32_t count = info->parameter_count;
+
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = info->parameters[i].name;
+    nearest = has_key(info, ours) ? ours : spec_nearest(key->text, words, count);
+    if (section != NULL && section != info) {
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; %s has %s",
+                      info->name, key->text, section->name, ours);
+    } else if (nearest != NULL) {
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; did you mean %s?",
+                      info->name, key->text, nearest);
+    } else {
+        char list[1024];
+        size_t used = 0;
+
+        list[0] = '\0';
+        for (uint32_t i = 0; i < count && used < sizeof list - 64; i++)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                     words[i]);
+        spec_complain(check->errors, key->line, key->column, "%s has no \"%s\"; it has %s",
+                      info->name, key->text, count > 0 ? list : "no parameters");
+    }
+}
+
+void
+check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
+           const struct spec_value **arguments)
+{
+    for (uint32_t i = 0; i < info->parameter_count; i++) {
+        const struct parameter_info *parameter = &info->parameters[i];
+
+        if (arguments[i] != NULL)
+            continue;
+        if (parameter->required)
+            spec_complain(check->errors, line, column, "%s needs %s: %s", info->name,
+                          parameter->name, parameter->help);
+        arguments[i] = check_default(check, parameter, line, column);
+    }
+}
+
+const struct spec_value **
+check_mapping(struct check *check, const struct stage_info *info, const struct spec_value *map,
+              uint64_t *ret_given)
+{
+    const struct spec_value **arguments =
+        spec_memory_take(check->memory, info->parameter_count, sizeof *arguments);
+    uint64_t given = 0;
+    char found[80];
+
+    if (map->kind != SPEC_MAP && map->kind != SPEC_BROKEN)
+        spec_complain(check->errors, map->line, map->column, "%s must be a mapping, not %s",
+                      info->name, describe_value(map, found, sizeof found));
+    for (uint32_t i = 0; map->kind == SPEC_MAP && i < map->count; i++) {
+        const struct spec_value *key = &map->keys[i];
+        int index;
+
+        if (key->kind == SPEC_BROKEN)
+            continue;
+        index = stage_parameter(info, key->text);
+        if (index < 0) {
+            refuse_key(check, info, key);
+            continue;
+        }
+        if (given >> index & 1)
+            continue; /* the reader has complained */
+        arguments[index] = check_value(check, info, &info->parameters[index], &map->items[i]);
+        given |= (uint64_t)(arguments[index] != NULL) << index;
+    }
+    if (map->kind == SPEC_MAP)
+        check_fill(check, info, map->line, map->column, arguments);
+    if (ret_given != NULL)
+        *ret_given = given;
+    return arguments;
+}

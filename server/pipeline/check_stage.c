@@ -1,0 +1,164 @@
+/* check_stage.c - one entry of a list of stages: its name, its form, its arguments. */
+#include <string.h>
+
+#include "pipeline/check.h"
+#include "pipeline/describe.h"
+
+/* What people look for, and where it is. */
+static const struct {
+    const char *name, *answer;
+} not_offered[] = {
+    { "scan", "scan is not offered" },
+    { "group_by_window", "group_by_window is not offered; bucket_by_sequence_length is" },
+    { "from_generator", "there is no from_generator; `program` runs a child process" },
+    { "apply", "there is no apply; write the stage itself" },
+    { "options", "there are no options; see `distribute` and `deliver`" },
+    { "with_options", "there is no with_options; see `distribute` and `deliver`" },
+    { "parse_single_example", "parse_example does it, before batch as well as after it" },
+};
+
+static const struct stage_info *
+find_stage(struct check *check, const struct spec_value *name)
+{
+    const struct stage_info *info = stage_find(name->text);
+    const char *words[256];
+    const char *nearest;
+
+    if (info != NULL)
+        return info;
+    for (size_t i = 0; i < sizeof not_offered / sizeof not_offered[0]; i++) {
+        if (strcmp(not_offered[i].name, name->text) == 0) {
+            spec_complain(check->errors, name->line, name->column, "%s", not_offered[i].answer);
+            return NULL;
+        }
+    }
+    for (uint32_t i = 0; i < stage_count && i < 256; i++)
+        words[i] = stage_table[i].name;
+    nearest = spec_nearest(name->text, words, stage_count);
+    if (nearest != NULL)
+        spec_complain(check->errors, name->line, name->column,
+                      "there is no stage \"%.60s\"; did you mean %s?", name->text, nearest);
+    else
+        spec_complain(check->errors, name->line, name->column,
+                      "there is no stage \"%.60s\"; `tundish help` lists them", name->text);
+    return NULL;
+}
+
+/* `range: [start,] stop[, step]` */
+static void
+take_range_list(struct check *check, const struct stage_info *info, const struct spec_value *list,
+                const struct spec_value **arguments, uint64_t *given)
+{
+    static const char *const orders[3][3] = {
+        { "stop" },
+        { "start", "stop" },
+        { "start", "stop", "step" },
+    };
+
+    if (list->count < 1 || list->count > 3) {
+        spec_complain(check->errors, list->line, list->column,
+                      "range takes [stop], [start, stop] or [start, stop, step], not %u values",
+                      list->count);
+        arguments[0] = list;
+        return;
+    }
+    for (uint32_t i = 0; i < list->count; i++) {
+        int index = stage_parameter(info, orders[list->count - 1][i]);
+
+        arguments[index] = check_value(check, info, &info->parameters[index], &list->items[i]);
+        *given |= (uint64_t)(arguments[index] != NULL) << index;
+    }
+}
+
+static void
+take_short_form(struct check *check, const struct stage_info *info, const struct spec_value *value,
+                const struct spec_value **arguments, uint64_t *given)
+{
+    uint32_t index = info->short_parameter;
+    char found[80];
+
+    if (strcmp(info->name, "range") == 0 && value->kind == SPEC_LIST) {
+        take_range_list(check, info, value, arguments, given);
+    } else if (info->has_short_form || info->is_whole) {
+        arguments[index] = check_value(check, info, &info->parameters[index], value);
+        *given |= (uint64_t)(arguments[index] != NULL) << index;
+    } else if (value->kind != SPEC_BROKEN) {
+        spec_complain(check->errors, value->line, value->column,
+                      "%s has no short form: expected a mapping of its parameters%s%s%s, not %s",
+                      info->name, info->parameter_count > 0 ? ", as {" : "",
+                      info->parameter_count > 0 ? info->parameters[0].name : "",
+                      info->parameter_count > 0 ? ": ...}" : "",
+                      describe_value(value, found, sizeof found));
+        *given = ~UINT64_C(0);
+    }
+}
+
+static void
+take_arguments(struct check *check, const struct spec_value *value, struct spec_stage *stage)
+{
+    const struct stage_info *info = stage->info;
+    const struct spec_value **arguments;
+    uint64_t given = 0;
+
+    if (value->kind == SPEC_MAP && !info->is_whole) {
+        stage->arguments = check_mapping(check, info, value, &stage->given);
+        return;
+    }
+    arguments = spec_memory_take(check->memory, info->parameter_count, sizeof *arguments);
+    if (value->kind != SPEC_NULL)
+        take_short_form(check, info, value, arguments, &given);
+    if (given != ~UINT64_C(0))
+        check_fill(check, info, stage->line, stage->column, arguments);
+    stage->arguments = arguments;
+    stage->given = given;
+}
+
+/* `- shuffle:` with its parameters on the same level is a mapping of several keys. */
+static void
+refuse_keys(struct check *check, const struct spec_value *map)
+{
+    if (map->count == 0)
+        spec_complain(check->errors, map->line, map->column,
+                      "expected a stage, not an empty mapping");
+    else if (map->items[0].kind == SPEC_NULL)
+        spec_complain(check->errors, map->keys[1].line, map->keys[1].column,
+                      "a stage has one key, but \"%s\" stands beside \"%s\": indent its parameters "
+                      "further than its name",
+                      map->keys[1].text, map->keys[0].text);
+    else
+        spec_complain(check->errors, map->keys[1].line, map->keys[1].column,
+                      "a stage has one key, but \"%s\" stands beside \"%s\": begin the next stage "
+                      "with `- `",
+                      map->keys[1].text, map->keys[0].text);
+}
+
+bool
+check_stage(struct check *check, const struct spec_value *value, struct spec_stage *ret_stage)
+{
+    static const struct spec_value nothing = { .kind = SPEC_NULL };
+    const struct spec_value *name = value, *arguments = &nothing;
+    char found[80];
+
+    if (value->kind == SPEC_MAP && value->count == 1) {
+        name = &value->keys[0];
+        arguments = &value->items[0];
+    } else if (value->kind == SPEC_MAP) {
+        refuse_keys(check, value);
+        return false;
+    } else if (value->kind != SPEC_TEXT && value->kind != SPEC_BROKEN) {
+        spec_complain(check->errors, value->line, value->column,
+                      "expected a stage, as `- batch: 32`, not %s",
+                      describe_value(value, found, sizeof found));
+    }
+    if (name->kind != SPEC_TEXT)
+        return false;
+    ret_stage->info = find_stage(check, name);
+    if (ret_stage->info == NULL)
+        return false;
+    ret_stage->file = check->file;
+    ret_stage->line = name->line;
+    ret_stage->column = name->column;
+    take_arguments(check, arguments, ret_stage);
+    check_stage_rules(check, ret_stage);
+    return true;
+}

@@ -1,0 +1,120 @@
+/* check_stream.c - a stream: its stages, and what they mean where they stand. */
+#include <string.h>
+
+#include "pipeline/check.h"
+
+/* Where a dataset stands: the same one may stand in several places. */
+struct standing {
+    struct check *check;
+    bool from_function;
+    bool inside; /* interleave or flat_map, so that there is an outer element */
+};
+
+static void check_standing(const struct standing *standing, const struct spec_dataset *dataset);
+
+static bool
+is_input_context(const char *name)
+{
+    static const char *const names[] = { "num_input_pipelines", "input_pipeline_id",
+                                         "num_replicas_in_sync", "per_replica_batch_size" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void
+check_variable(const struct standing *standing, const struct spec_value *value)
+{
+    struct spec_errors *errors = standing->check->errors;
+
+    if (is_input_context(value->text) && standing->from_function) {
+        if (value->has_argument != (strcmp(value->text, "per_replica_batch_size") == 0))
+            spec_complain(errors, value->line, value->column,
+                          "expected $num_input_pipelines, $input_pipeline_id, "
+                          "$num_replicas_in_sync or $per_replica_batch_size(G)");
+    } else if (is_input_context(value->text) && !standing->inside) {
+        spec_complain(errors, value->line, value->column,
+                      "$%s needs `distribute: {from_function: true}`", value->text);
+    } else if (!standing->inside) {
+        spec_complain(errors, value->line, value->column,
+                      "$%s has no meaning here: $name is a column of the element outside, within "
+                      "interleave and flat_map",
+                      value->text);
+    }
+}
+
+/* Variables and datasets in a value, lists and mappings included. */
+static void
+check_value_standing(const struct standing *standing, const struct spec_value *value)
+{
+    if (value->kind == SPEC_VARIABLE)
+        check_variable(standing, value);
+    else if (value->kind == SPEC_DATASET)
+        check_standing(standing, value->dataset);
+    else if (value->kind == SPEC_LIST || value->kind == SPEC_MAP)
+        for (uint32_t i = 0; i < value->count; i++)
+            check_value_standing(standing, &value->items[i]);
+}
+
+static void
+check_stage_standing(const struct standing *standing, const struct spec_stage *stage)
+{
+    struct standing inner = *standing;
+
+    inner.inside = inner.inside || strcmp(stage->info->name, "interleave") == 0 ||
+                   strcmp(stage->info->name, "flat_map") == 0;
+    for (uint32_t i = 0; i < stage->info->parameter_count; i++) {
+        const struct parameter_info *parameter = &stage->info->parameters[i];
+        const struct spec_value *value = stage->arguments[i];
+        bool is_given = (stage->given >> i & 1) != 0;
+
+        if (value == NULL)
+            continue;
+        if (is_given)
+            check_value_standing(value->kind == SPEC_DATASET ? &inner : standing, value);
+        else if (value->kind == SPEC_VARIABLE && !standing->inside)
+            spec_complain(standing->check->errors, stage->line, stage->column,
+                          "%s needs %s here: only inside interleave and flat_map does it take the "
+                          "column `value` of the element outside",
+                          stage->info->name, parameter->name);
+    }
+}
+
+static void
+check_standing(const struct standing *standing, const struct spec_dataset *dataset)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++)
+        check_stage_standing(standing, &dataset->stages[i]);
+}
+
+void
+check_stream(struct check *check, const struct spec_value *name, const struct spec_value *value,
+             struct spec_stream *ret_stream)
+{
+    static const struct spec_value nothing = { .kind = SPEC_NULL };
+    const struct stage_info *info = &section_stream;
+    struct standing standing = { .check = check };
+    const struct spec_value **arguments;
+    const struct spec_value *dataset, *distribute, *deliver;
+    uint64_t given;
+
+    ret_stream->name = name->text;
+    ret_stream->line = name->line;
+    ret_stream->column = name->column;
+    arguments = check_mapping(check, info, value, &given);
+    dataset = arguments[stage_parameter(info, "dataset")];
+    distribute = arguments[stage_parameter(info, "distribute")];
+    deliver = arguments[stage_parameter(info, "deliver")];
+    check_distribute(check, distribute != NULL ? distribute : &nothing, &ret_stream->distribute);
+    check_deliver(check, deliver != NULL ? deliver : &nothing, &ret_stream->deliver);
+    if (dataset == NULL || dataset->kind != SPEC_DATASET)
+        return;
+    ret_stream->dataset = *dataset->dataset;
+    if (ret_stream->dataset.stage_total > STAGE_TOTAL_MAX ||
+        ret_stream->dataset.depth > DATASET_DEPTH_MAX)
+        return;
+    standing.from_function = ret_stream->distribute.from_function;
+    check_standing(&standing, &ret_stream->dataset);
+}

@@ -1,0 +1,363 @@
+/* columns.c - names, globs and ranges of columns. */
+#include "pipeline/columns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "pipeline/name_pattern.h"
+
+enum { NAMES_MAX = 16384, DIGITS_MAX = 9 };
+
+void
+name_list_close(struct name_list *list)
+{
+    if (list == NULL)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+    *list = (struct name_list){ 0 };
+}
+
+bool
+spec_name_matches(const char *pattern, const char *name)
+{
+    return strcmp(pattern, name) == 0 || (glob_is(pattern) && glob_matches(pattern, name));
+}
+
+/* C01..C10: a prefix, the numbers from first to last, with at least `width` digits. */
+struct range {
+    const char *prefix;
+    size_t prefix_bytes;
+    unsigned long first, last;
+    int width;
+};
+
+enum range_form { RANGE_NONE, RANGE_OK, RANGE_BAD };
+
+/* Digits at the end of text[0, bytes). */
+static size_t
+digits_behind(const char *text, size_t bytes)
+{
+    size_t count = 0;
+
+    while (count < bytes && text[bytes - 1 - count] >= '0' && text[bytes - 1 - count] <= '9')
+        count++;
+    return count;
+}
+
+static enum range_form
+read_range(const char *text, struct range *ret_range)
+{
+    const char *dots = strstr(text, "..");
+    const char *right = dots != NULL ? dots + 2 : NULL;
+    size_t left_bytes, right_bytes, left_digits, right_digits;
+    bool has_zeros;
+
+    if (dots == NULL)
+        return RANGE_NONE;
+    left_bytes = (size_t)(dots - text);
+    right_bytes = strlen(right);
+    left_digits = digits_behind(text, left_bytes);
+    right_digits = digits_behind(right, right_bytes);
+    if (left_digits == 0 || right_digits == 0)
+        return RANGE_NONE;
+    if (left_bytes - left_digits != right_bytes - right_digits ||
+        memcmp(text, right, left_bytes - left_digits) != 0 || left_digits > DIGITS_MAX ||
+        right_digits > DIGITS_MAX)
+        return RANGE_BAD;
+    *ret_range = (struct range){
+        .prefix = text,
+        .prefix_bytes = left_bytes - left_digits,
+        .first = strtoul(dots - left_digits, NULL, 10),
+        .last = strtoul(right + right_bytes - right_digits, NULL, 10),
+    };
+    has_zeros = left_digits > 1 && dots[-(ptrdiff_t)left_digits] == '0';
+    if (has_zeros)
+        ret_range->width = (int)left_digits;
+    if (ret_range->first > ret_range->last || (has_zeros && right_digits < left_digits))
+        return RANGE_BAD;
+    return RANGE_OK;
+}
+
+static char *
+range_name(const struct range *range, unsigned long number)
+{
+    return tnd_sprintf("%.*s%0*lu", (int)range->prefix_bytes, range->prefix, range->width, number);
+}
+
+static bool
+range_holds(const char *text, const char *name)
+{
+    struct range range;
+    size_t name_bytes = strlen(name);
+    unsigned long number;
+    char *same;
+    bool holds;
+
+    if (read_range(text, &range) != RANGE_OK || name_bytes <= range.prefix_bytes ||
+        name_bytes - range.prefix_bytes > DIGITS_MAX ||
+        memcmp(name, range.prefix, range.prefix_bytes) != 0 ||
+        digits_behind(name, name_bytes) < name_bytes - range.prefix_bytes)
+        return false;
+    number = strtoul(name + range.prefix_bytes, NULL, 10);
+    if (number < range.first || number > range.last)
+        return false;
+    same = range_name(&range, number);
+    holds = strcmp(same, name) == 0;
+    free(same);
+    return holds;
+}
+
+const struct spec_value *
+spec_entry_for(const struct spec_value *map, const char *name)
+{
+    const struct spec_value *exact = spec_map_get(map, name);
+
+    if (exact != NULL)
+        return exact;
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct spec_value *key = &map->keys[i];
+
+        if (key->kind == SPEC_TEXT &&
+            (spec_name_matches(key->text, name) || range_holds(key->text, name)))
+            return &map->items[i];
+    }
+    return NULL;
+}
+
+char *
+spec_for_column(const char *text, const char *column)
+{
+    static const char placeholder[] = "{column}";
+    char *result;
+    size_t result_bytes;
+    FILE *out = open_memstream(&result, &result_bytes);
+    const char *found;
+
+    tnd_must_have(out != NULL);
+    while ((found = strstr(text, placeholder)) != NULL) {
+        fwrite(text, 1, (size_t)(found - text), out);
+        fputs(column, out);
+        text = found + sizeof placeholder - 1;
+    }
+    fputs(text, out);
+    tnd_must_have(fclose(out) == 0);
+    return result;
+}
+
+/* A list being expanded. */
+struct expansion {
+    const char *const *known; /* NULL: names are being given */
+    size_t known_count;
+    struct spec_errors *errors;
+    struct name_list list;
+    const struct spec_value **places; /* where each name comes from */
+    size_t room;
+};
+
+static void
+add_name(struct expansion *expansion, const struct spec_value *place, char *name)
+{
+    struct name_list *list = &expansion->list;
+
+    if (list->count == expansion->room) {
+        expansion->room = expansion->room == 0 ? 16 : 2 * expansion->room;
+        list->names = tnd_realloc(list->names, expansion->room, sizeof *list->names);
+        expansion->places =
+            tnd_realloc(expansion->places, expansion->room, sizeof *expansion->places);
+    }
+    expansion->places[list->count] = place;
+    list->names[list->count++] = name;
+}
+
+static bool
+is_known(const struct expansion *expansion, const char *name)
+{
+    for (size_t i = 0; i < expansion->known_count; i++)
+        if (strcmp(expansion->known[i], name) == 0)
+            return true;
+    return false;
+}
+
+static tundish_status
+expand_name(struct expansion *expansion, const struct spec_value *place, char *name)
+{
+    tundish_status status;
+    const char *nearest;
+
+    if (expansion->known == NULL || is_known(expansion, name)) {
+        add_name(expansion, place, name);
+        return TUNDISH_OK;
+    }
+    nearest = spec_nearest(name, expansion->known, expansion->known_count);
+    status = spec_complain(expansion->errors, place->line, place->column,
+                           "there is no column \"%.200s\" here%s%s%s", name,
+                           nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
+                           nearest != NULL ? "?" : "");
+    free(name);
+    return status;
+}
+
+static tundish_status
+expand_glob(struct expansion *expansion, const struct spec_value *place)
+{
+    size_t before = expansion->list.count;
+
+    if (expansion->known == NULL)
+        return spec_complain(expansion->errors, place->line, place->column,
+                             "\"%.200s\" matches columns that there are, but here columns are "
+                             "given names: a range as C1..C26 counts them out",
+                             place->text);
+    for (size_t i = 0; i < expansion->known_count; i++)
+        if (spec_name_matches(place->text, expansion->known[i]))
+            add_name(expansion, place, tnd_strdup(expansion->known[i]));
+    if (expansion->list.count == before)
+        return spec_complain(expansion->errors, place->line, place->column,
+                             "no column matches \"%.200s\"", place->text);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+expand_range(struct expansion *expansion, const struct spec_value *place, const struct range *range)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (range->last - range->first >= NAMES_MAX)
+        return spec_complain(expansion->errors, place->line, place->column,
+                             "\"%.200s\" stands for more than %d columns", place->text, NAMES_MAX);
+    for (unsigned long number = range->first; number <= range->last; number++)
+        if (expand_name(expansion, place, range_name(range, number)) != TUNDISH_OK)
+            status = TUNDISH_E_PIPELINE;
+    return status;
+}
+
+static tundish_status
+expand_item(struct expansion *expansion, const struct spec_value *item)
+{
+    struct range range;
+    enum range_form form;
+
+    if (item->kind != SPEC_TEXT)
+        return spec_complain(expansion->errors, item->line, item->column,
+                             "expected the name of a column; quote it if it looks like something "
+                             "else");
+    if (expansion->known != NULL && is_known(expansion, item->text)) {
+        add_name(expansion, item, tnd_strdup(item->text));
+        return TUNDISH_OK;
+    }
+    form = read_range(item->text, &range);
+    if (form == RANGE_BAD)
+        return spec_complain(
+            expansion->errors, item->line, item->column,
+            "\"%.200s\" is no range: it must be one name with two numbers, rising, "
+            "as C1..C26 or C01..C26",
+            item->text);
+    if (form == RANGE_OK)
+        return expand_range(expansion, item, &range);
+    if (glob_is(item->text))
+        return expand_glob(expansion, item);
+    return expand_name(expansion, item, tnd_strdup(item->text));
+}
+
+struct placed_name {
+    const char *name;
+    size_t index;
+};
+
+static int
+by_name(const void *left_, const void *right_)
+{
+    const struct placed_name *left = left_, *right = right_;
+    int order = strcmp(left->name, right->name);
+
+    if (order != 0)
+        return order;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static tundish_status
+refuse_doubles(const struct expansion *expansion)
+{
+    const struct name_list *list = &expansion->list;
+    struct placed_name *sorted = tnd_zalloc(list->count + 1, sizeof *sorted);
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t i = 0; i < list->count; i++)
+        sorted[i] = (struct placed_name){ list->names[i], i };
+    qsort(sorted, list->count, sizeof sorted[0], by_name);
+    for (size_t i = 1; i < list->count; i++) {
+        const struct spec_value *place = expansion->places[sorted[i].index];
+
+        if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
+            status = spec_complain(expansion->errors, place->line, place->column,
+                                   "the column \"%.200s\" stands here twice", sorted[i].name);
+    }
+    free(sorted);
+    return status;
+}
+
+tundish_status
+spec_expand_columns(const struct spec_value *value, const char *const *known, size_t known_count,
+                    struct spec_errors *errors, struct name_list *ret_list)
+{
+    struct expansion expansion = { .known = known, .known_count = known_count, .errors = errors };
+    const struct spec_value *items = value->kind == SPEC_LIST ? value->items : value;
+    uint32_t count = value->kind == SPEC_LIST ? value->count : 1;
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (expand_item(&expansion, &items[i]) != TUNDISH_OK)
+            status = TUNDISH_E_PIPELINE;
+        if (expansion.list.count > NAMES_MAX) {
+            status = spec_complain(errors, value->line, value->column,
+                                   "more than %d columns in one list", NAMES_MAX);
+            break;
+        }
+    }
+    if (status == TUNDISH_OK)
+        status = refuse_doubles(&expansion);
+    free(expansion.places);
+    if (status != TUNDISH_OK) {
+        name_list_close(&expansion.list);
+        return status;
+    }
+    *ret_list = expansion.list;
+    return TUNDISH_OK;
+}
+
+static bool
+names_each_column(const struct spec_value *output)
+{
+    return output->kind == SPEC_TEXT && strstr(output->text, "{column}") != NULL;
+}
+
+tundish_status
+spec_output_names(const struct spec_value *output, const struct name_list *columns,
+                  struct spec_errors *errors, struct name_list *ret_list)
+{
+    struct name_list list = { 0 };
+    tundish_status status;
+
+    if (names_each_column(output)) {
+        list.names = tnd_zalloc(columns->count + 1, sizeof *list.names);
+        for (; list.count < columns->count; list.count++)
+            list.names[list.count] = spec_for_column(output->text, columns->names[list.count]);
+        *ret_list = list;
+        return TUNDISH_OK;
+    }
+    status = spec_expand_columns(output, NULL, 0, errors, &list);
+    if (status != TUNDISH_OK)
+        return status;
+    if (list.count != columns->count) {
+        status = spec_complain(errors, output->line, output->column,
+                               "output names %zu columns, but columns has %zu", list.count,
+                               columns->count);
+        name_list_close(&list);
+        return status;
+    }
+    *ret_list = list;
+    return TUNDISH_OK;
+}

@@ -1,0 +1,60 @@
+/* fingerprint.c - the hash of stages. */
+#include "pipeline/fingerprint.h"
+
+#include <string.h>
+
+#include "core/hash_farm.h"
+
+static uint64_t
+hash_text(uint64_t hash, const char *text, size_t bytes, enum spec_counting counting)
+{
+    const char *last = counting == COUNTS_AS_PATH ? memrchr(text, '/', bytes) : NULL;
+
+    if (last != NULL) {
+        bytes -= (size_t)(last + 1 - text);
+        text = last + 1;
+    }
+    return tnd_hash_farm_chain(hash, text, bytes);
+}
+
+static uint64_t
+hash_value(uint64_t hash, const struct spec_value *value, enum spec_counting counting,
+           spec_counts *counts)
+{
+    uint64_t kind = value == NULL ? UINT64_MAX : (uint64_t)value->kind;
+
+    hash = tnd_hash_farm_chain(hash, &kind, sizeof kind);
+    if (value == NULL)
+        return hash;
+    if (value->text != NULL)
+        hash = hash_text(hash, value->text, value->text_bytes, counting);
+    for (uint32_t i = 0; i < value->count; i++) {
+        if (value->kind == SPEC_MAP)
+            hash = hash_text(hash, value->keys[i].text, value->keys[i].text_bytes, COUNTS_WHOLE);
+        hash = hash_value(hash, &value->items[i], counting, counts);
+    }
+    return value->dataset != NULL ? spec_hash_dataset(hash, value->dataset, counts) : hash;
+}
+
+uint64_t
+spec_hash_stage(uint64_t hash, const struct spec_stage *stage, spec_counts *counts)
+{
+    const struct stage_info *info = stage->info;
+
+    hash = hash_text(hash, info->name, strlen(info->name), COUNTS_WHOLE);
+    for (uint32_t i = 0; i < info->parameter_count; i++) {
+        enum spec_counting counting = counts(&info->parameters[i]);
+
+        if (counting != COUNTS_NOT)
+            hash = hash_value(hash, stage->arguments[i], counting, counts);
+    }
+    return hash;
+}
+
+uint64_t
+spec_hash_dataset(uint64_t hash, const struct spec_dataset *dataset, spec_counts *counts)
+{
+    for (uint32_t i = 0; i < dataset->stage_count; i++)
+        hash = spec_hash_stage(hash, &dataset->stages[i], counts);
+    return hash;
+}

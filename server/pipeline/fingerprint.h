@@ -1,0 +1,25 @@
+/* fingerprint.h - a hash of stages as they are written, the same on every machine: what tells
+ * whether a place, or something learned, belongs to a pipeline. */
+#ifndef PIPELINE_FINGERPRINT_H
+#define PIPELINE_FINGERPRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/pipeline.h"
+
+/* How a parameter's value counts. */
+enum spec_counting {
+    COUNTS_NOT,
+    COUNTS_WHOLE,
+    COUNTS_AS_PATH, /* the last part of each path: folders may differ between machines */
+};
+
+typedef enum spec_counting spec_counts(const struct parameter_info *parameter);
+
+/* Fold the name and the parameters of a stage into `hash`, with the datasets inside. */
+uint64_t spec_hash_stage(uint64_t hash, const struct spec_stage *stage, spec_counts *counts);
+
+uint64_t spec_hash_dataset(uint64_t hash, const struct spec_dataset *dataset, spec_counts *counts);
+
+#endif

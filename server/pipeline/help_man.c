@@ -1,0 +1,151 @@
+/* help_man.c - the table of stages as a manual page. */
+#include <string.h>
+
+#include "pipeline/describe.h"
+#include "pipeline/stage_help.h"
+
+static const char *const introduction[] = {
+    "A pipeline file is YAML. It holds named streams; each is a list of stages, first a source, "
+    "and "
+    "says how batches are dealt to replicas and handed over.",
+    "A stage is a mapping with one key, its name. Where a short form is given below, `name: VALUE` "
+    "sets that parameter alone; a bare `name` takes all defaults. Where a stage has a namesake in "
+    "TensorFlow or Keras, its parameters, defaults and results are the namesake's.",
+    "Columns are named. Sources with one component call it `value`. A stage with `columns` works "
+    "on "
+    "those in place; `output` keeps them and adds new ones, last. A stage works on the element "
+    "where it stands: before batch on a row, after it on the batch.",
+    "A list of columns may hold names, globs (C*, in the order of the columns) and ranges: C1..C26 "
+    "stands for C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside a text is "
+    "replaced by the column's name.",
+    "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, "
+    "float32, float64 and string. A shape is a list, an unknown dimension null.",
+    "Where a dataset is asked for, a name from `datasets:` or a list of stages will do. A named "
+    "dataset is built anew at each mention.",
+    "${NAME} and ${NAME:-default} take an environment variable, in any text; $${ gives ${. $name "
+    "as "
+    "a whole unquoted text, or inside an expression, is a column of the outer element, inside "
+    "interleave and flat_map; with from_function: true there are $num_input_pipelines, "
+    "$input_pipeline_id, $num_replicas_in_sync and $per_replica_batch_size(G) as well.",
+    "Booleans are true and false alone. Anchors, aliases, merges and tags are refused. A text that "
+    "starts with * & ! % @ | > or a backquote is quoted, and inside {} or [] one that contains "
+    "{ } [ ] or a comma. Relative paths start at the pipeline file's folder.",
+    "Every error names file, line and column, and all errors of a file are reported.",
+    "Content is made of the rows that are delivered, when they are. So a row whose content is bad "
+    "(a field that is no number, a picture that cannot be decoded) is an error in its own step, "
+    "after those before it, and never if skip, shard, take, drop_remainder, filter or a shorter "
+    "partner of zip leaves it out. TensorFlow fails where it reads the row.",
+};
+
+static const char *const example[] = {
+    "streams:",
+    "  train:",
+    "    dataset:",
+    "      - list_files: {file_pattern: \"data/train-*.tfrecord\", seed: 1}",
+    "      - interleave: {dataset: [tfrecord], cycle_length: 4}",
+    "      - shuffle: {buffer_size: 100000, seed: 7}",
+    "      - parse_example:",
+    "          features:",
+    "            label: {type: FixedLen, dtype: int64, shape: []}",
+    "            \"C*\":  {type: FixedLen, dtype: string, shape: [], default_value: \"\"}",
+    "          columns: [label, C1..C26]",
+    "      - string_lookup: {columns: C*, vocabulary: \"vocab/{column}.txt\"}",
+    "      - batch: 4096",
+    "    distribute: {replicas: 4}",
+};
+
+/* A line may not begin with a control character of roff, and - means a hyphen there. */
+static void
+print_roff(const char *text, FILE *out)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", out);
+    for (; *text != '\0'; text++) {
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void
+print_parameter(const struct parameter_info *parameter, FILE *out)
+{
+    fprintf(out, ".TP\n.B %s\n", parameter->name);
+    print_roff(parameter->help, out);
+    fputs("\n(", out);
+    if (parameter->types & TYPE_ANY)
+        fputs("any value", out);
+    else
+        describe_parameter(parameter, out);
+    if (parameter->required)
+        fputs("; needed", out);
+    if (parameter->default_value != NULL) {
+        fputs("; default ", out);
+        print_roff(parameter->default_value, out);
+    }
+    fputs(parameter->types & TYPE_VARYING ? "; may be $name)\n" : ")\n", out);
+}
+
+static void
+print_stage(const struct stage_info *stage, FILE *out)
+{
+    fprintf(out, ".SS %s\n", stage->name);
+    print_roff(stage->help, out);
+    if (stage->namesake != NULL)
+        fprintf(out, "\nAs\n.IR %s .", stage->namesake);
+    if (stage->has_short_form)
+        fprintf(out, "\nShort form:\n.BR %s .", stage->parameters[0].name);
+    if (stage->is_whole)
+        fprintf(out, "\nThe stage's mapping is\n.B %s\nitself.", stage->parameters[0].name);
+    fputc('\n', out);
+    for (uint32_t i = 0; i < stage->parameter_count; i++)
+        print_parameter(&stage->parameters[i], out);
+}
+
+static void
+print_heading(const char *group, FILE *out)
+{
+    fputs(".SH \"", out);
+    for (; *group != '\0'; group++)
+        fputc(*group >= 'a' && *group <= 'z' ? *group - 'a' + 'A' : *group, out);
+    fputs("\"\n", out);
+}
+
+void
+stage_print_man(FILE *out)
+{
+    const char *group = "";
+
+    fputs(".TH TUNDISH\\-PIPELINE 5 \"\" Tundish\n.SH NAME\ntundish\\-pipeline \\- the pipeline "
+          "file\n.SH DESCRIPTION\n",
+          out);
+    for (size_t i = 0; i < sizeof introduction / sizeof introduction[0]; i++) {
+        fputs(i > 0 ? ".PP\n" : "", out);
+        print_roff(introduction[i], out);
+        fputc('\n', out);
+    }
+    fputs(".SH EXAMPLE\n.nf\n", out);
+    for (size_t i = 0; i < sizeof example / sizeof example[0]; i++) {
+        print_roff(example[i], out);
+        fputc('\n', out);
+    }
+    fputs(".fi\n.SH \"PIPELINE FILE\"\n", out);
+    print_stage(&section_file, out);
+    print_stage(&section_stream, out);
+    print_stage(&section_distribute, out);
+    print_stage(&section_deliver, out);
+    print_stage(&section_widen, out);
+    for (uint32_t i = 0; i < stage_count; i++) {
+        if (strcmp(stage_table[i].group, group) != 0)
+            print_heading(stage_table[i].group, out);
+        group = stage_table[i].group;
+        print_stage(&stage_table[i], out);
+    }
+    fputs(".SH FEATURES\nThe entries of\n.B features\nin parse_example and decode_json.\n", out);
+    for (uint32_t i = 0; i < feature_count; i++)
+        print_stage(&feature_table[i], out);
+    fputs(".SH \"SEE ALSO\"\n.BR tundish (1)\n", out);
+}

@@ -1,0 +1,84 @@
+/* name_pattern.c - patterns with * ? [..] against names. */
+#include "pipeline/name_pattern.h"
+
+#include <string.h>
+
+/* Does the class at `pattern` ("[a-z]", "[!a]") hold `c`? Returns what is behind it, or NULL if it
+ * never closes: then [ is itself. */
+static const char *
+match_class(const char *pattern, char c, bool *ret_holds)
+{
+    const char *at = pattern + 1;
+    bool negated = *at == '!' || *at == '^';
+    bool holds = false;
+
+    at += negated;
+    do {
+        unsigned char first = (unsigned char)*at, last = first;
+
+        if (*at == '\0')
+            return NULL;
+        if (at[1] == '-' && at[2] != ']' && at[2] != '\0') {
+            last = (unsigned char)at[2];
+            at += 2;
+        }
+        holds = holds || ((unsigned char)c >= first && (unsigned char)c <= last);
+        at++;
+    } while (*at != ']');
+    *ret_holds = holds != negated;
+    return at + 1;
+}
+
+/* One step of the pattern against one character. Returns the pattern behind it, or NULL. */
+static const char *
+match_one(const char *pattern, char c)
+{
+    bool holds;
+
+    if (*pattern == '?')
+        return pattern + 1;
+    if (*pattern == '[') {
+        const char *behind = match_class(pattern, c, &holds);
+
+        if (behind != NULL)
+            return holds ? behind : NULL;
+    }
+    return *pattern == c ? pattern + 1 : NULL;
+}
+
+/* Going back to the last * alone is enough, so a pattern of many * costs no more than its length
+ * times the name's. */
+bool
+glob_matches(const char *pattern, const char *name)
+{
+    const char *star = NULL, *star_name = NULL;
+
+    while (*name != '\0') {
+        const char *behind;
+
+        if (*pattern == '*') {
+            star = ++pattern;
+            star_name = name;
+            continue;
+        }
+        behind = *pattern != '\0' ? match_one(pattern, *name) : NULL;
+        if (behind != NULL) {
+            pattern = behind;
+            name++;
+        } else if (star != NULL) {
+            pattern = star;
+            name = ++star_name;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+bool
+glob_is(const char *text)
+{
+    return strpbrk(text, "*?[") != NULL;
+}

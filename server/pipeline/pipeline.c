@@ -1,0 +1,206 @@
+/* pipeline.c - reading a pipeline file, and asking it. */
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "pipeline/check.h"
+#include "pipeline/yaml_reader.h"
+
+tundish_status
+spec_open_text(const char *text, size_t text_bytes, const char *path, const char *root,
+               struct spec_errors *errors, struct spec_file **ret_file)
+{
+    struct spec_memory *memory = spec_memory_open();
+    struct spec_file *file = spec_memory_take(memory, 1, sizeof *file);
+    struct check check = { .memory = memory, .errors = errors, .file = file };
+    struct spec_value tree;
+    tundish_status status;
+
+    errors->path = path;
+    file->memory = memory;
+    file->path = spec_memory_text(memory, path, strlen(path));
+    file->root = spec_memory_text(memory, root, strlen(root));
+    status = yaml_read(text, text_bytes, memory, errors, &tree);
+    if (status == TUNDISH_OK)
+        check_file(&check, &tree);
+    if (status == TUNDISH_OK && errors->count > 0)
+        status = TUNDISH_E_PIPELINE;
+    if (status != TUNDISH_OK) {
+        spec_close(file);
+        if (errors->count == 0)
+            return status;
+        return tnd_fail(status, "%s: %zu error%s, the first at line %u: %s", path, errors->count,
+                        errors->count == 1 ? "" : "s", errors->list[0].line, errors->list[0].text);
+    }
+    *ret_file = file;
+    return TUNDISH_OK;
+}
+
+/* The whole file, at most one byte more than is allowed. */
+static tundish_status
+read_whole(const char *path, char **ret_text, size_t *ret_bytes)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    size_t used = 0, room = 64 * 1024;
+    char *text;
+
+    if (file < 0)
+        return tnd_fail_errno(errno, "open the pipeline file %s", path);
+    text = tnd_alloc(room);
+    for (;;) {
+        ssize_t got = read(file, text + used, room - used);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            tundish_status status = tnd_fail_errno(errno, "read the pipeline file %s", path);
+
+            free(text);
+            close(file);
+            return status;
+        }
+        used += (size_t)got;
+        if (got == 0 || used > YAML_BYTES_MAX)
+            break;
+        if (used == room) {
+            room *= 2;
+            text = tnd_realloc(text, room, 1);
+        }
+    }
+    close(file);
+    *ret_text = text;
+    *ret_bytes = used;
+    return TUNDISH_OK;
+}
+
+tundish_status
+spec_open(const char *path, const char *root, struct spec_errors *errors,
+          struct spec_file **ret_file)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder, *text = NULL;
+    size_t text_bytes = 0;
+    tundish_status status;
+
+    errors->path = path;
+    status = read_whole(path, &text, &text_bytes);
+    if (status != TUNDISH_OK)
+        return status;
+    if (root != NULL)
+        folder = tnd_strdup(root);
+    else if (slash != NULL)
+        folder = tnd_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    else
+        folder = tnd_strdup(".");
+    status = spec_open_text(text, text_bytes, path, folder, errors, ret_file);
+    free(folder);
+    free(text);
+    return status;
+}
+
+void
+spec_close(struct spec_file *file)
+{
+    if (file != NULL)
+        spec_memory_close(file->memory);
+}
+
+const struct spec_stream *
+spec_find_stream(const struct spec_file *file, const char *name)
+{
+    for (uint32_t i = 0; i < file->stream_count; i++)
+        if (strcmp(file->streams[i].name, name) == 0)
+            return &file->streams[i];
+    return NULL;
+}
+
+static uint32_t
+index_of(const struct spec_stage *stage, const char *parameter)
+{
+    int index = stage_parameter(stage->info, parameter);
+
+    must(index >= 0);
+    return (uint32_t)index;
+}
+
+const struct spec_value *
+spec_get(const struct spec_stage *stage, const char *parameter)
+{
+    return stage->arguments[index_of(stage, parameter)];
+}
+
+bool
+spec_given(const struct spec_stage *stage, const char *parameter)
+{
+    return (stage->given >> index_of(stage, parameter) & 1) != 0;
+}
+
+static const struct spec_value *
+value_of_kind(const struct spec_stage *stage, const char *parameter, enum spec_kind kind)
+{
+    const struct spec_value *value = spec_get(stage, parameter);
+
+    must(value != NULL && value->kind == kind);
+    return value;
+}
+
+int64_t
+spec_int(const struct spec_stage *stage, const char *parameter)
+{
+    return value_of_kind(stage, parameter, SPEC_INTEGER)->integer;
+}
+
+double
+spec_number(const struct spec_stage *stage, const char *parameter)
+{
+    const struct spec_value *value = spec_get(stage, parameter);
+
+    must(value != NULL && (value->kind == SPEC_INTEGER || value->kind == SPEC_NATURAL ||
+                           value->kind == SPEC_NUMBER));
+    return value->number;
+}
+
+bool
+spec_bool(const struct spec_stage *stage, const char *parameter)
+{
+    return value_of_kind(stage, parameter, SPEC_BOOL)->boolean;
+}
+
+const char *
+spec_text(const struct spec_stage *stage, const char *parameter)
+{
+    return value_of_kind(stage, parameter, SPEC_TEXT)->text;
+}
+
+tundish_dtype
+spec_dtype(const struct spec_stage *stage, const char *parameter)
+{
+    tundish_dtype dtype = tnd_dtype_by_name(spec_text(stage, parameter));
+
+    must(dtype != 0);
+    return dtype;
+}
+
+const struct spec_value *
+spec_map_get(const struct spec_value *map, const char *key)
+{
+    for (uint32_t i = 0; i < map->count; i++)
+        if (map->keys[i].kind == SPEC_TEXT && strcmp(map->keys[i].text, key) == 0)
+            return &map->items[i];
+    return NULL;
+}
+
+char *
+spec_path(const struct spec_file *file, const char *path)
+{
+    if (path[0] == '/' || strcmp(file->root, ".") == 0)
+        return tnd_strdup(path);
+    return tnd_sprintf("%s/%s", file->root, path);
+}

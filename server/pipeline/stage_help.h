@@ -1,0 +1,26 @@
+/* stage_help.h - the table of stages, for people: `tundish help`, the manual page, completion. */
+#ifndef PIPELINE_STAGE_HELP_H
+#define PIPELINE_STAGE_HELP_H
+
+#include <stdio.h>
+
+#include "core/status.h"
+#include "pipeline/stages.h"
+
+/* `tundish help`: every stage by group, with its first sentence. */
+void stage_print_list(FILE *out);
+
+/* `tundish help --list`: every word stage_help_for knows, one a line, for completion. */
+void stage_print_names(FILE *out);
+
+/* `tundish help STAGE`: what it does, its forms, all parameters. */
+void stage_print_help(const struct stage_info *stage, FILE *out);
+
+/* `tundish help --man`: tundish-pipeline(5), in roff. */
+void stage_print_man(FILE *out);
+
+/* A stage, `distribute`, `deliver`, `stream`, `widen`, or a kind of feature (FixedLen ...), by
+ * name. E_ARGUMENT: there is none; the explanation names the nearest. */
+tundish_status stage_help_for(const char *name, const struct stage_info **ret_stage);
+
+#endif

@@ -1,0 +1,328 @@
+/* element_layout.c - the words of an element after each stage (order/run.h), and who needs a number. */
+#include "plan/build.h"
+
+#include <string.h>
+
+#include "order/order.h"
+#include "source/source.h"
+
+static bool
+value_uses_outer(const struct spec_value *value)
+{
+    if (value == NULL)
+        return false;
+    if (value->kind == SPEC_VARIABLE)
+        return true;
+    if (value->kind == SPEC_TEXT)
+        return strchr(value->text, '$') != NULL;
+    for (uint32_t i = 0; (value->kind == SPEC_LIST || value->kind == SPEC_MAP) && i < value->count;
+         i++)
+        if (value_uses_outer(&value->items[i]))
+            return true;
+    return false;
+}
+
+/* Is content made of `$name` here? References of files and ranges hold what they need. */
+static bool
+node_captures(const struct plan_node *node)
+{
+    bool in_memory = node->source != NULL && !node->source->reads_files && !node_is(node, "range");
+
+    if (node->stage == NULL || (node->content == NULL && !in_memory))
+        return false;
+    for (uint32_t i = 0; i < node->stage->info->parameter_count; i++)
+        if (value_uses_outer(node->stage->arguments[i]))
+            return true;
+    return false;
+}
+
+static uint64_t
+shifted(uint64_t run_words, uint32_t by)
+{
+    return by < 64 ? run_words << by : 0;
+}
+
+/* Inputs whose elements the node hands on: all but the one that only says which. */
+static uint32_t
+branch_count(const struct plan_node *node)
+{
+    return node->input_count - node_is(node, "choose_from_datasets");
+}
+
+/* Branches lie over each other if none owns runs, else side by side: then the words of the branches
+ * that an element is not of are zero, and zero is no run. */
+static void
+branch_layout(struct plan_node *node)
+{
+    uint32_t count = branch_count(node);
+    bool any_runs = false;
+
+    for (uint32_t i = 0; i < count; i++)
+        any_runs |= node->inputs[i]->run_words != 0;
+    node->width = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        struct plan_node *input = node->inputs[i];
+        uint32_t end;
+
+        input->first_word = any_runs ? node->width : 1;
+        end = input->first_word + input->width;
+        if (end > node->width)
+            node->width = end;
+        node->run_words |= shifted(input->run_words, input->first_word);
+    }
+}
+
+static void
+zip_layout(struct plan_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        node->inputs[i]->first_word = node->width;
+        node->run_words |= shifted(node->inputs[i]->run_words, node->width);
+        node->width += node->inputs[i]->width;
+    }
+}
+
+static void
+body_layout(struct plan_node *node)
+{
+    const struct plan_node *outer = node->inputs[0];
+
+    node->width = node->body->root->width;
+    node->run_words = node->body->root->run_words;
+    if (node->body->captures) {
+        node->run_words |= shifted(outer->run_words, node->width);
+        node->width += outer->width;
+    }
+}
+
+static bool
+is_batching(const struct plan_node *node)
+{
+    return node_is(node, "batch") || node_is(node, "padded_batch") ||
+           node_is(node, "ragged_batch") || node_is(node, "window") ||
+           node_is(node, "bucket_by_sequence_length");
+}
+
+/* Does content here bring rows together, or change how many there are? Where batches have been
+ * taken off that are made before this, its rows are not those of the element. */
+static bool
+mixes_rows(const struct plan_node *node, uint32_t taken_off)
+{
+    return node->content != NULL && node->order == NULL && (node->batch_wide || taken_off > 0);
+}
+
+/* Back to the batch that made the elements, or past as many more as have been taken off. */
+static bool
+is_wide(const struct plan_node *node, uint32_t taken_off)
+{
+    for (;; node = node->inputs[0]) {
+        if (node->batch_wide || mixes_rows(node, taken_off))
+            return true;
+        if (node->source != NULL) /* cache in a file, too: its rows are finished */
+            return false;
+        if (node->body != NULL)
+            return is_wide(node->body->root, taken_off);
+        if ((is_batching(node) && taken_off-- == 0) || node->input_count == 0)
+            return false;
+        taken_off += node_is(node, "unbatch");
+        for (uint32_t i = 1; i < branch_count(node); i++)
+            if (is_wide(node->inputs[i], taken_off))
+                return true;
+    }
+}
+
+bool
+build_is_wide(const struct plan_node *node)
+{
+    return is_wide(node, 0);
+}
+
+/* Runs among the words of a row that `unbatch` makes of word `word` (order_row_width). */
+static uint64_t
+row_run_words(const struct plan_node *node, uint32_t word)
+{
+    struct order_gathered gathered;
+    uint64_t run_words = 0;
+    uint32_t at = 0;
+
+    if ((node->run_words >> word & 1) == 0)
+        return 0;
+    gathered = order_gathered(node, word);
+    if (!gathered.joined)
+        return gathered.elements->run_words;
+    for (uint32_t i = 0; i < gathered.elements->width; i++) {
+        run_words |= shifted(row_run_words(gathered.elements, i), at);
+        at += order_row_width(gathered.elements, i);
+    }
+    return run_words;
+}
+
+/* Does an element carry a batch that its function was given? Its own rows are not those: whoever cuts
+ * its runs would cut the rows that `$name` means, too. */
+static bool
+carries_outer_runs(const struct plan_node *node)
+{
+    uint32_t own = node->body->root->width;
+
+    return own < 64 && node->run_words >> own != 0;
+}
+
+/* Are the rows of an element no references, but only what its content turns out to have? */
+static bool
+rows_are_content(const struct plan_node *node, uint32_t taken_off)
+{
+    for (;; node = node->inputs[0]) {
+        if (mixes_rows(node, taken_off))
+            return true;
+        if (node->source != NULL)
+            return !build_keeps_batches(node) || taken_off > 0;
+        if (node->body != NULL)
+            return carries_outer_runs(node) || rows_are_content(node->body->root, taken_off);
+        if (taken_off == 0 && (node_is(node, "rebatch") || node_is(node, "deal_carry")))
+            return false;
+        if (is_batching(node) && taken_off-- == 0)
+            return false;
+        if (node_is(node, "unbatch") && node->numbers[0] != 0)
+            return true;
+        taken_off += node_is(node, "unbatch");
+        for (uint32_t i = 1; i < branch_count(node); i++)
+            if (rows_are_content(node->inputs[i], taken_off))
+                return true;
+    }
+}
+
+bool
+build_keeps_batches(const struct plan_node *node)
+{
+    const struct plan_node *input = plan_is_cache_in_file(node) ? node->inputs[0] : NULL;
+
+    return input != NULL && input->depth > 0 && input->run_words != 0 &&
+           (input->run_words & (input->run_words - 1)) == 0 && !rows_are_content(input, 0);
+}
+
+/* Rows that are references are handed on; those that only content has are cut from it by number. */
+static bool
+are_rows_cut(const struct plan_node *node)
+{
+    return node->run_words == 0 || build_is_wide(node) || rows_are_content(node, 0);
+}
+
+/* Rows of every element, if the types of all columns say so; else -1. */
+static int64_t
+rows_of_types(const struct schema *schema)
+{
+    int64_t rows = schema->count > 0 ? schema->columns[0].shape[0] : -1;
+
+    for (uint32_t i = 0; i < schema->count; i++)
+        if (schema->columns[i].rank < 1 || schema->columns[i].shape[0] != rows)
+            return -1;
+    return rows > 0 ? rows : -1;
+}
+
+/* Rows are counted while the order is decided. */
+static void
+rebatch_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[1] = are_rows_cut(input);
+    node->numbers[2] = rows_are_content(input, 0) ? rows_of_types(&input->schema) : 0;
+    node->batch_wide = node->numbers[1] != 0;
+    node->width = 1;
+    node->run_words = 1;
+}
+
+static void
+deal_split_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[1] = are_rows_cut(input);
+    node->batch_wide = node->numbers[1] != 0;
+    node->width = input->width + (node->numbers[1] != 0);
+    node->run_words = input->run_words;
+}
+
+static void
+unbatch_layout(struct plan_node *node)
+{
+    const struct plan_node *input = node->inputs[0];
+
+    node->numbers[0] = are_rows_cut(input);
+    if (node->numbers[0] != 0) {
+        node->width = input->width + 1;
+        node->run_words = input->run_words;
+        return;
+    }
+    for (uint32_t i = 0; i < input->width; i++) {
+        node->run_words |= shifted(row_run_words(input, i), node->width);
+        node->width += order_row_width(input, i);
+    }
+}
+
+static tundish_status
+node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (node->body != NULL) {
+        status = build_layout(builder, node->body);
+        if (node->body->captures && graph->outside != NULL)
+            graph->captures = true; /* the name may be from farther out */
+        body_layout(node);
+    } else if (build_keeps_batches(node)) {
+        node->width = 1;
+        node->run_words = 1;
+    } else if (node->source != NULL) {
+        node->width = SOURCE_WIDTH + node->source->tells_content;
+    } else if (node_is(node, "zip")) {
+        zip_layout(node);
+    } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets") ||
+               node_is(node, "choose_from_datasets")) {
+        branch_layout(node);
+    } else if (is_batching(node)) {
+        node->width = 1;
+        node->run_words = 1;
+    } else if (node_is(node, "rebatch") || node_is(node, "deal_carry")) {
+        rebatch_layout(node);
+    } else if (node_is(node, "unbatch")) {
+        unbatch_layout(node);
+    } else if (node_is(node, "deal_split")) {
+        deal_split_layout(node);
+    } else {
+        node->width = node->inputs[0]->width;
+        node->run_words = node->inputs[0]->run_words;
+        if (node_is(node, "enumerate") || node_is(node, "ordinal"))
+            node->width++;
+    }
+    if (status == TUNDISH_OK)
+        status = build_check_end(builder, node);
+    if (status == TUNDISH_OK && node_is(node, "permute") && !order_is_indexed(node->inputs[0]))
+        status = build_complain(
+            builder, node,
+            "permute needs elements that can be had by number, as sources, take, skip, shard and "
+            "flat_map of these have, but not %s: put it before that, or use shuffle",
+            order_node(node->inputs[0])->name);
+    if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
+        status = build_complain(builder, node,
+                                "%s: an element would need %u references, more than %d: fewer "
+                                "datasets or functions inside each other",
+                                node->name, node->width, PLAN_WIDTH_MAX);
+    return status;
+}
+
+tundish_status
+build_layout(struct plan_builder *builder, struct plan_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        tundish_status status;
+
+        graph->nodes[i]->number = i;
+        status = node_layout(builder, graph, graph->nodes[i]);
+        if (status != TUNDISH_OK)
+            return status;
+        if (graph->outside != NULL && node_captures(graph->nodes[i]))
+            graph->captures = true;
+    }
+    return TUNDISH_OK;
+}

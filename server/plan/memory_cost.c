@@ -1,0 +1,140 @@
+/* memory_cost.c - bytes by shapes: what shuffles hold, a batch, a lane. */
+#include "plan/memory_cost.h"
+
+#include "core/memory_room.h"
+#include "plan/build.h"
+
+static int64_t
+held_elements(const struct plan_node *node)
+{
+    return node_is(node, "shuffle") && node->stage != NULL ? build_literal(node, "buffer_size", 0)
+                                                           : 0;
+}
+
+static int64_t
+window_bytes(const struct plan_graph *graph)
+{
+    int64_t bytes = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct plan_node *node = graph->nodes[i];
+        int64_t here = 0;
+
+        if (__builtin_mul_overflow(held_elements(node), (int64_t)(node->width * sizeof(uint64_t)),
+                                   &here) ||
+            __builtin_add_overflow(bytes, here, &bytes))
+            return INT64_MAX;
+        if (node->body != NULL)
+            bytes += window_bytes(node->body);
+    }
+    return bytes;
+}
+
+static bool
+is_sized_batch(const struct plan_node *node)
+{
+    return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
+}
+
+static int64_t
+rows_of_slice(const struct plan *plan)
+{
+    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
+
+    if (plan->global_batch >= 0)
+        return (plan->global_batch + slices - 1) / slices;
+    if (plan->user_root->depth == 1) {
+        const struct plan_node *node = plan->user_root;
+
+        while (node->input_count == 1 && !is_sized_batch(node))
+            node = node->inputs[0];
+        return is_sized_batch(node) ? build_literal(node, "batch_size", -1) : -1;
+    }
+    return plan->user_root->depth == 0 ? 1 : -1;
+}
+
+static int64_t
+product(int64_t a, int64_t b)
+{
+    int64_t result;
+
+    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+
+/* A string column needs its offsets at least. */
+static int64_t
+column_bytes(const struct column_spec *spec, int64_t rows)
+{
+    size_t value_bytes =
+        spec->dtype == TUNDISH_STRING ? sizeof(int64_t) : tnd_dtype_bytes(spec->dtype);
+    int64_t bytes = (int64_t)value_bytes;
+
+    if (spec->kind != TUNDISH_DENSE || spec->rank == RANK_UNKNOWN)
+        return -1;
+    for (int k = 0; k < spec->rank; k++) {
+        int64_t length = k == 0 && spec->shape[0] < 0 ? rows : spec->shape[k];
+
+        if (length < 0)
+            return -1;
+        bytes = product(bytes, length);
+    }
+    return bytes > INT64_MAX - 63 ? bytes : (bytes + 63) & ~INT64_C(63);
+}
+
+void
+plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
+{
+    struct plan_memory memory = { .window_bytes = window_bytes(plan->graph) };
+    int64_t rows = rows_of_slice(plan);
+
+    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
+        int64_t bytes = column_bytes(&plan->element_spec.columns[i], rows);
+
+        if (bytes < 0 || memory.slice_bytes < 0)
+            memory.slice_bytes = -1;
+        else if (__builtin_add_overflow(memory.slice_bytes, bytes, &memory.slice_bytes))
+            memory.slice_bytes = INT64_MAX;
+    }
+    memory.lane_bytes = memory.slice_bytes < 0
+                            ? -1
+                            : product(memory.slice_bytes, (int64_t)plan->stream->deliver.slots);
+    if (plan->stream->deliver.lane_bytes != 0)
+        memory.lane_bytes = (int64_t)plan->stream->deliver.lane_bytes;
+    *ret_memory = memory;
+}
+
+/* For amounts below this the machine is not asked what it has. */
+static const uint64_t UNASKED_BYTES = 256 << 20;
+
+static tundish_status
+too_large(const struct plan *plan, const struct plan_memory *memory, const char *limit,
+          uint64_t limit_bytes)
+{
+    return tnd_fail(TUNDISH_E_MEMORY,
+                    "a batch of %lld rows takes %lld bytes for each of %u replicas, but there is "
+                    "room for %llu (%s): give a smaller batch_size, or more room",
+                    (long long)rows_of_slice(plan), (long long)memory->slice_bytes, plan->replicas,
+                    (unsigned long long)limit_bytes, limit);
+}
+
+tundish_status
+plan_memory_check(const struct plan *plan)
+{
+    const struct spec_deliver *deliver = &plan->stream->deliver;
+    struct plan_memory memory;
+    struct tnd_memory_room room;
+    uint64_t step_bytes;
+
+    plan_memory(plan, &memory);
+    if (memory.slice_bytes < 0)
+        return TUNDISH_OK;
+    if (deliver->max_batch_bytes != 0 && (uint64_t)memory.slice_bytes > deliver->max_batch_bytes)
+        return too_large(plan, &memory, "max_batch_bytes", deliver->max_batch_bytes);
+    step_bytes = (uint64_t)product(memory.slice_bytes, plan->replicas);
+    if (deliver->memory_limit != 0 && step_bytes > deliver->memory_limit)
+        return too_large(plan, &memory, "memory_limit", deliver->memory_limit);
+    if (step_bytes < UNASKED_BYTES)
+        return TUNDISH_OK;
+    tnd_memory_room(&room);
+    return step_bytes > room.bytes ? too_large(plan, &memory, room.why, room.bytes) : TUNDISH_OK;
+}

@@ -1,0 +1,54 @@
+/* identity.c - a stream's parts. */
+#include "session/checkpoint/identity.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "session/checkpoint/place_contents.h"
+
+enum { NAME_BYTES = 1024 };
+
+void
+identity_add(struct identity *identity, uint64_t hash, const char *format, ...)
+{
+    char name[NAME_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    identity->parts = tnd_realloc(identity->parts, identity->count + 1, sizeof *identity->parts);
+    identity->parts[identity->count++] = (struct agree_part){ tnd_strdup(name), hash };
+}
+
+void
+identity_close(struct identity *identity)
+{
+    for (size_t i = 0; i < identity->count; i++)
+        free((char *)(uintptr_t)identity->parts[i].name);
+    free(identity->parts);
+    *identity = (struct identity){ 0 };
+}
+
+tundish_status
+identity_add_stream(struct identity *identity, const struct plan *plan)
+{
+    struct place_files files;
+    const char *name = plan->stream->name;
+    tundish_status status;
+
+    identity_add(identity, place_fingerprint(plan), "stream '%s' (stages, parameters and seeds)",
+                 name);
+    identity_add(identity, plan->replicas, "the number of replicas of stream '%s'", name);
+    identity_add(identity, plan->stream->deliver.epochs, "the number of epochs of stream '%s'",
+                 name);
+    status = place_files_open(plan, &files);
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < files.count; i++)
+        identity_add(identity, files.list[i].hash, "file %s", files.list[i].name);
+    place_files_close(&files);
+    return TUNDISH_OK;
+}

@@ -1,0 +1,176 @@
+/* place_contents.c - what a place carries. */
+#include "session/checkpoint/place_contents.h"
+
+#include <string.h>
+
+#include "core/hash_farm.h"
+#include "pipeline/fingerprint.h"
+
+static const uint32_t PLACE_MAGIC = UINT32_C(0x504e4454); /* "TDNP" */
+static const uint32_t PLACE_VERSION = 2;
+static const uint32_t ORDER_RULES_VERSION = 1;
+
+/* --- the fingerprint ----------------------------------------------------------------------------
+ */
+
+static enum spec_counting
+counts(const struct parameter_info *parameter)
+{
+    if ((parameter->types & TYPE_NO_EFFECT) != 0)
+        return COUNTS_NOT;
+    return (parameter->types & TYPE_PATHS) != 0 ? COUNTS_AS_PATH : COUNTS_WHOLE;
+}
+
+uint64_t
+place_fingerprint(const struct plan *plan)
+{
+    uint64_t numbers[] = {
+        ORDER_RULES_VERSION,
+        plan->file->has_seed ? (uint64_t)plan->file->seed : UINT64_MAX,
+        (uint64_t)plan->policy,
+    };
+
+    return spec_hash_dataset(tnd_hash_farm(numbers, sizeof numbers), &plan->stream->dataset, counts);
+}
+
+static uint32_t
+replicas_that_matter(const struct plan *plan)
+{
+    const struct schema *schema = &plan->user_root->schema;
+
+    if (plan->stream->distribute.from_function)
+        return plan->replicas;
+    /* Carrying rows over joins short batches with the next: not so with one replica in all, where
+     * batches stay as they are. */
+    if (plan->rule != REBATCH_CARRY ||
+        (schema->count > 0 && schema->columns[0].rank > 0 && schema->columns[0].shape[0] >= 0))
+        return 0;
+    return plan->rebatched ? 2 : 1;
+}
+
+/* With one worker, or under DATA, all workers together deal one order, whatever their number: a
+ * step is a global batch. From a function each replica takes elements of its own. */
+void
+place_ready(const struct plan *plan, const struct place_files *files, struct place *ret_place)
+{
+    bool shared = plan->options.worker_count == 1 || plan->policy == SHARD_DATA;
+
+    *ret_place = (struct place){
+        .fingerprint = place_fingerprint(plan),
+        .root_seed = plan->options.root_seed,
+        .worker_count = shared ? 0 : plan->options.worker_count,
+        .replicas = replicas_that_matter(plan),
+        .files = files->groups,
+    };
+}
+
+/* --- bytes --------------------------------------------------------------------------------------
+ */
+
+/* Little-endian, as every machine Tundish runs on. The state follows. */
+struct stored_place {
+    uint32_t magic, version;
+    uint64_t fingerprint, root_seed;
+    uint32_t worker_count, replicas;
+    struct place_groups files;
+    uint32_t state_count;
+};
+
+_Static_assert(sizeof(struct stored_place) == 72, "the place's layout moved");
+_Static_assert(PLACE_BYTES_MAX == sizeof(struct stored_place) + PLACE_STATE_MAX * sizeof(uint64_t),
+               "the longest place is as long as it says");
+
+size_t
+place_bytes(const struct place *place)
+{
+    return sizeof(struct stored_place) + place->state_count * sizeof place->state[0];
+}
+
+void
+place_write(const struct place *place, uint8_t *bytes)
+{
+    struct stored_place stored = {
+        .magic = PLACE_MAGIC,
+        .version = PLACE_VERSION,
+        .fingerprint = place->fingerprint,
+        .root_seed = place->root_seed,
+        .worker_count = place->worker_count,
+        .replicas = place->replicas,
+        .files = place->files,
+        .state_count = place->state_count,
+    };
+
+    memcpy(bytes, &stored, sizeof stored);
+    memcpy(bytes + sizeof stored, place->state, place->state_count * sizeof place->state[0]);
+}
+
+tundish_status
+place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
+{
+    struct stored_place stored;
+    struct place place;
+
+    if (byte_count < sizeof stored)
+        return tnd_fail(TUNDISH_E_PLACE, "the place is too short to be one");
+    memcpy(&stored, bytes, sizeof stored);
+    if (stored.magic != PLACE_MAGIC || stored.version != PLACE_VERSION)
+        return tnd_fail(TUNDISH_E_PLACE, "the place is not one, or of another version of Tundish");
+    place = (struct place){
+        .fingerprint = stored.fingerprint,
+        .root_seed = stored.root_seed,
+        .worker_count = stored.worker_count,
+        .replicas = stored.replicas,
+        .files = stored.files,
+        .state_count = stored.state_count,
+    };
+    if (place.state_count > PLACE_STATE_MAX || byte_count != place_bytes(&place))
+        return tnd_fail(TUNDISH_E_PLACE, "the place does not have the length it says");
+    memcpy(place.state, bytes + sizeof stored, place.state_count * sizeof place.state[0]);
+    *ret_place = place;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+check_numbers(const struct place *place, const struct place *here, const struct plan *plan)
+{
+    if (place->worker_count == 0 && here->worker_count != 0)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place was taken with one worker, and under auto_shard %s the batches "
+                        "depend on how many there are: start one again (there are %u now)",
+                        plan_policy_name(plan->policy), here->worker_count);
+    if (place->worker_count != here->worker_count)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place was taken with %u workers, and under auto_shard %s the batches "
+                        "depend on how many there are: start %u again (there are %u now)",
+                        place->worker_count, plan_policy_name(plan->policy), place->worker_count,
+                        plan->options.worker_count);
+    if (place->replicas != here->replicas && !plan->stream->distribute.from_function)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place was taken with %s in all, and there %s now: with rebatch: carry "
+                        "rows of short batches are carried over only where there are several. "
+                        "Start as before, or take rebatch: split",
+                        place->replicas == 1 ? "one replica" : "several replicas",
+                        place->replicas == 1 ? "are several" : "is one");
+    if (place->replicas != here->replicas)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place was taken with %u replicas on a worker, and with from_function "
+                        "each step takes as many elements: start %u again (there are %u now)",
+                        place->replicas, place->replicas, plan->replicas);
+    return TUNDISH_OK;
+}
+
+tundish_status
+place_check(const struct place *place, const struct plan *plan, const struct place_files *files)
+{
+    struct place here;
+    tundish_status status;
+
+    place_ready(plan, files, &here);
+    if (place->fingerprint != here.fingerprint)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place is of another pipeline: its stages, parameters or seeds differ "
+                        "from those of stream '%s' in %s",
+                        plan->stream->name, plan->file->path);
+    status = check_numbers(place, &here, plan);
+    return status == TUNDISH_OK ? place_files_check(files, &place->files) : status;
+}

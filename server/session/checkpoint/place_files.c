@@ -1,0 +1,285 @@
+/* place_files.c - a stream's files, found by walking its stages. */
+#include "session/checkpoint/place_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "source/files/catalogue.h"
+#include "source/files/matching_files.h"
+#include "source/source.h"
+
+/* Rows of a data set that was written anew differ nearly everywhere, so a few pages tell. */
+enum { WHOLE_BYTES = 256 << 10, SAMPLES = 16, SAMPLE_BYTES = 4096, NAMES_BYTES = 512 };
+
+/* --- what a file holds --------------------------------------------------------------------------
+ */
+
+static uint64_t
+mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
+{
+    uint8_t *bytes = tnd_alloc(byte_count + 1);
+    ssize_t got = pread(descriptor, bytes, byte_count, offset);
+
+    hash = tnd_hash_farm_chain(hash, bytes, got > 0 ? (size_t)got : 0);
+    free(bytes);
+    return hash;
+}
+
+static uint64_t
+hash_file(const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat about;
+    uint64_t hash = 1;
+
+    if (descriptor < 0)
+        return tnd_hash_farm_chain(0, &errno, sizeof errno);
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) {
+        int64_t size = about.st_size;
+
+        hash = tnd_hash_farm_chain(hash, &size, sizeof size);
+        if (size <= WHOLE_BYTES)
+            hash = mix_piece(hash, descriptor, 0, (size_t)size);
+        for (int64_t i = 0; size > WHOLE_BYTES && i < SAMPLES; i++)
+            hash = mix_piece(hash, descriptor, (size - SAMPLE_BYTES) / (SAMPLES - 1) * i,
+                             SAMPLE_BYTES);
+    }
+    close(descriptor);
+    return hash;
+}
+
+/* --- finding them -------------------------------------------------------------------------------
+ */
+
+struct search {
+    const struct spec_file *spec;
+    struct place_files files;
+    bool in_data; /* of what is being added */
+    const struct catalogue *catalogue; /* of all nodes' files, or NULL */
+};
+
+/* Of a path only the last part counts: folders may differ between machines. */
+static void
+add(struct search *search, const char *name, uint64_t hash)
+{
+    struct place_files *files = &search->files;
+    const char *last = strrchr(name, '/');
+
+    last = last != NULL ? last + 1 : name;
+    files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
+    files->list[files->count++] = (struct place_file){ .name = tnd_strdup(name),
+                                                       .raw_hash = hash,
+                                                       .hash = tnd_hash_farm_chain(
+                                                           hash, last, strlen(last)),
+                                                       .is_data = search->in_data };
+}
+
+static void
+add_vocabulary(void *context, const char *name, uint64_t hash)
+{
+    add(context, name, hash);
+}
+
+/* One entry for each stage: its results lie in a folder that users seldom look into. */
+static void
+add_learned(struct search *search, const struct plan_node *node)
+{
+    char *name = tnd_sprintf("what %s learned", node->name);
+
+    add(search, name, node->learned_hash);
+    free(name);
+}
+
+static void
+add_file(struct search *search, const char *name)
+{
+    const struct catalogue_file *known =
+        search->catalogue != NULL ? catalogue_find(search->catalogue, name) : NULL;
+    char *path = spec_path(search->spec, name);
+
+    add(search, name, known != NULL ? known->hash : hash_file(path));
+    search->files.list[search->files.count - 1].is_here = access(path, F_OK) == 0;
+    free(path);
+}
+
+static tundish_status
+add_pattern(struct search *search, const char *pattern)
+{
+    struct glob_list list = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    if (search->catalogue != NULL)
+        catalogue_glob(search->catalogue, &pattern, 1, &list);
+    else
+        status = glob_find(search->spec->root, &pattern, 1, &list);
+
+    for (size_t i = 0; status == TUNDISH_OK && i < list.count; i++)
+        add_file(search, list.paths[i]);
+    glob_list_close(&list);
+    return status;
+}
+
+static tundish_status
+walk_paths(struct search *search, const struct spec_value *value, bool are_patterns)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (value == NULL)
+        return TUNDISH_OK;
+    if (value->kind == SPEC_TEXT && are_patterns)
+        status = add_pattern(search, value->text);
+    else if (value->kind == SPEC_TEXT)
+        add_file(search, value->text);
+    for (uint32_t i = 0; status == TUNDISH_OK && value->kind == SPEC_LIST && i < value->count; i++)
+        status = walk_paths(search, &value->items[i], are_patterns);
+    return status;
+}
+
+/* {npy: file}, anywhere among the values of a source in memory. */
+static void
+walk_arrays(struct search *search, const struct spec_value *value)
+{
+    if (value == NULL)
+        return;
+    for (uint32_t i = 0; value->kind == SPEC_MAP && i < value->count; i++)
+        if (strcmp(value->keys[i].text, "npy") == 0 && value->items[i].kind == SPEC_TEXT)
+            add_file(search, value->items[i].text);
+        else
+            walk_arrays(search, &value->items[i]);
+}
+
+static tundish_status
+walk_stage(struct search *search, const struct plan_node *node)
+{
+    const struct stage_info *info = node->stage->info;
+    tundish_status status = TUNDISH_OK;
+
+    search->in_data = node->source != NULL;
+    for (uint32_t i = 0; i < info->parameter_count && status == TUNDISH_OK; i++)
+        if (info->parameters[i].types & TYPE_PATHS)
+            status = walk_paths(search, node->stage->arguments[i],
+                                strcmp(node->name, "list_files") == 0);
+        else if (node->source != NULL)
+            walk_arrays(search, node->stage->arguments[i]);
+    search->in_data = false;
+    return status;
+}
+
+static tundish_status
+walk_graph(struct search *search, const struct plan_graph *graph)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < graph->node_count && status == TUNDISH_OK; i++) {
+        const struct plan_node *node = graph->nodes[i];
+
+        if (node->stage != NULL)
+            status = walk_stage(search, node);
+        if (node->content != NULL && node->content->files != NULL)
+            node->content->files(node->state, add_vocabulary, search);
+        if (node->learned_hash != 0)
+            add_learned(search, node);
+        if (node->body != NULL && status == TUNDISH_OK)
+            status = walk_graph(search, node->body);
+    }
+    return status;
+}
+
+/* --- groups -------------------------------------------------------------------------------------
+ */
+
+static uint32_t
+group_of(uint32_t index, uint32_t count)
+{
+    if (count <= PLACE_FILE_GROUPS)
+        return index;
+    return (uint32_t)((uint64_t)index * PLACE_FILE_GROUPS / count);
+}
+
+static void
+make_groups(struct place_files *files)
+{
+    uint64_t hashes[PLACE_FILE_GROUPS] = { 0 };
+
+    for (uint32_t i = 0; i < files->count; i++) {
+        uint64_t *hash = &hashes[group_of(i, files->count)];
+
+        *hash = tnd_hash_farm_chain(*hash, &files->list[i].hash, sizeof files->list[i].hash);
+    }
+    files->groups.file_count = files->count;
+    for (int i = 0; i < PLACE_FILE_GROUPS; i++)
+        files->groups.hashes[i] = (uint32_t)hashes[i];
+}
+
+tundish_status
+place_files_open(const struct plan *plan, struct place_files *ret_files)
+{
+    const struct catalogue *catalogue = plan->options.catalogue;
+    struct search search = { .spec = plan->file };
+    tundish_status status;
+
+    if (plan->stream->distribute.files_local && catalogue != NULL && catalogue->is_made)
+        search.catalogue = catalogue;
+    status = walk_graph(&search, plan->graph);
+
+    if (status != TUNDISH_OK) {
+        place_files_close(&search.files);
+        return status;
+    }
+    make_groups(&search.files);
+    *ret_files = search.files;
+    return TUNDISH_OK;
+}
+
+void
+place_files_close(struct place_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        free(files->list[i].name);
+    free(files->list);
+    *files = (struct place_files){ 0 };
+}
+
+/* "a, b, c": the files of the groups that differ. */
+static void
+name_changed(const struct place_files *files, const struct place_groups *groups, char *names)
+{
+    size_t used = 0;
+
+    names[0] = '\0';
+    for (uint32_t i = 0; i < files->count && used < NAMES_BYTES; i++) {
+        uint32_t group = group_of(i, files->count);
+
+        if (files->groups.hashes[group] != groups->hashes[group])
+            used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
+                                     files->list[i].name);
+    }
+    if (used >= NAMES_BYTES)
+        memcpy(names + NAMES_BYTES - 4, "...", 4);
+}
+
+tundish_status
+place_files_check(const struct place_files *files, const struct place_groups *groups)
+{
+    char names[NAMES_BYTES];
+
+    if (groups->file_count != files->count)
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place was taken of %u files, and there are %u now: rows would be "
+                        "others. Bring back what it was taken of, or start without the place",
+                        groups->file_count, files->count);
+    if (memcmp(groups->hashes, files->groups.hashes, sizeof groups->hashes) == 0)
+        return TUNDISH_OK;
+    name_changed(files, groups, names);
+    return tnd_fail(TUNDISH_E_PLACE,
+                    "%s changed since the place was taken%s: rows would be others. Bring back what "
+                    "it was taken of, or start without the place",
+                    names, files->count > PLACE_FILE_GROUPS ? " (one of these, or more)" : "");
+}

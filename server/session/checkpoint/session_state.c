@@ -1,0 +1,262 @@
+/* session_state.c - one small file a stream, replaced as a whole. */
+#include "session/checkpoint/session_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/memory.h"
+#include "session/session_private.h"
+#include "shm/place.h"
+
+/* What could lead out of the folder, and what says so, as in a URL. */
+static char *
+path_in(const char *folder, const struct session *session)
+{
+    const char *name = session->plan->stream->name;
+    char *encoded = tnd_alloc(3 * strlen(name) + 1), *next = encoded, *path;
+
+    for (; *name != '\0'; name++)
+        if (*name == '/' || *name == '%')
+            next += sprintf(next, "%%%02X", (unsigned)*name);
+        else
+            *next++ = *name;
+    *next = '\0';
+    path = tnd_sprintf("%s/%s.place", folder, encoded);
+    free(encoded);
+    return path;
+}
+
+tundish_status
+session_state_check(const char *folder)
+{
+    struct stat stat_of;
+
+    if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
+        return tnd_fail_errno(errno, "keep places in the folder %s (--state)", folder);
+    if (!S_ISDIR(stat_of.st_mode))
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
+    return TUNDISH_OK;
+}
+
+/* --- restoring ----------------------------------------------------------------------------------
+ */
+
+/* The bytes of a file, to be freed; NULL and OK: there is none. */
+static tundish_status
+read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
+{
+    FILE *file = fopen(path, "re");
+    uint8_t *bytes;
+    size_t count;
+
+    *ret_bytes = NULL;
+    if (file == NULL)
+        return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "open %s", path);
+    bytes = tnd_alloc(TND_PLACE_BYTES_MAX);
+    count = fread(bytes, 1, TND_PLACE_BYTES_MAX, file);
+    fclose(file);
+    *ret_bytes = bytes;
+    *ret_count = count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+start_at(struct session *session, const uint8_t *bytes, size_t count)
+{
+    struct tnd_place standing;
+    struct place place;
+    tundish_status status = tnd_place_read(bytes, count, &standing);
+
+    if (status == TUNDISH_OK)
+        status = place_read(standing.header, standing.header_bytes, &place);
+    if (status == TUNDISH_OK)
+        status = place_check(&place, session->plan, &session->place_files);
+    if (status == TUNDISH_OK) {
+        struct feed_start start = {
+            .epoch = standing.epoch,
+            .step = standing.step,
+            .place_epoch = standing.header_epoch,
+            .bit_count = standing.bit_count,
+            .bits = standing.bits,
+        };
+
+        session_gate_close(session);
+        status = session_gate_lower(session, NULL, &place, &start);
+        session->restored = session->gate.is_restored = status == TUNDISH_OK;
+    }
+    return status;
+}
+
+tundish_status
+session_state_restore(struct session *session)
+{
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    tundish_status status;
+    char *path;
+
+    if (session->options.state == NULL)
+        return TUNDISH_OK;
+    path = path_in(session->options.state, session);
+    status = read_whole(path, &bytes, &count);
+
+    if (status == TUNDISH_OK && bytes != NULL) {
+        status = start_at(session, bytes, count);
+        if (status != TUNDISH_OK)
+            status = tnd_fail_while(status, "go on at %s (remove it to begin anew)", path);
+    }
+    free(bytes);
+    free(path);
+    return status;
+}
+
+/* --- keeping ------------------------------------------------------------------------------------
+ */
+
+static tundish_status
+write_whole(const char *path, const uint8_t *bytes, size_t count)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool good = file >= 0 && write(file, bytes, count) == (ssize_t)count && fsync(file) == 0;
+    int error = errno;
+
+    if (file >= 0)
+        close(file);
+    return good ? TUNDISH_OK : tnd_fail_errno(error, "write %s", path);
+}
+
+static tundish_status
+replace(const struct session *session, const uint8_t *bytes, size_t count)
+{
+    const char *folder = session->options.state;
+    char *path = path_in(folder, session);
+    char *fresh = tnd_sprintf("%s.new", path);
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tundish_status status = directory >= 0 ? write_whole(fresh, bytes, count)
+                                           : tnd_fail_errno(errno, "open %s", folder);
+
+    if (status == TUNDISH_OK && (rename(fresh, path) != 0 || fsync(directory) != 0))
+        status = tnd_fail_errno(errno, "replace %s", path);
+    if (directory >= 0)
+        close(directory);
+    free(fresh);
+    free(path);
+    return status;
+}
+
+/* What a place in the epoch carries. Behind the last epoch that is the last one's. */
+static bool
+find_header(struct session *session, struct tnd_place *place, uint8_t **ret_header)
+{
+    place->header_epoch = place->epoch;
+    if (feed_place_of(session->feed, place->epoch, ret_header, &place->header_bytes))
+        return true;
+    place->header_epoch--;
+    return place->epoch > 0 && place->step == 0 &&
+           feed_place_of(session->feed, place->header_epoch, ret_header, &place->header_bytes);
+}
+
+static uint8_t *
+bytes_of(const struct tnd_place *place)
+{
+    uint8_t *bytes = tnd_alloc(tnd_place_bytes(place));
+
+    tnd_place_write(place, bytes);
+    return bytes;
+}
+
+/* Where the stream stands, as the bytes of a place; NULL: nothing was published yet. */
+static uint8_t *
+standing_place(struct session *session, size_t *ret_count)
+{
+    struct lane_queue_state bits = { 0 };
+    struct tnd_place place = { 0 };
+    uint8_t *header = NULL, *bytes;
+
+    if (!feed_standing(session->feed, &place.epoch, &place.step, &bits) ||
+        !find_header(session, &place, &header))
+        return NULL;
+    place.header = header;
+    place.bits = bits.bits;
+    place.bit_count = bits.bit_count;
+    *ret_count = tnd_place_bytes(&place);
+    bytes = bytes_of(&place);
+    free(header);
+    return bytes;
+}
+
+char *
+session_state_token(struct session *session)
+{
+    size_t count;
+    uint8_t *bytes = standing_place(session, &count);
+    char *token;
+
+    if (bytes == NULL)
+        return NULL;
+    token = tnd_alloc(tnd_place_token_bytes(count));
+    tnd_place_token_write(bytes, count, token);
+    free(bytes);
+    return token;
+}
+
+/* The state's lock is held. Takes the bytes, which may be NULL. */
+static void
+keep(struct session *session, uint8_t *bytes, size_t count)
+{
+    if (bytes == NULL ||
+        (count == session->kept_bytes && memcmp(bytes, session->kept, count) == 0)) {
+        free(bytes);
+        return;
+    }
+    if (replace(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
+        tnd_log(TND_LOG_ERROR, "state", "places are not kept: %s", tnd_error_text());
+        session->keeping_failed = true;
+    }
+    free(session->kept);
+    session->kept = bytes;
+    session->kept_bytes = count;
+}
+
+/* Under one lock from the look to the file, so that none is overtaken by an older one. */
+void
+session_state_keep(struct session *session)
+{
+    size_t count = 0;
+    uint8_t *bytes;
+
+    if (session->options.state == NULL)
+        return;
+    pthread_mutex_lock(&session->state);
+    bytes = standing_place(session, &count);
+    keep(session, bytes, count);
+    pthread_mutex_unlock(&session->state);
+}
+
+void
+session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
+{
+    struct tnd_place place = {
+        .epoch = epoch,
+        .step = step,
+        .header_epoch = epoch,
+        .bit_count = session->start.visited_count,
+        .bits = session->start.visited,
+    };
+    uint8_t *header = NULL;
+
+    if (session->options.state == NULL ||
+        !feed_place_of(session->feed, epoch, &header, &place.header_bytes))
+        return;
+    place.header = header;
+    pthread_mutex_lock(&session->state);
+    keep(session, bytes_of(&place), tnd_place_bytes(&place));
+    pthread_mutex_unlock(&session->state);
+    free(header);
+}

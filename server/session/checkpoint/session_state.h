@@ -1,0 +1,35 @@
+/* session_state.h - places that the server keeps itself (serve --state DIR).
+ *
+ * DIR/STREAM.place is the first step that some group has not given back, or of a queue what was
+ * visited, as it stood a moment ago; written anew and renamed, so that it is whole at any time. It
+ * is there before the first batch is. A server that starts finds the stream's seed and place there.
+ * Trainers that outlived it know better where they are, and pass over what they had; trainers that
+ * are started anew get again what was given back since the last time, or by some of their group
+ * only, and so does a queue.
+ *
+ * The folder is session_options.state, which each session keeps its own file in.
+ */
+#ifndef SESSION_STATE_H
+#define SESSION_STATE_H
+
+#include "session/session.h"
+
+/* Can places be kept there? The folder is not made. */
+tundish_status session_state_check(const char *folder);
+
+/* Before session_start. E_PLACE: what is there is of another pipeline. */
+tundish_status session_state_restore(struct session *session);
+
+/* The session begins there: the seed and the state of the epoch are on disk when this returns. The
+ * dealing thread, before the first step. */
+void session_state_begin(struct session *session, uint64_t epoch, uint64_t step);
+
+/* Where the stream stands as a place's token, which the caller frees; NULL: nothing was published
+ * yet. Any thread. */
+char *session_state_token(struct session *session);
+
+/* Write where it stands, if that has changed. Any thread; may wait for the disk. Like
+ * session_state_begin it logs the first failure, and does not stop the stream. */
+void session_state_keep(struct session *session);
+
+#endif

@@ -1,0 +1,191 @@
+/* shards_far.c - readers of a node that has no board: what they ask of rank 0's, and what it says.
+ */
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "session/evaluation/shards_private.h"
+
+static const int64_t JOIN_NS = 30000000000;
+/* After WAIT; one shard more or less is nothing to ask for a thousand times a second. */
+static const int64_t ASK_AGAIN_NS = 20000000;
+/* A board whose node is about to end answers as long as it is there. */
+static const int64_t ANSWER_NS = 5000000000;
+
+/* The lock is held, here and below. */
+static struct far_reader *
+find(struct shards *shards, uint32_t reader)
+{
+    struct far_reader *at = shards->far_readers;
+
+    while (at != NULL && at->reader != reader)
+        at = at->next;
+    return at;
+}
+
+static void
+add(struct shards *shards, uint32_t reader)
+{
+    struct far_reader *added = tnd_zalloc(1, sizeof *added);
+
+    added->reader = reader;
+    added->next = shards->far_readers;
+    shards->far_readers = added;
+}
+
+static void
+drop(struct shards *shards, uint32_t reader)
+{
+    for (struct far_reader **at = &shards->far_readers; *at != NULL; at = &(*at)->next)
+        if ((*at)->reader == reader) {
+            struct far_reader *dropped = *at;
+
+            *at = dropped->next;
+            free(dropped);
+            return;
+        }
+}
+
+struct joining {
+    struct shards *shards;
+    uint32_t reader;
+    uint64_t epoch;
+};
+
+static bool
+has_joined(struct link *link, void *context)
+{
+    struct joining *joining = context;
+    const struct far_reader *reader;
+    bool joined;
+
+    (void)link;
+    pthread_mutex_lock(&joining->shards->lock);
+    reader = find(joining->shards, joining->reader);
+    joined = reader != NULL && reader->has_joined;
+    if (joined)
+        joining->epoch = reader->epoch;
+    pthread_mutex_unlock(&joining->shards->lock);
+    return joined;
+}
+
+tundish_status
+shards_far_join(struct shards *shards, uint32_t reader, uint64_t *ret_epoch)
+{
+    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = reader };
+    struct joining joining = { .shards = shards, .reader = reader };
+    tundish_status status;
+
+    pthread_mutex_lock(&shards->lock);
+    add(shards, reader);
+    pthread_mutex_unlock(&shards->lock);
+    shards_send(shards, 0, &letter);
+    status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
+    if (status != TUNDISH_OK) {
+        shards_far_leave(shards, reader);
+        return tnd_fail_while(status, "asking rank 0 for shards");
+    }
+    *ret_epoch = joining.epoch;
+    return TUNDISH_OK;
+}
+
+static enum shards_next
+lost(const struct shards *shards)
+{
+    char name[160];
+
+    link_name(shards->link, 0, name, sizeof name);
+    (void)tnd_fail(TUNDISH_E_PEER_LOST, "%s is lost, which gave out the shards of the evaluation",
+                   name);
+    return SHARDS_LOST;
+}
+
+/* Nobody will answer. */
+static bool
+is_hopeless(struct shards *shards, int64_t asked_ns, int64_t now_ns)
+{
+    struct link *link = shards->link;
+
+    return link_is_lost(link, 0) || link_is_lost(link, link_rank(link)) ||
+           (link_has_left(link, 0) && now_ns - asked_ns > ANSWER_NS);
+}
+
+enum shards_next
+shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
+                uint32_t *ret_shard)
+{
+    struct shards_letter letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch };
+    struct far_reader *asker;
+    enum shards_next next = SHARDS_WAIT;
+    int64_t asked_ns = now_ns;
+    bool ask = false;
+
+    pthread_mutex_lock(&shards->lock);
+    asker = find(shards, reader);
+    if (asker != NULL && asker->is_answered) {
+        next = asker->answer;
+        *ret_shard = asker->shard;
+        asker->is_answered = false;
+    } else if (asker != NULL && asker->is_asking) {
+        asked_ns = asker->asked_ns;
+    } else if (asker != NULL && now_ns >= asker->asked_ns + ASK_AGAIN_NS) {
+        asker->is_asking = ask = true;
+        asker->epoch = epoch;
+        asker->asked_ns = now_ns;
+    }
+    if (asker != NULL && next != SHARDS_WAIT)
+        asker->asked_ns = 0; /* ask for the next one at once */
+    pthread_mutex_unlock(&shards->lock);
+    if (ask)
+        shards_send(shards, 0, &letter);
+    return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
+}
+
+void
+shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    struct shards_letter letter = {
+        .kind = SHARDS_FINISH, .reader = reader, .epoch = epoch, .shard = shard
+    };
+
+    shards_send(shards, 0, &letter);
+}
+
+void
+shards_far_leave(struct shards *shards, uint32_t reader)
+{
+    struct shards_letter letter = { .kind = SHARDS_LEAVE, .reader = reader };
+
+    pthread_mutex_lock(&shards->lock);
+    drop(shards, reader);
+    pthread_mutex_unlock(&shards->lock);
+    shards_send(shards, 0, &letter);
+}
+
+void
+shards_far_hear(struct shards *shards, const struct shards_letter *letter)
+{
+    struct far_reader *reader;
+
+    pthread_mutex_lock(&shards->lock);
+    if (shards->count == 0)
+        shards->count = letter->count;
+    reader = find(shards, letter->reader);
+    if (reader != NULL && letter->kind == SHARDS_JOINED) {
+        reader->has_joined = true;
+        reader->epoch = letter->epoch;
+    } else if (reader != NULL && letter->kind == SHARDS_ANSWER && reader->is_asking) {
+        reader->is_asking = false;
+        reader->is_answered = letter->answer != SHARDS_WAIT;
+        reader->answer = letter->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
+        reader->shard = letter->shard;
+    }
+    pthread_mutex_unlock(&shards->lock);
+}
+
+void
+shards_far_close(struct shards *shards)
+{
+    while (shards->far_readers != NULL)
+        drop(shards, shards->far_readers->reader);
+}

@@ -1,0 +1,68 @@
+/* shards_private.h - a board's insides: shards.c keeps it, shards_far.c asks another node's. */
+#ifndef SESSION_SHARDS_PRIVATE_H
+#define SESSION_SHARDS_PRIVATE_H
+
+#include <pthread.h>
+
+#include "session/evaluation/shards.h"
+
+/* A reader's number says which node it is of. */
+enum { SHARDS_NODE_SHIFT = 20 };
+
+enum shards_letter_kind {
+    SHARDS_JOIN = 1,
+    SHARDS_JOINED,
+    SHARDS_TAKE,
+    SHARDS_ANSWER,
+    SHARDS_FINISH,
+    SHARDS_LEAVE
+};
+
+/* What nodes write each other. */
+struct shards_letter {
+    uint32_t kind, reader, shard, count;
+    uint64_t epoch;
+    uint64_t answer; /* enum shards_next */
+};
+
+/* A reader here, of which the board there knows. */
+struct far_reader {
+    struct far_reader *next;
+    uint32_t reader;
+    bool has_joined, is_asking, is_answered;
+    uint64_t epoch;
+    int64_t asked_ns;
+    enum shards_next answer;
+    uint32_t shard;
+};
+
+struct shards {
+    pthread_mutex_t lock;
+    struct link *link; /* NULL: there is one node */
+    uint32_t stream;
+    uint32_t count;  /* 0: not known yet */
+    uint32_t *owner; /* a reader's number, FREE or DONE */
+    uint32_t done;
+    uint64_t epoch;
+    uint32_t readers, last_reader;
+    int64_t gather_ns, counted_at_ns; /* -1: nobody has come yet */
+    struct far_reader *far_readers;   /* where the board is another node's */
+};
+
+static inline bool
+shards_are_far(const struct shards *shards)
+{
+    return shards->link != NULL && link_rank(shards->link) != 0;
+}
+
+tundish_status shards_far_join(struct shards *shards, uint32_t reader, uint64_t *ret_epoch);
+enum shards_next shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch,
+                                 int64_t now_ns, uint32_t *ret_shard);
+void shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+void shards_far_leave(struct shards *shards, uint32_t reader);
+void shards_far_hear(struct shards *shards, const struct shards_letter *letter);
+void shards_far_close(struct shards *shards);
+
+void shards_send(struct shards *shards, uint32_t to, const struct shards_letter *letter);
+
+#endif

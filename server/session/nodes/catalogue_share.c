@@ -1,0 +1,130 @@
+/* catalogue_share.c - lists of files, told by each node to all. */
+#include "session/nodes/catalogue_share.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/memory.h"
+#include "session/checkpoint/place_files.h"
+
+/* An entry as posted: hash, length of the name with its NUL, name. */
+enum { HEAD_BYTES = 12 };
+
+struct text {
+    uint8_t *bytes;
+    size_t byte_count;
+};
+
+static void
+write_file(struct text *text, const struct place_file *file)
+{
+    uint32_t name_bytes = (uint32_t)strlen(file->name) + 1;
+    uint8_t *to;
+
+    text->bytes = tnd_realloc(text->bytes, text->byte_count + HEAD_BYTES + name_bytes, 1);
+    to = text->bytes + text->byte_count;
+    memcpy(to, &file->raw_hash, 8);
+    memcpy(to + 8, &name_bytes, 4);
+    memcpy(to + HEAD_BYTES, file->name, name_bytes);
+    text->byte_count += HEAD_BYTES + name_bytes;
+}
+
+static tundish_status
+write_own(const struct plan *plan, struct text *text)
+{
+    struct place_files files;
+    tundish_status status = place_files_open(plan, &files);
+
+    if (status != TUNDISH_OK)
+        return status;
+    for (uint32_t i = 0; i < files.count; i++)
+        if (files.list[i].is_data && files.list[i].is_here)
+            write_file(text, &files.list[i]);
+    place_files_close(&files);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_files(struct link *link, uint32_t rank, struct byte_view from, struct catalogue *catalogue)
+{
+    while (from.size > 0) {
+        uint32_t name_bytes = from.size >= HEAD_BYTES ? load_u32(from.data + 8) : 0;
+
+        if (name_bytes == 0 || name_bytes > from.size - HEAD_BYTES ||
+            from.data[HEAD_BYTES + name_bytes - 1] != '\0')
+            return tnd_fail(TUNDISH_E_CORRUPT, "rank %u: its list of files makes no sense", rank);
+        catalogue_add(catalogue, (const char *)from.data + HEAD_BYTES, load_u64(from.data), rank,
+                      rank == link_rank(link));
+        from.data += HEAD_BYTES + name_bytes;
+        from.size -= HEAD_BYTES + name_bytes;
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+refuse(struct link *link, const char *name, const uint32_t owners[2])
+{
+    char first[160], other[160];
+
+    link_name(link, owners[0], first, sizeof first);
+    link_name(link, owners[1], other, sizeof other);
+    return tnd_fail(TUNDISH_E_ARGUMENT,
+                    "file %s differs on %s and %s: under files: local each node has files of its "
+                    "own, but one name cannot stand for two",
+                    name, first, other);
+}
+
+static tundish_status
+unite(struct link *link, const struct link_key *key, struct catalogue *catalogue)
+{
+    const char *name = NULL;
+    uint32_t owners[2];
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t rank = 0; rank < link_size(link) && status == TUNDISH_OK; rank++) {
+        struct text text = { 0 };
+
+        if (!link_find(link, key, rank, &text.bytes, &text.byte_count))
+            continue;
+        status =
+            read_files(link, rank, (struct byte_view){ text.bytes, text.byte_count }, catalogue);
+        free(text.bytes);
+    }
+    if (status == TUNDISH_OK)
+        status = catalogue_finish(catalogue, &name, owners);
+    if (name != NULL)
+        return refuse(link, name, owners);
+    return status;
+}
+
+tundish_status
+catalogue_share(struct link *link, struct plan *const *plans, uint32_t count, int64_t timeout_ns,
+                const _Atomic int *stop, struct catalogue *catalogue)
+{
+    struct link_key key = { .topic = LINK_FILES };
+    struct text own = { 0 };
+    uint32_t here = 0;
+    bool is_local = false;
+    tundish_status status = TUNDISH_OK;
+
+    for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
+        if (plans[i] != NULL && plans[i]->stream->distribute.files_local) {
+            status = write_own(plans[i], &own);
+            is_local = true;
+        }
+    if (status == TUNDISH_OK && is_local) {
+        link_post(link, &key, own.bytes, own.byte_count);
+        status = link_wait_for_all(link, &key, timeout_ns, stop);
+        if (status == TUNDISH_OK)
+            status = unite(link, &key, catalogue);
+        link_forget(link, &key);
+    }
+    free(own.bytes);
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        here += catalogue->files[i].is_here;
+    if (status == TUNDISH_OK && is_local)
+        tnd_log(TND_LOG_NOTICE, "files", "%u files on all nodes, %u of them here", catalogue->count,
+                here);
+    return status;
+}

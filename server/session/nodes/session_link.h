@@ -1,0 +1,76 @@
+/* session_link.h - one session on several nodes: what their servers must tell each other.
+ *
+ * Under DATA every worker knows the number of steps, and nothing is said but a hash now and then.
+ * Otherwise workers may have different numbers of steps: one that has no more tells the others, and
+ * they tell how far they are, until all have ended; those that ended early deliver empty batches.
+ */
+#ifndef SESSION_LINK_H
+#define SESSION_LINK_H
+
+#include <pthread.h>
+
+#include "link/link.h"
+#include "session/checkpoint/place_contents.h"
+
+struct session;
+struct session_options;
+
+struct session_link {
+    struct link *link; /* NULL: this session is of one worker */
+    uint32_t stream;   /* in keys: which session of the job it is */
+    pthread_mutex_t lock;
+
+    /* Under the lock. */
+    uint64_t epoch, dealt; /* steps of this epoch that have rows here */
+    bool ended;            /* there are no more */
+    bool asked;            /* another worker waits to know how far this one is */
+    uint64_t marks_posted; /* of the order's digest (session_marks.h) */
+    uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
+    uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
+};
+
+enum session_step { SESSION_STEP_ROWS, SESSION_STEP_EMPTY, SESSION_STEP_END };
+
+/* Facts about an epoch hold for one root seed. */
+struct link_key session_link_key(const struct session *session, enum link_topic topic,
+                                 uint64_t epoch);
+
+/* What is posted about the end of the epoch that is on: that all trainers here want it, and before
+ * which step it comes, with what else session_marks.h says of it. */
+enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
+struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
+
+/* Whole batches (queue, broadcast) are no steps that nodes take together; nor are the steps of
+ * sessions that each worker asked for itself, to read at its own pace (from_function). */
+void session_link_open(struct session *session, const struct session_options *options);
+void session_link_close(struct session *session);
+
+/* The dealing thread: an epoch begins. E_PEER_LOST: there is no job any more. */
+tundish_status session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step);
+
+/* The dealing thread: this worker has `present` slices at step `number`. What is it for the job?
+ * Waits only where that is not known. */
+tundish_status session_link_step(struct session *session, uint64_t number, uint32_t present,
+                                 enum session_step *ret_step);
+
+/* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
+ * for all? */
+tundish_status session_link_cut(struct session *session, uint64_t number, bool *ret_cut);
+
+/* The dealing thread: the epoch ends before step `number`. May wait for the other nodes, and fail
+ * because theirs was another (session_marks.h). */
+tundish_status session_link_end_epoch(struct session *session, uint64_t number);
+
+/* Make the state in the place that of all workers, where it is not the same. */
+tundish_status session_link_gather(struct session *session, uint64_t epoch, struct place *place);
+
+/* This worker's part of such a state. */
+void session_link_own_state(const struct session *session, const uint64_t **state, size_t *count);
+
+/* Tell the other nodes: a step failed, for all; a trainer died. */
+void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
+                             tundish_status status, const char *text);
+void session_link_tell_death(struct session *session, const char *group, uint32_t replica);
+void session_link_tell_group_end(struct session *session, const char *group);
+
+#endif

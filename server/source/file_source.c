@@ -1,0 +1,349 @@
+/* file_source.c - one file after another. */
+#include "source/file_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "source/files/files_private.h"
+#include "source/variable.h"
+
+static tundish_status
+check_names(const struct content_config *config, const struct spec_value *names)
+{
+    if (names->kind == SPEC_VARIABLE)
+        return variable_check_text(config, names);
+    if (names->kind == SPEC_TEXT)
+        return TUNDISH_OK;
+    for (uint32_t i = 0; i < names->count && names->kind == SPEC_LIST; i++) {
+        const struct spec_value *item = &names->items[i];
+        tundish_status status = TUNDISH_OK;
+
+        if (item->kind == SPEC_VARIABLE)
+            status = variable_check_text(config, item);
+        else if (item->kind != SPEC_TEXT)
+            status = spec_complain(config->errors, item->line, item->column,
+                                   "a file's name must be text");
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return names->kind == SPEC_LIST ? TUNDISH_OK
+                                    : spec_complain(config->errors, names->line, names->column,
+                                                    "filenames must be a name or a list of names");
+}
+
+/* Without names, the outer element's `value` is the name. */
+static tundish_status
+check_outer(const struct content_config *config)
+{
+    int32_t index = config->outer == NULL ? -1 : schema_find(config->outer, "value");
+    const struct column_spec *column;
+
+    if (index < 0)
+        return content_complain(
+            config, "%s needs filenames%s", config->stage->info->name,
+            config->outer == NULL ? "" : ": the outer element has no column `value` to be one");
+    column = &config->outer->columns[index];
+    if (column->dtype != TUNDISH_STRING || column->kind != TUNDISH_DENSE || column->rank != 0)
+        return content_complain(config,
+                                "%s takes the outer element's `value` as its file, but that is not "
+                                "one string",
+                                config->stage->info->name);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_packing(const struct content_config *config, enum packing *ret_packing)
+{
+    const struct spec_value *value = stage_parameter(config->stage->info, "compression_type") < 0
+                                         ? NULL
+                                         : spec_get(config->stage, "compression_type");
+
+    if (value == NULL || value->kind == SPEC_NULL || value->text_bytes == 0)
+        *ret_packing = PACKING_NONE;
+    else if (strcmp(value->text, "GZIP") == 0)
+        *ret_packing = PACKING_GZIP;
+    else if (strcmp(value->text, "ZLIB") == 0)
+        *ret_packing = PACKING_ZLIB;
+    else
+        return spec_complain(config->errors, value->line, value->column,
+                             "compression_type must be \"\", GZIP or ZLIB, not '%s'", value->text);
+    return TUNDISH_OK;
+}
+
+tundish_status
+reader_open(struct reader *reader, const struct content_config *config,
+            const struct scanner_ops *scanner)
+{
+    tundish_status status = read_packing(config, &reader->format.packing);
+
+    reader->format.scanner = scanner;
+    reader->filenames = spec_get(config->stage, "filenames");
+    if (reader->filenames != NULL && reader->filenames->kind == SPEC_NULL)
+        reader->filenames = NULL;
+    if (status != TUNDISH_OK)
+        return status;
+    return reader->filenames == NULL ? check_outer(config) : check_names(config, reader->filenames);
+}
+
+uint64_t
+reader_row_bytes(const uint64_t *words)
+{
+    return reference_length(words);
+}
+
+/* --- Order ------------------------------------------------------------------------------------ */
+
+static const struct spec_value nearest_value = { .kind = SPEC_VARIABLE, .text = "value" };
+
+/* The name at `index`, or NULL behind the last. Where the plan has put the names before the reader,
+ * each is the outer element (plan_node.numbers[3]). */
+static const struct spec_value *
+name_at(const struct plan_node *node, size_t index)
+{
+    const struct reader *reader = node->state;
+    const struct spec_value *names = node->numbers[3] != 0 ? NULL : reader->filenames;
+
+    if (names != NULL && names->kind == SPEC_LIST)
+        return index < names->count ? &names->items[index] : NULL;
+    if (index > 0)
+        return NULL;
+    return names != NULL ? names : &nearest_value;
+}
+
+static bool
+name_is_packed(struct byte_view name)
+{
+    static const char *const ends[] = { ".gz", ".tgz", ".bz2", ".tbz",  ".tbz2",
+                                        ".xz", ".txz", ".zst", ".tzst", ".lz4" };
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t bytes = strlen(ends[i]);
+
+        if (name.size > bytes && memcmp(name.data + name.size - bytes, ends[i], bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tundish_status
+enter(struct order_iterator *iterator, const struct spec_value *name, struct source_file **ret_file)
+{
+    const struct reader *reader = iterator->node->state;
+    struct byte_view text = { (const uint8_t *)name->text, name->text_bytes };
+    struct record_format format = reader->format;
+    tundish_status status = TUNDISH_OK;
+
+    if (name->kind == SPEC_VARIABLE)
+        status = order_value_text(iterator->instance, name, &text);
+    if (status != TUNDISH_OK)
+        return status;
+    if (reader->packing_by_name && name_is_packed(text))
+        format.packing = PACKING_ANY;
+    *ret_file = table_enter(iterator->instance->services->files, (const char *)text.data, text.size,
+                            &format);
+    return status;
+}
+
+/* Stand at the next file, and let the one behind it be scanned already. */
+static tundish_status
+next_file(struct order_iterator *iterator, const struct spec_value *name)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+    const struct spec_value *after = name_at(iterator->node, ++state->next);
+    struct source_file *file = NULL;
+    tundish_status status = enter(iterator, name, &file);
+
+    if (status != TUNDISH_OK)
+        return status;
+    scan_cursor_open(&state->cursor, file, iterator->instance->services->stop);
+    if (after != NULL && enter(iterator, after, &file) == TUNDISH_OK)
+        scan_announce(file);
+    return TUNDISH_OK;
+}
+
+tundish_status
+reader_iterate(struct order_iterator *iterator)
+{
+    (void)iterator;
+    return TUNDISH_OK;
+}
+
+/* Stand in a file that has records left. */
+static enum order_result
+stand(struct order_iterator *iterator)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+    const struct spec_value *name;
+
+    if (state->cursor.scan != NULL)
+        return ORDER_OK;
+    name = name_at(iterator->node, state->next);
+    if (name == NULL)
+        return ORDER_END;
+    return next_file(iterator, name) == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;
+}
+
+enum order_result
+reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+
+    for (;;) {
+        enum order_result result = stand(iterator);
+
+        if (result != ORDER_OK)
+            return result;
+        result = scan_cursor_next(&state->cursor, words, max, ret_count);
+        if (result == ORDER_OK)
+            return ORDER_OK;
+        scan_cursor_close(&state->cursor);
+        if (result == ORDER_FAILED) /* the next call goes on with the next file */
+            return ORDER_FAILED;
+    }
+}
+
+enum order_result
+reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+
+    *ret_passed = 0;
+    while (*ret_passed < count) {
+        enum order_result result = stand(iterator);
+        uint64_t passed = 0;
+
+        if (result != ORDER_OK)
+            return result;
+        result = scan_cursor_pass_over(&state->cursor, count - *ret_passed, &passed);
+        *ret_passed += passed;
+        if (result == ORDER_OK)
+            return ORDER_OK;
+        scan_cursor_close(&state->cursor);
+        if (result == ORDER_FAILED)
+            return ORDER_FAILED;
+    }
+    return ORDER_OK;
+}
+
+tundish_status
+reader_check(struct order_iterator *iterator)
+{
+    tundish_status status = TUNDISH_OK;
+    const struct spec_value *name;
+
+    for (size_t i = 0; status == TUNDISH_OK && (name = name_at(iterator->node, i)) != NULL; i++) {
+        struct source_file *file = NULL;
+        int descriptor = -1;
+
+        status = enter(iterator, name, &file);
+        if (status != TUNDISH_OK || file->is_far)
+            continue;
+        status = file_open(file, &descriptor);
+        if (status == TUNDISH_OK)
+            close(descriptor);
+    }
+    return status;
+}
+
+/* --- Elements by number ----------------------------------------------------------------------- */
+
+/* All files are entered before the first is waited for, so that the pool scans them side by side.
+ */
+static tundish_status
+enter_all(struct order_iterator *iterator, struct reader_state *state)
+{
+    tundish_status status = TUNDISH_OK;
+
+    for (const struct spec_value *name; (name = name_at(iterator->node, state->file_count)) != NULL;
+         state->file_count++) {
+        state->parts = tnd_realloc(state->parts, state->file_count + 2, sizeof *state->parts);
+        status = enter(iterator, name, &state->parts[state->file_count].file);
+        if (status != TUNDISH_OK)
+            return status;
+        scan_announce(state->parts[state->file_count].file);
+    }
+    if (state->parts == NULL)
+        state->parts = tnd_zalloc(1, sizeof *state->parts);
+    return status;
+}
+
+static tundish_status
+complete_all(struct order_iterator *iterator, struct reader_state *state)
+{
+    uint64_t first = 0;
+    tundish_status status = state->parts == NULL ? enter_all(iterator, state) : TUNDISH_OK;
+
+    for (size_t i = 0; i < state->file_count && status == TUNDISH_OK; i++) {
+        struct reader_part *part = &state->parts[i];
+
+        status = scan_complete(part->file, iterator->instance->services->stop, &part->list);
+        part->first = first;
+        if (status == TUNDISH_OK)
+            first += part->list->count;
+    }
+    if (status == TUNDISH_OK)
+        state->parts[state->file_count].first = first;
+    return status;
+}
+
+tundish_status
+reader_count(struct order_iterator *iterator, uint64_t *ret_count)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+    tundish_status status = complete_all(iterator, state);
+
+    if (status == TUNDISH_OK)
+        *ret_count = state->parts[state->file_count].first;
+    return status;
+}
+
+static const struct reader_part *
+part_of(const struct reader_state *state, uint64_t index)
+{
+    size_t low = 0;
+    size_t high = state->file_count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (state->parts[middle].first <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &state->parts[low];
+}
+
+tundish_status
+reader_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
+          uint64_t *words)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+    tundish_status status = TUNDISH_OK;
+
+    if (state->parts == NULL || state->parts[state->file_count].first == 0)
+        status = complete_all(iterator, state);
+    for (size_t i = 0; i < index_count && status == TUNDISH_OK; i++) {
+        const struct reader_part *part = part_of(state, indices[i]);
+
+        must(indices[i] < state->parts[state->file_count].first);
+        if (!record_list_at(part->list, indices[i] - part->first, reference_high(part->file),
+                            &words[SOURCE_WIDTH * i]))
+            status = tnd_fail(TUNDISH_E_CORRUPT,
+                              "%s: its index in the cache folder is damaged; remove it",
+                              part->file->name);
+    }
+    return status;
+}
+
+void
+reader_iterate_close(struct order_iterator *iterator)
+{
+    struct reader_state *state = (struct reader_state *)iterator->state;
+
+    scan_cursor_close(&state->cursor);
+    free(state->parts);
+}

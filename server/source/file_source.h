@@ -1,0 +1,60 @@
+/* file_source.h - what the sources that read files have in common: their parameters, and an order side
+ * that goes through one file after another.
+ *
+ * Words of an element are a reference, as scan.h says.
+ */
+#ifndef SOURCE_FILE_SOURCE_H
+#define SOURCE_FILE_SOURCE_H
+
+#include "source/scan/scan.h"
+#include "source/source.h"
+
+/* First in the state of each of these sources. */
+struct reader {
+    struct record_format format;
+    const struct spec_value *filenames; /* NULL: the nearest `value` */
+    bool packing_by_name; /* .gz, .zst ... at the end of a name say how it is packed */
+};
+
+struct reader_state {
+    size_t next; /* of the names */
+    struct scan_cursor cursor;
+
+    /* All files, once somebody asked for elements by number. */
+    size_t file_count;
+    struct reader_part {
+        struct source_file *file;
+        const struct record_list *list;
+        uint64_t first; /* element of the iterator */
+    } * parts;          /* one more than files: its `first` is the count */
+};
+
+/* Read `filenames` and `compression_type` of the stage; the scanner and its numbers are the
+ * caller's. */
+tundish_status reader_open(struct reader *reader, const struct content_config *config,
+                           const struct scanner_ops *scanner);
+
+/* Of struct order_ops, the node's state beginning with a reader. */
+tundish_status reader_iterate(struct order_iterator *iterator);
+enum order_result reader_next(struct order_iterator *iterator, uint64_t *words, size_t max,
+                              size_t *ret_count);
+void reader_iterate_close(struct order_iterator *iterator);
+tundish_status reader_count(struct order_iterator *iterator, uint64_t *ret_count);
+tundish_status reader_at(struct order_iterator *iterator, const uint64_t *indices,
+                         size_t index_count, uint64_t *words);
+enum order_result reader_pass_over(struct order_iterator *iterator, uint64_t count,
+                                   uint64_t *ret_passed);
+
+tundish_status reader_check(struct order_iterator *iterator);
+
+/* row_bytes of sources whose rows are what the reference says, byte for byte. */
+uint64_t reader_row_bytes(const uint64_t *words);
+
+#define READER_ORDER(stage)                                                                        \
+    {                                                                                              \
+        .name = stage, .state_bytes = sizeof(struct reader_state), .open = reader_iterate,         \
+        .next = reader_next, .close = reader_iterate_close, .count = reader_count,                 \
+        .at = reader_at, .pass_over = reader_pass_over, .check = reader_check,                     \
+    }
+
+#endif

@@ -1,0 +1,103 @@
+/* catalogue.c - names, sorted. */
+#include "source/files/catalogue.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "source/files/matching_files.h"
+
+void
+catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint32_t owner,
+              bool is_here)
+{
+    uint32_t count = catalogue->count;
+
+    if ((count & (count - 1)) == 0)
+        catalogue->files =
+            tnd_realloc(catalogue->files, count == 0 ? 1 : 2 * count, sizeof *catalogue->files);
+    catalogue->files[catalogue->count++] = (struct catalogue_file){
+        .name = tnd_strdup(name), .hash = hash, .owner = owner, .is_here = is_here
+    };
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    const struct catalogue_file *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+/* The first of several owners is the one. */
+tundish_status
+catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t ret_owners[2])
+{
+    uint32_t kept = 0;
+
+    if (catalogue->count > 0)
+        qsort(catalogue->files, catalogue->count, sizeof *catalogue->files, compare);
+    for (uint32_t i = 0; i < catalogue->count; i++) {
+        struct catalogue_file *file = &catalogue->files[i];
+        struct catalogue_file *before = kept > 0 ? &catalogue->files[kept - 1] : NULL;
+
+        if (before == NULL || strcmp(before->name, file->name) != 0) {
+            catalogue->files[kept++] = *file;
+            continue;
+        }
+        if (before->hash != file->hash) {
+            *ret_name = before->name;
+            ret_owners[0] = before->owner;
+            ret_owners[1] = file->owner;
+            memmove(&catalogue->files[kept], file, (catalogue->count - i) * sizeof *file);
+            catalogue->count -= i - kept;
+            return tnd_fail(TUNDISH_E_ARGUMENT, "file %s differs", before->name);
+        }
+        before->is_here |= file->is_here;
+        free(file->name);
+    }
+    catalogue->count = kept;
+    catalogue->is_made = true;
+    return TUNDISH_OK;
+}
+
+static int
+compare_name(const void *name, const void *file)
+{
+    return strcmp(name, ((const struct catalogue_file *)file)->name);
+}
+
+const struct catalogue_file *
+catalogue_find(const struct catalogue *catalogue, const char *name)
+{
+    if (catalogue->count == 0)
+        return NULL;
+    return bsearch(name, catalogue->files, catalogue->count, sizeof *catalogue->files,
+                   compare_name);
+}
+
+/* Names are in byte order already; one that two patterns match is there twice, as from a folder. */
+void
+catalogue_glob(const struct catalogue *catalogue, const char *const *patterns, size_t pattern_count,
+               struct glob_list *ret_list)
+{
+    struct glob_list list = { 0 };
+
+    list.paths = tnd_zalloc(catalogue->count * pattern_count + 1, sizeof *list.paths);
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        for (size_t k = 0; k < pattern_count; k++)
+            if (fnmatch(patterns[k], catalogue->files[i].name, FNM_PATHNAME) == 0)
+                list.paths[list.count++] = tnd_strdup(catalogue->files[i].name);
+    *ret_list = list;
+}
+
+void
+catalogue_close(struct catalogue *catalogue)
+{
+    for (uint32_t i = 0; i < catalogue->count; i++)
+        free(catalogue->files[i].name);
+    free(catalogue->files);
+    *catalogue = (struct catalogue){ 0 };
+}

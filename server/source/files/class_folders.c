@@ -1,0 +1,281 @@
+/* class_folders.c - see class_folders.h. */
+#include "source/files/class_folders.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+
+enum { DEPTH_MAX = 40 };
+
+struct names {
+    char **list;
+    size_t count;
+};
+
+/* A file: the folder it is in, which several share, and its name. */
+struct entry {
+    const char *folder;
+    char *name;
+};
+
+struct walk {
+    const struct class_folders *wanted;
+    struct names folders; /* owns what entries point to */
+    struct entry *entries;
+    size_t entry_count;
+};
+
+static void
+add_name(struct names *names, char *name)
+{
+    if ((names->count & (names->count - 1)) == 0)
+        names->list =
+            tnd_realloc(names->list, names->count == 0 ? 1 : 2 * names->count, sizeof(char *));
+    names->list[names->count++] = name;
+}
+
+static void
+names_close(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int
+compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    int folders = strcmp(x->folder, y->folder);
+
+    return folders != 0 ? folders : strcmp(x->name, y->name);
+}
+
+static bool
+is_folder(int folder, const struct dirent *entry)
+{
+    struct stat about;
+
+    if (entry->d_type != DT_UNKNOWN && entry->d_type != DT_LNK)
+        return entry->d_type == DT_DIR;
+    return fstatat(folder, entry->d_name, &about, 0) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool
+has_extension(const struct class_folders *wanted, const char *name)
+{
+    size_t bytes = strlen(name);
+
+    for (size_t i = 0; i < wanted->extension_count; i++) {
+        size_t end = strlen(wanted->extensions[i]);
+
+        if (end <= bytes && strcasecmp(name + bytes - end, wanted->extensions[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Open a folder for listing; the path is for messages. */
+static tundish_status
+open_folder(int at, const char *name, const char *path, DIR **ret_folder)
+{
+    int descriptor = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *ret_folder = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (*ret_folder != NULL)
+        return TUNDISH_OK;
+    if (descriptor >= 0)
+        close(descriptor);
+    return tnd_fail(TUNDISH_E_DATA, "cannot list the folder %s: %s", path, strerror(errno));
+}
+
+/* The next entry that is not . or ..; NULL behind the last, or with an error. */
+static struct dirent *
+next_entry(DIR *folder, const char *path, tundish_status *ret_status)
+{
+    for (;;) {
+        struct dirent *entry;
+
+        errno = 0;
+        entry = readdir(folder);
+        if (entry == NULL) {
+            *ret_status =
+                errno == 0 ? TUNDISH_OK : tnd_fail_errno(errno, "cannot list the folder %s", path);
+            return NULL;
+        }
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return entry;
+    }
+}
+
+static void
+add_entry(struct walk *walk, const char *folder, const char *name)
+{
+    if ((walk->entry_count & (walk->entry_count - 1)) == 0)
+        walk->entries =
+            tnd_realloc(walk->entries, walk->entry_count == 0 ? 1 : 2 * walk->entry_count,
+                        sizeof *walk->entries);
+    walk->entries[walk->entry_count++] = (struct entry){ folder, tnd_strdup(name) };
+}
+
+/* All files of a folder and of those below, whose path becomes the walk's. */
+static tundish_status
+walk_folder(struct walk *walk, int at, const char *name, char *path, int depth)
+{
+    DIR *folder = NULL;
+    struct dirent *entry;
+    tundish_status status;
+
+    add_name(&walk->folders, path);
+    if (depth > DEPTH_MAX)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "%s: folders more than %d deep; does a link lead back to one above it?",
+                        path, DEPTH_MAX);
+    status = open_folder(at, name, path, &folder);
+    while (status == TUNDISH_OK && (entry = next_entry(folder, path, &status)) != NULL) {
+        if (is_folder(dirfd(folder), entry))
+            status = walk_folder(walk, dirfd(folder), entry->d_name,
+                                 tnd_sprintf("%s/%s", path, entry->d_name), depth + 1);
+        else if (has_extension(walk->wanted, entry->d_name))
+            add_entry(walk, path, entry->d_name);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return status;
+}
+
+/* The folders that may be classes. */
+static tundish_status
+find_classes(const struct class_folders *wanted, DIR *folder, struct names *ret_names)
+{
+    struct dirent *entry;
+    tundish_status status = TUNDISH_OK;
+
+    while ((entry = next_entry(folder, wanted->directory, &status)) != NULL)
+        if (entry->d_name[0] != '.' && is_folder(dirfd(folder), entry))
+            add_name(ret_names, tnd_strdup(entry->d_name));
+    if (ret_names->count > 0)
+        qsort(ret_names->list, ret_names->count, sizeof(char *), compare_names);
+    return status;
+}
+
+static tundish_status
+check_class(const struct class_folders *wanted, const struct names *found, const char *name)
+{
+    char there[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < found->count; i++)
+        if (strcmp(found->list[i], name) == 0)
+            return TUNDISH_OK;
+    for (size_t i = 0; i < found->count && used < sizeof there; i++)
+        used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i > 0 ? ", " : "",
+                                 found->list[i]);
+    return tnd_fail(TUNDISH_E_DATA, "class_names: '%s' is no folder of %s; there %s%s", name,
+                    wanted->directory, found->count > 0 ? "are " : "is none", there);
+}
+
+/* Sort what the walk has found in one class, and move it to the list. */
+static void
+take_class(struct walk *walk, uint32_t label, struct glob_list *list)
+{
+    size_t count = list->count + walk->entry_count;
+
+    if (walk->entry_count > 0) {
+        qsort(walk->entries, walk->entry_count, sizeof *walk->entries, compare_entries);
+        list->paths = tnd_realloc(list->paths, count, sizeof *list->paths);
+        list->labels = tnd_realloc(list->labels, count, sizeof *list->labels);
+    }
+    for (size_t i = 0; i < walk->entry_count; i++, list->count++) {
+        list->paths[list->count] =
+            tnd_sprintf("%s/%s", walk->entries[i].folder, walk->entries[i].name);
+        list->labels[list->count] = label;
+    }
+}
+
+static void
+walk_close(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->entry_count; i++)
+        free(walk->entries[i].name);
+    free(walk->entries);
+    names_close(&walk->folders);
+}
+
+static tundish_status
+find_files(const struct class_folders *wanted, DIR *folder, const struct names *found,
+           struct glob_list *list)
+{
+    bool given = wanted->class_count > 0;
+    size_t count = given ? wanted->class_count : found->count;
+    size_t directory_bytes = strlen(wanted->directory);
+    tundish_status status = TUNDISH_OK;
+
+    while (directory_bytes > 1 && wanted->directory[directory_bytes - 1] == '/')
+        directory_bytes--;
+    for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {
+        struct walk walk = { .wanted = wanted };
+        const char *name = given ? wanted->class_names[i] : found->list[i];
+
+        if (given)
+            status = check_class(wanted, found, name);
+        if (status == TUNDISH_OK)
+            status = walk_folder(
+                &walk, dirfd(folder), name,
+                tnd_sprintf("%.*s%s%s", (int)directory_bytes, wanted->directory,
+                            wanted->directory[directory_bytes - 1] == '/' ? "" : "/", name),
+                0);
+        if (status == TUNDISH_OK)
+            take_class(&walk, (uint32_t)i, list);
+        walk_close(&walk);
+    }
+    return status;
+}
+
+tundish_status
+class_folders_find(const struct class_folders *wanted, const char *root,
+                   struct glob_list *ret_found)
+{
+    char *path = wanted->directory[0] == '/' ? tnd_strdup(wanted->directory)
+                                             : tnd_sprintf("%s/%s", root, wanted->directory);
+    struct glob_list list = { 0 };
+    struct names found = { 0 };
+    DIR *folder = NULL;
+    tundish_status status = open_folder(AT_FDCWD, path, wanted->directory, &folder);
+
+    if (status == TUNDISH_OK)
+        status = find_classes(wanted, folder, &found);
+    if (status == TUNDISH_OK)
+        status = find_files(wanted, folder, &found, &list);
+    if (status == TUNDISH_OK && list.count == 0)
+        status = tnd_fail(TUNDISH_E_DATA,
+                          "%s: no file in its %zu class folders has one of the extensions "
+                          "(extensions: [%s%s])",
+                          wanted->directory, found.count,
+                          wanted->extension_count > 0 ? wanted->extensions[0] : "",
+                          wanted->extension_count > 1 ? ", ..." : "");
+    if (status == TUNDISH_OK)
+        *ret_found = list;
+    else
+        glob_list_close(&list);
+    if (folder != NULL)
+        closedir(folder);
+    names_close(&found);
+    free(path);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* class_folders.h - the files of a folder of folders, one per class, as Keras' index_directory
+ * finds them: classes sorted (or as given), in each the files of all folders below, by folder, then
+ * name.
+ */
+#ifndef SOURCE_CLASS_FOLDERS_H
+#define SOURCE_CLASS_FOLDERS_H
+
+#include "source/files/matching_files.h"
+
+struct class_folders {
+    const char *directory; /* as the user wrote it: paths begin with it */
+    const char *const *class_names;
+    size_t class_count; /* 0: all folders whose names do not begin with a dot */
+    const char *const *extensions;
+    size_t extension_count;
+};
+
+/* Fails if a class is no folder, or there is no file at all. */
+tundish_status class_folders_find(const struct class_folders *wanted, const char *root,
+                                  struct glob_list *ret_found);
+
+#endif

@@ -1,0 +1,336 @@
+/* file.c - opening, comparing and reading files.
+ *
+ * A reader enters through the file's door: one atomic word that holds the descriptor and how many
+ * are inside. Only a descriptor with nobody inside is ever closed, so that entering a file that is
+ * open is one compare-and-swap, and no lock.
+ */
+#include "source/files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/must.h"
+#include "source/files/files_private.h"
+
+#define ONE_READER (UINT64_C(1) << 32)
+#define DESCRIPTOR UINT64_C(0xFFFFFFFF)
+#define LOOK_EVERY_NS INT64_C(1000000000)
+
+tundish_status
+file_fail(const struct source_file *file, const char *what, int error)
+{
+    char reason[128];
+    bool is_resource = error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+
+    return tnd_fail(is_resource ? TUNDISH_E_SYSTEM : TUNDISH_E_DATA, "%s: %s: %s", file->name, what,
+                    strerror_r(error, reason, sizeof reason));
+}
+
+static struct file_identity
+identity_of(const struct stat *about)
+{
+    return (struct file_identity){
+        .device = about->st_dev,
+        .inode = about->st_ino,
+        .size = (uint64_t)about->st_size,
+        .modified_ns = about->st_mtim.tv_sec * INT64_C(1000000000) + about->st_mtim.tv_nsec,
+        .changed_ns = about->st_ctim.tv_sec * INT64_C(1000000000) + about->st_ctim.tv_nsec,
+    };
+}
+
+/* Not the time of the last change of status: links and permissions may come and go. */
+static tundish_status
+compare_identity(const struct source_file *file, const struct file_identity *now)
+{
+    const struct file_identity *then = &file->identity;
+
+    if (now->size < then->size)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "%s: it became shorter while it was served: %llu bytes, and %llu before",
+                        file->name, (unsigned long long)now->size, (unsigned long long)then->size);
+    if (now->device != then->device || now->inode != then->inode || now->size != then->size ||
+        now->modified_ns != then->modified_ns)
+        return tnd_fail(TUNDISH_E_DATA,
+                        "%s: it was changed or replaced while it was served; restart the stream",
+                        file->name);
+    return TUNDISH_OK;
+}
+
+/* The first look says which file it is. */
+static tundish_status
+note_or_compare(struct source_file *file, const struct file_identity *now)
+{
+    tundish_status status = TUNDISH_OK;
+
+    table_lock_opening(file->files);
+    if (file->is_known) {
+        status = compare_identity(file, now);
+    } else {
+        file->identity = *now;
+        file->is_known = true;
+    }
+    table_unlock_opening(file->files);
+    return status;
+}
+
+static tundish_status
+identify(struct source_file *file, int descriptor)
+{
+    struct stat about;
+    struct file_identity now;
+
+    if (fstat(descriptor, &about) != 0)
+        return file_fail(file, "cannot be looked at", errno);
+    if (S_ISDIR(about.st_mode))
+        return file_fail(file, "cannot be read", EISDIR);
+    if (!S_ISREG(about.st_mode))
+        return tnd_fail(TUNDISH_E_DATA, "%s: it is not a regular file", file->name);
+    now = identity_of(&about);
+    return note_or_compare(file, &now);
+}
+
+tundish_status
+file_open(struct source_file *file, int *ret_descriptor)
+{
+    /* O_NONBLOCK: a pipe by that name must not hang the server. Regular files do not care. */
+    int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    tundish_status status;
+
+    if (descriptor < 0 && errno == ENOENT && strpbrk(file->path, "*?[") != NULL)
+        return file_fail(file,
+                         "cannot be opened, and is taken for a file's own name: list_files takes "
+                         "patterns",
+                         ENOENT);
+    if (descriptor < 0)
+        return file_fail(file, "cannot be opened", errno);
+    status = identify(file, descriptor);
+    if (status != TUNDISH_OK)
+        close(descriptor);
+    else
+        *ret_descriptor = descriptor;
+    return status;
+}
+
+tundish_status
+file_compare(const struct source_file *file, int descriptor)
+{
+    struct stat about;
+    struct file_identity now;
+
+    if (fstat(descriptor, &about) != 0)
+        return file_fail(file, "cannot be looked at", errno);
+    now = identity_of(&about);
+    return compare_identity(file, &now);
+}
+
+/* --- The door --------------------------------------------------------------------------------- */
+
+/* Enter if it is open. */
+static bool
+enter_open(struct source_file *file, int *ret_descriptor)
+{
+    uint64_t door = atomic_load_explicit(&file->door, memory_order_relaxed);
+
+    while ((door & DESCRIPTOR) != 0)
+        if (atomic_compare_exchange_weak_explicit(&file->door, &door, door + ONE_READER,
+                                                  memory_order_acquire, memory_order_relaxed)) {
+            *ret_descriptor = (int)(door & DESCRIPTOR) - 1;
+            return true;
+        }
+    return false;
+}
+
+static tundish_status
+enter(struct source_file *file, int *ret_descriptor)
+{
+    int descriptor = -1;
+    tundish_status status;
+
+    if (enter_open(file, ret_descriptor))
+        return TUNDISH_OK;
+    status = file_open(file, &descriptor); /* may take its time, so without a lock */
+    if (status != TUNDISH_OK)
+        return status;
+    table_lock_opening(file->files);
+    if (enter_open(file, ret_descriptor)) { /* another reader was faster */
+        close(descriptor);
+    } else {
+        table_make_room(file->files);
+        table_count_open(file->files, 1);
+        *ret_descriptor = descriptor;
+        atomic_store_explicit(&file->door, ((uint64_t)descriptor + 1) | ONE_READER,
+                              memory_order_release);
+    }
+    table_unlock_opening(file->files);
+    return TUNDISH_OK;
+}
+
+static void
+leave(struct source_file *file)
+{
+    /* Pairs with the exchange in file_try_close: the reads are done. */
+    atomic_fetch_sub_explicit(&file->door, ONE_READER, memory_order_release);
+}
+
+bool
+file_try_close(struct source_file *file)
+{
+    uint64_t door = atomic_load_explicit(&file->door, memory_order_relaxed);
+
+    if (door == 0 || door > DESCRIPTOR ||
+        !atomic_compare_exchange_strong_explicit(&file->door, &door, 0, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    close((int)door - 1);
+    return true;
+}
+
+/* --- Reading ---------------------------------------------------------------------------------- */
+
+tundish_status
+file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *ret_bytes)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t got = pread(descriptor, (uint8_t *)to + done, bytes - done, (off_t)(offset + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tnd_fail_errno(errno, "cannot be read");
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    *ret_bytes = done;
+    return TUNDISH_OK;
+}
+
+static int64_t
+coarse_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Bytes that were written over are as bad as bytes that are gone, but cannot be noticed by reading;
+ * so it is looked at once a second. */
+static tundish_status
+look_again(struct source_file *file, int descriptor)
+{
+    int64_t now = coarse_now_ns();
+
+    if (now - atomic_load_explicit(&file->looked_at_ns, memory_order_relaxed) < LOOK_EVERY_NS)
+        return TUNDISH_OK;
+    atomic_store_explicit(&file->looked_at_ns, now, memory_order_relaxed);
+    return file_compare(file, descriptor);
+}
+
+/* Who reads stands inside the door, or at what was unpacked. */
+struct visit {
+    struct source_file *file;
+    int descriptor;
+    bool is_unpacked;
+};
+
+static tundish_status
+visit_begin(struct source_file *file, struct visit *ret_visit)
+{
+    int unpacked = atomic_load_explicit(&file->unpacked, memory_order_acquire);
+    struct visit visit = { file, unpacked - 1, unpacked != 0 };
+    tundish_status status = visit.is_unpacked ? TUNDISH_OK : enter(file, &visit.descriptor);
+
+    if (status == TUNDISH_OK)
+        *ret_visit = visit;
+    return status;
+}
+
+/* Less than was asked for is good only if that is where the file has always ended. */
+static tundish_status
+visit_end(const struct visit *visit, tundish_status status, bool is_short)
+{
+    struct source_file *file = visit->file;
+
+    if (status != TUNDISH_OK)
+        status = tnd_fail_while(status, "%s", file->name);
+    else if (!visit->is_unpacked)
+        status =
+            is_short ? file_compare(file, visit->descriptor) : look_again(file, visit->descriptor);
+    if (!visit->is_unpacked)
+        leave(file);
+    return status;
+}
+
+tundish_status
+file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+                size_t *ret_bytes)
+{
+    struct visit visit;
+    tundish_status status = visit_begin(file, &visit);
+
+    if (status != TUNDISH_OK)
+        return status;
+    status = file_read_some(visit.descriptor, to, bytes, offset, ret_bytes);
+    return visit_end(&visit, status, *ret_bytes < bytes);
+}
+
+static tundish_status
+ends_before(const struct source_file *file, uint64_t offset)
+{
+    return tnd_fail(TUNDISH_E_DATA, "%s: it ends before byte %llu, where a record should end",
+                    file->name, (unsigned long long)offset);
+}
+
+tundish_status
+file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
+{
+    size_t got = 0;
+    tundish_status status = file_read_up_to(file, to, bytes, offset, &got);
+
+    return status == TUNDISH_OK && got < bytes ? ends_before(file, offset + bytes) : status;
+}
+
+/* One call as a rule; what it leaves is read piece by piece. */
+tundish_status
+file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, size_t rest_bytes,
+                uint64_t offset)
+{
+    const struct iovec places[2] = { { to, bytes }, { rest, rest_bytes } };
+    size_t done = 0, rest_done = 0;
+    struct visit visit;
+    tundish_status status = visit_begin(file, &visit);
+    ssize_t got;
+
+    if (status != TUNDISH_OK)
+        return status;
+    got = preadv(visit.descriptor, places, 2, (off_t)offset);
+    if (got != (ssize_t)(bytes + rest_bytes)) {
+        status = file_read_some(visit.descriptor, to, bytes, offset, &done);
+        if (status == TUNDISH_OK)
+            status = file_read_some(visit.descriptor, rest, rest_bytes, offset + bytes, &rest_done);
+        got = (ssize_t)(done + rest_done);
+    }
+    status = visit_end(&visit, status, got != (ssize_t)(bytes + rest_bytes));
+    if (status == TUNDISH_OK && got != (ssize_t)(bytes + rest_bytes))
+        return ends_before(file, offset + bytes + rest_bytes);
+    return status;
+}
+
+void
+file_close(struct source_file *file)
+{
+    int unpacked = atomic_exchange(&file->unpacked, 0);
+
+    (void)file_try_close(file);
+    if (unpacked != 0)
+        close(unpacked - 1);
+}

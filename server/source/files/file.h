@@ -1,0 +1,73 @@
+/* file.h - one file of a session: what it was when first opened, and reads of its bytes by any
+ * thread.
+ *
+ * The first to open a file notes which it is; whoever opens it again, gets less than it asked for,
+ * or reads after a second without a look, compares. Descriptors are kept, up to what the process
+ * may have, and closed and opened again behind the readers' backs.
+ */
+#ifndef SOURCE_FILE_H
+#define SOURCE_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "source/scan/scanner.h"
+
+struct source_files;
+struct scan;
+
+/* What tells a file from another, or from itself before a change. */
+struct file_identity {
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+};
+
+struct source_file {
+    struct source_files *files;
+    uint32_t number; /* in references */
+    char *name;      /* as the user wrote it, for messages */
+    char *path;
+    bool is_far;    /* another node has it: far.h reads it */
+    uint32_t owner; /* ... this one */
+    struct record_format format;
+    struct scan *scan;                 /* its records */
+    struct source_file *next_in_queue; /* of the pool */
+
+    bool is_known; /* guarded by source_files' lock for opening */
+    struct file_identity identity;
+
+    _Atomic uint64_t door; /* readers inside << 32 | descriptor + 1, or 0 in the low half */
+    _Atomic int64_t looked_at_ns;
+    _Atomic int unpacked; /* descriptor + 1 of what a packed file holds; 0: none (yet) */
+};
+
+/* Open it anew, comparing it with what it was. The caller closes *ret_descriptor. */
+tundish_status file_open(struct source_file *file, int *ret_descriptor);
+
+/* Is the open file still what it was? Fails naming it. */
+tundish_status file_compare(const struct source_file *file, int descriptor);
+
+/* Read bytes of the file, or of what is packed in it, all of them. Any thread. */
+tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset);
+
+/* The same for as many of the bytes as there are. */
+tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
+                               size_t *ret_bytes);
+
+/* The same as file_read for bytes that go to two places: `bytes` to `to`, what follows them in the
+ * file to `rest`. */
+tundish_status file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest,
+                               size_t rest_bytes, uint64_t offset);
+
+/* Fail with what the kernel said of it. */
+tundish_status file_fail(const struct source_file *file, const char *what, int error);
+
+/* Close its descriptors. */
+void file_close(struct source_file *file);
+
+/* pread, again and again until `bytes` are there or the file ends. */
+tundish_status file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset,
+                              size_t *ret_bytes);
+
+#endif

@@ -1,0 +1,99 @@
+/* files_private.h - inside of struct source_files, for the parts of this folder. */
+#ifndef SOURCE_FILES_PRIVATE_H
+#define SOURCE_FILES_PRIVATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "source/files/file.h"
+#include "source/files/files.h"
+#include "source/files/matching_files.h"
+
+/* The file of that name, to be read in that format; entered if it is new. Its number depends on
+ * nothing but what was entered before, in which order. The order's thread. */
+struct source_file *table_enter(struct source_files *files, const char *name, size_t name_bytes,
+                                const struct record_format *format);
+
+/* A file without a path that is open already, for spools: reads go to `descriptor`, which becomes
+ * its own. The order's thread. */
+struct source_file *table_enter_open(struct source_files *files, const char *name, int descriptor);
+
+/* Files by number, each perhaps several times. */
+struct file_set {
+    uint32_t *numbers;
+    size_t count;
+};
+
+/* From now on note each file that is entered, in `set` (NULL: nowhere); returns where they were
+ * noted before. The order's thread. */
+struct file_set *table_note_files(struct source_files *files, struct file_set *set);
+
+/* The file of a number, or NULL. Any thread, no lock. */
+struct source_file *table_file(const struct source_files *files, uint32_t number);
+
+/* Paths that `find` finds for a key, once, and that are then remembered for the session, with a
+ * number that stands for each. The order's thread. */
+struct path_list {
+    uint32_t count;
+    uint32_t *numbers;
+    uint32_t *labels; /* as found, or NULL */
+};
+struct path_search {
+    const char *key; /* any bytes: the same for the same search */
+    size_t key_bytes;
+    tundish_status (*find)(const void *context, const char *root, struct glob_list *ret_found);
+    const void *context;
+};
+tundish_status table_list_paths(struct source_files *files, const struct path_search *search,
+                                const struct path_list **ret_list);
+
+/* The path of a number; lives as long as the table. Any thread, no lock. */
+const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
+
+/* What reads files of other nodes, or NULL. */
+struct far *table_far(const struct source_files *files);
+
+/* Where relative paths start: an absolute path. */
+const char *table_root(const struct source_files *files);
+
+/* What rows read one by one are read through. */
+struct block_cache *table_block_cache(const struct source_files *files);
+
+/* --- For files -------------------------------------------------------------------------------- */
+
+void table_lock_opening(struct source_files *files);
+void table_unlock_opening(struct source_files *files);
+
+/* With the lock held: close files that nobody reads until one more may be opened. */
+void table_make_room(struct source_files *files);
+void table_count_open(struct source_files *files, uint32_t count);
+
+/* Close the descriptor unless somebody is reading. */
+bool file_try_close(struct source_file *file);
+
+/* --- For scans -------------------------------------------------------------------------------- */
+
+/* The pool's threads; 0: scans run in the thread that waits for them. */
+uint32_t table_reader_count(const struct source_files *files);
+
+/* Let a thread of the pool take a step of this file's scan (scan_step), and another as long as it
+ * returns true. */
+void table_schedule(struct source_files *files, struct source_file *file);
+
+/* The cache folder, opened when first needed; fails every time if it could not be opened. The
+ * descriptor stays the table's. */
+tundish_status table_cache_folder(struct source_files *files, int *ret_folder);
+
+struct source_counters {
+    _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits,
+        program_wait_ns;
+};
+struct source_counters *table_counters(struct source_files *files);
+
+static inline void
+count_up(_Atomic uint64_t *counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+#endif

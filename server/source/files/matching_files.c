@@ -1,0 +1,175 @@
+/* matching_files.c - walking folders along a pattern. */
+#include "source/files/matching_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+
+/* The walk stands in a folder: `folder` is open, `path` is its name as far as it was matched. */
+struct walk {
+    struct glob_list *list;
+    int folder;
+    const char *path; /* "" or ends with a slash */
+};
+
+static tundish_status walk_on(const struct walk *walk, const char *pattern);
+
+static void
+add(struct glob_list *list, char *path)
+{
+    if ((list->count & (list->count - 1)) == 0)
+        list->paths =
+            tnd_realloc(list->paths, list->count == 0 ? 1 : 2 * list->count, sizeof *list->paths);
+    list->paths[list->count++] = path;
+}
+
+static bool
+is_special(const char *component, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (strchr("*?[\\", component[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* `name` fits the component at hand; go on behind it, at `rest`, with slashes as written. */
+static tundish_status
+descend(const struct walk *walk, const char *name, const char *rest)
+{
+    size_t slashes = strspn(rest, "/");
+    char *path;
+    int folder;
+    tundish_status status;
+
+    if (*rest == '\0') {
+        struct stat about;
+
+        if (fstatat(walk->folder, name, &about, 0) == 0)
+            add(walk->list, tnd_sprintf("%s%s", walk->path, name));
+        return TUNDISH_OK;
+    }
+    folder = openat(walk->folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+        return TUNDISH_OK;
+    if (folder < 0)
+        return tnd_fail_errno(errno, "cannot look into the folder %s%s", walk->path, name);
+    path = tnd_sprintf("%s%s%.*s", walk->path, name, (int)slashes, rest);
+    status = walk_on(&(struct walk){ walk->list, folder, path }, rest + slashes);
+    close(folder);
+    free(path);
+    return status;
+}
+
+static tundish_status
+try_names(const struct walk *walk, DIR *names, const char *component, const char *rest)
+{
+    tundish_status status = TUNDISH_OK;
+
+    while (status == TUNDISH_OK) {
+        struct dirent *entry;
+
+        errno = 0;
+        entry = readdir(names);
+        if (entry == NULL && errno != 0)
+            return tnd_fail_errno(errno, "cannot list the folder %s", walk->path);
+        if (entry == NULL)
+            break;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (fnmatch(component, entry->d_name, 0) == 0)
+            status = descend(walk, entry->d_name, rest);
+    }
+    return status;
+}
+
+static tundish_status
+walk_on(const struct walk *walk, const char *pattern)
+{
+    size_t length = strcspn(pattern, "/");
+    char *component;
+    DIR *names;
+    int again;
+    tundish_status status;
+
+    if (length == 0) /* a pattern that ends with a slash means the folder */
+        return *walk->path == '\0' ? TUNDISH_OK : (add(walk->list, tnd_strdup(walk->path)), 0);
+    component = tnd_strndup(pattern, length);
+    if (!is_special(component, length)) {
+        status = descend(walk, component, pattern + length);
+        free(component);
+        return status;
+    }
+    again = openat(walk->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    names = again < 0 ? NULL : fdopendir(again);
+    if (names == NULL) {
+        status = tnd_fail_errno(errno, "cannot list the folder %s", walk->path);
+        if (again >= 0)
+            close(again);
+    } else {
+        status = try_names(walk, names, component, pattern + length);
+        closedir(names);
+    }
+    free(component);
+    return status;
+}
+
+static tundish_status
+find_one(const char *root, const char *pattern, struct glob_list *list)
+{
+    size_t slashes = strspn(pattern, "/");
+    char *path = tnd_strndup(pattern, slashes);
+    int folder = open(slashes > 0 ? "/" : root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tundish_status status;
+
+    if (folder < 0)
+        status = tnd_fail_errno(errno, "cannot open the folder %s", root);
+    else
+        status = walk_on(&(struct walk){ list, folder, path }, pattern + slashes);
+    if (folder >= 0)
+        close(folder);
+    free(path);
+    return status;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+tundish_status
+glob_find(const char *root, const char *const *patterns, size_t pattern_count,
+          struct glob_list *ret_list)
+{
+    struct glob_list list = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    for (size_t i = 0; i < pattern_count && status == TUNDISH_OK; i++)
+        status = find_one(root, patterns[i], &list);
+    if (status != TUNDISH_OK) {
+        glob_list_close(&list);
+        return status;
+    }
+    if (list.count > 0)
+        qsort(list.paths, list.count, sizeof *list.paths, compare);
+    *ret_list = list;
+    return TUNDISH_OK;
+}
+
+void
+glob_list_close(struct glob_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
+    free(list->labels);
+    *list = (struct glob_list){ 0 };
+}

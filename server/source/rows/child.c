@@ -1,0 +1,303 @@
+/* child.c - see child.h. */
+#include "source/rows/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "source/rows/child_guard.h"
+
+enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
+
+static const int64_t GUARD_PATIENCE_NS = 5000000000;
+
+/* --- Starting --------------------------------------------------------------------------------- */
+
+extern char **environ;
+
+/* Ours, with what the command adds or replaces. */
+static const char **
+environment_of(const struct child_command *command)
+{
+    size_t count = 0, own = 0;
+    const char **all;
+
+    while (environ[own] != NULL)
+        own++;
+    while (command->environment[count] != NULL)
+        count++;
+    all = tnd_zalloc(own + count + 1, sizeof *all);
+    memcpy(all, command->environment, count * sizeof *all);
+    for (size_t i = 0; i < own; i++) {
+        bool is_replaced = false;
+
+        for (const char *const *added = command->environment; *added != NULL; added++) {
+            size_t name = strcspn(*added, "=") + 1;
+
+            is_replaced |= strncmp(*added, environ[i], name) == 0;
+        }
+        if (!is_replaced)
+            all[count++] = environ[i];
+    }
+    return all;
+}
+
+struct pipes {
+    int output[2], errors[2], life[2], report[2];
+};
+
+static void
+pipes_close(struct pipes *pipes, int end)
+{
+    int *const all[] = { pipes->output, pipes->errors, pipes->life, pipes->report };
+
+    for (int i = 0; i < 4; i++) {
+        int *which = &all[i][i == 2 ? 1 - end : end]; /* life runs the other way */
+
+        if (*which >= 0)
+            close(*which);
+        *which = -1;
+    }
+}
+
+static tundish_status
+pipes_open(struct pipes *pipes)
+{
+    memset(pipes, 0xFF, sizeof *pipes); /* -1 everywhere */
+    if (pipe2(pipes->output, O_CLOEXEC) != 0 || pipe2(pipes->errors, O_CLOEXEC) != 0 ||
+        pipe2(pipes->life, O_CLOEXEC) != 0 || pipe2(pipes->report, O_CLOEXEC) != 0) {
+        tundish_status status = tnd_fail_errno(errno, "cannot make a pipe for a program");
+
+        pipes_close(pipes, 0);
+        pipes_close(pipes, 1);
+        return status;
+    }
+    /* Only makes it faster, where the kernel allows it. */
+    (void)fcntl(pipes->output[0], F_SETPIPE_SZ, PIPE_BYTES);
+    fcntl(pipes->output[0], F_SETFL, O_NONBLOCK);
+    fcntl(pipes->errors[0], F_SETFL, O_NONBLOCK);
+    return TUNDISH_OK;
+}
+
+tundish_status
+child_start(const struct child_command *command, struct child *ret_child)
+{
+    struct pipes pipes;
+    const char **environment;
+    sigset_t all, before;
+    pid_t guard;
+    tundish_status status = pipes_open(&pipes);
+
+    if (status != TUNDISH_OK)
+        return status;
+    environment = environment_of(command);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the guard */
+    guard = fork();
+    if (guard == 0)
+        child_guard(&(struct guard_orders){
+            .output = pipes.output[1],
+            .errors = pipes.errors[1],
+            .life = pipes.life[0],
+            .report = pipes.report[1],
+            .arguments = (char *const *)(uintptr_t)command->arguments,
+            .environment = (char *const *)(uintptr_t)environment,
+            .folder = command->folder,
+        });
+    if (guard < 0)
+        status = tnd_fail_errno(errno, "cannot start a process for a program");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    free(environment);
+    pipes_close(&pipes, 1);
+    if (guard < 0) {
+        pipes_close(&pipes, 0);
+        return status;
+    }
+    *ret_child = (struct child){
+        .guard = guard,
+        .output = pipes.output[0],
+        .errors = pipes.errors[0],
+        .life = pipes.life[1],
+        .report = pipes.report[0],
+    };
+    return TUNDISH_OK;
+}
+
+/* --- Reading ---------------------------------------------------------------------------------- */
+
+/* Read what it complains of; its end is kept. */
+static void
+hear(struct child *child)
+{
+    char text[4096];
+    ssize_t got;
+
+    while (child->errors >= 0 && (got = read(child->errors, text, sizeof text)) >= 0) {
+        size_t bytes = (size_t)got;
+        const char *end = text + bytes;
+        size_t kept = child->last_word_bytes;
+
+        if (got == 0) {
+            close(child->errors);
+            child->errors = -1;
+            return;
+        }
+        if (bytes > CHILD_LAST_WORDS)
+            bytes = CHILD_LAST_WORDS;
+        if (kept > CHILD_LAST_WORDS - bytes)
+            kept = CHILD_LAST_WORDS - bytes;
+        memmove(child->last_words, child->last_words + child->last_word_bytes - kept, kept);
+        memcpy(child->last_words + kept, end - bytes, bytes);
+        child->last_word_bytes = kept + bytes;
+    }
+}
+
+/* Sleep until there is something of `descriptor`; what the child complains of is read meanwhile. A
+ * program may stop its guard, without which nobody sees it end. */
+static tundish_status
+wait_for(struct child *child, const char *name, int descriptor, const char *what,
+         const _Atomic int *stop)
+{
+    int64_t begin_ns = tnd_clock_ns();
+    bool is_told = false;
+
+    for (;;) {
+        struct pollfd watched[2] = { { .fd = descriptor, .events = POLLIN },
+                                     { .fd = child->errors, .events = POLLIN } };
+
+        if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
+            return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
+        if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
+            kill(child->guard, SIGCONT);
+        hear(child);
+        if (watched[0].revents != 0)
+            return TUNDISH_OK;
+        if (!is_told && tnd_clock_ns() - begin_ns > SILENT_S * INT64_C(1000000000)) {
+            tnd_log(TND_LOG_WARNING, "program_silent", "%s has been %s for %d s: the stream waits",
+                    name, what, SILENT_S);
+            is_told = true;
+        }
+    }
+}
+
+tundish_status
+child_read(struct child *child, const char *name, const _Atomic int *stop, void *to, size_t bytes,
+           size_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    while (!child->output_ended) {
+        ssize_t got = read(child->output, to, bytes);
+        tundish_status status;
+
+        if (got > 0) {
+            *ret_bytes = (size_t)got;
+            return TUNDISH_OK;
+        }
+        if (got == 0) {
+            child->output_ended = true;
+            break;
+        }
+        if (errno != EAGAIN && errno != EINTR)
+            return tnd_fail_errno(errno, "cannot read what program %s writes", name);
+        status = wait_for(child, name, child->output, "writing nothing", stop);
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+/* --- Its end ---------------------------------------------------------------------------------- */
+
+/* The last lines, in one: "; it said: A | B". */
+static void
+say_last_words(const struct child *child, char *text, size_t bytes)
+{
+    size_t at = (size_t)snprintf(text, bytes, "; the end of its standard error: ");
+    size_t from = 0;
+
+    if (child->last_word_bytes == 0) {
+        snprintf(text, bytes, "; it wrote nothing to its standard error");
+        return;
+    }
+    if (child->last_word_bytes > 600)
+        from = child->last_word_bytes - 600;
+    for (size_t end = child->last_word_bytes; from < end && at + 4 < bytes; from++) {
+        char letter = child->last_words[from];
+
+        if (letter == '\n' && from + 1 == end)
+            break;
+        if (letter == '\n') {
+            memcpy(text + at, " | ", 3);
+            at += 3;
+        } else {
+            text[at++] = (unsigned char)letter < ' ' ? ' ' : letter;
+        }
+    }
+    text[at] = '\0';
+}
+
+tundish_status
+child_wait(struct child *child, const char *name, const _Atomic int *stop)
+{
+    struct guard_report report = { 0 };
+    char words[1024];
+    ssize_t got;
+    tundish_status status =
+        wait_for(child, name, child->report, "done writing, but has not returned", stop);
+
+    if (status != TUNDISH_OK)
+        return status;
+    got = read(child->report, &report, sizeof report);
+    hear(child);
+    if (got != (ssize_t)sizeof report)
+        return tnd_fail(TUNDISH_E_DATA, "program %s: its guard was killed", name);
+    if (report.error != 0)
+        return tnd_fail(TUNDISH_E_DATA, "program %s cannot be started: %s", name,
+                        strerror(report.error));
+    if (report.status == 0)
+        return TUNDISH_OK;
+    say_last_words(child, words, sizeof words);
+    if (WIFSIGNALED(report.status))
+        return tnd_fail(TUNDISH_E_DATA, "program %s was ended by signal %d (%s)%s", name,
+                        WTERMSIG(report.status), strsignal(WTERMSIG(report.status)), words);
+    return tnd_fail(TUNDISH_E_DATA, "program %s returned %d%s", name, WEXITSTATUS(report.status),
+                    words);
+}
+
+/* It ends by itself, now that `life` is closed; or it is ended, if its program keeps it from that. */
+static void
+await_guard(pid_t guard)
+{
+    const struct timespec pause = { .tv_nsec = LOOK_AT_GUARD_NS };
+    int64_t deadline_ns = tnd_clock_deadline_ns(GUARD_PATIENCE_NS);
+
+    while (waitpid(guard, NULL, WNOHANG) == 0) {
+        kill(guard, tnd_clock_left_ns(deadline_ns) > 0 ? SIGCONT : SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+}
+
+void
+child_stop(struct child *child)
+{
+    if (child->guard == 0)
+        return;
+    close(child->life);
+    close(child->output); /* whoever still writes is ended by that */
+    if (child->errors >= 0)
+        close(child->errors);
+    close(child->report);
+    await_guard(child->guard);
+    *child = (struct child){ 0 };
+}

@@ -1,0 +1,169 @@
+/* child_guard.c - see child_guard.h. */
+#include "source/rows/child_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Where the guard keeps its pipes; below are the standard ones, above nothing is open. */
+enum { LIFE = 3, REPORT = 4, FIRST_CLOSED = 5, OUT_OF_THE_WAY = 64 };
+
+enum { GRACE_MS = 200, STEP_MS = 5 };
+
+static void
+tell(int32_t error, int32_t status)
+{
+    struct guard_report report = { error, status };
+
+    /* Less than a pipe holds, so it goes out whole; if nobody reads it any more, nobody cares. */
+    if (write(REPORT, &report, sizeof report) < 0)
+        return;
+}
+
+static void
+clear_signals(void)
+{
+    struct sigaction as_usual = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &as_usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void
+become_program(const struct guard_orders *orders, pid_t guard)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == guard && chdir(orders->folder) == 0)
+        execvpe(orders->arguments[0], orders->arguments, orders->environment);
+    tell(errno, 0);
+    _exit(127);
+}
+
+/* Standard ones, then the guard's; everything else that was open is not ours. */
+static void
+arrange_pipes(const struct guard_orders *orders)
+{
+    int output = fcntl(orders->output, F_DUPFD, OUT_OF_THE_WAY);
+    int errors = fcntl(orders->errors, F_DUPFD, OUT_OF_THE_WAY);
+    int life = fcntl(orders->life, F_DUPFD, OUT_OF_THE_WAY);
+    int report = fcntl(orders->report, F_DUPFD, OUT_OF_THE_WAY);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    dup2(nothing, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    dup2(life, LIFE);
+    dup2(report, REPORT);
+    close_range(FIRST_CLOSED, ~0U, 0);
+    fcntl(LIFE, F_SETFD, FD_CLOEXEC);
+    fcntl(REPORT, F_SETFD, FD_CLOEXEC);
+}
+
+/* Send a signal to each child, by the kernel's list of them: orphans of the program included. */
+static bool
+signal_children(int number)
+{
+    char text[4096];
+    int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = list < 0 ? 0 : read(list, text, sizeof text);
+    pid_t child = 0;
+
+    for (ssize_t i = 0; i < bytes; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            child = 10 * child + (text[i] - '0');
+        } else {
+            if (child > 0)
+                kill(child, number);
+            child = 0;
+        }
+    }
+    if (list >= 0)
+        close(list);
+    return list >= 0;
+}
+
+static void
+pause_ms(long milliseconds)
+{
+    struct timespec wait = { .tv_nsec = milliseconds * 1000000 };
+
+    nanosleep(&wait, NULL);
+}
+
+/* Reap until nobody is left, or for so long. */
+static bool
+is_alone_within(pid_t program, int number, int milliseconds)
+{
+    for (int waited = 0; waited <= milliseconds || number == SIGKILL; waited += STEP_MS) {
+        pid_t gone;
+
+        while ((gone = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (gone < 0 && errno == ECHILD)
+            return true;
+        if (!signal_children(number))
+            kill(-program,
+                 number); /* a kernel that does not list them: its group will have to do */
+        pause_ms(STEP_MS);
+    }
+    return false;
+}
+
+static _Noreturn void
+watch(pid_t program)
+{
+    struct pollfd watched[2] = { { .fd = LIFE }, { .fd = -1, .events = POLLIN } };
+    bool is_over = false;
+    int status;
+
+    watched[1].fd = (int)syscall(SYS_pidfd_open, program, 0);
+    while ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) {
+        poll(watched, 2, watched[1].fd < 0 && !is_over ? 50 : -1);
+        if (!is_over && waitpid(program, &status, WNOHANG) == program) {
+            tell(0, status);
+            is_over = true;
+            if (watched[1].fd >= 0)
+                close(watched[1].fd);
+            watched[1].fd = -1;
+        }
+    }
+    if (!is_alone_within(program, SIGTERM, GRACE_MS))
+        (void)is_alone_within(program, SIGKILL, 0);
+    _exit(0);
+}
+
+_Noreturn void
+child_guard(const struct guard_orders *orders)
+{
+    pid_t guard = getpid();
+    pid_t program;
+
+    setpgid(0, 0); /* an interrupt at the terminal is not for us */
+    arrange_pipes(orders);
+    clear_signals();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    program = fork();
+    if (program == 0)
+        become_program(orders, guard);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    if (program < 0) {
+        tell(errno, 0);
+        _exit(1);
+    }
+    setpgid(program, program);
+    signal(SIGPIPE, SIG_IGN);
+    watch(program);
+}

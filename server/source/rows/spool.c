@@ -1,0 +1,47 @@
+/* spool.c - see spool.h. */
+#include "source/rows/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "source/files/files_private.h"
+
+tundish_status
+spool_open(struct source_files *files, const char *name, int descriptor, struct spool *ret_spool)
+{
+    int folder = -1;
+    tundish_status status = TUNDISH_OK;
+
+    if (descriptor < 0)
+        status = table_cache_folder(files, &folder);
+    if (status != TUNDISH_OK)
+        return status;
+    if (descriptor < 0)
+        descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "cannot make a file in the cache folder for what %s gives",
+                              name);
+    *ret_spool = (struct spool){ .file = table_enter_open(files, name, descriptor) };
+    return TUNDISH_OK;
+}
+
+tundish_status
+spool_append(struct spool *spool, const void *data, size_t bytes)
+{
+    int descriptor = atomic_load_explicit(&spool->file->unpacked, memory_order_relaxed) - 1;
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t put = pwrite(descriptor, (const uint8_t *)data + done, bytes - done,
+                             (off_t)(spool->bytes + done));
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return tnd_fail_errno(errno, "cannot write");
+        done += (size_t)put;
+    }
+    spool->bytes += bytes;
+    return TUNDISH_OK;
+}

@@ -1,0 +1,557 @@
+/* tensor_literal.c - nested lists to dense arrays, with the dtypes that tf.constant would choose. */
+#include "source/rows/tensor_literal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "column/dims.h"
+#include "core/half.h"
+#include "core/memory.h"
+#include "core/must.h"
+#include "source/rows/npy.h"
+#include "source/variable.h"
+
+enum { TEXT_TAIL = 64 }; /* readable bytes behind byte views */
+
+/* What the values in the lists are, taken together. */
+struct survey {
+    bool has_text, has_bool, has_number, has_large, has_integer;
+    tundish_dtype variable_dtype; /* of the first variable, or 0 */
+    uint64_t text_bytes;
+    const struct spec_value *first;
+};
+
+/* One walk over all values, in order. */
+struct walk {
+    const struct content_config *config;
+    struct tensor *tensor;
+    struct survey survey;
+    int64_t index; /* of the next value */
+    uint64_t text_used;
+};
+
+static tundish_status
+complain(const struct walk *walk, const struct spec_value *value, const char *sentence)
+{
+    return spec_complain(walk->config->errors, value->line, value->column, "%s", sentence);
+}
+
+/* --- Shape ------------------------------------------------------------------------------------ */
+
+/* The lengths of the first list of each depth; the others must be the same. */
+static tundish_status
+measure(struct walk *walk, const struct spec_value *value)
+{
+    struct tensor *tensor = walk->tensor;
+
+    tensor->value_count = 1;
+    for (; value->kind == SPEC_LIST; value = &value->items[0]) {
+        if (tensor->rank == RANK_MAX)
+            return complain(walk, value, "lists are nested too deeply for a column");
+        tensor->shape[tensor->rank++] = value->count;
+        if (__builtin_mul_overflow(tensor->value_count, value->count, &tensor->value_count))
+            return complain(walk, value, "there are too many values");
+        if (value->count == 0)
+            break;
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+survey_variable(struct walk *walk, const struct spec_value *value)
+{
+    struct column_spec spec;
+    tundish_status status = variable_spec(walk->config, value, &spec);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (spec.kind != TUNDISH_DENSE || spec.rank != 0)
+        return complain(walk, value, "a variable among values must be a single value");
+    if (walk->survey.variable_dtype == 0)
+        walk->survey.variable_dtype = spec.dtype;
+    if (walk->survey.variable_dtype != spec.dtype)
+        return complain(walk, value, "the variables in one column differ in dtype");
+    walk->tensor->variable_count++;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+survey_value(struct walk *walk, const struct spec_value *value)
+{
+    struct survey *survey = &walk->survey;
+
+    if (survey->first == NULL)
+        survey->first = value;
+    switch (value->kind) {
+    case SPEC_TEXT:
+        survey->has_text = true;
+        survey->text_bytes += value->text_bytes;
+        return TUNDISH_OK;
+    case SPEC_BOOL:
+        survey->has_bool = true;
+        return TUNDISH_OK;
+    case SPEC_NUMBER:
+        survey->has_number = true;
+        return TUNDISH_OK;
+    case SPEC_NATURAL:
+    case SPEC_INTEGER:
+        survey->has_integer = true;
+        survey->has_large |=
+            value->kind == SPEC_NATURAL || value->integer > INT32_MAX || value->integer < INT32_MIN;
+        return TUNDISH_OK;
+    case SPEC_VARIABLE:
+        return survey_variable(walk, value);
+    case SPEC_NULL:
+    case SPEC_MAP:
+    case SPEC_LIST:
+    case SPEC_DATASET:
+    default:
+        return complain(walk, value,
+                        "a column's values are numbers, text, true, false, or lists "
+                        "of them");
+    }
+}
+
+static tundish_status
+survey_lists(struct walk *walk, const struct spec_value *value, int depth)
+{
+    const struct tensor *tensor = walk->tensor;
+
+    if (depth == tensor->rank)
+        return survey_value(walk, value);
+    if (value->kind != SPEC_LIST || value->count != tensor->shape[depth])
+        return spec_complain(walk->config->errors, value->line, value->column,
+                             "lists of one column must be equally long: this should be a list of "
+                             "%lld, as the first is",
+                             (long long)tensor->shape[depth]);
+    for (uint32_t i = 0; i < value->count; i++) {
+        tundish_status status = survey_lists(walk, &value->items[i], depth + 1);
+
+        if (status != TUNDISH_OK)
+            return status;
+    }
+    return TUNDISH_OK;
+}
+
+/* --- Dtype ------------------------------------------------------------------------------------ */
+
+static tundish_status
+infer_dtype(const struct walk *walk, tundish_dtype *ret_dtype)
+{
+    const struct survey *survey = &walk->survey;
+    int kinds = survey->has_text + survey->has_bool + (survey->has_number || survey->has_integer);
+
+    if (kinds > 1)
+        return complain(walk, survey->first,
+                        "the values of one column must be all numbers, all text or all booleans");
+    if (survey->variable_dtype != 0)
+        *ret_dtype = survey->variable_dtype;
+    else if (survey->has_text)
+        *ret_dtype = TUNDISH_STRING;
+    else if (survey->has_bool)
+        *ret_dtype = TUNDISH_BOOL;
+    else if (survey->has_integer && !survey->has_number)
+        *ret_dtype = survey->has_large ? TUNDISH_INT64 : TUNDISH_INT32;
+    else
+        *ret_dtype = TUNDISH_FLOAT32;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+misfit(const struct walk *walk, const struct spec_value *value)
+{
+    return spec_complain(walk->config->errors, value->line, value->column,
+                         "'%s' does not fit the column's dtype, %s",
+                         value->text == NULL ? "this value" : value->text,
+                         tnd_dtype_name(walk->tensor->dtype));
+}
+
+/* --- Values ----------------------------------------------------------------------------------- */
+
+static const struct {
+    int64_t minimum;
+    uint64_t maximum;
+} integer_ranges[] = {
+    [TUNDISH_UINT8] = { 0, UINT8_MAX },   [TUNDISH_INT8] = { INT8_MIN, INT8_MAX },
+    [TUNDISH_UINT16] = { 0, UINT16_MAX }, [TUNDISH_INT16] = { INT16_MIN, INT16_MAX },
+    [TUNDISH_UINT32] = { 0, UINT32_MAX }, [TUNDISH_INT32] = { INT32_MIN, INT32_MAX },
+    [TUNDISH_UINT64] = { 0, UINT64_MAX }, [TUNDISH_INT64] = { INT64_MIN, INT64_MAX },
+};
+
+static tundish_status
+put_integer(struct walk *walk, const struct spec_value *value)
+{
+    tundish_dtype dtype = walk->tensor->dtype;
+    size_t bytes = tnd_dtype_bytes(dtype);
+    bool negative = value->kind == SPEC_INTEGER && value->integer < 0;
+    bool fits = negative ? value->integer >= integer_ranges[dtype].minimum
+                         : value->natural <= integer_ranges[dtype].maximum;
+    uint64_t bits = negative ? (uint64_t)value->integer : value->natural;
+
+    if ((value->kind != SPEC_INTEGER && value->kind != SPEC_NATURAL) || !fits)
+        return misfit(walk, value);
+    memcpy((uint8_t *)walk->tensor->values + (uint64_t)walk->index * bytes, &bits, bytes);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+put_float(struct walk *walk, const struct spec_value *value)
+{
+    void *values = walk->tensor->values;
+    float narrow = (float)value->number;
+
+    if (value->kind != SPEC_INTEGER && value->kind != SPEC_NATURAL && value->kind != SPEC_NUMBER)
+        return misfit(walk, value);
+    if (walk->tensor->dtype == TUNDISH_FLOAT64) {
+        ((double *)values)[walk->index] = value->number;
+        return TUNDISH_OK;
+    }
+    if (isinf(narrow) && !isinf(value->number))
+        return misfit(walk, value);
+    if (walk->tensor->dtype == TUNDISH_FLOAT32)
+        ((float *)values)[walk->index] = narrow;
+    else if (walk->tensor->dtype == TUNDISH_FLOAT16)
+        ((uint16_t *)values)[walk->index] = tnd_half_from_float(narrow);
+    else
+        ((uint16_t *)values)[walk->index] = tnd_bfloat_from_float(narrow);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+put_text(struct walk *walk, const struct spec_value *value)
+{
+    uint8_t *copy = walk->tensor->text + walk->text_used;
+
+    if (value->kind != SPEC_TEXT)
+        return misfit(walk, value);
+    memcpy(copy, value->text, value->text_bytes);
+    ((struct byte_view *)walk->tensor->values)[walk->index] =
+        (struct byte_view){ copy, value->text_bytes };
+    walk->text_used += value->text_bytes;
+    return TUNDISH_OK;
+}
+
+static void
+put_variable(struct walk *walk, const struct spec_value *value)
+{
+    struct tensor *tensor = walk->tensor;
+
+    if (tensor->dtype == TUNDISH_STRING)
+        ((struct byte_view *)tensor->values)[walk->index] = (struct byte_view){ tensor->text, 0 };
+    tensor->variables[tensor->variable_count++] =
+        (struct tensor_variable){ .index = walk->index, .value = value };
+}
+
+static tundish_status
+put_value(struct walk *walk, const struct spec_value *value)
+{
+    tundish_dtype dtype = walk->tensor->dtype;
+
+    if (value->kind == SPEC_VARIABLE) {
+        put_variable(walk, value);
+        return TUNDISH_OK;
+    }
+    if (dtype == TUNDISH_STRING)
+        return put_text(walk, value);
+    if (tnd_dtype_is_integer(dtype))
+        return put_integer(walk, value);
+    if (tnd_dtype_is_float(dtype))
+        return put_float(walk, value);
+    if (value->kind != SPEC_BOOL)
+        return misfit(walk, value);
+    ((uint8_t *)walk->tensor->values)[walk->index] = value->boolean;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+put_lists(struct walk *walk, const struct spec_value *value, int depth)
+{
+    tundish_status status = TUNDISH_OK;
+
+    if (depth == walk->tensor->rank) {
+        status = put_value(walk, value);
+        walk->index++;
+        return status;
+    }
+    for (uint32_t i = 0; i < value->count && status == TUNDISH_OK; i++)
+        status = put_lists(walk, &value->items[i], depth + 1);
+    return status;
+}
+
+static size_t
+value_bytes(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING ? sizeof(struct byte_view) : tnd_dtype_bytes(dtype);
+}
+
+static tundish_status
+tensor_of_lists(const struct content_config *config, const struct spec_value *value,
+                tundish_dtype dtype, struct tensor *tensor)
+{
+    struct walk walk = { .config = config, .tensor = tensor };
+    tundish_status status = measure(&walk, value);
+
+    if (status == TUNDISH_OK)
+        status = survey_lists(&walk, value, 0);
+    if (status == TUNDISH_OK && dtype == 0)
+        status = infer_dtype(&walk, &dtype);
+    if (status != TUNDISH_OK)
+        return status;
+    if (walk.survey.variable_dtype != 0 && walk.survey.variable_dtype != dtype)
+        return complain(&walk, value, "a variable in this column has another dtype");
+    tensor->dtype = dtype;
+    tensor->values = tnd_zalloc((size_t)tensor->value_count + 1, value_bytes(dtype));
+    tensor->text = tnd_zalloc(walk.survey.text_bytes + TEXT_TAIL, 1);
+    tensor->variables = tnd_zalloc(tensor->variable_count, sizeof *tensor->variables);
+    tensor->variable_count = 0;
+    return put_lists(&walk, value, 0);
+}
+
+/* --- .npy ------------------------------------------------------------------------------------- */
+
+static tundish_status
+read_all(int file, void *to, uint64_t bytes, uint64_t offset)
+{
+    uint8_t *at = to;
+
+    while (bytes > 0) {
+        ssize_t got = pread(file, at, bytes < (1 << 30) ? bytes : (1 << 30), (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tnd_fail_errno(errno, "it cannot be read");
+        if (got == 0)
+            return tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
+        at += got;
+        bytes -= (uint64_t)got;
+        offset += (uint64_t)got;
+    }
+    return TUNDISH_OK;
+}
+
+/* The bytes of one UCS-4 character in UTF-8; 0: there is no such character. */
+static size_t
+put_utf8(uint32_t c, uint8_t *to)
+{
+    if (c < 0x80) {
+        to[0] = (uint8_t)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (uint8_t)(0xC0 | c >> 6);
+        to[1] = (uint8_t)(0x80 | (c & 63));
+        return 2;
+    }
+    if (c < 0x10000) {
+        to[0] = (uint8_t)(0xE0 | c >> 12);
+        to[1] = (uint8_t)(0x80 | (c >> 6 & 63));
+        to[2] = (uint8_t)(0x80 | (c & 63));
+        return c >= 0xD800 && c < 0xE000 ? 0 : 3;
+    }
+    to[0] = (uint8_t)(0xF0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 63));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 63));
+    to[3] = (uint8_t)(0x80 | (c & 63));
+    return c < 0x110000 ? 4 : 0;
+}
+
+/* Text items are padded with NULs to one size; NumPy drops them at the end. */
+static tundish_status
+views_of_items(const struct npy_header *header, const uint8_t *items, struct tensor *tensor)
+{
+    struct byte_view *views = tnd_zalloc((size_t)header->value_count + 1, sizeof *views);
+    uint8_t *to = tensor->text;
+
+    tensor->values = views;
+    for (int64_t i = 0; i < header->value_count; i++, items += header->item_bytes) {
+        uint8_t *begin = to;
+        uint64_t unit = header->text == NPY_UCS4 ? 4 : 1;
+        uint64_t used = header->item_bytes;
+
+        while (used > 0 && memcmp(items + used - unit, "\0\0\0", unit) == 0)
+            used -= unit;
+        if (header->text == NPY_BYTES) {
+            memcpy(to, items, used);
+            to += used;
+        }
+        for (uint64_t k = 0; header->text == NPY_UCS4 && k < used; k += 4) {
+            size_t bytes = put_utf8(load_u32(items + k), to);
+
+            if (bytes == 0)
+                return tnd_fail(TUNDISH_E_DATA, "item %lld is not valid Unicode", (long long)i);
+            to += bytes;
+        }
+        views[i] = (struct byte_view){ begin, (uint64_t)(to - begin) };
+    }
+    return TUNDISH_OK;
+}
+
+/* The values as they lie in the file, in rows. */
+static tundish_status
+read_items(int file, const struct npy_header *header, uint64_t file_bytes, uint8_t **ret_items)
+{
+    uint64_t bytes = (uint64_t)header->value_count * header->item_bytes;
+    uint8_t *items;
+    tundish_status status;
+
+    if (file_bytes - header->data_offset < bytes) /* before room is made for what is not there */
+        return tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
+    items = tnd_zalloc(bytes + TEXT_TAIL, 1);
+    status = read_all(file, items, bytes, header->data_offset);
+    if (status == TUNDISH_OK)
+        npy_order_bytes(header, items);
+    if (status == TUNDISH_OK && header->fortran_order && header->rank > 1) {
+        uint8_t *rows = tnd_zalloc(bytes + TEXT_TAIL, 1);
+
+        npy_transpose(header, items, rows);
+        free(items);
+        items = rows;
+    }
+    if (status != TUNDISH_OK)
+        free(items);
+    else
+        *ret_items = items;
+    return status;
+}
+
+static tundish_status
+fill_from_npy(int file, uint64_t file_bytes, struct tensor *tensor)
+{
+    struct npy_header header;
+    uint8_t *items = NULL;
+    size_t head_bytes = file_bytes < NPY_HEADER_MAX ? (size_t)file_bytes : NPY_HEADER_MAX;
+    uint8_t *head = tnd_alloc(head_bytes + 1);
+    tundish_status status = read_all(file, head, head_bytes, 0);
+
+    if (status == TUNDISH_OK)
+        status = npy_read_header(head, head_bytes, &header);
+    free(head);
+    if (status == TUNDISH_OK)
+        status = read_items(file, &header, file_bytes, &items);
+    if (status != TUNDISH_OK)
+        return status;
+    tensor->dtype = header.dtype;
+    tensor->rank = header.rank;
+    memcpy(tensor->shape, header.shape, sizeof tensor->shape);
+    tensor->value_count = header.value_count;
+    if (header.dtype != TUNDISH_STRING) {
+        tensor->values = items;
+        return TUNDISH_OK;
+    }
+    tensor->text = tnd_zalloc((uint64_t)header.value_count * header.item_bytes + TEXT_TAIL, 1);
+    status = views_of_items(&header, items, tensor);
+    free(items);
+    return status;
+}
+
+static tundish_status
+tensor_of_npy(const struct content_config *config, const struct spec_value *name,
+              struct tensor *tensor)
+{
+    char *path;
+    struct stat about;
+    int file;
+    tundish_status status;
+
+    if (name->kind != SPEC_TEXT)
+        return spec_complain(config->errors, name->line, name->column,
+                             "npy takes the name of a file");
+    path = spec_path(config->stage->file, name->text);
+    file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    free(path);
+    if (file < 0 || fstat(file, &about) != 0)
+        status = tnd_fail_errno(errno, "it cannot be opened");
+    else if (!S_ISREG(about.st_mode))
+        status = tnd_fail(TUNDISH_E_DATA, "it is not a file");
+    else
+        status = fill_from_npy(file, (uint64_t)about.st_size, tensor);
+    if (file >= 0)
+        close(file);
+    if (status != TUNDISH_OK)
+        return spec_complain(config->errors, name->line, name->column, "%s: %s", name->text,
+                             tnd_error_text());
+    return TUNDISH_OK;
+}
+
+/* --- Both ------------------------------------------------------------------------------------- */
+
+static tundish_status
+tensor_of_map(const struct content_config *config, const struct spec_value *map,
+              struct tensor *tensor)
+{
+    const struct spec_value *npy = spec_map_get(map, "npy");
+    const struct spec_value *values = spec_map_get(map, "values");
+    const struct spec_value *name = spec_map_get(map, "dtype");
+    tundish_dtype dtype = 0;
+
+    if (npy != NULL && map->count == 1)
+        return tensor_of_npy(config, npy, tensor);
+    if (values == NULL || map->count != (name == NULL ? 1U : 2U))
+        return spec_complain(config->errors, map->line, map->column,
+                             "a column is given as lists, as {values: ..., dtype: ...} or as "
+                             "{npy: file}");
+    if (name != NULL) {
+        dtype = name->kind == SPEC_TEXT ? tnd_dtype_by_name(name->text) : 0;
+        if (dtype == 0)
+            return spec_complain(config->errors, name->line, name->column, "'%s' is not a dtype",
+                                 name->text == NULL ? "" : name->text);
+    }
+    return tensor_of_lists(config, values, dtype, tensor);
+}
+
+static tundish_status
+hand_over(tundish_status status, struct tensor *tensor, struct tensor *ret_tensor)
+{
+    if (status == TUNDISH_OK)
+        *ret_tensor = *tensor;
+    else
+        tensor_close(tensor);
+    return status;
+}
+
+tundish_status
+tensor_open(const struct content_config *config, const struct spec_value *value,
+            struct tensor *ret_tensor)
+{
+    struct tensor tensor = { .dtype = 0 };
+    tundish_status status = value->kind == SPEC_MAP ? tensor_of_map(config, value, &tensor)
+                                                    : tensor_of_lists(config, value, 0, &tensor);
+
+    return hand_over(status, &tensor, ret_tensor);
+}
+
+tundish_status
+tensor_open_text(const struct content_config *config, const struct spec_value *value,
+                 struct tensor *ret_tensor)
+{
+    struct tensor tensor = { .dtype = 0 };
+
+    return hand_over(tensor_of_lists(config, value, TUNDISH_STRING, &tensor), &tensor, ret_tensor);
+}
+
+void
+tensor_close(struct tensor *tensor)
+{
+    free(tensor->values);
+    free(tensor->text);
+    free(tensor->variables);
+    *tensor = (struct tensor){ 0 };
+}
+
+void
+tensor_read(const struct tensor *tensor, int64_t count, struct frame *output, uint32_t index)
+{
+    size_t bytes = (size_t)tensor->value_count * value_bytes(tensor->dtype);
+    uint8_t *values = frame_values(output, index, (size_t)count * bytes);
+
+    column_set_dims(&output->columns[index], count, (uint32_t)tensor->rank, tensor->shape);
+    output->columns[index].values = values;
+    for (int64_t i = 0; i < count && bytes > 0; i++)
+        memcpy(values + (size_t)i * bytes, tensor->values, bytes);
+}

@@ -1,0 +1,38 @@
+/* tensor_literal.h - arrays that the pipeline file gives: nested lists, or the name of an .npy file. */
+#ifndef SOURCE_TENSOR_LITERAL_H
+#define SOURCE_TENSOR_LITERAL_H
+
+#include "content/content.h"
+#include "core/bytes.h"
+
+/* A dense array. Values at which a variable stands are zero, and read by who makes rows. */
+struct tensor {
+    tundish_dtype dtype;
+    int rank;
+    int64_t shape[RANK_MAX];
+    int64_t value_count;
+    void *values; /* of the dtype; strings: struct byte_view into `text` */
+    uint8_t *text;
+
+    /* The places of variables, in rising order. */
+    struct tensor_variable {
+        int64_t index;
+        const struct spec_value *value;
+    } * variables;
+    uint32_t variable_count;
+};
+
+/* Nested lists or one value, or {values: ..., dtype: ...}, or {npy: file}. Dtypes as tf.constant
+ * gives them. */
+tundish_status tensor_open(const struct content_config *config, const struct spec_value *value,
+                           struct tensor *ret_tensor);
+
+/* One text or nested lists of texts. */
+tundish_status tensor_open_text(const struct content_config *config, const struct spec_value *value,
+                                struct tensor *ret_tensor);
+void tensor_close(struct tensor *tensor);
+
+/* Column `index` of `output`: the tensor, `count` times. Variables stay zeros. */
+void tensor_read(const struct tensor *tensor, int64_t count, struct frame *output, uint32_t index);
+
+#endif

@@ -1,0 +1,54 @@
+/* samples.c - see samples.h. */
+#include "source/scan/samples.h"
+
+static bool
+is_about_archive(struct byte_view name)
+{
+    return name.size >= 4 && memchr(name.data, '/', name.size) == NULL &&
+           memcmp(name.data, "__", 2) == 0 && memcmp(name.data + name.size - 2, "__", 2) == 0;
+}
+
+bool
+sample_name(const struct tar_member *member, struct byte_view *ret_key,
+            struct byte_view *ret_extension)
+{
+    struct byte_view name = member->name;
+    const uint8_t *slash, *base, *dot;
+
+    if (!member->is_file || name.size == 0 || is_about_archive(name))
+        return false;
+    slash = memrchr(name.data, '/', name.size);
+    base = slash == NULL ? name.data : slash + 1;
+    dot = memchr(base, '.', (size_t)(name.data + name.size - base));
+    if (dot == NULL || dot == base)
+        return false;
+    *ret_key = (struct byte_view){ name.data, (uint64_t)(dot - name.data) };
+    *ret_extension = (struct byte_view){ dot + 1, (uint64_t)(name.data + name.size - (dot + 1)) };
+    return true;
+}
+
+static uint8_t
+lower(uint8_t byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + 'a' - 'A') : byte;
+}
+
+static bool
+is_same(struct byte_view a, struct byte_view b)
+{
+    if (a.size != b.size)
+        return false;
+    for (uint64_t i = 0; i < a.size; i++)
+        if (lower(a.data[i]) != lower(b.data[i]))
+            return false;
+    return true;
+}
+
+uint32_t
+sample_extension(const struct sample_columns *columns, uint32_t from, struct byte_view extension)
+{
+    for (; from < columns->extension_count; from++)
+        if (is_same(columns->extensions[from], extension))
+            return from;
+    return columns->extension_count;
+}

@@ -1,0 +1,41 @@
+/* scan_work.h - what a scan does while it runs: read, feed the scanner, note who the file is. */
+#ifndef SOURCE_SCAN_WORK_H
+#define SOURCE_SCAN_WORK_H
+
+#include <stdalign.h>
+#include <stddef.h>
+
+#include "source/files/file.h"
+#include "source/scan/records.h"
+#include "source/scan/scan.h"
+
+struct scan_work {
+    int descriptor;
+    struct unpacker *unpacker;
+    uint64_t position; /* of the next read */
+    size_t read_bytes;
+    uint64_t record_end, hash;
+    uint32_t piece_crc; /* of what has been hashed of a piece */
+    size_t piece_bytes;
+    uint64_t far_records; /* of a file of another node: had so far */
+    bool is_over;
+    tundish_status damage; /* what unpacking met behind the bytes that it gave */
+    char damage_text[256];
+    uint8_t
+        *buffer; /* of SCAN_BUFFER_BYTES, during a step only: many files may stand half scanned */
+    alignas(max_align_t) uint8_t state[SCANNER_STATE_BYTES];
+};
+
+/* Ready to read, or done already: *ret_list is set then. *ret_work is there in every case. */
+tundish_status scan_work_open(struct source_file *file, struct scan_work **ret_work,
+                              struct record_list **ret_list);
+void scan_work_close(struct scan_work *work); /* accepts NULL */
+
+/* Read for a while; what was found is in *writer in every case. `buffer` has SCAN_BUFFER_BYTES. */
+tundish_status scan_work_step(const struct source_file *file, struct scan_work *work,
+                              uint8_t *buffer, struct record_writer *writer);
+
+/* The size of what is being scanned, once all of it has been. */
+uint64_t scan_work_bytes(const struct source_file *file, const struct scan_work *work);
+
+#endif

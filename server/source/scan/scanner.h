@@ -1,0 +1,70 @@
+/* scanner.h - how the records of a format are found: a machine that is fed a file's bytes in order
+ * and writes down where records lie.
+ *
+ * A scanner that knows where it must look next says so, and the bytes before are not read.
+ */
+#ifndef SOURCE_SCANNER_H
+#define SOURCE_SCANNER_H
+
+#include "core/status.h"
+#include "source/scan/records.h"
+
+enum packing {
+    PACKING_NONE,
+    PACKING_GZIP,
+    PACKING_ZLIB,
+    PACKING_ANY /* whatever libarchive knows: gzip, bzip2, xz, zstd, lz4 */
+};
+
+struct scanner_ops;
+struct sample_columns;
+
+/* What makes two scans of the same bytes the same. */
+struct record_format {
+    const struct scanner_ops *scanner;
+    enum packing packing;
+    int64_t numbers[3];                   /* the scanner's own parameters */
+    const struct sample_columns *samples; /* webdataset: numbers[0] is a hash of them */
+};
+
+enum { SCANNER_STATE_BYTES = 9216 };
+
+struct scanner_ops {
+    const char *name;
+    uint64_t usual_gap; /* bytes between records */
+    bool hash_bytes;    /* identity is a hash over all bytes; else the scanner adds to it */
+    uint32_t jump_bytes; /* read this much where what is wanted lies far ahead */
+
+    /* Ready a zeroed state of SCANNER_STATE_BYTES. */
+    void (*begin)(void *state, const struct record_format *format);
+
+    /* Take the bytes that lie at `offset`: next to those before, or where `wanted` asked. On
+     * failure the sentence does not name the file, and records before the damage are written. */
+    tundish_status (*feed)(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
+                           struct record_writer *writer);
+
+    /* The first byte not seen yet that is needed; never less than what feed has got to. */
+    uint64_t (*wanted)(const void *state);
+
+    /* The file ends at `size`. */
+    tundish_status (*finish)(void *state, uint64_t size, struct record_writer *writer);
+
+    /* Fill count, stride and first_offset from the size alone; NULL: it takes a scan. */
+    tundish_status (*measure)(const struct record_format *format, uint64_t size,
+                              struct record_list *list);
+};
+
+extern const struct scanner_ops scanner_tfrecord;
+extern const struct scanner_ops scanner_text_line;
+extern const struct scanner_ops scanner_fixed_length_record;
+extern const struct scanner_ops scanner_csv;
+extern const struct scanner_ops scanner_webdataset;
+
+/* numbers of fixed_length_record and csv */
+enum { FIXED_RECORD, FIXED_HEADER, FIXED_FOOTER };
+enum { CSV_DELIMITER, CSV_QUOTES, CSV_HEADER };
+
+/* "the record at OFFSET is too long" */
+tundish_status scanner_too_long(uint64_t offset, uint64_t length);
+
+#endif

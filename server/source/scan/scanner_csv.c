@@ -1,0 +1,169 @@
+/* scanner_csv.c - rows end at \n, \r or \r\n outside of quotes, as TensorFlow splits them.
+ *
+ * A quote opens a quoted field only as its first character; a quote elsewhere in an unquoted field
+ * is an error that parsing finds, and does not change where the row ends. In a quoted field two
+ * quotes stand for one; a quote before anything but a delimiter or an end is again parsing's error,
+ * and the field goes on.
+ */
+#include "source/scan/newline.h"
+#include "source/scan/scanner.h"
+
+struct csv_scan {
+    uint64_t row; /* where the row at hand begins */
+    uint64_t seen;
+    uint64_t carriage_end; /* just behind a \r that ended a row: a \n here belongs to it */
+    uint64_t passed_quote; /* the second of two quotes, seen already */
+    uint8_t delimiter;
+    uint8_t last_byte;
+    bool quotes;
+    bool in_quotes;
+    bool undecided;   /* a quote in quotes was the last byte of what was fed */
+    bool drop_header; /* the next row is the header */
+    bool has_header;
+};
+
+_Static_assert(sizeof(struct csv_scan) <= SCANNER_STATE_BYTES, "state is too large");
+
+static void
+csv_begin(void *state, const struct record_format *format)
+{
+    struct csv_scan *scan = state;
+
+    scan->delimiter = (uint8_t)format->numbers[CSV_DELIMITER];
+    scan->quotes = format->numbers[CSV_QUOTES] != 0;
+    scan->has_header = scan->drop_header = format->numbers[CSV_HEADER] != 0;
+    scan->carriage_end = scan->passed_quote = UINT64_MAX;
+}
+
+static tundish_status
+end_row(struct csv_scan *scan, uint64_t end, struct record_writer *writer)
+{
+    uint64_t length = end - scan->row;
+
+    if (length > RECORD_BYTES_MAX)
+        return scanner_too_long(scan->row, length);
+    if (!scan->drop_header)
+        record_writer_add(writer, scan->row, length);
+    scan->drop_header = false;
+    scan->row = end + 1;
+    return TUNDISH_OK;
+}
+
+/* Nobody parses a header later on, so what is wrong with its quotes is said here. */
+static tundish_status
+check_header(const struct csv_scan *scan, bool is_good, const char *what)
+{
+    return is_good || !scan->drop_header
+               ? TUNDISH_OK
+               : tnd_fail(TUNDISH_E_DATA, "Can't read header of file: %s", what);
+}
+
+/* What a quote at `place` inside quotes means, by the byte behind it. */
+static tundish_status
+decide_quote(struct csv_scan *scan, uint64_t place, uint8_t next)
+{
+    bool ends = next == scan->delimiter || next == '\n' || next == '\r';
+
+    if (next == '"')
+        scan->passed_quote = place + 1;
+    else if (ends)
+        scan->in_quotes = false;
+    return check_header(scan, ends || next == '"',
+                        "a quote inside a quoted field has to be doubled");
+}
+
+static tundish_status
+take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t place, size_t i)
+{
+    uint8_t before = i > 0 ? data[i - 1] : scan->last_byte;
+
+    if (place == scan->passed_quote)
+        return TUNDISH_OK;
+    if (!scan->in_quotes) {
+        scan->in_quotes = place == scan->row || before == scan->delimiter;
+        return check_header(scan, scan->in_quotes, "an unquoted field has a quote inside");
+    }
+    if (i + 1 < bytes)
+        return decide_quote(scan, place, data[i + 1]);
+    scan->undecided = true;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+take_mark(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t offset, size_t i,
+          struct record_writer *writer)
+{
+    uint64_t place = offset + i;
+
+    if (data[i] == '"')
+        return take_quote(scan, data, bytes, place, i);
+    if (scan->in_quotes)
+        return TUNDISH_OK;
+    if (data[i] == '\n' && place == scan->carriage_end) {
+        scan->row = place + 1;
+        return TUNDISH_OK;
+    }
+    if (data[i] == '\r')
+        scan->carriage_end = place + 1;
+    return end_row(scan, place, writer);
+}
+
+static tundish_status
+csv_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
+         struct record_writer *writer)
+{
+    struct csv_scan *scan = state;
+    uint32_t positions[NEWLINE_BLOCK + 8];
+    tundish_status status = TUNDISH_OK;
+
+    if (bytes == 0)
+        return TUNDISH_OK;
+    if (scan->undecided)
+        status = decide_quote(scan, offset - 1, data[0]);
+    scan->undecided = false;
+    for (size_t begin = 0; status == TUNDISH_OK && begin < bytes; begin += NEWLINE_BLOCK) {
+        size_t block = bytes - begin < NEWLINE_BLOCK ? bytes - begin : NEWLINE_BLOCK;
+        size_t count = newline_find_marks(data + begin, block, scan->quotes, positions);
+
+        for (size_t k = 0; status == TUNDISH_OK && k < count; k++)
+            status = take_mark(scan, data, bytes, offset, begin + positions[k], writer);
+    }
+    if (status != TUNDISH_OK)
+        return status;
+    scan->last_byte = data[bytes - 1];
+    scan->seen = offset + bytes;
+    return TUNDISH_OK;
+}
+
+static uint64_t
+csv_wanted(const void *state)
+{
+    const struct csv_scan *scan = state;
+
+    return scan->seen;
+}
+
+static tundish_status
+csv_finish(void *state, uint64_t size, struct record_writer *writer)
+{
+    struct csv_scan *scan = state;
+    tundish_status status =
+        check_header(scan, !scan->in_quotes || scan->undecided, "its quoted field has no end");
+
+    if (status == TUNDISH_OK && scan->row < size && scan->row != UINT64_MAX)
+        status = end_row(scan, size, writer);
+    if (status == TUNDISH_OK && scan->drop_header)
+        return tnd_fail(TUNDISH_E_DATA, "it is empty, but should have a header");
+    return status;
+}
+
+const struct scanner_ops scanner_csv = {
+    .name = "csv",
+    .usual_gap = 1,
+    .hash_bytes = true,
+    .begin = csv_begin,
+    .feed = csv_feed,
+    .wanted = csv_wanted,
+    .finish = csv_finish,
+    .measure = NULL,
+};

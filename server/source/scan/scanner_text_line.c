@@ -1,0 +1,96 @@
+/* scanner_text_line.c - lines end at newlines; the last one may go without.
+ *
+ * TensorFlow drops every carriage return, so that a last line of nothing else is none.
+ */
+#include "source/scan/newline.h"
+#include "source/scan/scanner.h"
+
+struct text_line_scan {
+    uint64_t line; /* where the line at hand begins */
+    uint64_t wanted;
+    bool has_text; /* it has a byte that is not a carriage return */
+};
+
+_Static_assert(sizeof(struct text_line_scan) <= SCANNER_STATE_BYTES, "state is too large");
+
+static void
+text_line_begin(void *state, const struct record_format *format)
+{
+    (void)state;
+    (void)format;
+}
+
+static tundish_status
+add_line(struct text_line_scan *scan, uint64_t end, struct record_writer *writer)
+{
+    if (end - scan->line > RECORD_BYTES_MAX)
+        return scanner_too_long(scan->line, end - scan->line);
+    record_writer_add(writer, scan->line, end - scan->line);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+feed_block(struct text_line_scan *scan, const uint8_t *data, size_t bytes, uint64_t offset,
+           struct record_writer *writer)
+{
+    uint32_t positions[NEWLINE_BLOCK + 8];
+    size_t count = newline_find(data, bytes, positions);
+    size_t rest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        tundish_status status = add_line(scan, offset + positions[i], writer);
+
+        if (status != TUNDISH_OK)
+            return status;
+        scan->line = offset + positions[i] + 1;
+        scan->has_text = false;
+    }
+    if (count > 0)
+        rest = positions[count - 1] + 1U;
+    for (; rest < bytes && !scan->has_text; rest++)
+        scan->has_text = data[rest] != '\r';
+    return TUNDISH_OK;
+}
+
+static tundish_status
+text_line_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
+               struct record_writer *writer)
+{
+    struct text_line_scan *scan = state;
+    tundish_status status = TUNDISH_OK;
+
+    scan->wanted = offset + bytes;
+    for (size_t i = 0; i < bytes && status == TUNDISH_OK; i += NEWLINE_BLOCK) {
+        size_t block = bytes - i < NEWLINE_BLOCK ? bytes - i : NEWLINE_BLOCK;
+
+        status = feed_block(scan, data + i, block, offset + i, writer);
+    }
+    return status;
+}
+
+static uint64_t
+text_line_wanted(const void *state)
+{
+    const struct text_line_scan *scan = state;
+
+    return scan->wanted;
+}
+
+static tundish_status
+text_line_finish(void *state, uint64_t size, struct record_writer *writer)
+{
+    struct text_line_scan *scan = state;
+
+    return scan->has_text ? add_line(scan, size, writer) : TUNDISH_OK;
+}
+
+const struct scanner_ops scanner_text_line = {
+    .name = "text_line",
+    .usual_gap = 1,
+    .hash_bytes = true,
+    .begin = text_line_begin,
+    .feed = text_line_feed,
+    .wanted = text_line_wanted,
+    .finish = text_line_finish,
+    .measure = NULL,
+};

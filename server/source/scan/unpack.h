@@ -1,0 +1,21 @@
+/* unpack.h - packed files as a stream of what is in them. */
+#ifndef SOURCE_UNPACK_H
+#define SOURCE_UNPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/scan/scanner.h"
+
+struct unpacker;
+
+/* Unpack the file behind `descriptor`, which stays the caller's. */
+struct unpacker *unpacker_open(int descriptor, enum packing packing);
+void unpacker_close(struct unpacker *unpacker); /* accepts NULL */
+
+/* Fill `to`; fewer bytes mean the end, or damage: then the call fails, and *ret_bytes still says
+ * how many were good. Several members one behind the other count as one stream. */
+tundish_status unpacker_next(struct unpacker *unpacker, uint8_t *to, size_t bytes,
+                             size_t *ret_bytes);
+
+#endif

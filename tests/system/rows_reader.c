@@ -1,0 +1,265 @@
+/* rows_reader.c - a trainer for the system tests: prints what it is given, a line a batch.
+ *
+ *     first EPOCH STEP | first       where the server let it in, if it knows
+ *     batch EPOCH STEP VALUE ...     the int64 column "value", or of strings a sum of each
+ *     again VISITS | shard NUMBER [end]   behind a batch that says so
+ *     floats VALUE ...               with --widen: what the consumer makes of it
+ *     end EPOCH | end_of_stream | stopped | status NAME TEXT
+ *     place TOKEN                    where it stands, after --batches
+ *
+ * --batches N     stop after N batches, print the place and end
+ * --hold          then wait for ever with the last batch unreleased
+ * --place TOKEN   open there
+ * --delay-ms N    after each batch
+ * --paced         take a batch for each line of standard input; at its end, leave
+ * --survive       go on after E_SERVER_GONE and E_PEER_LOST, as long as something follows
+ * --widen         print "value" as the float32 that deliver.widen makes of it
+ * --places        print the place after each batch
+ * --no-close      end without tundish_close
+ * --restart       ask for the next epoch at once
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tundish/tundish.h>
+
+struct wishes {
+    unsigned long batches; /* 0: all */
+    unsigned long delay_ms;
+    int           hold, paced, survive, places, widen, no_close, restart;
+    const char   *place;
+};
+
+/* Tells texts apart by their length and every SAMPLE-th byte. */
+static unsigned long
+sum_of(const uint8_t *text, uint64_t bytes)
+{
+    enum { SAMPLE = 97 };
+    uint32_t sum = (uint32_t)bytes;
+
+    for (uint64_t i = 0; i < bytes; i += SAMPLE)
+        sum = sum * 31 + text[i];
+    return bytes > 0 ? sum * 31UL + text[bytes - 1] : sum;
+}
+
+static void
+print_values(const tundish_tensor *tensor)
+{
+    const uint8_t *texts = tensor->data;
+    const int64_t *offsets = tensor->string_offsets;
+
+    for (uint64_t i = 0; i < tensor->element_count; i++)
+        if (tensor->dtype == TUNDISH_STRING)
+            printf(" %lu", sum_of(texts + offsets[i], (uint64_t)(offsets[i + 1] - offsets[i])));
+        else
+            printf(" %lld", (long long)((const int64_t *)tensor->data)[i]);
+}
+
+static void
+print_batch(const tundish_batch *batch)
+{
+    const tundish_tensor *tensor;
+
+    printf("batch %llu %llu", (unsigned long long)batch->epoch, (unsigned long long)batch->step);
+    if (tundish_tensor_named(batch, "value", &tensor) == TUNDISH_OK)
+        print_values(tensor);
+    putchar('\n');
+    if (batch->visits > 0)
+        printf("again %llu\n", (unsigned long long)batch->visits);
+    if (batch->shard >= 0)
+        printf("shard %lld%s\n", (long long)batch->shard,
+               (batch->flags & TUNDISH_BATCH_SHARD_END) != 0 ? " end" : "");
+}
+
+static void
+print_first(tundish_reader *reader)
+{
+    tundish_info info = { .size = sizeof info };
+
+    if (tundish_get_info(reader, &info) != TUNDISH_OK || info.first_step == UINT64_MAX)
+        puts("first");
+    else
+        printf("first %llu %llu\n", (unsigned long long)info.first_epoch,
+               (unsigned long long)info.first_step);
+    fflush(stdout);
+}
+
+/* The column "value" is the only one. */
+static void
+print_floats(const tundish_batch *batch)
+{
+    static float   values[65536];
+    size_t         bytes;
+    tundish_status status = tundish_tensor_widen(batch, 0, values, sizeof values, &bytes);
+
+    if (status != TUNDISH_OK) {
+        printf("status %s %s\n", tundish_status_name(status), tundish_last_error());
+        return;
+    }
+    fputs("floats", stdout);
+    for (size_t i = 0; i < bytes / sizeof *values; i++)
+        printf(" %.9g", (double)values[i]);
+    putchar('\n');
+}
+
+static void
+print_place(tundish_reader *reader)
+{
+    char token[1024];
+    size_t bytes;
+
+    if (tundish_place_token(reader, token, sizeof token, &bytes) == TUNDISH_OK)
+        printf("place %s\n", token);
+    else
+        printf("status %s\n", tundish_last_error());
+}
+
+static void
+print_status(tundish_status status)
+{
+    printf("status %s %s\n", tundish_status_name(status), tundish_last_error());
+    fflush(stdout);
+}
+
+/* Told once, after which batches may follow: the second time in a row it is final. */
+static int
+is_survived(const struct wishes *wishes, tundish_status status, int *was_told)
+{
+    if (!wishes->survive || *was_told ||
+        (status != TUNDISH_E_SERVER_GONE && status != TUNDISH_E_PEER_LOST))
+        return 0;
+    print_status(status);
+    *was_told = 1;
+    return 1;
+}
+
+/* Returns what ended it; OK: as many batches as wished for. */
+static tundish_status
+read_all(tundish_reader *reader, const struct wishes *wishes)
+{
+    unsigned long taken = 0;
+    int           was_told = 0;
+
+    for (;;) {
+        const tundish_batch *batch;
+        tundish_status       status;
+        char                 line[16];
+
+        if (wishes->paced && fgets(line, sizeof line, stdin) == NULL)
+            return TUNDISH_OK;
+        status = tundish_next(reader, TUNDISH_FOREVER, &batch);
+        if (is_survived(wishes, status, &was_told))
+            continue;
+        was_told = 0;
+        if (status == TUNDISH_END) {
+            puts("end");
+            fflush(stdout);
+            continue;
+        }
+        if (status != TUNDISH_OK)
+            return status;
+        if (wishes->widen)
+            print_floats(batch);
+        else
+            print_batch(batch);
+        if (wishes->places)
+            print_place(reader);
+        /* Killed at any moment it has told all that it gave back; paced, it gave back all it told. */
+        if (!wishes->paced)
+            fflush(stdout);
+        if (++taken == wishes->batches) {
+            print_place(reader);
+            fflush(stdout);
+            while (wishes->hold)
+                pause();
+            tundish_release(reader, batch);
+            return TUNDISH_OK;
+        }
+        tundish_release(reader, batch);
+        fflush(stdout);
+        nanosleep(&(struct timespec){ .tv_sec = (time_t)(wishes->delay_ms / 1000),
+                                      .tv_nsec = (long)(wishes->delay_ms % 1000) * 1000000 },
+                  NULL);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    enum { BATCHES = 256, HOLD, PLACE, DELAY, PACED, SURVIVE, PLACES, WIDEN, NO_CLOSE, RESTART };
+    static const struct option options[] = {
+        { "batches", required_argument, NULL, BATCHES },
+        { "hold", no_argument, NULL, HOLD },
+        { "place", required_argument, NULL, PLACE },
+        { "delay-ms", required_argument, NULL, DELAY },
+        { "paced", no_argument, NULL, PACED },
+        { "survive", no_argument, NULL, SURVIVE },
+        { "places", no_argument, NULL, PLACES },
+        { "no-close", no_argument, NULL, NO_CLOSE },
+        { "restart", no_argument, NULL, RESTART },
+        { "widen", no_argument, NULL, WIDEN },
+        { 0 },
+    };
+    tundish_options wanted = TUNDISH_OPTIONS_INIT;
+    struct wishes wishes = { 0 };
+    tundish_reader *reader;
+    tundish_status status;
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        switch (option) {
+        case BATCHES:
+            wishes.batches = strtoul(optarg, NULL, 10);
+            break;
+        case HOLD:
+            wishes.hold = 1;
+            break;
+        case PLACE:
+            wanted.place_token = optarg;
+            break;
+        case DELAY:
+            wishes.delay_ms = strtoul(optarg, NULL, 10);
+            break;
+        case PACED:
+            wishes.paced = 1;
+            break;
+        case SURVIVE:
+            wishes.survive = 1;
+            break;
+        case NO_CLOSE:
+            wishes.no_close = 1;
+            break;
+        case RESTART:
+            wishes.restart = 1;
+            break;
+        case PLACES:
+            wishes.places = 1;
+            break;
+        case WIDEN:
+            wishes.widen = 1;
+            break;
+        default:
+            return 2;
+        }
+    wanted.server_timeout_ns = 300 * INT64_C(1000000000); /* a machine may be slow */
+    status = tundish_open(&wanted, &reader);
+    if (status == TUNDISH_OK) {
+        print_first(reader);
+        if (wishes.restart)
+            status = tundish_restart(reader);
+        if (status == TUNDISH_OK)
+            status = read_all(reader, &wishes);
+        if (!wishes.no_close)
+            tundish_close(reader);
+    }
+    if (status == TUNDISH_END_OF_STREAM)
+        puts("end_of_stream");
+    else if (status == TUNDISH_STOPPED)
+        puts("stopped");
+    else if (status != TUNDISH_OK)
+        print_status(status);
+    return status < 0 ? 1 : 0;
+}

@@ -1,0 +1,136 @@
+/* test_picture_jpeg.c - JPEGs that are shrunk while they are read. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jpeg_fixture.h"
+#include "content/images/picture.h"
+
+struct pixels {
+    struct picture_size size;
+    uint8_t *values;
+};
+
+static struct pixels
+read_covering(const struct jpeg_made *made, int64_t height, int64_t width)
+{
+    struct picture_options options = { .stage = "decode_jpeg",
+                                       .dtype = TUNDISH_UINT8,
+                                       .jpeg = picture_jpeg_default };
+    struct byte_view bytes = { made->bytes, made->size };
+    struct scratch *scratch = scratch_open();
+    struct picture_fault fault;
+    struct pixels pixels;
+
+    options.jpeg.cover_height = height;
+    options.jpeg.cover_width = width;
+    if (!picture_measure(&options, bytes, &pixels.size, &fault))
+        fail_msg("%s", fault.text);
+    pixels.values =
+        malloc((size_t)(pixels.size.dims[0] * pixels.size.dims[1] * pixels.size.dims[2]));
+    if (!picture_read(&options, bytes, &pixels.size, scratch, pixels.values, &fault))
+        fail_msg("%s", fault.text);
+    scratch_close(scratch);
+    return pixels;
+}
+
+/* The mean of what pixel (y, x) covers, when 8 of the whole picture become `eighths`. */
+static double
+mean_of(const struct pixels *whole, int64_t y, int64_t x, int64_t c, int64_t eighths)
+{
+    int64_t height = whole->size.dims[0], width = whole->size.dims[1];
+    int64_t channels = whole->size.dims[2];
+    double sum = 0, weight = 0;
+
+    for (int64_t v = y * 8; v < y * 8 + 8; v++)
+        for (int64_t u = x * 8; u < x * 8 + 8; u++)
+            if (v / eighths < height && u / eighths < width) {
+                sum += whole->values[(v / eighths * width + u / eighths) * channels + c];
+                weight++;
+            }
+    return sum / weight;
+}
+
+/* A pixel is about the mean of what it covers: the fewer pixels are left of a block, the less of
+ * its slopes is in them; at an eighth one sample of chroma may stand for two pixels. */
+static void
+assert_means(const struct pixels *whole, const struct pixels *shrunk, int64_t eighths)
+{
+    int64_t height = shrunk->size.dims[0], width = shrunk->size.dims[1];
+    int64_t channels = shrunk->size.dims[2];
+    double bound = eighths == 1 ? 45 : eighths <= 3 ? 25 : 15, sum = 0;
+
+    assert_int_equal(height, (whole->size.dims[0] * eighths + 7) / 8);
+    assert_int_equal(width, (whole->size.dims[1] * eighths + 7) / 8);
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++)
+            for (int64_t c = 0; c < channels; c++) {
+                double mean = mean_of(whole, y, x, c, eighths);
+                int value = shrunk->values[(y * width + x) * channels + c];
+
+                sum += fabs(value - mean);
+                if (fabs(value - mean) > bound)
+                    fail_msg("%d eighths, (%d, %d, %d) of %d x %d: %d, the mean is %g",
+                             (int)eighths, (int)y, (int)x, (int)c, (int)height, (int)width, value,
+                             mean);
+            }
+    if (height * width >= 64)
+        assert_true(sum / (double)(height * width * channels) < 3);
+}
+
+static void
+shrink(const struct jpeg_make *make)
+{
+    struct jpeg_made made = jpeg_fixture_make(make, make->width);
+    struct pixels whole = read_covering(&made, 0, 0);
+
+    for (int64_t eighths = 1; eighths <= 8; eighths++) {
+        int64_t height = (whole.size.dims[0] * eighths + 7) / 8;
+        int64_t width = (whole.size.dims[1] * eighths + 7) / 8;
+        struct pixels shrunk = read_covering(&made, height, width);
+
+        /* A small picture may be as large by fewer eighths. */
+        if (whole.size.dims[0] >= 8 || whole.size.dims[1] >= 8)
+            assert_means(&whole, &shrunk, eighths);
+        free(shrunk.values);
+    }
+    free(whole.values);
+    jpeg_fixture_free(&made);
+}
+
+static void
+shrunk_pixels_are_means(void **state)
+{
+    static const struct jpeg_make makes[] = {
+        { .luma_across = 1, .luma_down = 1 },
+        { .luma_across = 2, .luma_down = 1 },
+        { .luma_across = 2, .luma_down = 2 },
+        { .luma_across = 1, .luma_down = 1, .is_gray = true },
+        { .luma_across = 2, .luma_down = 2, .is_progressive = true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof makes / sizeof *makes; i++)
+        for (unsigned side = 1; side <= 40; side++) {
+            struct jpeg_make make = makes[i];
+
+            make.width = side;
+            make.height = 41 - side;
+            make.quality = 95;
+            shrink(&make);
+        }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shrunk_pixels_are_means),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
