@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin_options.h"
 #include "core/log.h"
 #include "core/status.h"
 #include "http.h"
-#include "admin_options.h"
 #include "shm/channel.h"
 
 enum { EXIT_MACHINE = 3, NAME_BYTES = 300 };

@@ -7,9 +7,6 @@
 
 #include "watch/report.h"
 
-/* --- status -------------------------------------------------------------------------------------
- */
-
 /* The rank of the node that is worst off. */
 static uint32_t
 worst_rank(const struct watcher *watcher)
@@ -56,9 +53,6 @@ api_answer_status(const struct admin *admin, const struct route *route, FILE *bo
     fputc('\n', body);
     return 200;
 }
-
-/* --- history ------------------------------------------------------------------------------------
- */
 
 static void
 write_values(const struct history *history, const struct history_series *series, unsigned seconds,
@@ -122,9 +116,6 @@ api_answer_history(const struct admin *admin, const struct route *route, FILE *b
     fputc('\n', body);
     return 200;
 }
-
-/* --- documents ----------------------------------------------------------------------------------
- */
 
 static const struct watch_snapshot *
 own_snapshot(const struct admin *admin)

@@ -1,8 +1,8 @@
 /* connections.h - no slow client keeps others out.
  *
- * There is room for so many connections. A client that sends its request a byte now and then, or takes
- * its answer as slowly, keeps one for as long as it likes. So before the room is full, each new
- * connection ends the one whose request has been unfinished for longest: an honest one takes
+ * There is room for so many connections. A client that sends its request a byte now and then, or
+ * takes its answer as slowly, keeps one for as long as it likes. So before the room is full, each
+ * new connection ends the one whose request has been unfinished for longest: an honest one takes
  * milliseconds. The thread that serves HTTP alone calls.
  */
 #ifndef ADMIN_CONNECTIONS_H

@@ -99,9 +99,6 @@ guard_check(const struct guard *guard, const struct guard_request *request,
     return 0;
 }
 
-/* --- the token's file ---------------------------------------------------------------------------
- */
-
 static const char *
 read_token(int file, const char *path, char token[GUARD_TOKEN_BYTES])
 {

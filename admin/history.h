@@ -23,7 +23,7 @@ struct history_series {
 };
 
 struct history {
-    uint64_t second; /* now: seconds since 1970 */
+    uint64_t second;               /* now: seconds since 1970 */
     struct history_series *series; /* HISTORY_SERIES of them */
 };
 

@@ -40,9 +40,6 @@ struct http {
     struct connections connections;
 };
 
-/* --- answers ------------------------------------------------------------------------------------
- */
-
 static const char *const headers[][2] = {
     { "X-Content-Type-Options", "nosniff" },
     { "Referrer-Policy", "no-referrer" },
@@ -161,9 +158,6 @@ answer(struct http *http, struct MHD_Connection *connection, const struct route 
         watcher_unlock(http->admin->watcher);
     return sent;
 }
-
-/* --- requests -----------------------------------------------------------------------------------
- */
 
 struct collected {
     struct guard_request request;
@@ -288,9 +282,6 @@ note_answer(void *user, struct MHD_Connection *connection, void **request_state,
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && info != NULL)
         connections_answered(&http->connections, info->socket_context);
 }
-
-/* --- open and close -----------------------------------------------------------------------------
- */
 
 /* What the library has to say is about what strangers sent: not worth a line each. */
 static void

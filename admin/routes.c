@@ -9,9 +9,6 @@
 #include "metrics.h"
 #include "page.h"
 
-/* --- is it well? --------------------------------------------------------------------------------
- */
-
 static unsigned
 answer_health(const struct admin *admin, const struct route *route, FILE *body)
 {
@@ -41,9 +38,6 @@ answer_metrics(const struct admin *admin, const struct route *route, FILE *body)
     return 200;
 }
 
-/* --- orders -------------------------------------------------------------------------------------
- */
-
 static unsigned
 answer_order(const struct admin *admin, const struct route *route, FILE *body)
 {
@@ -62,9 +56,6 @@ answer_order(const struct admin *admin, const struct route *route, FILE *body)
         return 200;
     return status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_TIMEOUT ? 503 : 409;
 }
-
-/* --- the table ----------------------------------------------------------------------------------
- */
 
 static const char json_type[] = "application/json";
 static const char text_type[] = "text/plain; charset=utf-8";

@@ -1,5 +1,5 @@
-/* routes.h - everything that can be asked for. What is not in this table is refused; no path is ever
- * built from what was asked.
+/* routes.h - everything that can be asked for. What is not in this table is refused; no path is
+ * ever built from what was asked.
  */
 #ifndef ADMIN_ROUTES_H
 #define ADMIN_ROUTES_H

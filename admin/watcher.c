@@ -33,9 +33,6 @@ struct watcher {
     struct history history;
 };
 
-/* --- one server ---------------------------------------------------------------------------------
- */
-
 static void
 forget(struct watched *node)
 {
@@ -94,9 +91,6 @@ look(struct watched *node)
     watch_judge(node->shown.before, node->shown.now, &node->shown.verdict);
 }
 
-/* --- history ------------------------------------------------------------------------------------
- */
-
 /* Growth in the last second. */
 static double
 growth(const struct watched *node, const struct watch_set *set, const char *field)
@@ -139,9 +133,6 @@ note_node(struct history *history, const struct watched *node)
     if (set != NULL)
         note(history, rank, set, "cpu", growth(node, set, "cpu") / 1e9);
 }
-
-/* --- the thread ---------------------------------------------------------------------------------
- */
 
 static void
 look_at_all(struct watcher *watcher)

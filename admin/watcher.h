@@ -16,9 +16,9 @@ struct watcher;
 
 /* Verdicts look back this many seconds at most. */
 struct watcher_node {
-    bool there;              /* there is at least one snapshot */
-    uint32_t rank;           /* of its server in the job */
-    uint64_t restarts;       /* servers seen here after the first */
+    bool there;        /* there is at least one snapshot */
+    uint32_t rank;     /* of its server in the job */
+    uint64_t restarts; /* servers seen here after the first */
     struct watch_snapshot *before, *now;
     struct watch_verdict verdict;
 };

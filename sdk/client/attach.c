@@ -15,9 +15,10 @@
 #include "shm/segment.h"
 
 #define KNOCK_AGAIN_NS INT64_C(20000000)
-#define SAY_AFTER_NS   INT64_C(2000000000) /* a server that starts with its trainers is there by then */
-#define SEND_AGAIN_NS  INT64_C(1000000)
-#define HANDSHAKE_NS   INT64_C(5000000000) /* for the answer of somebody who is there */
+#define SAY_AFTER_NS                                                                               \
+    INT64_C(2000000000) /* a server that starts with its trainers is there by then */
+#define SEND_AGAIN_NS INT64_C(1000000)
+#define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of somebody who is there */
 
 enum { BATCHES, RETURNS, BELL, EVENT }; /* the descriptors of a WELCOME */
 
@@ -122,7 +123,7 @@ open_held(struct attachment *attachment, uint32_t index)
 static tundish_status
 make_tables(struct attachment *attachment)
 {
-    uint32_t       slot_count = attachment->view.slot_count;
+    uint32_t slot_count = attachment->view.slot_count;
     tundish_status status = TUNDISH_OK;
 
     attachment->slots = calloc(slot_count, sizeof *attachment->slots);
@@ -138,8 +139,8 @@ static tundish_status
 map_returns(struct attachment *attachment, int descriptor)
 {
     const struct tnd_returns *page;
-    void                     *bytes;
-    tundish_status            status;
+    void *bytes;
+    tundish_status status;
 
     if (attachment->welcome.returns_bytes < tnd_returns_bytes(attachment->view.slot_count))
         return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is too small");
@@ -159,7 +160,7 @@ static tundish_status
 map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
 {
     const struct tnd_welcome *welcome = &attachment->welcome;
-    tundish_status            status;
+    tundish_status status;
 
     for (int i = BATCHES; i <= EVENT; i++)
         if (descriptors->at[i] < 0)
@@ -167,11 +168,12 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
     status = tnd_segment_map(descriptors->at[BATCHES], welcome->batches_bytes, false,
                              &attachment->batches_bytes);
     if (status == TUNDISH_OK)
-        status = tnd_view_open(attachment->batches_bytes, welcome->batches_bytes,
-                               &attachment->view);
+        status =
+            tnd_view_open(attachment->batches_bytes, welcome->batches_bytes, &attachment->view);
     if (status == TUNDISH_OK)
         status = map_returns(attachment, descriptors->at[RETURNS]);
-    if (status == TUNDISH_OK && (welcome->line == 0 || welcome->line >= attachment->view.line_count))
+    if (status == TUNDISH_OK &&
+        (welcome->line == 0 || welcome->line >= attachment->view.line_count))
         status = tnd_fail(TUNDISH_E_CORRUPT, "the server sent a line that is not there");
     if (status != TUNDISH_OK)
         return status;
@@ -198,16 +200,16 @@ send_patiently(int socket, struct tnd_message_head head, const void *bytes, int6
 
 /* What one try to attach goes by. */
 struct attempt {
-    bool           is_survivor;
+    bool is_survivor;
     const uint8_t *place;
-    uint64_t       place_bytes;
-    int64_t        deadline_ns;
+    uint64_t place_bytes;
+    int64_t deadline_ns;
 };
 
 static tundish_status
 send_hello(const tundish_reader *reader, int socket, const struct attempt *attempt)
 {
-    const uint64_t   part_max = sizeof(((struct tnd_message *)NULL)->bytes);
+    const uint64_t part_max = sizeof(((struct tnd_message *)NULL)->bytes);
     struct tnd_hello hello = {
         .protocol_min = TND_PROTOCOL_MIN,
         .protocol_max = TND_PROTOCOL_MAX,
@@ -225,7 +227,7 @@ send_hello(const tundish_reader *reader, int socket, const struct attempt *attem
         .place_bytes = attempt->place_bytes,
     };
     struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof hello };
-    tundish_status          status;
+    tundish_status status;
 
     memcpy(hello.stream, reader->stream, sizeof hello.stream);
     memcpy(hello.session, reader->session, sizeof hello.session);
@@ -273,7 +275,7 @@ static tundish_status
 await_welcome(struct attachment *attachment, int64_t deadline_ns)
 {
     struct tnd_descriptors descriptors = { .at = { -1, -1, -1, -1 } };
-    struct tnd_message     message;
+    struct tnd_message message;
     tundish_status status = tnd_channel_wait(attachment->socket, tnd_clock_left_ns(deadline_ns));
 
     if (status == TUNDISH_OK)
@@ -291,7 +293,7 @@ static tundish_status
 check_spec(const tundish_reader *reader, const struct attachment *attachment)
 {
     const tundish_spec *before = &reader->spec.spec, *now = &attachment->view.spec.spec;
-    bool                is_same = before->column_count == now->column_count;
+    bool is_same = before->column_count == now->column_count;
 
     for (uint32_t i = 0; is_same && i < now->column_count; i++) {
         const tundish_column_spec *a = tundish_column_spec_at(before, i);
@@ -326,8 +328,8 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
             struct attachment **ret_attachment)
 {
     struct attachment *attachment = calloc(1, sizeof *attachment);
-    int64_t            answer_ns = tnd_clock_deadline_ns(HANDSHAKE_NS);
-    tundish_status     status;
+    int64_t answer_ns = tnd_clock_deadline_ns(HANDSHAKE_NS);
+    tundish_status status;
 
     if (attachment == NULL)
         return no_memory();
@@ -338,8 +340,7 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
         status = send_hello(reader, attachment->socket, attempt);
     if (status == TUNDISH_OK)
         status = await_welcome(attachment,
-                               answer_ns > attempt->deadline_ns ? answer_ns
-                                                                : attempt->deadline_ns);
+                               answer_ns > attempt->deadline_ns ? answer_ns : attempt->deadline_ns);
     if (status == TUNDISH_OK)
         status = make_tables(attachment);
     if (status == TUNDISH_OK && reader->spec.storage != NULL)
@@ -369,11 +370,11 @@ say_waiting(const tundish_reader *reader, int64_t deadline_ns)
 tundish_status
 tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
 {
-    struct attempt     attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
+    struct attempt attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
     struct attachment *attachment = NULL;
-    uint8_t           *place = NULL;
-    int64_t            say_at_ns = tnd_clock_deadline_ns(SAY_AFTER_NS);
-    tundish_status     status = TUNDISH_OK;
+    uint8_t *place = NULL;
+    int64_t say_at_ns = tnd_clock_deadline_ns(SAY_AFTER_NS);
+    tundish_status status = TUNDISH_OK;
 
     if (is_survivor)
         tnd_reader_note_kept(reader);

@@ -1,8 +1,8 @@
 /* fork.c - the readers of this process, and what becomes of them in a child.
  *
  * A child has copies of our descriptors: as long as it kept the socket open, the server would not
- * see that we died. So they are closed there, at once. The child may still look at batches that were
- * held (the map is shared), but every call on the reader fails.
+ * see that we died. So they are closed there, at once. The child may still look at batches that
+ * were held (the map is shared), but every call on the reader fails.
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -10,11 +10,11 @@
 #include "client/reader.h"
 #include "core/status.h"
 
-static pthread_mutex_t  list_lock = PTHREAD_MUTEX_INITIALIZER;
-static tundish_reader  *readers;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static tundish_reader *readers;
 static _Atomic uint64_t process = 1; /* one more in every child than in its parent */
-static pthread_once_t   once = PTHREAD_ONCE_INIT;
-static int              handlers_error;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int handlers_error;
 
 static void
 before_fork(void)

@@ -23,7 +23,7 @@ static tundish_status
 take_segment(struct attachment *attachment, const struct tnd_message *message, int descriptor)
 {
     struct own_map *own;
-    tundish_status  status;
+    tundish_status status;
 
     if (descriptor < 0 || message->head.id == TND_SEGMENT_LANE || message->head.id > UINT32_MAX)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server announced a segment that cannot be");
@@ -82,8 +82,8 @@ tnd_find_header(const tundish_reader *reader, uint64_t epoch)
 static uint64_t
 first_epoch_kept(const tundish_reader *reader)
 {
-    uint64_t kept = reader->attachments == NULL ? EPOCHS_KEPT_MIN
-                                                : reader->attachments->view.slot_count;
+    uint64_t kept =
+        reader->attachments == NULL ? EPOCHS_KEPT_MIN : reader->attachments->view.slot_count;
 
     return reader->epoch > kept ? reader->epoch - kept : 0;
 }
@@ -126,7 +126,7 @@ static tundish_status
 take_epoch(tundish_reader *reader, const struct tnd_message *message)
 {
     const struct tnd_message_head *head = &message->head;
-    struct epoch_header           *header = reader->epochs;
+    struct epoch_header *header = reader->epochs;
 
     if (head->total == 0 || head->total > TND_PLACE_BYTES_MAX)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a place of %llu bytes",
@@ -224,7 +224,7 @@ tnd_reader_listen(tundish_reader *reader)
 
     while (!attachment->is_gone) {
         struct tnd_descriptors descriptors = { .at = { -1, -1, -1, -1 } };
-        struct tnd_message     message;
+        struct tnd_message message;
         tundish_status status = tnd_channel_receive(attachment->socket, &message, &descriptors);
 
         if (status == TUNDISH_E_TIMEOUT)

@@ -5,15 +5,16 @@
 
 struct status_row {
     tundish_status status;
-    const char    *name;
-    const char    *text;
+    const char *name;
+    const char *text;
 };
 
 static const struct status_row rows[] = {
     { TUNDISH_OK, "OK", "success" },
     { TUNDISH_END, "END", "the epoch is over; the next tundish_next starts another" },
     { TUNDISH_END_OF_STREAM, "END_OF_STREAM", "deliver.epochs are over, for good" },
-    { TUNDISH_NO_VALUE, "NO_VALUE", "this replica's epoch is over; tundish_restart begins another" },
+    { TUNDISH_NO_VALUE, "NO_VALUE",
+      "this replica's epoch is over; tundish_restart begins another" },
     { TUNDISH_STOPPED, "STOPPED", "the server drained and ended on request" },
     { TUNDISH_E_TIMEOUT, "E_TIMEOUT", "try again: nothing is broken" },
     { TUNDISH_E_SERVER_GONE, "E_SERVER_GONE", "try again or reopen: the server died or restarted" },

@@ -94,7 +94,7 @@ static void
 show_waiting(struct attachment *attachment)
 {
     struct tnd_returns *returns = attachment->returns;
-    bool                is_new = false;
+    bool is_new = false;
 
     if (atomic_load_explicit(&returns->waiting_since_ns, memory_order_relaxed) == 0) {
         atomic_store(&returns->waiting_since_ns, (uint64_t)tnd_clock_ns());
@@ -176,9 +176,9 @@ nothing_in_time(void)
 static tundish_status
 await_entry(tundish_reader *reader, int64_t deadline_ns)
 {
-    struct attachment   *attachment = reader->attachments;
+    struct attachment *attachment = reader->attachments;
     struct tnd_ring_wait wait;
-    bool                 has_spun = false;
+    bool has_spun = false;
 
     for (;;) {
         tundish_status status = take_notices(reader);
@@ -238,9 +238,9 @@ static tundish_status
 find_payload(tundish_reader *reader, struct held *held)
 {
     struct attachment *attachment = reader->attachments;
-    uint32_t           id = held->slot.slot.segment;
-    int64_t            deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
-    tundish_status     status = TUNDISH_OK;
+    uint32_t id = held->slot.slot.segment;
+    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    tundish_status status = TUNDISH_OK;
 
     held->own = NULL;
     held->payload = attachment->batches_bytes;
@@ -306,9 +306,9 @@ pass_over(tundish_reader *reader, struct held *held)
 static tundish_status
 lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
 {
-    struct attachment     *attachment = reader->attachments;
+    struct attachment *attachment = reader->attachments;
     const struct tnd_slot *slot = &held->slot.slot;
-    tundish_status         status = find_payload(reader, held);
+    tundish_status status = find_payload(reader, held);
 
     if (status != TUNDISH_OK)
         return status;
@@ -406,11 +406,10 @@ static tundish_status
 read_entry(tundish_reader *reader, struct held **ret_held)
 {
     struct attachment *attachment = reader->attachments;
-    uint32_t           index;
-    struct held       *held;
-    tundish_status     status =
-        tnd_view_entry(&attachment->view, attachment->is_queue ? attachment->line : 0,
-                       attachment->taken, &index);
+    uint32_t index;
+    struct held *held;
+    tundish_status status = tnd_view_entry(
+        &attachment->view, attachment->is_queue ? attachment->line : 0, attachment->taken, &index);
 
     if (status != TUNDISH_OK)
         return status;
@@ -439,7 +438,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
            const tundish_batch **ret_batch)
 {
     for (;;) {
-        struct held   *held = NULL;
+        struct held *held = NULL;
         tundish_status status = await_entry(reader, deadline_ns);
 
         if (status == TUNDISH_OK)
@@ -472,7 +471,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
 static tundish_status
 attach_again(tundish_reader *reader, int64_t deadline_ns)
 {
-    int64_t        give_up_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    int64_t give_up_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status;
 
     if (give_up_ns < deadline_ns)
@@ -493,18 +492,18 @@ check_held(tundish_reader *reader)
     held_count = reader->attachments->held_count;
     pthread_mutex_unlock(&reader->lock);
     if (held_count >= slot_count - 2)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "%u batches are held and the lane has %u slots: release one first, or raise "
-                        "deliver.slots",
-                        held_count, slot_count);
+        return tnd_fail(
+            TUNDISH_E_ARGUMENT,
+            "%u batches are held and the lane has %u slots: release one first, or raise "
+            "deliver.slots",
+            held_count, slot_count);
     return TUNDISH_OK;
 }
 
 static tundish_status
-next(tundish_reader *reader, int64_t timeout_ns, bool is_optional,
-     const tundish_batch **ret_batch)
+next(tundish_reader *reader, int64_t timeout_ns, bool is_optional, const tundish_batch **ret_batch)
 {
-    int64_t        deadline_ns;
+    int64_t deadline_ns;
     tundish_status status = tnd_reader_check(reader);
 
     if (status != TUNDISH_OK)

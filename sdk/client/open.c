@@ -11,7 +11,7 @@
 #include "shm/place.h"
 
 #define SERVER_TIMEOUT_DEFAULT_NS INT64_C(30000000000)
-#define SPIN_DEFAULT_NS           INT64_C(20000)
+#define SPIN_DEFAULT_NS INT64_C(20000)
 
 /* What the caller's header knew of. Members behind it are zero. */
 static tundish_status
@@ -20,8 +20,8 @@ read_options(const tundish_options *options, tundish_options *ret_options)
     tundish_options known = TUNDISH_OPTIONS_INIT;
 
     if (options != NULL && options->size < offsetof(tundish_options, stream))
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "options.size is %zu: begin with TUNDISH_OPTIONS_INIT", options->size);
+        return tnd_fail(TUNDISH_E_ARGUMENT, "options.size is %zu: begin with TUNDISH_OPTIONS_INIT",
+                        options->size);
     if (options != NULL)
         memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     *ret_options = known;
@@ -47,8 +47,8 @@ static tundish_status
 choose_replica(int32_t wanted, uint32_t *ret_replica)
 {
     const char *text = getenv("TUNDISH_REPLICA");
-    char       *end;
-    long        number;
+    char *end;
+    long number;
 
     if (wanted >= 0 || text == NULL || text[0] == '\0') {
         *ret_replica = wanted > 0 ? (uint32_t)wanted : 0;
@@ -67,9 +67,9 @@ choose_replica(int32_t wanted, uint32_t *ret_replica)
 static tundish_status
 take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
 {
-    struct tnd_place     place;
+    struct tnd_place place;
     struct epoch_header *header;
-    tundish_status       status = tnd_place_read(bytes, byte_count, &place);
+    tundish_status status = tnd_place_read(bytes, byte_count, &place);
 
     if (status != TUNDISH_OK)
         return status;
@@ -97,8 +97,8 @@ take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
 static tundish_status
 take_token(tundish_reader *reader, const char *token)
 {
-    uint8_t       *bytes = malloc(tnd_place_token_decoded_bytes(token) + 1);
-    uint64_t       byte_count = 0;
+    uint8_t *bytes = malloc(tnd_place_token_decoded_bytes(token) + 1);
+    uint64_t byte_count = 0;
     tundish_status status;
 
     if (bytes == NULL)
@@ -139,7 +139,7 @@ tundish_open(const tundish_options *options, tundish_reader **ret_reader)
 {
     tundish_options known = TUNDISH_OPTIONS_INIT;
     tundish_reader *reader;
-    tundish_status  status = read_options(options, &known);
+    tundish_status status = read_options(options, &known);
 
     if (status == TUNDISH_OK && ret_reader == NULL)
         status = tnd_fail(TUNDISH_E_ARGUMENT, "ret_reader is NULL");
@@ -211,7 +211,7 @@ tundish_status
 tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
 {
     tundish_status status = tnd_reader_check(reader);
-    tundish_info   info = { 0 };
+    tundish_info info = { 0 };
 
     if (status != TUNDISH_OK)
         return status;
@@ -238,10 +238,10 @@ tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
 tundish_status
 tundish_descriptor(tundish_reader *reader, int *ret_descriptor)
 {
-    tundish_status     status = tnd_reader_check(reader);
+    tundish_status status = tnd_reader_check(reader);
     struct epoll_event event = { .events = EPOLLIN };
     struct attachment *attachment;
-    int                descriptor;
+    int descriptor;
 
     if (status != TUNDISH_OK)
         return status;

@@ -16,79 +16,79 @@
 
 /* A buffer's decoded bytes; kept for the next batch in the same slot. */
 struct scratch {
-    void    *bytes;
+    void *bytes;
     uint64_t capacity;
 };
 
 /* A segment that one batch has for itself. */
 struct own_map {
     struct own_map *next;
-    uint32_t        id;
-    uint32_t        users;      /* batches held */
-    bool            is_retired; /* unmap it after the last */
-    void           *bytes;
-    uint64_t        segment_bytes;
+    uint32_t id;
+    uint32_t users;  /* batches held */
+    bool is_retired; /* unmap it after the last */
+    void *bytes;
+    uint64_t segment_bytes;
 };
 
 /* A tensor and what it points to. */
 struct column_use {
     tundish_tensor tensor;
-    bool           is_ready;
+    bool is_ready;
     const int64_t *splits[TND_RANK_MAX];
-    uint64_t       split_counts[TND_RANK_MAX];
+    uint64_t split_counts[TND_RANK_MAX];
 };
 
 /* A slot's batch, in the caller's hands or free. */
 struct held {
-    tundish_batch        batch; /* first: the caller's pointer is ours */
-    struct attachment   *attachment;
-    bool                 is_held;
-    uint32_t             index; /* of the slot */
-    uint64_t             entry; /* of the line that named it */
+    tundish_batch batch; /* first: the caller's pointer is ours */
+    struct attachment *attachment;
+    bool is_held;
+    uint32_t index; /* of the slot */
+    uint64_t entry; /* of the line that named it */
     struct tnd_slot_view slot;
-    const uint8_t       *payload; /* the segment that its buffers are in */
-    struct own_map      *own;
-    pthread_mutex_t      lock; /* of the rest: tensors are made in any thread */
-    struct column_use   *columns;
-    struct scratch      *scratch; /* one a buffer */
+    const uint8_t *payload; /* the segment that its buffers are in */
+    struct own_map *own;
+    pthread_mutex_t lock; /* of the rest: tensors are made in any thread */
+    struct column_use *columns;
+    struct scratch *scratch;           /* one a buffer */
     struct tnd_codec_context *context; /* made when first needed */
 };
 
 struct attachment {
-    struct attachment  *next;
-    tundish_reader     *reader;
-    int                 socket, bell, event;
-    bool                is_gone; /* the server has hung up, or is silent */
-    void               *batches_bytes;
+    struct attachment *next;
+    tundish_reader *reader;
+    int socket, bell, event;
+    bool is_gone; /* the server has hung up, or is silent */
+    void *batches_bytes;
     struct tnd_returns *returns;
-    struct tnd_view     view;
-    bool                is_queue;
-    uint32_t            line;     /* ours: what we are told, and in a queue what we are granted */
-    uint32_t            notice;   /* as last seen */
-    uint64_t            taken;    /* entries of the line that we have passed */
-    uint64_t            released; /* entries given back without a gap */
-    bool               *done;     /* entry % slots: given back behind a gap */
-    struct held        *slots;    /* by slot index */
-    uint32_t            held_count;
-    bool                has_end;  /* an epoch's end was told and is not given back yet */
-    uint64_t            end_entry;
-    uint32_t            end_index;
-    struct own_map     *own;
-    struct tnd_welcome  welcome;
+    struct tnd_view view;
+    bool is_queue;
+    uint32_t line;      /* ours: what we are told, and in a queue what we are granted */
+    uint32_t notice;    /* as last seen */
+    uint64_t taken;     /* entries of the line that we have passed */
+    uint64_t released;  /* entries given back without a gap */
+    bool *done;         /* entry % slots: given back behind a gap */
+    struct held *slots; /* by slot index */
+    uint32_t held_count;
+    bool has_end; /* an epoch's end was told and is not given back yet */
+    uint64_t end_entry;
+    uint32_t end_index;
+    struct own_map *own;
+    struct tnd_welcome welcome;
 };
 
 /* What the server puts into the places of an epoch. */
 struct epoch_header {
     struct epoch_header *next;
-    uint64_t             epoch;
-    uint64_t             total, have;
-    uint8_t              bytes[];
+    uint64_t epoch;
+    uint64_t total, have;
+    uint8_t bytes[];
 };
 
 /* What a server that is gone still kept for somebody: from which step on, and for how many. */
 struct kept {
-    bool     is_known;
-    bool     is_end; /* the epoch's end, and `step` the number of its steps */
+    bool is_known;
+    bool is_end; /* the epoch's end, and `step` the number of its steps */
     uint64_t epoch, step;
     uint32_t groups_present, groups_gone;
 };
@@ -96,25 +96,25 @@ struct kept {
 enum { READER_TEXT_BYTES = 2048 };
 
 struct tundish_reader {
-    tundish_reader *next;    /* of all in this process */
-    uint64_t        process; /* fork.c */
+    tundish_reader *next; /* of all in this process */
+    uint64_t process;     /* fork.c */
 
-    char     path[TND_SOCKET_PATH_BYTES];
-    char     stream[TND_NAME_BYTES], session[TND_NAME_BYTES], group[TND_NAME_BYTES];
+    char path[TND_SOCKET_PATH_BYTES];
+    char stream[TND_NAME_BYTES], session[TND_NAME_BYTES], group[TND_NAME_BYTES];
     uint32_t replica;
-    bool     checks;
-    int64_t  server_timeout_ns, spin_ns;
-    int      descriptor; /* epoll of what is worth a look; -1: nobody asked */
+    bool checks;
+    int64_t server_timeout_ns, spin_ns;
+    int descriptor; /* epoll of what is worth a look; -1: nobody asked */
 
-    pthread_mutex_t    lock;        /* of releases and of the list; the rest is one thread's */
+    pthread_mutex_t lock;           /* of releases and of the list; the rest is one thread's */
     struct attachment *attachments; /* the first is the present one */
-    struct tnd_spec    spec;
+    struct tnd_spec spec;
 
-    bool     has_started; /* it stands somewhere: it was opened at a place, or has returned something */
-    bool     in_epoch;    /* something of `epoch` was returned */
-    bool     is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
-    bool     restart_is_due; /* asked for before anything said where the reader stands */
-    bool     is_gone_told; /* E_SERVER_GONE was returned: attach anew at the next call */
+    bool has_started; /* it stands somewhere: it was opened at a place, or has returned something */
+    bool in_epoch;    /* something of `epoch` was returned */
+    bool is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
+    bool restart_is_due;  /* asked for before anything said where the reader stands */
+    bool is_gone_told;    /* E_SERVER_GONE was returned: attach anew at the next call */
     uint64_t epoch, step; /* the next one wanted; all before it is passed over */
     uint64_t sequence;
     uint64_t place_bytes; /* that the epoch of the last batch has; see tnd_slot */
@@ -122,13 +122,13 @@ struct tundish_reader {
     struct kept kept;
     struct epoch_header *epochs; /* newest first */
 
-    bool           is_lost_pending; /* a replica was lost: to be told once */
-    char           lost_text[READER_TEXT_BYTES];
+    bool is_lost_pending; /* a replica was lost: to be told once */
+    char lost_text[READER_TEXT_BYTES];
     tundish_status final; /* OK: none; else told from now on */
-    char           final_text[READER_TEXT_BYTES];
+    char final_text[READER_TEXT_BYTES];
 
-    bool     has_queue; /* the server's answer to ASK_QUEUE is here */
-    tundish_status   queue_status;
+    bool has_queue; /* the server's answer to ASK_QUEUE is here */
+    tundish_status queue_status;
     struct tnd_queue queue;
 };
 
@@ -158,8 +158,8 @@ const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_
 /* Keep `total` bytes of an epoch, none of which is here yet. NULL: no memory. */
 struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
 
-/* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays where
- * this one published nothing. */
+/* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays
+ * where this one published nothing. */
 void tnd_reader_note_kept(tundish_reader *reader);
 
 /* restart.c: the first entry is here, for a restart that is due. */
@@ -174,7 +174,8 @@ void tnd_forget_own(struct attachment *attachment, struct own_map *own);
 void tnd_ring_bell(struct attachment *attachment);
 
 /* standing.c: the place of the next batch, as bytes that the caller frees. `may_ask`: a queue's
- * server is asked for what it knows; else what the place carries is true at reader->kept as well. */
+ * server is asked for what it knows; else what the place carries is true at reader->kept as well.
+ */
 tundish_status tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes,
                                 uint64_t *ret_count);
 

@@ -59,7 +59,7 @@ tnd_forget_own(struct attachment *attachment, struct own_map *own)
 void
 tundish_release(tundish_reader *reader, const tundish_batch *batch)
 {
-    struct held       *held = (struct held *)(uintptr_t)batch;
+    struct held *held = (struct held *)(uintptr_t)batch;
     struct attachment *attachment;
 
     if (reader == NULL || batch == NULL || !tnd_reader_is_ours(reader))

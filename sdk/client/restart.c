@@ -29,8 +29,8 @@ tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot)
                : TUNDISH_OK;
 }
 
-/* One that has returned nothing yet may follow another, in the midst of an epoch. Where that is, the
- * server has said when it let it in, or the first entry will. */
+/* One that has returned nothing yet may follow another, in the midst of an epoch. Where that is,
+ * the server has said when it let it in, or the first entry will. */
 tundish_status
 tundish_restart(tundish_reader *reader)
 {

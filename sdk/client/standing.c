@@ -12,7 +12,7 @@
 static tundish_status
 await_epoch(tundish_reader *reader)
 {
-    int64_t        deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = TUNDISH_OK;
 
     while (reader->place_bytes > 0 && tnd_find_epoch(reader, reader->place_epoch) == NULL &&
@@ -25,15 +25,15 @@ static tundish_status
 ask_queue(tundish_reader *reader)
 {
     struct tnd_message_head ask = { .type = TND_ASK_QUEUE };
-    int64_t        deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
+    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = tnd_reader_listen(reader);
 
     reader->has_queue = false;
     if (status == TUNDISH_OK)
-        status = reader->attachments->is_gone
-                     ? tnd_fail(TUNDISH_E_SERVER_GONE,
-                                "a queue's place is its server's, which is gone")
-                     : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
+        status =
+            reader->attachments->is_gone
+                ? tnd_fail(TUNDISH_E_SERVER_GONE, "a queue's place is its server's, which is gone")
+                : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
     while (status == TUNDISH_OK && !reader->has_queue)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     if (status == TUNDISH_OK && reader->queue_status != TUNDISH_OK) {
@@ -56,10 +56,10 @@ header_epoch(const tundish_reader *reader, const struct tnd_place *place, bool m
 tundish_status
 tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint64_t *ret_count)
 {
-    struct tnd_place           place = { .epoch = reader->epoch, .step = reader->step };
+    struct tnd_place place = { .epoch = reader->epoch, .step = reader->step };
     const struct epoch_header *header;
-    uint8_t                   *bytes;
-    tundish_status             status = TUNDISH_OK;
+    uint8_t *bytes;
+    tundish_status status = TUNDISH_OK;
 
     if (may_ask)
         status = await_epoch(reader);
@@ -88,12 +88,12 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
     return TUNDISH_OK;
 }
 
-/* Before the first batch a reader that was not opened at a place stands where the first batch in its
- * lane is. */
+/* Before the first batch a reader that was not opened at a place stands where the first batch in
+ * its lane is. */
 static tundish_status
 find_start(tundish_reader *reader)
 {
-    struct attachment  *attachment = reader->attachments;
+    struct attachment *attachment = reader->attachments;
     struct tnd_ring_wait wait = {
         .batches = attachment->view.batches,
         .returns = attachment->returns,
@@ -101,9 +101,9 @@ find_start(tundish_reader *reader)
         .position = attachment->taken,
         .notice = atomic_load(&attachment->view.batches->notice),
     };
-    uint32_t             index;
+    uint32_t index;
     struct tnd_slot_view slot;
-    tundish_status       status;
+    tundish_status status;
 
     if (reader->has_started || attachment->is_queue)
         return TUNDISH_OK;
@@ -147,8 +147,8 @@ too_small(uint64_t needed, size_t capacity)
 tundish_status
 tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity, size_t *ret_bytes)
 {
-    uint8_t       *place = NULL;
-    uint64_t       count = 0;
+    uint8_t *place = NULL;
+    uint64_t count = 0;
     tundish_status status = make_place(reader, &place, &count);
 
     if (status != TUNDISH_OK)
@@ -165,8 +165,8 @@ tundish_place_save(tundish_reader *reader, void *bytes, size_t capacity, size_t 
 tundish_status
 tundish_place_token(tundish_reader *reader, char *token, size_t capacity, size_t *ret_bytes)
 {
-    uint8_t       *place = NULL;
-    uint64_t       count = 0, needed;
+    uint8_t *place = NULL;
+    uint64_t count = 0, needed;
     tundish_status status = make_place(reader, &place, &count);
 
     if (status != TUNDISH_OK)

@@ -13,12 +13,12 @@ enum { SCRATCH_ALIGN = 64 };
 
 /* A column while it is made. */
 struct making {
-    struct held               *held;
-    const struct tnd_column   *column;
+    struct held *held;
+    const struct tnd_column *column;
     const tundish_column_spec *spec;
-    struct column_use         *use;
-    const void                *data[TND_RANK_MAX + 2]; /* by buffer of the column */
-    uint64_t                   bytes[TND_RANK_MAX + 2];
+    struct column_use *use;
+    const void *data[TND_RANK_MAX + 2]; /* by buffer of the column */
+    uint64_t bytes[TND_RANK_MAX + 2];
 };
 
 static tundish_status
@@ -36,7 +36,7 @@ static tundish_status
 grow(struct scratch *scratch, uint64_t bytes)
 {
     uint64_t capacity = (bytes / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN;
-    void    *grown;
+    void *grown;
 
     if (scratch->capacity >= capacity && bytes <= DECODED_BYTES_MAX)
         return TUNDISH_OK;
@@ -60,9 +60,9 @@ decode(struct held *held, const struct tnd_buffer *buffer, struct scratch *scrat
     if (status == TUNDISH_OK && buffer->codec.number == TND_CODEC_ZSTD && held->context == NULL)
         status = tnd_codec_context_open(0, &held->context);
     if (status == TUNDISH_OK)
-        status = tnd_codec_decode(&buffer->codec, held->payload + buffer->offset,
-                                  buffer->stored_bytes, scratch->bytes, buffer->decoded_bytes,
-                                  held->context);
+        status =
+            tnd_codec_decode(&buffer->codec, held->payload + buffer->offset, buffer->stored_bytes,
+                             scratch->bytes, buffer->decoded_bytes, held->context);
     return status;
 }
 
@@ -70,10 +70,10 @@ decode(struct held *held, const struct tnd_buffer *buffer, struct scratch *scrat
 static tundish_status
 take_buffer(struct making *making, uint32_t index)
 {
-    struct held             *held = making->held;
-    uint32_t                 at = making->column->buffer_first + index;
+    struct held *held = making->held;
+    uint32_t at = making->column->buffer_first + index;
     const struct tnd_buffer *buffer = &held->slot.buffers[at];
-    tundish_status           status = TUNDISH_OK;
+    tundish_status status = TUNDISH_OK;
 
     if (held->attachment->reader->checks && buffer->has_checksum &&
         tnd_crc32c(0, held->payload + buffer->offset, buffer->stored_bytes) != buffer->checksum)
@@ -108,9 +108,9 @@ static tundish_status
 take_values(struct making *making)
 {
     tundish_tensor *tensor = &making->use->tensor;
-    uint32_t        values = making->column->buffer_count - 1;
-    size_t          value_bytes = tnd_dtype_bytes(making->spec->dtype);
-    uint64_t        count;
+    uint32_t values = making->column->buffer_count - 1;
+    size_t value_bytes = tnd_dtype_bytes(making->spec->dtype);
+    uint64_t count;
 
     tensor->data = making->data[values];
     tensor->data_bytes = making->bytes[values];
@@ -132,12 +132,12 @@ take_values(struct making *making)
 static tundish_status
 take_splits(struct making *making)
 {
-    struct column_use       *use = making->use;
+    struct column_use *use = making->use;
     const struct tnd_column *column = making->column;
-    uint64_t                 lists = (uint64_t)column->shape[0], inner = 1;
+    uint64_t lists = (uint64_t)column->shape[0], inner = 1;
 
     for (uint32_t k = 0; k < column->ragged_rank; k++) {
-        uint64_t       count = making->bytes[k] / sizeof(int64_t);
+        uint64_t count = making->bytes[k] / sizeof(int64_t);
         const int64_t *splits = making->data[k];
 
         if (making->bytes[k] % sizeof(int64_t) != 0 || count != lists + 1 ||
@@ -160,11 +160,11 @@ take_splits(struct making *making)
 static tundish_status
 take_indices(struct making *making)
 {
-    tundish_tensor          *tensor = &making->use->tensor;
+    tundish_tensor *tensor = &making->use->tensor;
     const struct tnd_column *column = making->column;
-    const int64_t           *indices = making->data[0];
-    bool                     outside = false;
-    uint64_t                 bytes;
+    const int64_t *indices = making->data[0];
+    bool outside = false;
+    uint64_t bytes;
 
     if (__builtin_mul_overflow(tensor->element_count, column->rank * sizeof(int64_t), &bytes) ||
         bytes != making->bytes[0])
@@ -226,7 +226,7 @@ check_batch(const tundish_batch *batch)
 tundish_status
 tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tensor **ret_tensor)
 {
-    struct held   *held = (struct held *)(uintptr_t)batch;
+    struct held *held = (struct held *)(uintptr_t)batch;
     tundish_status status = check_batch(batch);
 
     if (status != TUNDISH_OK)
@@ -247,9 +247,9 @@ tundish_status
 tundish_tensor_named(const tundish_batch *batch, const char *name,
                      const tundish_tensor **ret_tensor)
 {
-    const struct held  *held = (const struct held *)(const void *)batch;
+    const struct held *held = (const struct held *)(const void *)batch;
     const tundish_spec *spec;
-    tundish_status      status = check_batch(batch);
+    tundish_status status = check_batch(batch);
 
     if (status != TUNDISH_OK)
         return status;

@@ -1,4 +1,5 @@
-/* widen_column.c - deliver.widen: floats made of a column on its way to where the trainer wants them. */
+/* widen_column.c - deliver.widen: floats made of a column on its way to where the trainer wants
+ * them. */
 #include "core/widen.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* cgroups.c - from /proc/self/cgroup to folders under /sys/fs/cgroup.
  *
- * In a container the path may be the host's, which is not there: the way up ends at the mount, which
- * is then the container's own group.
+ * In a container the path may be the host's, which is not there: the way up ends at the mount,
+ * which is then the container's own group.
  */
 #include "core/cgroups.h"
 
@@ -26,11 +26,11 @@ names_it(const char *names, const char *controller)
 }
 
 static void
-visit_upwards(const char *mount, char *path,
-              void (*visit)(void *context, const char *folder), void *context)
+visit_upwards(const char *mount, char *path, void (*visit)(void *context, const char *folder),
+              void *context)
 {
     for (;;) {
-        char  folder[PATH_BYTES];
+        char folder[PATH_BYTES];
         char *slash = strrchr(path, '/');
 
         snprintf(folder, sizeof folder, "%.100s%.900s", mount, path);
@@ -46,7 +46,7 @@ void
 tnd_cgroups_visit(const char *controller, void (*visit)(void *context, const char *folder),
                   void *context)
 {
-    char  line[PATH_BYTES], mount[128];
+    char line[PATH_BYTES], mount[128];
     FILE *file = fopen("/proc/self/cgroup", "re");
 
     if (file == NULL)

@@ -164,8 +164,6 @@ codec_path(void)
     return (enum codec_path)(atomic_load_explicit(&path_in_use, memory_order_relaxed) - 1);
 }
 
-/* ---- as is ---- */
-
 static bool
 raw_is_sound(const struct tnd_codec *codec)
 {

@@ -46,8 +46,6 @@ store_value(uint8_t *to, unsigned value_bytes, uint64_t value)
         *(codec_u32 *)(void *)to = (uint32_t)value;
 }
 
-/* ---- packing ---- */
-
 __extension__ typedef unsigned __int128 half_group;
 
 CODEC_INLINE uint64_t
@@ -163,8 +161,6 @@ bitpack_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes,
     *ret_stored_bytes = stored_bytes;
     return TUNDISH_OK;
 }
-
-/* ---- unpacking ---- */
 
 /* `from` has at least 8 bytes from each value's first byte on. */
 CODEC_INLINE void

@@ -100,8 +100,6 @@ are_within(lanes x, lanes limit)
     return !any_of((lanes)_mm256_cmpgt_epi64((__m256i)x, (__m256i)limit));
 }
 
-/* --- Texts ------------------------------------------------------------------------------------ */
-
 /* Up to 15 bytes: the first eight, those behind them, zeros behind the last one. */
 struct texts {
     lanes first, second;
@@ -215,8 +213,6 @@ make_texts(const struct constants *c, lanes numbers, struct texts *ret_texts)
     return true;
 }
 
-/* --- FarmHash, as hash_farm.c has it for one -------------------------------------------------- */
-
 FOUR_LANES lanes
 rotate_right(lanes x, int bits)
 {
@@ -282,8 +278,6 @@ farm_avx2(const int64_t *numbers, size_t count, uint64_t *hashes)
     }
     return i;
 }
-
-/* --- SipHash, as hash_sip.c has it for one ---------------------------------------------------- */
 
 struct sip {
     lanes v0, v1, v2, v3;
@@ -393,8 +387,6 @@ sip_avx2(const uint64_t key[2], const int64_t *numbers, size_t count, uint64_t *
 }
 
 #endif
-
-/* --- All of a column -------------------------------------------------------------------------- */
 
 /* Where the lanes stopped: their four one by one, or what is left. */
 static size_t

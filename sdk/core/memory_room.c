@@ -14,14 +14,14 @@ static uint64_t
 read_number(const char *path, const char *key)
 {
     uint64_t number = UINT64_MAX;
-    char     line[128];
-    FILE    *file = fopen(path, "re");
+    char line[128];
+    FILE *file = fopen(path, "re");
 
     if (file == NULL)
         return UINT64_MAX;
     while (fgets(line, sizeof line, file) != NULL)
         if (strncmp(line, key, strlen(key)) == 0) {
-            char              *end;
+            char *end;
             unsigned long long value = strtoull(line + strlen(key), &end, 10);
 
             if (end != line + strlen(key))

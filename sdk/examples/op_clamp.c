@@ -38,8 +38,8 @@ clamp_apply(const void *state, uint64_t count, const void *const *inputs, void *
             tundish_op_call *call)
 {
     const struct bounds *bounds = state;
-    const float         *from = inputs[0];
-    float               *to = outputs[0];
+    const float *from = inputs[0];
+    float *to = outputs[0];
 
     for (uint64_t i = 0; i < count; i++) {
         if (from[i] != from[i])

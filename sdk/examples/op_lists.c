@@ -33,7 +33,7 @@ static void
 pieces_apply(const void *state, uint64_t count, const void *const *inputs, void *const *outputs,
              tundish_op_call *call)
 {
-    const unsigned        *piece_bytes = state;
+    const unsigned *piece_bytes = state;
     const tundish_op_text *texts = inputs[0];
 
     (void)outputs;
@@ -75,8 +75,8 @@ unit_length_apply(const void *state, uint64_t count, const void *const *inputs,
 
     for (uint64_t i = 0; i < count; i++) {
         const float *from = (const float *)inputs[0] + i * *width;
-        float       *to = (float *)outputs[0] + i * *width;
-        float        sum = 0;
+        float *to = (float *)outputs[0] + i * *width;
+        float sum = 0;
 
         for (uint32_t k = 0; k < *width; k++)
             sum += from[k] * from[k];

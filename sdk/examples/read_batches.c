@@ -30,7 +30,7 @@ print_batch(const tundish_batch *batch)
     printf("epoch %" PRIu64 " step %" PRIu64 "\n", batch->epoch, batch->step);
     for (uint32_t i = 0; i < batch->tensor_count; i++) {
         const tundish_tensor *tensor;
-        tundish_status        status = tundish_tensor_at(batch, i, &tensor);
+        tundish_status status = tundish_tensor_at(batch, i, &tensor);
 
         if (status != TUNDISH_OK)
             return status;
@@ -44,8 +44,8 @@ main(int argc, char **argv)
 {
     tundish_options options = TUNDISH_OPTIONS_INIT;
     tundish_reader *reader = NULL;
-    long            left = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
-    tundish_status  status;
+    long left = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
+    tundish_status status;
 
     options.stream = argc > 1 ? argv[1] : NULL;
     status = tundish_open(&options, &reader);

@@ -26,8 +26,7 @@ enum { TABLE = 1 << 16, INPUTS_MAX = 64, WEIGHTS = TABLE + INPUTS_MAX, REPLICAS_
 
 static const float LEARNING_RATE = 0.02f;
 
-/* --- all-reduce ---------------------------------------------------------------------------------
- *
+/* all-reduce:
  * One file in shared memory, mapped by every replica of the job: a barrier and one array of
  * gradients for each. */
 
@@ -117,9 +116,6 @@ gradients_of(const struct replicas *replicas, uint32_t replica)
 {
     return replicas->job->gradients + (size_t)replica * WEIGHTS;
 }
-
-/* --- the model ----------------------------------------------------------------------------------
- */
 
 struct model {
     float *weights; /* TABLE for ids, then one an input */
@@ -216,9 +212,6 @@ step(struct model *model, const struct replicas *replicas, uint64_t rows)
         model->weights[i] -= LEARNING_RATE * gradient / (sqrtf(model->squares[i]) + 1e-8f);
     }
 }
-
-/* --- training -----------------------------------------------------------------------------------
- */
 
 struct progress {
     double loss; /* since the last line */

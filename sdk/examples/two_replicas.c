@@ -17,13 +17,13 @@ enum { REPLICAS = 2, TOKEN_BYTES = 1 << 16 };
 static tundish_status
 train(const char *stream, int replica)
 {
-    static char          token[TOKEN_BYTES] = "none";
-    tundish_options      options = TUNDISH_OPTIONS_INIT;
-    tundish_reader      *reader = NULL;
+    static char token[TOKEN_BYTES] = "none";
+    tundish_options options = TUNDISH_OPTIONS_INIT;
+    tundish_reader *reader = NULL;
     const tundish_batch *batch;
-    size_t               token_bytes;
-    uint64_t             steps = 0;
-    tundish_status       status;
+    size_t token_bytes;
+    uint64_t steps = 0;
+    tundish_status status;
 
     options.stream = stream;
     options.replica = replica;
@@ -48,7 +48,7 @@ int
 main(int argc, char **argv)
 {
     const char *stream = argc > 1 ? argv[1] : NULL;
-    int         failed = 0, result;
+    int failed = 0, result;
 
     /* Fork first, open after: a reader belongs to the process that opened it. */
     for (int replica = 0; replica < REPLICAS; replica++)

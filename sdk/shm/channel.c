@@ -25,7 +25,7 @@ _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == TND_SOCKET_PATH_BY
 /* Room for the descriptors of one message, aligned as the kernel wants it. */
 union control {
     struct cmsghdr header;
-    char           bytes[CMSG_SPACE(sizeof(int) * TND_DESCRIPTORS_MAX)];
+    char bytes[CMSG_SPACE(sizeof(int) * TND_DESCRIPTORS_MAX)];
 };
 
 tundish_status
@@ -33,12 +33,12 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
                  const int *descriptors, unsigned descriptor_count)
 {
     union control control = { 0 };
-    struct iovec  parts[2] = {
+    struct iovec parts[2] = {
         { .iov_base = &head, .iov_len = sizeof head },
         { .iov_base = (void *)(uintptr_t)bytes, .iov_len = head.bytes },
     };
     struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
-    ssize_t       sent;
+    ssize_t sent;
 
     head.magic = TND_CHANNEL_MAGIC;
     if (descriptor_count > 0) {
@@ -112,11 +112,11 @@ tnd_channel_receive(int socket, struct tnd_message *message,
                     struct tnd_descriptors *ret_descriptors)
 {
     struct tnd_descriptors descriptors = { .at = { -1, -1, -1, -1 } };
-    union control          control;
-    struct iovec           part = { .iov_base = message, .iov_len = sizeof *message };
-    struct msghdr          packet = { .msg_iov = &part, .msg_iovlen = 1 };
-    tundish_status         status;
-    ssize_t                received;
+    union control control;
+    struct iovec part = { .iov_base = message, .iov_len = sizeof *message };
+    struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+    tundish_status status;
+    ssize_t received;
 
     if (ret_descriptors != NULL) {
         packet.msg_control = control.bytes;
@@ -148,11 +148,9 @@ tnd_channel_wait(int socket, int64_t timeout_ns)
 
     for (;;) {
         struct pollfd waited = { .fd = socket, .events = POLLIN };
-        int64_t       left_ns = tnd_clock_left_ns(deadline_ns);
-        int           left_ms = left_ns > INT64_C(1000000000)
-                                    ? 1000
-                                    : (int)((left_ns + 999999) / 1000000);
-        int           ready = poll(&waited, 1, left_ms);
+        int64_t left_ns = tnd_clock_left_ns(deadline_ns);
+        int left_ms = left_ns > INT64_C(1000000000) ? 1000 : (int)((left_ns + 999999) / 1000000);
+        int ready = poll(&waited, 1, left_ms);
 
         if (ready > 0)
             return TUNDISH_OK;
@@ -208,8 +206,8 @@ tundish_status
 tnd_channel_connect(const char *path, int *ret_socket)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    tundish_status     status = tnd_channel_check_folder(path);
-    int                descriptor;
+    tundish_status status = tnd_channel_check_folder(path);
+    int descriptor;
 
     if (status != TUNDISH_OK)
         return status;

@@ -23,36 +23,36 @@
 #include "shm/layout.h"
 #include "tundish/tundish.h"
 
-#define TND_CHANNEL_MAGIC   UINT32_C(0x43444e54) /* "TNDC" */
-#define TND_PROTOCOL_MIN    1 /* the protocols that this build speaks */
-#define TND_PROTOCOL_MAX    1
-#define TND_MESSAGE_MAX     16384
+#define TND_CHANNEL_MAGIC UINT32_C(0x43444e54) /* "TNDC" */
+#define TND_PROTOCOL_MIN 1                     /* the protocols that this build speaks */
+#define TND_PROTOCOL_MAX 1
+#define TND_MESSAGE_MAX 16384
 #define TND_DESCRIPTORS_MAX 4
-#define TND_NAME_BYTES      128
+#define TND_NAME_BYTES 128
 
 enum tnd_message_type {
-    TND_HELLO = 1,      /* struct tnd_hello */
-    TND_PLACE = 2,      /* bytes of the place, see tnd_hello.place_bytes */
-    TND_RESTART = 3,    /* id: the epoch that is over for this trainer */
+    TND_HELLO = 1,   /* struct tnd_hello */
+    TND_PLACE = 2,   /* bytes of the place, see tnd_hello.place_bytes */
+    TND_RESTART = 3, /* id: the epoch that is over for this trainer */
     TND_ASK_QUEUE = 4,
     TND_BYE = 5,
-    TND_CONTROL = 32,   /* id: enum tnd_control; instead of HELLO */
-    TND_WELCOME = 64,   /* struct tnd_welcome; batches, returns, bell, event */
-    TND_REFUSED = 65,   /* status, text */
-    TND_SEGMENT = 66,   /* id, total: its bytes; one descriptor */
-    TND_RETIRE = 67,    /* id: unmap it once its batches are released */
-    TND_EPOCH = 68,     /* id: the epoch; bytes for its places */
-    TND_LOST = 69,      /* status: OK, or why nothing more comes; text: who is lost */
-    TND_DETACHED = 70,  /* text */
-    TND_QUEUE = 71,     /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
-    TND_ANSWER = 72     /* status, text: what became of CONTROL */
+    TND_CONTROL = 32,  /* id: enum tnd_control; instead of HELLO */
+    TND_WELCOME = 64,  /* struct tnd_welcome; batches, returns, bell, event */
+    TND_REFUSED = 65,  /* status, text */
+    TND_SEGMENT = 66,  /* id, total: its bytes; one descriptor */
+    TND_RETIRE = 67,   /* id: unmap it once its batches are released */
+    TND_EPOCH = 68,    /* id: the epoch; bytes for its places */
+    TND_LOST = 69,     /* status: OK, or why nothing more comes; text: who is lost */
+    TND_DETACHED = 70, /* text */
+    TND_QUEUE = 71,    /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
+    TND_ANSWER = 72    /* status, text: what became of CONTROL */
 };
 
 /* What an operator may ask of a server. */
 enum tnd_control {
     TND_CONTROL_PAUSE = 1, /* make no more batches until RESUME; trainers wait */
     TND_CONTROL_RESUME = 2,
-    TND_CONTROL_DRAIN = 3, /* as SIGTERM */
+    TND_CONTROL_DRAIN = 3,      /* as SIGTERM */
     TND_CONTROL_CHECKPOINT = 4, /* tell where each stream stands, as places' tokens */
     TND_CONTROL_LOG_ERROR = 5,
     TND_CONTROL_LOG_WARNING = 6,
@@ -64,8 +64,8 @@ struct tnd_message_head {
     uint32_t magic;
     uint16_t type;
     uint16_t reserved;
-    int32_t  status;
-    uint32_t bytes;  /* behind the head */
+    int32_t status;
+    uint32_t bytes; /* behind the head */
     uint64_t id;
     uint64_t offset; /* of these bytes in what is sent in parts */
     uint64_t total;  /* bytes of that */
@@ -77,9 +77,11 @@ struct tnd_message {
 };
 
 #define TND_HELLO_SURVIVOR 1u /* it outlived a server */
-#define TND_HELLO_PLACE    2u /* place_bytes of place follow, which says what it wants next */
-#define TND_HELLO_KEPT     4u /* and tells of it: kept_*, groups_* */
-#define TND_HELLO_KEPT_END 8u /* kept_* is an epoch's end, and kept_step the number of its steps */
+#define TND_HELLO_PLACE 2u    /* place_bytes of place follow, which says what it wants next */
+#define TND_HELLO_KEPT 4u     /* and tells of it: kept_*, groups_* */
+#define TND_HELLO_KEPT_END                                                                         \
+    8u /* kept_* is an epoch's end, and kept_step the number of its steps                          \
+        */
 
 /* Names end with a NUL; an empty one is the default. */
 struct tnd_hello {
@@ -90,9 +92,9 @@ struct tnd_hello {
     uint64_t kept_epoch, kept_step; /* the first that its server kept, of what is still to be read
                                      * by some trainer; the place's header is true there as well */
     uint64_t place_bytes;
-    char     stream[TND_NAME_BYTES];
-    char     session[TND_NAME_BYTES];
-    char     group[TND_NAME_BYTES];
+    char stream[TND_NAME_BYTES];
+    char session[TND_NAME_BYTES];
+    char group[TND_NAME_BYTES];
     uint32_t groups_present, groups_gone; /* as tnd_batches had them; an older library's hello ends
                                            * before these */
 };
@@ -100,21 +102,22 @@ struct tnd_hello {
 struct tnd_welcome {
     uint16_t protocol;
     uint16_t reserved;
-    uint32_t line;          /* the consumer's, in the lane */
+    uint32_t line; /* the consumer's, in the lane */
     uint64_t batches_bytes;
     uint64_t returns_bytes;
-    uint64_t position;      /* the first that it gets */
+    uint64_t position; /* the first that it gets */
     uint32_t replica, replica_count;
     uint32_t first_replica, total_replica_count;
     uint64_t first_epoch, first_step; /* of that position; UINT64_MAX: not known yet */
-    char     stream[TND_NAME_BYTES];
+    char stream[TND_NAME_BYTES];
 };
 
-/* Where a queue stands: all before (epoch, step) is given back, and what has a bit from there on. */
+/* Where a queue stands: all before (epoch, step) is given back, and what has a bit from there on.
+ */
 struct tnd_queue {
     uint64_t epoch, step;
     uint64_t bit_count; /* at most TND_SLOTS_MAX */
-    uint8_t  bits[TND_SLOTS_MAX / 8];
+    uint8_t bits[TND_SLOTS_MAX / 8];
 };
 
 /* Send one message; never blocks, never raises SIGPIPE. E_TIMEOUT: the other side does not read;

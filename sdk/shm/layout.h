@@ -7,8 +7,8 @@
  *   returns | header, released, released slots |                    consumer writes
  *
  * A batch too large for the payload room of its lane lies in a segment of its own, which has no
- * header: the server announces its number, size and descriptor over the socket (channel.h) before it
- * publishes the slot.
+ * header: the server announces its number, size and descriptor over the socket (channel.h) before
+ * it publishes the slot.
  *
  * Fixed-width types only. Offsets count from a segment's first byte; there are no pointers. Every
  * TND_LINE has one writer. New fields replace `reserved` and raise TND_LAYOUT_MINOR; any other
@@ -16,8 +16,8 @@
  * offsets in place.
  *
  * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and in its
- * last TND_SLOT_TEXT bytes the text of an error. Whoever reads copies it out first, checks the copy (slot.h), and uses
- * only that.
+ * last TND_SLOT_TEXT bytes the text of an error. Whoever reads copies it out first, checks the copy
+ * (slot.h), and uses only that.
  */
 #ifndef TND_SHM_LAYOUT_H
 #define TND_SHM_LAYOUT_H
@@ -30,67 +30,67 @@
 
 #define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
 #define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
-#define TND_LAYOUT_MAJOR  1
-#define TND_LAYOUT_MINOR  3
+#define TND_LAYOUT_MAJOR 1
+#define TND_LAYOUT_MINOR 3
 
-#define TND_LINE          128 /* two cache lines: the prefetcher fetches pairs */
-#define TND_BUFFER_ALIGN  64
-#define TND_RANK_MAX      8
-#define TND_SLOTS_MIN     3
-#define TND_SLOTS_MAX     1024
-#define TND_COLUMNS_MAX   4096
-#define TND_BUFFERS_MAX   (TND_COLUMNS_MAX * 4)
+#define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
+#define TND_BUFFER_ALIGN 64
+#define TND_RANK_MAX 8
+#define TND_SLOTS_MIN 3
+#define TND_SLOTS_MAX 1024
+#define TND_COLUMNS_MAX 4096
+#define TND_BUFFERS_MAX (TND_COLUMNS_MAX * 4)
 #define TND_CONSUMERS_MAX 64 /* at one lane */
-#define TND_SLOT_TEXT     1024
+#define TND_SLOT_TEXT 1024
 
 /* The segment whose number is this is the lane's own. Others are announced, from 1. */
 #define TND_SEGMENT_LANE 0
 
 /* What a slot says. Numbers are never reused. */
 enum tnd_slot_kind {
-    TND_SLOT_BATCH         = 1,
-    TND_SLOT_END           = 2, /* the epoch is over */
+    TND_SLOT_BATCH = 1,
+    TND_SLOT_END = 2,           /* the epoch is over */
     TND_SLOT_END_OF_STREAM = 3, /* no epoch follows */
-    TND_SLOT_ERROR         = 4, /* status and text, for good */
-    TND_SLOT_STOPPED       = 5  /* the server drained, for good */
+    TND_SLOT_ERROR = 4,         /* status and text, for good */
+    TND_SLOT_STOPPED = 5        /* the server drained, for good */
 };
 
 /* What a buffer of a column holds. Numbers are never reused. */
 enum tnd_role {
-    TND_ROLE_VALUES  = 1, /* of the dtype; strings: their bytes */
+    TND_ROLE_VALUES = 1,  /* of the dtype; strings: their bytes */
     TND_ROLE_OFFSETS = 2, /* int64, one more than strings */
-    TND_ROLE_SPLITS  = 3, /* int64; one buffer a ragged dimension, outermost first */
+    TND_ROLE_SPLITS = 3,  /* int64; one buffer a ragged dimension, outermost first */
     TND_ROLE_INDICES = 4  /* int64, values * rank */
 };
 
 struct tnd_batches {
-    uint64_t         magic;
-    uint16_t         layout_major;
-    uint16_t         layout_minor;
-    uint32_t         slot_count;      /* TND_SLOTS_MIN .. TND_SLOTS_MAX */
-    uint64_t         segment_bytes;
-    uint64_t         slots_offset;
-    uint64_t         slot_stride;     /* bytes from slot to slot, a multiple of TND_LINE */
-    uint32_t         column_capacity;
-    uint32_t         buffer_capacity;
-    uint64_t         spec_offset;     /* spec.h */
-    uint64_t         spec_bytes;
-    uint64_t         payload_offset;
-    uint64_t         payload_bytes;
-    uint64_t         server_generation; /* random: differs after every server start */
-    uint64_t         lines_offset;    /* struct tnd_line, `line_count` of them */
-    uint32_t         line_count;      /* 1 for the lane, and one for each consumer there may be */
-    uint32_t         delivery;        /* enum tnd_delivery */
-    _Atomic uint32_t ready;           /* 1 is stored last, with release */
+    uint64_t magic;
+    uint16_t layout_major;
+    uint16_t layout_minor;
+    uint32_t slot_count; /* TND_SLOTS_MIN .. TND_SLOTS_MAX */
+    uint64_t segment_bytes;
+    uint64_t slots_offset;
+    uint64_t slot_stride; /* bytes from slot to slot, a multiple of TND_LINE */
+    uint32_t column_capacity;
+    uint32_t buffer_capacity;
+    uint64_t spec_offset; /* spec.h */
+    uint64_t spec_bytes;
+    uint64_t payload_offset;
+    uint64_t payload_bytes;
+    uint64_t server_generation; /* random: differs after every server start */
+    uint64_t lines_offset;      /* struct tnd_line, `line_count` of them */
+    uint32_t line_count;        /* 1 for the lane, and one for each consumer there may be */
+    uint32_t delivery;          /* enum tnd_delivery */
+    _Atomic uint32_t ready;     /* 1 is stored last, with release */
     /* Groups with a cursor here, for whoever outlives the server: those that have trainers, and
      * those that are given time to come back. Since 1.3; 0 and 0: not known */
     _Atomic uint32_t groups_present, groups_gone;
-    uint8_t          reserved[4];     /* zero */
+    uint8_t reserved[4]; /* zero */
 
     /* Written by whoever publishes. */
     alignas(TND_LINE) _Atomic uint64_t published; /* slots filled since the start */
-    _Atomic uint32_t signal;       /* changes with published and notice: the futex to sleep on */
-    _Atomic uint32_t notice;       /* messages sent to some consumer of this lane: read the socket */
+    _Atomic uint32_t signal; /* changes with published and notice: the futex to sleep on */
+    _Atomic uint32_t notice; /* messages sent to some consumer of this lane: read the socket */
     _Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC, once a second or so */
 
     /* Written by the server's thread that fills the lane. */
@@ -104,11 +104,13 @@ enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
 struct tnd_line {
     alignas(TND_LINE) _Atomic uint64_t granted; /* entries so far; line 0: see published */
     _Atomic uint32_t told;                      /* TND_TOLD_...: why nothing more comes */
-    uint8_t          reserved[TND_LINE - 12];
+    uint8_t reserved[TND_LINE - 12];
     /* Followed by _Atomic uint32_t slot[slot_count]: entry i is slot[i % slot_count]. */
 };
 
-#define TND_TOLD_DETACHED 1 /* the consumer's cursor is gone; what it holds stays until released */
+#define TND_TOLD_DETACHED                                                                          \
+    1 /* the consumer's cursor is gone; what it holds stays until released                         \
+       */
 
 /* Waits are counted by duration, as TND_STATS_BUCKETS (stats.h) has it. */
 enum { TND_WAIT_BUCKETS = 26 };
@@ -120,13 +122,13 @@ struct tnd_returns {
     uint16_t layout_minor;
     uint32_t slot_count;
     _Atomic uint32_t waits[TND_WAIT_BUCKETS]; /* that are over; modulo 2^32. Since 1.2 */
-    uint8_t          reserved[8];             /* zero */
+    uint8_t reserved[8];                      /* zero */
 
     alignas(TND_LINE) _Atomic uint64_t released; /* every position below has been given back */
-    _Atomic uint64_t taken;    /* every position below has been returned by tundish_next */
-    _Atomic uint32_t sleeping; /* not 0: futex-wake `signal` after publishing */
-    _Atomic uint32_t polling;  /* not 0: raise its event (ring.h) after publishing */
-    _Atomic uint64_t wanted;   /* queue: slots asked for since the start */
+    _Atomic uint64_t taken;            /* every position below has been returned by tundish_next */
+    _Atomic uint32_t sleeping;         /* not 0: futex-wake `signal` after publishing */
+    _Atomic uint32_t polling;          /* not 0: raise its event (ring.h) after publishing */
+    _Atomic uint64_t wanted;           /* queue: slots asked for since the start */
     _Atomic uint64_t waiting_since_ns; /* CLOCK_MONOTONIC while tundish_next waits, else 0 */
     _Atomic uint64_t waited_ns;        /* in all waits that are over */
 
@@ -138,17 +140,17 @@ struct tnd_slot {
     uint64_t position; /* in the lane, counting everything */
     uint64_t epoch;
     uint64_t step;
-    uint32_t kind;     /* enum tnd_slot_kind */
-    int32_t  status;   /* ERROR: a tundish_status */
-    uint32_t flags;    /* TUNDISH_BATCH_... */
-    uint32_t segment;  /* where the buffers are */
-    int64_t  shard;
+    uint32_t kind;    /* enum tnd_slot_kind */
+    int32_t status;   /* ERROR: a tundish_status */
+    uint32_t flags;   /* TUNDISH_BATCH_... */
+    uint32_t segment; /* where the buffers are */
+    int64_t shard;
     uint64_t visits;
-    uint64_t place_bytes;  /* what a place taken in this epoch carries (channel.h) has this many */
+    uint64_t place_bytes; /* what a place taken in this epoch carries (channel.h) has this many */
     uint32_t column_count;
     uint32_t buffer_count;
-    uint32_t text_bytes;   /* ERROR: without a NUL */
-    uint8_t  reserved[44]; /* zero */
+    uint32_t text_bytes;  /* ERROR: without a NUL */
+    uint8_t reserved[44]; /* zero */
 };
 
 struct tnd_column {
@@ -158,19 +160,19 @@ struct tnd_column {
     uint32_t ragged_rank;
     uint32_t buffer_first; /* its buffers in the slot's table: splits, indices, offsets, values */
     uint32_t buffer_count;
-    uint64_t reserved;     /* zero */
-    int64_t  shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
+    uint64_t reserved;           /* zero */
+    int64_t shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
 };
 
 struct tnd_buffer {
-    uint64_t         offset;        /* in the slot's segment, a multiple of TND_BUFFER_ALIGN */
-    uint64_t         stored_bytes;
-    uint64_t         decoded_bytes;
-    uint16_t         role;          /* enum tnd_role */
-    uint16_t         has_checksum;
-    uint32_t         checksum;      /* CRC32C of the stored bytes */
+    uint64_t offset; /* in the slot's segment, a multiple of TND_BUFFER_ALIGN */
+    uint64_t stored_bytes;
+    uint64_t decoded_bytes;
+    uint16_t role; /* enum tnd_role */
+    uint16_t has_checksum;
+    uint32_t checksum; /* CRC32C of the stored bytes */
     struct tnd_codec codec;
-    uint8_t          reserved[16];  /* zero */
+    uint8_t reserved[16]; /* zero */
 };
 
 static inline uint64_t

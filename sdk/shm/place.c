@@ -6,7 +6,7 @@
 #include "core/crc32c.h"
 #include "core/status.h"
 
-#define PLACE_MAGIC  UINT32_C(0x50444e54) /* "TNDP" */
+#define PLACE_MAGIC UINT32_C(0x50444e54) /* "TNDP" */
 #define TOKEN_PREFIX "tnd1."
 
 enum { PLACE_VERSION = 1 };
@@ -35,7 +35,7 @@ tnd_place_bytes(const struct tnd_place *place)
 void
 tnd_place_write(const struct tnd_place *place, uint8_t *bytes)
 {
-    uint64_t            bits_bytes = (place->bit_count + 7) / 8;
+    uint64_t bits_bytes = (place->bit_count + 7) / 8;
     struct stored_place stored = {
         .magic = PLACE_MAGIC,
         .version = PLACE_VERSION,
@@ -59,7 +59,7 @@ tundish_status
 tnd_place_read(const uint8_t *bytes, uint64_t byte_count, struct tnd_place *ret_place)
 {
     struct stored_place stored;
-    uint64_t            left, bits_bytes;
+    uint64_t left, bits_bytes;
 
     if (byte_count < sizeof stored || byte_count > TND_PLACE_BYTES_MAX)
         return tnd_fail(TUNDISH_E_PLACE, "%llu bytes are not a place",

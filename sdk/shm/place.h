@@ -14,12 +14,12 @@
 #define TND_PLACE_BYTES_MAX ((uint64_t)16 << 20)
 
 struct tnd_place {
-    uint64_t       epoch, step;  /* the next batch wanted */
-    uint64_t       header_epoch; /* the epoch at whose start `header` was true: `epoch` or before */
-    uint64_t       bit_count;    /* queue: of so many from there on, those with a bit are done */
-    const uint8_t *bits;         /* (bit_count + 7) / 8 bytes */
+    uint64_t epoch, step;  /* the next batch wanted */
+    uint64_t header_epoch; /* the epoch at whose start `header` was true: `epoch` or before */
+    uint64_t bit_count;    /* queue: of so many from there on, those with a bit are done */
+    const uint8_t *bits;   /* (bit_count + 7) / 8 bytes */
     const uint8_t *header;
-    uint64_t       header_bytes;
+    uint64_t header_bytes;
 };
 
 uint64_t tnd_place_bytes(const struct tnd_place *place);

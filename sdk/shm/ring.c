@@ -89,7 +89,7 @@ bool
 tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
 {
     uint32_t signal;
-    bool     ready;
+    bool ready;
 
     if (timeout_ns < 0 || timeout_ns > TND_RING_SLEEP_MAX_NS)
         timeout_ns = TND_RING_SLEEP_MAX_NS;

@@ -1,12 +1,12 @@
 /* ring.h - the counters of a lane, and how each side waits for the other without costing it
  * anything.
  *
- * The server counts `published` up, the consumer `released`. Whoever finds nothing looks for a while
- * (spin), then raises a flag in a line that is its own, looks once more, and sleeps. Whoever makes
- * progress stores its counter first and looks at the flag after; both in one total order (seq_cst),
- * so either the sleeper sees the progress or the other one sees the flag. Nobody makes a system
- * call while nobody sleeps, and every sleep has a time limit, so that a peer that lies or dies
- * costs a delay, never a hang.
+ * The server counts `published` up, the consumer `released`. Whoever finds nothing looks for a
+ * while (spin), then raises a flag in a line that is its own, looks once more, and sleeps. Whoever
+ * makes progress stores its counter first and looks at the flag after; both in one total order
+ * (seq_cst), so either the sleeper sees the progress or the other one sees the flag. Nobody makes a
+ * system call while nobody sleeps, and every sleep has a time limit, so that a peer that lies or
+ * dies costs a delay, never a hang.
  */
 #ifndef TND_SHM_RING_H
 #define TND_SHM_RING_H
@@ -48,10 +48,10 @@ void tnd_ring_wake(struct tnd_batches *batches);
  * `notice` to change from what it has seen. */
 struct tnd_ring_wait {
     const struct tnd_batches *batches;
-    struct tnd_returns       *returns;
-    const _Atomic uint64_t   *counter;
-    uint64_t                  position;
-    uint32_t                  notice;
+    struct tnd_returns *returns;
+    const _Atomic uint64_t *counter;
+    uint64_t position;
+    uint32_t notice;
 };
 
 /* Consumer: is it there now? Pairs with tnd_ring_publish: if so, the slot is whole. */

@@ -24,8 +24,8 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define SHM_FOLDER   "/dev/shm"
-#define NAME_PREFIX  "tundish-"
+#define SHM_FOLDER "/dev/shm"
+#define NAME_PREFIX "tundish-"
 #define SHM_NAME_MAX 64
 
 /* Bytes for which the machine is not asked what it has. */
@@ -66,9 +66,9 @@ map_for_writing(int descriptor, uint64_t segment_bytes, uint8_t **ret_bytes)
 uint64_t
 tnd_segment_room(bool memfd)
 {
-    struct statvfs         space = { 0 };
+    struct statvfs space = { 0 };
     struct tnd_memory_room memory;
-    uint64_t               room;
+    uint64_t room;
 
     tnd_memory_room(&memory);
     room = memory.bytes;
@@ -87,8 +87,7 @@ tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
     if (__builtin_mul_overflow(count, bytes_each, &room.wanted_bytes))
         room.wanted_bytes = UINT64_MAX;
     if (limit_bytes == 0)
-        room.limit_bytes =
-            room.wanted_bytes < ROOM_UNASKED ? ROOM_UNASKED : tnd_segment_room(true);
+        room.limit_bytes = room.wanted_bytes < ROOM_UNASKED ? ROOM_UNASKED : tnd_segment_room(true);
     *ret_room = room;
     return room.wanted_bytes <= room.limit_bytes;
 }
@@ -111,9 +110,9 @@ static tundish_status
 open_shm(int *ret_write, int *ret_read)
 {
     for (unsigned attempt = 0; attempt < 16; attempt++) {
-        char     name[SHM_NAME_MAX];
+        char name[SHM_NAME_MAX];
         uint64_t random = 0;
-        int      write_descriptor, read_descriptor, error;
+        int write_descriptor, read_descriptor, error;
 
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
             return tnd_fail_errno(errno, "draw a name for shared memory");
@@ -153,7 +152,7 @@ static tundish_status
 create_shm(struct tnd_segment *segment)
 {
     struct statvfs space = { 0 };
-    int            write_descriptor = -1;
+    int write_descriptor = -1;
     tundish_status status;
 
     /* A mount without a size has no blocks. */
@@ -215,7 +214,7 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
                    struct tnd_segment *ret_segment)
 {
     struct tnd_segment segment = TND_SEGMENT_NONE;
-    tundish_status     status = TUNDISH_E_TIMEOUT;
+    tundish_status status = TUNDISH_E_TIMEOUT;
 
     segment.segment_bytes = segment_bytes;
     if (segment_bytes > tnd_segment_room(true))
@@ -223,9 +222,9 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
     if (!memfd)
         status = create_shm(&segment);
     if (status == TUNDISH_E_TIMEOUT)
-        status = create_memfd("tundish-batches", segment_bytes,
-                              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
-                              &segment);
+        status =
+            create_memfd("tundish-batches", segment_bytes,
+                         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, &segment);
     if (status != TUNDISH_OK) {
         tnd_segment_close(&segment);
         return status;
@@ -240,7 +239,7 @@ tundish_status
 tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segment)
 {
     struct tnd_segment segment = TND_SEGMENT_NONE;
-    tundish_status     status;
+    tundish_status status;
 
     segment.segment_bytes = segment_bytes;
     status = create_memfd("tundish-returns", segment_bytes,
@@ -267,7 +266,7 @@ tundish_status
 tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable, void **ret_bytes)
 {
     struct stat status;
-    void       *bytes;
+    void *bytes;
 
     if (fstat(descriptor, &status) != 0)
         return tnd_fail_errno(errno, "fstat of a segment");
@@ -297,8 +296,8 @@ static bool
 is_left_behind(int folder, const char *name)
 {
     struct stat status;
-    char       *end;
-    long        pid;
+    char *end;
+    long pid;
 
     if (strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
         return false;
@@ -312,9 +311,9 @@ is_left_behind(int folder, const char *name)
 unsigned
 tnd_segment_sweep(void)
 {
-    DIR           *folder = opendir(SHM_FOLDER);
+    DIR *folder = opendir(SHM_FOLDER);
     struct dirent *entry;
-    unsigned       removed = 0;
+    unsigned removed = 0;
 
     if (folder == NULL)
         return 0;

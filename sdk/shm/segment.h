@@ -9,14 +9,17 @@
 
 /* What only the server makes: mapped for writing here, handed on through `read_descriptor`. */
 struct tnd_segment {
-    uint8_t *bytes;           /* NULL: none */
+    uint8_t *bytes; /* NULL: none */
     uint64_t segment_bytes;
-    int      read_descriptor; /* what consumers get; they cannot write through it */
-    bool     is_memfd;
-    char     note[160];       /* not empty: /dev/shm was wanted and this is why it was not had */
+    int read_descriptor; /* what consumers get; they cannot write through it */
+    bool is_memfd;
+    char note[160]; /* not empty: /dev/shm was wanted and this is why it was not had */
 };
 
-#define TND_SEGMENT_NONE { .bytes = NULL, .read_descriptor = -1 }
+#define TND_SEGMENT_NONE                                                                           \
+    {                                                                                              \
+        .bytes = NULL, .read_descriptor = -1                                                       \
+    }
 
 /* Memory of the kernel's, zeroed and there (no SIGBUS later), under no name. In /dev/shm, or in a
  * sealed memfd if asked for or if /dev/shm has no room. E_MEMORY, E_SYSTEM. */

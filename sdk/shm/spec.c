@@ -16,7 +16,7 @@ struct stored_column {
     uint32_t kind;
     uint32_t rank;
     uint32_t ragged_rank;
-    int64_t  shape[TND_RANK_MAX];
+    int64_t shape[TND_RANK_MAX];
     uint32_t splits_dtype;
     uint32_t widen_dtype;
     uint32_t widen_scale_count;
@@ -65,8 +65,8 @@ names_and_numbers_bytes(const tundish_spec *spec)
     for (uint32_t i = 0; i < spec->column_count; i++) {
         const tundish_column_spec *column = tundish_column_spec_at(spec, i);
 
-        bytes += sizeof(double) *
-                 ((uint64_t)column->widen_scale_count + column->widen_offset_count);
+        bytes +=
+            sizeof(double) * ((uint64_t)column->widen_scale_count + column->widen_offset_count);
         bytes += strlen(column->name) + 1;
     }
     return bytes;
@@ -100,23 +100,23 @@ tnd_spec_write(const tundish_spec *spec, uint8_t *bytes)
     memcpy(bytes, &head, sizeof head);
     for (uint32_t i = 0; i < spec->column_count; i++) {
         const tundish_column_spec *column = tundish_column_spec_at(spec, i);
-        struct stored_column       stored = {
-                  .name_bytes = (uint32_t)strlen(column->name),
-                  .dtype = (uint32_t)column->dtype,
-                  .kind = (uint32_t)column->kind,
-                  .rank = column->rank,
-                  .ragged_rank = column->ragged_rank,
-                  .splits_dtype = (uint32_t)column->splits_dtype,
-                  .widen_dtype = (uint32_t)column->widen_dtype,
-                  .widen_scale_count = column->widen_scale_count,
-                  .widen_offset_count = column->widen_offset_count,
+        struct stored_column stored = {
+            .name_bytes = (uint32_t)strlen(column->name),
+            .dtype = (uint32_t)column->dtype,
+            .kind = (uint32_t)column->kind,
+            .rank = column->rank,
+            .ragged_rank = column->ragged_rank,
+            .splits_dtype = (uint32_t)column->splits_dtype,
+            .widen_dtype = (uint32_t)column->widen_dtype,
+            .widen_scale_count = column->widen_scale_count,
+            .widen_offset_count = column->widen_offset_count,
         };
 
         memcpy(stored.shape, column->shape, sizeof stored.shape);
-        stored.widen_scale_offset = put(bytes, &tail, column->widen_scale,
-                                        column->widen_scale_count * sizeof(double));
-        stored.widen_offset_offset = put(bytes, &tail, column->widen_offset,
-                                         column->widen_offset_count * sizeof(double));
+        stored.widen_scale_offset =
+            put(bytes, &tail, column->widen_scale, column->widen_scale_count * sizeof(double));
+        stored.widen_offset_offset =
+            put(bytes, &tail, column->widen_offset, column->widen_offset_count * sizeof(double));
         stored.name_offset = put(bytes, &tail, column->name, stored.name_bytes + 1);
         memcpy(bytes + sizeof head + i * sizeof stored, &stored, sizeof stored);
     }
@@ -153,9 +153,9 @@ check_column(const tundish_column_spec *column)
     if (column->rank > TND_RANK_MAX)
         return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: rank %u is above %d", column->name,
                         column->rank, TND_RANK_MAX);
-    if (column->kind == TUNDISH_RAGGED ? column->ragged_rank == 0 ||
-                                             column->ragged_rank >= column->rank
-                                       : column->ragged_rank != 0)
+    if (column->kind == TUNDISH_RAGGED
+            ? column->ragged_rank == 0 || column->ragged_rank >= column->rank
+            : column->ragged_rank != 0)
         return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: ragged rank %u does not fit rank %u",
                         column->name, column->ragged_rank, column->rank);
     if (!can_be_widened(column))
@@ -261,13 +261,13 @@ count_numbers(const uint8_t *storage, uint64_t spec_bytes, uint32_t column_count
 tundish_status
 tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_spec)
 {
-    struct tnd_spec      spec = { 0 };
-    struct stored_spec   head;
-    uint64_t             number_count = 0, columns_bytes;
+    struct tnd_spec spec = { 0 };
+    struct stored_spec head;
+    uint64_t number_count = 0, columns_bytes;
     tundish_column_spec *columns;
-    double              *numbers;
-    uint8_t             *memory, *copy;
-    tundish_status       status = TUNDISH_OK;
+    double *numbers;
+    uint8_t *memory, *copy;
+    tundish_status status = TUNDISH_OK;
 
     if (spec_bytes < sizeof head || spec_bytes > SPEC_BYTES_MAX)
         return damaged("its size");
@@ -310,8 +310,8 @@ tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_sp
 tundish_status
 tnd_spec_copy(const tundish_spec *spec, struct tnd_spec *ret_spec)
 {
-    uint64_t       bytes = tnd_spec_bytes(spec);
-    uint8_t       *stored = malloc(bytes);
+    uint64_t bytes = tnd_spec_bytes(spec);
+    uint8_t *stored = malloc(bytes);
     tundish_status status;
 
     if (stored == NULL)

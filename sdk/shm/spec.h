@@ -10,7 +10,7 @@
 /* A spec that owns what it points to. */
 struct tnd_spec {
     tundish_spec spec;
-    uint8_t     *storage; /* names, columns, numbers */
+    uint8_t *storage; /* names, columns, numbers */
 };
 
 /* Buffers that a column has in a slot: one a ragged dimension, indices, offsets, values. */

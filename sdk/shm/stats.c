@@ -22,9 +22,6 @@ _Static_assert(sizeof(struct tnd_stats_note) == 512, "notes are whole lines");
 _Static_assert(offsetof(struct tnd_stats_set_entry, values) == 640, "values start a line");
 _Static_assert(sizeof(struct tnd_stats_header) % TND_STATS_LINE == 0, "entries start a line");
 
-/* --- descriptions -------------------------------------------------------------------------------
- */
-
 #define STATS_KIND(kind, help) static const struct tnd_stats_field fields_of_##kind[] = {
 #define STATS_FIELD(kind, field, type, unit, help)                                                 \
     { #field, help, TND_STATS_##type, TND_STATS_##unit, offsetof(struct tnd_stats_##kind, field) },
@@ -48,9 +45,6 @@ tnd_stats_describe(enum tnd_stats_kind kind)
     return &descriptions[kind];
 }
 
-/* --- histograms ---------------------------------------------------------------------------------
- */
-
 uint64_t
 tnd_stats_bucket_ns(unsigned bucket)
 {
@@ -69,9 +63,6 @@ track_is_whole(const struct tnd_stats_track_entry *track)
     return ends_with_nul(track->stream, sizeof track->stream) &&
            ends_with_nul(track->thread, sizeof track->thread);
 }
-
-/* --- reading ------------------------------------------------------------------------------------
- */
 
 /* What is not a server's file is refused before memory is asked for. */
 static const uint64_t FILE_BYTES_MAX = TND_STATS_FILE_BYTES_MAX;
@@ -243,9 +234,6 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
         return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < RELAY_SILENCE_NS;
     return process > 0 && process <= INT32_MAX && (kill((pid_t)process, 0) == 0 || errno == EPERM);
 }
-
-/* --- entries ------------------------------------------------------------------------------------
- */
 
 /* The least an entry of a type has. */
 static uint64_t

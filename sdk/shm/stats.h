@@ -1,15 +1,15 @@
 /* stats.h - the figures of a running server, in a file that others read.
  *
  * Beside the socket, named PATH.stats, mode 0600. The server maps and writes it, everyone
- * else only reads: a reader can neither stall nor disturb the server, and reads on when it hangs or is
- * dead. Every set of values has one writer, whole cache lines of its own, and no lock.
+ * else only reads: a reader can neither stall nor disturb the server, and reads on when it hangs or
+ * is dead. Every set of values has one writer, whole cache lines of its own, and no lock.
  *
  *   header | notes | entries ...  ->      free      <- ... tracks
  *
- * Entries are appended and never move; tracks, which are large, grow down from the end. A KIND entry describes fields (name, unit, type, meaning), a
- * SET holds values of a kind under labels, a TEXT is a document (the pipeline file, the plan), a
- * TRACK holds what a thread did last. So a reader needs to know the frame only, not the figures.
- * Counters only grow while the server lives.
+ * Entries are appended and never move; tracks, which are large, grow down from the end. A KIND
+ * entry describes fields (name, unit, type, meaning), a SET holds values of a kind under labels, a
+ * TEXT is a document (the pipeline file, the plan), a TRACK holds what a thread did last. So a
+ * reader needs to know the frame only, not the figures. Counters only grow while the server lives.
  */
 #ifndef TND_SHM_STATS_H
 #define TND_SHM_STATS_H
@@ -23,7 +23,7 @@
 #include "tundish/tundish.h"
 
 #define TND_STATS_MAGIC UINT64_C(0x3453544154535554) /* "TUSTATS4", little-endian */
-#define TND_STATS_LINE  128
+#define TND_STATS_LINE 128
 
 enum tnd_stats_type { TND_STATS_COUNTER = 1, TND_STATS_GAUGE = 2, TND_STATS_HISTOGRAM = 3 };
 enum tnd_stats_unit { TND_STATS_NONE = 0, TND_STATS_SECONDS = 1, TND_STATS_BYTES = 2 };
@@ -36,12 +36,14 @@ struct tnd_stats_histogram {
 };
 
 /* stats.def's kinds as structures: struct tnd_stats_server, tnd_stats_stream ... */
-#define STATS_MEMBER_COUNTER(field)   _Atomic uint64_t field;
-#define STATS_MEMBER_GAUGE(field)     _Atomic uint64_t field;
+#define STATS_MEMBER_COUNTER(field) _Atomic uint64_t field;
+#define STATS_MEMBER_GAUGE(field) _Atomic uint64_t field;
 #define STATS_MEMBER_HISTOGRAM(field) struct tnd_stats_histogram field;
-#define STATS_KIND(kind, help)                     struct tnd_stats_##kind {
+#define STATS_KIND(kind, help) struct tnd_stats_##kind {
 #define STATS_FIELD(kind, field, type, unit, help) STATS_MEMBER_##type(field)
-#define STATS_KIND_END(kind)                       };
+#define STATS_KIND_END(kind)                                                                       \
+    }                                                                                              \
+    ;
 #include "shm/stats.def"
 
 enum tnd_stats_kind {
@@ -76,11 +78,12 @@ struct tnd_stats_header {
     int64_t started_ns;      /* CLOCK_MONOTONIC */
     int64_t started_wall_ns; /* since 1970 */
     char version[32], node[64];
-    _Atomic int64_t relayed_ns; /* not 0: a copy of another node's, as it came in at this time here */
+    _Atomic int64_t
+        relayed_ns; /* not 0: a copy of another node's, as it came in at this time here */
     alignas(TND_STATS_LINE) _Atomic uint64_t used_bytes; /* entries but tracks lie below */
-    _Atomic uint64_t tracks_offset;                     /* tracks lie from here to the end */
-    _Atomic uint64_t note_count;                        /* so far; note i is notes[i % NOTES] */
-    _Atomic uint32_t state;                             /* enum tnd_stats_state */
+    _Atomic uint64_t tracks_offset;                      /* tracks lie from here to the end */
+    _Atomic uint64_t note_count;                         /* so far; note i is notes[i % NOTES] */
+    _Atomic uint32_t state;                              /* enum tnd_stats_state */
     alignas(TND_STATS_LINE) struct tnd_stats_note notes[TND_STATS_NOTES];
 };
 
@@ -115,8 +118,8 @@ struct tnd_stats_kind_entry {
 enum { TND_STATS_LABEL_BYTES = 612, TND_STATS_VALUE_BYTES = 176 };
 struct tnd_stats_set_entry {
     struct tnd_stats_entry entry;
-    uint64_t kind_offset; /* of its kind's entry, in the file */
-    _Atomic uint32_t live; /* 0: what it tells of is gone */
+    uint64_t kind_offset;               /* of its kind's entry, in the file */
+    _Atomic uint32_t live;              /* 0: what it tells of is gone */
     char labels[TND_STATS_LABEL_BYTES]; /* key="value",... as Prometheus escapes them */
     alignas(TND_STATS_LINE) unsigned char values[];
 };
@@ -132,11 +135,17 @@ struct tnd_stats_text_entry {
 enum { TND_STATS_EVENTS = 4096 };
 struct tnd_stats_event {
     _Atomic uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
-    _Atomic uint64_t what;             /* offset of a SET entry (a stage), or enum tnd_stats_doing */
-    _Atomic uint64_t detail;           /* a step's number, or a row count */
+    _Atomic uint64_t what;   /* offset of a SET entry (a stage), or enum tnd_stats_doing */
+    _Atomic uint64_t detail; /* a step's number, or a row count */
 };
-enum tnd_stats_doing { TND_STATS_MAKES_PART = 1, TND_STATS_WAITS_SLOT, TND_STATS_WAITS_ORDER,
-                       TND_STATS_DEALS, TND_STATS_WAITS_STEPS, TND_STATS_DOINGS };
+enum tnd_stats_doing {
+    TND_STATS_MAKES_PART = 1,
+    TND_STATS_WAITS_SLOT,
+    TND_STATS_WAITS_ORDER,
+    TND_STATS_DEALS,
+    TND_STATS_WAITS_STEPS,
+    TND_STATS_DOINGS
+};
 
 struct tnd_stats_track_entry {
     struct tnd_stats_entry entry;
@@ -156,20 +165,20 @@ const struct tnd_stats_description *tnd_stats_describe(enum tnd_stats_kind kind)
 
 enum { TND_STATS_FILE_BYTES_MAX = 256 << 20 }; /* what claims to be larger is not a server's file */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
-
 /* A file of figures, and a copy of it as it was at one moment. It is copied rather than mapped, so
  * that nothing changes between check and use and a file that is cut short is no SIGBUS. What the
  * calls below return has been checked against the copy's bounds, and its texts end with a NUL. */
 struct tnd_stats_file {
-    int descriptor;                    /* stays with the file when the server and its name go */
-    uint64_t device, inode;            /* which file it is: a new server makes a new one */
-    struct tnd_stats_header *header;   /* the copy; NULL before the first tnd_stats_read */
-    uint64_t byte_count, capacity;     /* of the copy */
+    int descriptor;                  /* stays with the file when the server and its name go */
+    uint64_t device, inode;          /* which file it is: a new server makes a new one */
+    struct tnd_stats_header *header; /* the copy; NULL before the first tnd_stats_read */
+    uint64_t byte_count, capacity;   /* of the copy */
 };
 
-#define TND_STATS_FILE_NONE { .descriptor = -1 }
+#define TND_STATS_FILE_NONE                                                                        \
+    {                                                                                              \
+        .descriptor = -1                                                                           \
+    }
 
 /* Open PATH.stats of the server at `socket_path`, or any such file. E_SERVER_GONE: there is none;
  * E_SYSTEM. */

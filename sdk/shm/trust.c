@@ -12,8 +12,8 @@
 bool
 tnd_trust_user(uint32_t user)
 {
-    const char   *named = getenv("TUNDISH_SERVER_UID");
-    char         *end;
+    const char *named = getenv("TUNDISH_SERVER_UID");
+    char *end;
     unsigned long number;
 
     if (user == geteuid() || user == 0)
@@ -28,7 +28,7 @@ tundish_status
 tnd_trust_listener(int socket, const char *path)
 {
     struct ucred listener;
-    socklen_t    bytes = sizeof listener;
+    socklen_t bytes = sizeof listener;
 
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &bytes) != 0)
         return tnd_fail_errno(errno, "ask whose socket %s is", path);
@@ -50,10 +50,10 @@ tnd_trust_folder(const char *path)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
     if (S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & 0777) == 0700)
         return TUNDISH_OK;
-    return tnd_fail(TUNDISH_E_SYSTEM,
-                    "%s must be a folder of this user (%u) with mode 0700, since the server's socket "
-                    "is trusted to be this user's own (owner %u, mode %04o): remove it or chmod 0700 "
-                    "it, or choose another socket (TUNDISH_SERVER)",
-                    path, (unsigned)geteuid(), (unsigned)about.st_uid,
-                    (unsigned)(about.st_mode & 07777));
+    return tnd_fail(
+        TUNDISH_E_SYSTEM,
+        "%s must be a folder of this user (%u) with mode 0700, since the server's socket "
+        "is trusted to be this user's own (owner %u, mode %04o): remove it or chmod 0700 "
+        "it, or choose another socket (TUNDISH_SERVER)",
+        path, (unsigned)geteuid(), (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
 }

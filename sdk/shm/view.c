@@ -33,8 +33,7 @@ check_header(const struct tnd_view *view, const struct tnd_batches *header)
     slot_bytes = tnd_slot_bytes(view->column_capacity, view->buffer_capacity);
     if (view->slots_offset % TND_LINE != 0 || view->slot_stride % TND_LINE != 0 ||
         view->slot_stride < slot_bytes || view->slot_stride > view->segment_bytes ||
-        !lies_inside(view->slots_offset, view->slot_stride * view->slot_count,
-                     view->segment_bytes))
+        !lies_inside(view->slots_offset, view->slot_stride * view->slot_count, view->segment_bytes))
         return damaged("where the slots are");
     if (view->delivery != TND_DELIVER_LANE && view->delivery != TND_DELIVER_QUEUE)
         return damaged("the kind of delivery");
@@ -52,9 +51,9 @@ tundish_status
 tnd_view_open(const void *bytes, uint64_t segment_bytes, struct tnd_view *ret_view)
 {
     const struct tnd_batches *batches = bytes;
-    struct tnd_batches        header;
-    struct tnd_view           view = { 0 };
-    tundish_status            status;
+    struct tnd_batches header;
+    struct tnd_view view = { 0 };
+    tundish_status status;
 
     if (segment_bytes < sizeof header)
         return damaged("the segment is smaller than its header");
@@ -162,7 +161,7 @@ static tundish_status
 check_dense_sizes(const struct tnd_column *column, const struct tnd_buffer *buffers)
 {
     const struct tnd_buffer *last = &buffers[column->buffer_count - 1];
-    uint64_t                 values, bytes;
+    uint64_t values, bytes;
 
     if (!shape_product(column->shape, 0, column->rank, &values))
         return damaged("a shape");
@@ -183,7 +182,7 @@ check_column(const struct tnd_column *column, const tundish_column_spec *spec,
              const struct tnd_slot_view *slot)
 {
     const struct tnd_buffer *buffers = slot->buffers + column->buffer_first;
-    tundish_status           status;
+    tundish_status status;
 
     if (column->dtype != (uint32_t)spec->dtype || column->kind != (uint32_t)spec->kind ||
         column->rank != spec->rank || column->ragged_rank != spec->ragged_rank)
@@ -210,8 +209,7 @@ read_tables(const struct tnd_view *view, const uint8_t *bytes, struct tnd_slot_v
         return damaged("the number of columns in a slot");
     memcpy(slot->columns, bytes + sizeof slot->slot,
            slot->slot.column_count * sizeof *slot->columns);
-    memcpy(slot->buffers,
-           bytes + sizeof slot->slot + view->column_capacity * sizeof *slot->columns,
+    memcpy(slot->buffers, bytes + sizeof slot->slot + view->column_capacity * sizeof *slot->columns,
            slot->slot.buffer_count * sizeof *slot->buffers);
     for (uint32_t i = 0; i < slot->slot.column_count; i++) {
         tundish_status status =
@@ -267,7 +265,7 @@ tnd_slot_view_text(const struct tnd_view *view, uint32_t index, const struct tnd
                    char *text, size_t text_bytes)
 {
     const uint8_t *from = slot_bytes(view, index) + view->slot_stride - TND_SLOT_TEXT;
-    size_t         bytes = slot->slot.text_bytes;
+    size_t bytes = slot->slot.text_bytes;
 
     if (bytes > text_bytes - 1)
         bytes = text_bytes - 1;

@@ -15,25 +15,25 @@
 /* The header, as copied. */
 struct tnd_view {
     const struct tnd_batches *batches; /* for its counters */
-    uint64_t                  segment_bytes;
-    uint32_t                  slot_count;
-    uint64_t                  slots_offset;
-    uint64_t                  slot_stride;
-    uint32_t                  column_capacity;
-    uint32_t                  buffer_capacity;
-    uint64_t                  server_generation;
-    uint64_t                  lines_offset;
-    uint32_t                  line_count;
-    enum tnd_delivery         delivery;
-    struct tnd_spec           spec;
+    uint64_t segment_bytes;
+    uint32_t slot_count;
+    uint64_t slots_offset;
+    uint64_t slot_stride;
+    uint32_t column_capacity;
+    uint32_t buffer_capacity;
+    uint64_t server_generation;
+    uint64_t lines_offset;
+    uint32_t line_count;
+    enum tnd_delivery delivery;
+    struct tnd_spec spec;
 };
 
 /* A slot, as copied. Made once for a view, used for many slots. */
 struct tnd_slot_view {
-    struct tnd_slot    slot;
+    struct tnd_slot slot;
     struct tnd_column *columns; /* column_capacity */
     struct tnd_buffer *buffers; /* buffer_capacity */
-    uint64_t           payload_bytes; /* stored, all buffers together */
+    uint64_t payload_bytes;     /* stored, all buffers together */
 };
 
 /* Check a mapped segment of a lane. E_LAYOUT: another version of the layout. E_CORRUPT. */

@@ -78,8 +78,8 @@ look_at_lanes(struct watch_scene *scene)
     const struct watch_set *set = NULL;
 
     scene->waits_in_vain =
-        scene->waits_most != NULL && watch_value(scene->waits_most, "published") <=
-                                         watch_value(scene->waits_most, "taken");
+        scene->waits_most != NULL &&
+        watch_value(scene->waits_most, "published") <= watch_value(scene->waits_most, "taken");
     while ((set = watch_next(scene->now, "lane", set)) != NULL) {
         uint64_t slots = watch_value(set, "slots");
 

@@ -16,10 +16,10 @@ struct watch_scene {
     uint32_t attached;
     const struct watch_set *waits_most; /* the reader that waits most, and how much of the time */
     double wait_share;
-    bool waits_in_vain;               /* nothing lies in its lane */
-    const struct watch_set *holder;   /* silent for longest of those whose lane is full while another
-                                       * waits for nothing but that */
-    uint64_t holder_slots;            /* of its lane */
+    bool waits_in_vain;             /* nothing lies in its lane */
+    const struct watch_set *holder; /* silent for longest of those whose lane is full while another
+                                     * waits for nothing but that */
+    uint64_t holder_slots;          /* of its lane */
     const struct watch_set *deserted; /* who fills a lane and is not there; or that lane */
     const struct watch_set *slowest;  /* attached, waits least */
     double least_share;
@@ -29,13 +29,14 @@ struct watch_scene {
     double run_delay, throttled; /* seconds a second: without a processor, stopped by a quota */
     double cpu;
     double deal_busy, program_wait;
-    const struct watch_set *stage; /* the most expensive */
-    double stage_share;            /* of the threads' time */
-    const struct watch_set *order; /* of the order's stages the one that takes most */
-    double order_share;            /* of the dealing thread's time */
+    const struct watch_set *stage;   /* the most expensive */
+    double stage_share;              /* of the threads' time */
+    const struct watch_set *order;   /* of the order's stages the one that takes most */
+    double order_share;              /* of the dealing thread's time */
     const struct watch_set *filling; /* a shuffle that has given nothing yet */
     double skipped_share;            /* of the rows of late, those that were bad */
-    const struct watch_set *unknown; /* the vocabulary that lacks far more than it used to, and its */
+    const struct watch_set
+        *unknown; /* the vocabulary that lacks far more than it used to, and its */
     double unknown_share, unknown_before; /* share of unknown values, of late and before */
 };
 

@@ -161,8 +161,7 @@ uint64_t
 watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns)
 {
     const struct tnd_stats_header *header = snapshot->copy.header;
-    uint64_t relayed_ns =
-        (uint64_t)atomic_load_explicit(&header->relayed_ns, memory_order_relaxed);
+    uint64_t relayed_ns = (uint64_t)atomic_load_explicit(&header->relayed_ns, memory_order_relaxed);
     uint64_t seen_ns = relayed_ns != 0
                            ? relayed_ns
                            : watch_value(watch_next(snapshot, "server", NULL), "heartbeat");

@@ -44,7 +44,8 @@ void watch_snapshot_close(struct watch_snapshot *snapshot); /* accepts zeros */
 /* Has the server stopped in good order? */
 bool watch_is_finished(const struct watch_snapshot *snapshot);
 
-/* For how long a server that lives has shown no life; of another node's, how old its figures are. */
+/* For how long a server that lives has shown no life; of another node's, how old its figures are.
+ */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
 
 /* The first set of a kind behind `previous` (NULL: from the start), or NULL. */
@@ -66,8 +67,8 @@ uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_se
 bool watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
                     const char *field, struct watch_histogram *ret_grown);
 
-/* Below which `share` of what was observed lies, in ns, in a bucket as if spread evenly; 0 if nothing
- * was. */
+/* Below which `share` of what was observed lies, in ns, in a bucket as if spread evenly; 0 if
+ * nothing was. */
 uint64_t watch_quantile_ns(const struct watch_histogram *histogram, double share);
 
 /* A label's value, quoted as it is, or "". */

@@ -2,9 +2,9 @@
  *
  * Worked out from two snapshots some seconds apart. The trainers' waiting comes first: while none
  * waits, the server is fast enough whatever it does. If one waits, somebody is slower: the content
- * (named by its most expensive stage), the order, another trainer that has not freed its slots, or the
- * machine, which has no processor for the server. Data that have become worse (many bad rows, terms that
- * no vocabulary has) are told whoever waits.
+ * (named by its most expensive stage), the order, another trainer that has not freed its slots, or
+ * the machine, which has no processor for the server. Data that have become worse (many bad rows,
+ * terms that no vocabulary has) are told whoever waits.
  */
 #ifndef TND_WATCH_VERDICT_H
 #define TND_WATCH_VERDICT_H

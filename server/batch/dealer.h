@@ -8,8 +8,8 @@
 #define BATCH_DEALER_H
 
 #include "batch/evaluate.h"
-#include "source/peer/far.h"
 #include "source/files/files.h"
+#include "source/peer/far.h"
 
 struct dealer;
 
@@ -77,7 +77,8 @@ tundish_status dealer_next_epoch(struct dealer *dealer);
 tundish_status dealer_next(struct dealer *dealer, struct deal_round *ret_round);
 void deal_round_release(struct deal_round *round); /* accepts zeros */
 
-/* Ask the nodes that have them for the round's rows, so that they are there when content is made. */
+/* Ask the nodes that have them for the round's rows, so that they are there when content is made.
+ */
 void deal_round_ask(const struct plan *plan, struct far *far, struct source_files *files,
                     struct deal_round *round);
 

@@ -13,9 +13,6 @@
 #include "order/run.h"
 #include "source/source.h"
 
-/* --- the kinds of node -------------------------------------------------------------------------
- */
-
 /* A cache in a file of batches is asked for whole ones; its runs name the same record at each row.
  */
 static void
@@ -186,9 +183,6 @@ evaluate_enumerate(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* --- the tree ----------------------------------------------------------------------------------
- */
-
 static tundish_status
 evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
@@ -230,9 +224,6 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
         ret_frame->schema = &node->schema;
     return status;
 }
-
-/* --- counting -----------------------------------------------------------------------------------
- */
 
 /* Bytes of a column's values. Of strings a few are looked at: all would cost as much as some stages
  * do. */
@@ -368,8 +359,7 @@ count_rows(const struct plan_node *node, const uint64_t *element)
  * those are delivered. */
 static void
 count_left_out(struct evaluation *evaluation, const struct plan_node *node,
-               const struct evaluate_request *wanted, const struct frame *input,
-               const uint8_t *bad)
+               const struct evaluate_request *wanted, const struct frame *input, const uint8_t *bad)
 {
     uint8_t *left = evaluate_take(evaluation, (size_t)wanted->count, 1);
 

@@ -16,7 +16,7 @@
 struct evaluation_stage {
     struct tnd_stats_stage *values;
     struct tnd_stats_vocabulary **vocabularies; /* frame.vocabularies, or NULL */
-    uint64_t what; /* in events */
+    uint64_t what;                              /* in events */
 };
 
 struct evaluation_meter {
@@ -33,11 +33,11 @@ struct evaluation_meter {
 /* One thread's means. */
 struct evaluation {
     struct source_files *files;
-    struct far_rows *asked; /* rows of other nodes that were asked for ahead, or NULL */
-    struct scratch *scratch; /* results live in here; the caller resets it */
+    struct far_rows *asked;         /* rows of other nodes that were asked for ahead, or NULL */
+    struct scratch *scratch;        /* results live in here; the caller resets it */
     struct evaluation_meter *meter; /* or NULL: nobody counts */
     bool skip_bad;                  /* leave bad rows out instead of failing */
-    uint64_t skipped;        /* rows left out so far, with the last one's text */
+    uint64_t skipped;               /* rows left out so far, with the last one's text */
     char skipped_text[1024];
     void *observations; /* handed to every frame */
 };

@@ -1,5 +1,5 @@
-/* evaluate_bad_rows.c - a batch that a stage finds bad loses only its bad rows. Stages speak of whole
- * elements; those that mind their own rows are asked about each row as a batch of its own. */
+/* evaluate_bad_rows.c - a batch that a stage finds bad loses only its bad rows. Stages speak of
+ * whole elements; those that mind their own rows are asked about each row as a batch of its own. */
 #include "batch/combine.h"
 #include "batch/evaluate_parts.h"
 
@@ -27,8 +27,8 @@ rows_in(const struct column_spec *spec, const struct column *column, int64_t ind
     return rows;
 }
 
-/* The rows of all batches, side by side; `splits` says whose they are. False: the columns of a batch
- * do not have the same rows. */
+/* The rows of all batches, side by side; `splits` says whose they are. False: the columns of a
+ * batch do not have the same rows. */
 static bool
 part(struct evaluation *evaluation, const struct frame *batches, struct frame *ret_rows,
      int64_t *splits)

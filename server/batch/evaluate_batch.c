@@ -7,9 +7,6 @@
 #include "batch/pad.h"
 #include "core/must.h"
 
-/* --- batches -----------------------------------------------------------------------------------
- */
-
 static const struct run *
 run_at(const struct evaluate_request *request, int64_t element)
 {
@@ -328,7 +325,8 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     }
     inner.outer = evaluate_outer_kept(evaluation, request->outer, origin, inner.count);
     status = evaluate(evaluation, input, &inner, &batches);
-    evaluation->skipped = skipped; /* the order, which made it to count its rows, has counted them */
+    evaluation->skipped =
+        skipped; /* the order, which made it to count its rows, has counted them */
     if (status == TUNDISH_OK && batches.kept != NULL)
         status = tnd_fail(TUNDISH_E_DATA, "%s: the element that a row is of is bad", node->name);
     if (status != TUNDISH_OK)

@@ -5,9 +5,6 @@
 
 #include "batch/combine.h"
 
-/* --- frames ------------------------------------------------------------------------------------
- */
-
 void *
 evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes)
 {
@@ -118,9 +115,6 @@ evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer, co
     evaluate_gather(evaluation, left, kept, count);
     return left;
 }
-
-/* --- where destinations go ---------------------------------------------------------------------
- */
 
 int32_t
 evaluate_passed_from(const struct plan_node *node, const struct plan_node *input, uint32_t column)

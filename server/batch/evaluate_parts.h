@@ -39,8 +39,9 @@ tundish_status evaluate_apply(struct evaluation *evaluation, const struct plan_n
                               const struct evaluate_request *request, struct frame *input,
                               struct frame *ret_frame);
 
-/* The stage `node` has found batches of its input bad: if rows of them are, leave those out, so that
- * it can be applied again. Not *ret_done: it minds more than its rows, or none is bad alone. */
+/* The stage `node` has found batches of its input bad: if rows of them are, leave those out, so
+ * that it can be applied again. Not *ret_done: it minds more than its rows, or none is bad alone.
+ */
 tundish_status evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
                                        struct frame *batches, bool *ret_done);
 

@@ -55,8 +55,8 @@ evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors)
 }
 
 /* Before it, where the row lies. */
-static void
-prepend(struct frame_errors *errors, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void prepend(struct frame_errors *errors, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void
 prepend(struct frame_errors *errors, const char *format, ...)
@@ -109,7 +109,8 @@ written_column(const struct plan_node *node)
     return found;
 }
 
-/* The stage that read the file whose bytes the element is: read_file, or a source of whole files. */
+/* The stage that read the file whose bytes the element is: read_file, or a source of whole files.
+ */
 static const struct plan_node *
 file_reader_of(const struct plan_node *node)
 {

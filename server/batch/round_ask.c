@@ -1,12 +1,12 @@
 /* round_ask.c - the rows of a round that other nodes have, asked for ahead. */
 #include <stdlib.h>
 
+#include "batch/dealer.h"
 #include "batch/references.h"
 #include "core/memory.h"
-#include "batch/dealer.h"
 #include "source/files/file.h"
-#include "source/scan/scan.h"
 #include "source/files/files_private.h"
+#include "source/scan/scan.h"
 
 struct list {
     struct source_files *files;

@@ -85,9 +85,9 @@ LOOP(i32, f32, int32_t, float, x[i])
 LOOP(u64, f32, uint64_t, float, x[i])
 
 #ifdef __x86_64__
-/* There is no such instruction for int64. Below 2^51 in magnitude, one added to the bits of 1.5 * 2^52
- * is the bits of the sum, so the double is exact and only the float is rounded. Returns where it met
- * a larger one, or fewer than eight were left. */
+/* There is no such instruction for int64. Below 2^51 in magnitude, one added to the bits of 1.5 *
+ * 2^52 is the bits of the sum, so the double is exact and only the float is rounded. Returns where
+ * it met a larger one, or fewer than eight were left. */
 __attribute__((target("avx2"))) static size_t
 i64_to_f32_avx2(float *out, const int64_t *in, size_t count)
 {

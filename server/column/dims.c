@@ -143,8 +143,6 @@ dims_broadcast(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_r
     return true;
 }
 
-/* --- Broadcasting values ---------------------------------------------------------------------- */
-
 /* `count` copies of one value. */
 static void
 repeat_value(uint8_t *to, const uint8_t *value, size_t bytes, int64_t count)

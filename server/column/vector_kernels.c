@@ -55,8 +55,7 @@ extern const struct vector_kernel VECTOR_SET[VECTOR_OP_COUNT][TUNDISH_STRING + 1
         return bad;                                                                                \
     }
 
-/* --- Integers: T wraps as the unsigned type U, which C does not promote to int. ----------------
- */
+/* Integers: T wraps as the unsigned type U, which C does not promote to int. */
 
 #define INTEGER_FUNCTIONS(name, T, U)                                                              \
     static inline bool name##_floor_divide_one(T x, T y, T *ret)                                   \
@@ -130,8 +129,6 @@ INTEGER_KERNELS(i32, int32_t, uint32_t)
 INTEGER_KERNELS(u64, uint64_t, uint64_t)
 INTEGER_KERNELS(i64, int64_t, uint64_t)
 #pragma GCC diagnostic pop
-
-/* --- Floats ----------------------------------------------------------------------------------- */
 
 static inline float
 float_with_sign(float value, float sign)
@@ -210,8 +207,6 @@ double_with_sign(double value, double sign)
 FLOAT_KERNELS(f32, float, float, 0x1p23F, fmodf, sqrtf)
 FLOAT_KERNELS(f64, double, double, 0x1p52, fmod, sqrt)
 
-/* --- bool, strings, selections ---------------------------------------------------------------- */
-
 KERNEL(bool_equal, uint8_t, uint8_t, x == y)
 KERNEL(bool_not_equal, uint8_t, uint8_t, x != y)
 KERNEL(bool_and, uint8_t, uint8_t, x &y)
@@ -244,8 +239,6 @@ SELECT(2, uint16_t)
 SELECT(4, uint32_t)
 SELECT(8, uint64_t)
 SELECT(16, struct byte_view)
-
-/* --- The table -------------------------------------------------------------------------------- */
 
 #define FOR_NUMBERS(suffix)                                                                        \
     {                                                                                              \

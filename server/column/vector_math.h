@@ -19,8 +19,6 @@
 #define ROUND_FLOAT 0x1.8p23F
 #define ROUND_DOUBLE 0x1.8p52
 
-/* --- float32 ---------------------------------------------------------------------------------- */
-
 /* 2^n for -126 <= n <= 127. */
 static inline float
 scale_float(int32_t n)
@@ -148,8 +146,6 @@ sigmoid_float(float x)
 {
     return 1.0F / (1.0F + exp_float(-x));
 }
-
-/* --- float64 ---------------------------------------------------------------------------------- */
 
 static inline double
 scale_double(int32_t n)
@@ -288,8 +284,6 @@ sigmoid_double(double x)
     return 1.0 / (1.0 + exp_double(-x));
 }
 
-/* --- sine and cosine -------------------------------------------------------------------------- */
-
 /* What is left of a large x after multiples of pi/2; returns the quadrant (vector_math.c). */
 unsigned reduce_large_angle(double x, double *ret_r, double *ret_tail);
 
@@ -355,8 +349,6 @@ sin_quarter(double x, unsigned quarter)
     value = q & 1 ? cos_reduced(r, tail) : sin_reduced(r, tail);
     return q & 2 ? -value : value;
 }
-
-/* --- powers ----------------------------------------------------------------------------------- */
 
 double pow_double(double x, double y);
 float pow_float(float x, float y);

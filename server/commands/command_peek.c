@@ -1,4 +1,5 @@
-/* command_peek.c - `tundish peek`: print the batches of a stream, in this process, without serving it.
+/* command_peek.c - `tundish peek`: print the batches of a stream, in this process, without serving
+ * it.
  *
  * All workers of the job are played here, so that the ends of their streams agree as they would
  * under way.
@@ -8,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/print_batch.h"
-#include "core/memory.h"
 #include "batch/dealer.h"
 #include "batch/inputs.h"
+#include "commands/print_batch.h"
+#include "core/memory.h"
 #include "session/fill.h"
 #include "session/skips.h"
 
@@ -33,9 +34,6 @@ struct peek {
     struct json out;
     uint64_t steps_done;
 };
-
-/* --- what is printed ---------------------------------------------------------------------------
- */
 
 static void
 line_end(struct peek *peek)
@@ -141,9 +139,6 @@ say_slice(struct peek *peek, uint32_t worker, uint32_t replica, const struct out
     line_end(peek);
 }
 
-/* --- one step ----------------------------------------------------------------------------------
- */
-
 static bool
 is_shown(const struct peek *peek, uint32_t worker, uint32_t replica)
 {
@@ -168,9 +163,9 @@ show_step(struct peek *peek)
             if (is_shown(peek, w, r)) {
                 uint64_t skipped = peek->evaluation.skipped;
 
-                status = fill_columns(&peek->fills[w], &peek->evaluation,
-                                      &peek->rounds[w].slices[r],
-                                      &columns[(w * replicas + r) * column_count]);
+                status =
+                    fill_columns(&peek->fills[w], &peek->evaluation, &peek->rounds[w].slices[r],
+                                 &columns[(w * replicas + r) * column_count]);
                 if (status == TUNDISH_OK)
                     status = skips_add(&peek->skips[w], peek->evaluation.skipped - skipped,
                                        peek->evaluation.skipped_text);
@@ -299,9 +294,6 @@ say_stats(const struct peek *peek)
         (unsigned long long)count_skipped(peek));
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
-
 /* The shards of an evaluation are printed as one stream: that each gets a file is not seen by
  * that. Other streams tell what they miss at the step that misses it. */
 static tundish_status
@@ -385,8 +377,9 @@ run_peek(struct peek *peek)
         return status == TUNDISH_E_SYSTEM ? EXIT_SYSTEM : EXIT_REFUSED;
     }
     if (peek->replica >= peek->pipeline.plans[0]->replicas) {
-        result = command_misused(&command_peek, "--replica %lld, but a worker has %u (0 is the first)",
-                                 (long long)peek->replica, peek->pipeline.plans[0]->replicas);
+        result =
+            command_misused(&command_peek, "--replica %lld, but a worker has %u (0 is the first)",
+                            (long long)peek->replica, peek->pipeline.plans[0]->replicas);
         pipeline_close(&peek->pipeline);
         return result;
     }

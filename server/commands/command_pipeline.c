@@ -5,9 +5,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/memory.h"
 #include "learn/analyze.h"
 #include "learn/results/origin.h"
-#include "core/memory.h"
 
 static tundish_status
 choose_stream(struct pipeline *pipeline, const char *name)

@@ -23,9 +23,6 @@ enum { KEEP_NS = 100000000 };
 /* For other nodes to hear why this one does not serve. */
 static const int64_t REFUSED_LINGER_NS = 2000000000;
 
-/* --- opening and closing ------------------------------------------------------------------------
- */
-
 static tundish_status
 start_all(struct serve *serve)
 {
@@ -127,9 +124,6 @@ close_all(struct serve *serve, int64_t linger_ns)
     catalogue_close(&serve->catalogue);
     link_close(serve->link);
 }
-
-/* --- serving ------------------------------------------------------------------------------------
- */
 
 /* Tell whoever waits for the server that trainers may come. */
 static void
@@ -250,21 +244,24 @@ const struct command command_serve = {
         "                      as the file says); a queue, a broadcast and evaluations have none\n"
         "  --threads N         that make batches (default: one a processor)\n" PIPELINE_OPTIONS_HELP
         "  --seed N            the seed of what has none in the file (default: drawn, and logged)\n"
-        "  --state DIR         keep places there, and go on where they are after a restart; DIR must\n"
+        "  --state DIR         keep places there, and go on where they are after a restart; DIR "
+        "must\n"
         "                      be there. Trainers killed with the server get the last tenth of a\n"
         "                      second again, unless they open at places that they saved\n"
         "  --expect-nodes N    refuse to be one of another number of nodes (default: "
         "$SLURM_NTASKS,\n"
         "                      if set); nodes are the ranks of an MPI job\n"
         "  --expect-trainers [STREAM=]N\n"
-        "                      refuse to serve another number of replicas than N trainers are; the\n"
+        "                      refuse to serve another number of replicas than N trainers are; "
+        "the\n"
         "                      line of --ready-fd then says how they stand to each other: ready\n"
         "                      alone, together (one group), mixed (one group, beside a queue),\n"
         "                      sessions or groups (one for each)\n"
         "  --ready-fd N        write a line to this descriptor when trainers may come\n"
         "  --log-format F      text or json\n"
         "\n"
-        "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when it\n"
+        "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when "
+        "it\n"
         "learns of that: trainers are told at once, not after five seconds of silence.\n",
     .run = command_serve_run,
 };

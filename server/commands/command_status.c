@@ -71,26 +71,27 @@ const struct command command_status = {
     .name = "status",
     .arguments = "",
     .help = "Say what limits the job now, and show the figures of this node's server.",
-    .details = "  --socket PATH       which server (default: as for trainers)\n"
-               "  --interval MS       rates are over this time (default 1000)\n"
-               "  --json              all figures, for programs\n"
-               "\n"
-               "The first word is the level, the worst of all streams:\n"
-               "  idle     no trainer reads, or the server was stopped in good order\n"
-               "  fine     trainers are the limit: none waits for 5% of its time\n"
-               "  warning  trainers are fed, but many rows are bad, or a vocabulary lacks\n"
-               "           far more values than before\n"
-               "  waiting  a trainer waits: for a stage, the order, the files, a program, the\n"
-               "           processors, or for another trainer whose lane is full\n"
-               "  stuck    a trainer holds up the others: it is silent for longer than three\n"
-               "           of its steps (and 10 s; 60 s before its first), has not come, or\n"
-               "           gives no batch back; or an operator has paused the stream\n"
-               "  failed   a stream ended with an error, which the notes name\n"
-               "  gone     the server has died, or shows no life\n"
-               "A replica's lane: # is a batch that the trainer holds, = one that is ready for\n"
-               "it, . a free slot. All # or = : others wait for this trainer. All . : it waits.\n"
-               "\n"
-               "Exit status: 0 all is well, or trainers wait; 2 wrong usage; 3 no server, or it is\n"
-               "gone or hung; 4 a stream has failed or is stuck.\n",
+    .details =
+        "  --socket PATH       which server (default: as for trainers)\n"
+        "  --interval MS       rates are over this time (default 1000)\n"
+        "  --json              all figures, for programs\n"
+        "\n"
+        "The first word is the level, the worst of all streams:\n"
+        "  idle     no trainer reads, or the server was stopped in good order\n"
+        "  fine     trainers are the limit: none waits for 5% of its time\n"
+        "  warning  trainers are fed, but many rows are bad, or a vocabulary lacks\n"
+        "           far more values than before\n"
+        "  waiting  a trainer waits: for a stage, the order, the files, a program, the\n"
+        "           processors, or for another trainer whose lane is full\n"
+        "  stuck    a trainer holds up the others: it is silent for longer than three\n"
+        "           of its steps (and 10 s; 60 s before its first), has not come, or\n"
+        "           gives no batch back; or an operator has paused the stream\n"
+        "  failed   a stream ended with an error, which the notes name\n"
+        "  gone     the server has died, or shows no life\n"
+        "A replica's lane: # is a batch that the trainer holds, = one that is ready for\n"
+        "it, . a free slot. All # or = : others wait for this trainer. All . : it waits.\n"
+        "\n"
+        "Exit status: 0 all is well, or trainers wait; 2 wrong usage; 3 no server, or it is\n"
+        "gone or hung; 4 a stream has failed or is stuck.\n",
     .run = command_status_run,
 };

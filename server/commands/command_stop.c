@@ -1,4 +1,5 @@
-/* command_stop.c - `tundish stop`: ask the server at a socket to drain and end, and wait until it has. */
+/* command_stop.c - `tundish stop`: ask the server at a socket to drain and end, and wait until it
+ * has. */
 #include "commands/options.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* command_trace.c - `tundish trace`: what each thread of a running server did, for Perfetto or Chrome.
+/* command_trace.c - `tundish trace`: what each thread of a running server did, for Perfetto or
+ * Chrome.
  *
  * Threads always leave their last events in the file of figures; here they are collected while the
  * time runs. The server does nothing for it and does not know.
@@ -165,9 +166,6 @@ collect(struct trace *trace, bool is_first_look)
     free(tracks);
     return TUNDISH_OK;
 }
-
-/* --- lanes --------------------------------------------------------------------------------------
- */
 
 static void
 begin_counter(struct trace *trace, const struct watch_snapshot *now, const struct watch_set *set,

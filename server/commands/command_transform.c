@@ -1,5 +1,5 @@
-/* command_transform.c - `tundish transform`: rows from standard input through a pipeline's content stages
- * to standard output. */
+/* command_transform.c - `tundish transform`: rows from standard input through a pipeline's content
+ * stages to standard output. */
 #include "commands/options.h"
 
 #include <string.h>

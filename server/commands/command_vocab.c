@@ -1,4 +1,5 @@
-/* command_vocab.c - `tundish vocab`: build a vocabulary's table ahead of time, or ask it something. */
+/* command_vocab.c - `tundish vocab`: build a vocabulary's table ahead of time, or ask it something.
+ */
 #include "commands/options.h"
 
 #include <errno.h>
@@ -9,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "content/vocabulary/vocab.h"
 #include "core/clock.h"
 #include "core/json.h"
-#include "content/vocabulary/vocab.h"
 
 struct inspection {
     const char *cache;

@@ -42,9 +42,6 @@ int command_failed(const struct command *command, tundish_status status,
 /* Print usage and options of a command. */
 void command_print_help(const struct command *command);
 
-/* --- what several commands share ---------------------------------------------------------------
- */
-
 struct pipeline_options {
     const char *path;
     const char *root;     /* NULL: the file's folder */

@@ -26,8 +26,6 @@ rows_in_knows(const char *form)
     return strcmp(form, "csv") == 0 || strcmp(form, "jsonl") == 0 || strcmp(form, "tfrecord") == 0;
 }
 
-/* --- Open ------------------------------------------------------------------------------------- */
-
 tundish_status
 rows_in_open(FILE *file, const char *form, const struct transform *transform,
              struct rows_in **ret_in)
@@ -66,8 +64,6 @@ rows_in_taken(const struct rows_in *in)
 {
     return in->taken;
 }
-
-/* --- Records ---------------------------------------------------------------------------------- */
 
 static tundish_status
 cut_off(const struct rows_in *in)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/records/json_parse.h"
+#include "core/memory.h"
 
 struct rows_json {
     const struct schema *inputs;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/results/artifact.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "learn/results/artifact.h"
 
 enum { HEADER_BYTES = 256 };
 

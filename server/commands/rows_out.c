@@ -59,8 +59,6 @@ rows_out_close(struct rows_out *out)
     free(out);
 }
 
-/* --- A row's part of a column ----------------------------------------------------------------- */
-
 static int64_t
 row_count(const struct output_column *column)
 {
@@ -110,8 +108,6 @@ value_range(const struct output_column *column, int64_t row, int64_t *ret_begin,
     *ret_begin = begin;
     *ret_end = end;
 }
-
-/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void
 print_nested(struct json *json, const struct output_column *column, int k, int64_t index)
@@ -170,8 +166,6 @@ put_json(const struct rows_out *out, const struct output_column *columns, int64_
     json_object_end(&json);
     fputc('\n', stdout);
 }
-
-/* --- Examples --------------------------------------------------------------------------------- */
 
 static void
 append(struct buffer *buffer, const void *bytes, size_t count)
@@ -288,8 +282,6 @@ put_example(struct rows_out *out, const struct output_column *columns, int64_t r
     put_record(example.bytes, example.used);
     free(example.bytes);
 }
-
-/* --- All -------------------------------------------------------------------------------------- */
 
 tundish_status
 rows_out_put(struct rows_out *out, const struct output_column *columns)

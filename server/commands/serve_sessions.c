@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "batch/inputs.h"
 #include "commands/serve_signals.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "batch/inputs.h"
 #include "deliver/bell.h"
 #include "plan/memory_cost.h"
 

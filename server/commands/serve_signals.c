@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "learn/interruption.h"
 #include "core/log.h"
+#include "learn/interruption.h"
 
 static void
 awaited_signals(sigset_t *ret_set)

@@ -50,9 +50,6 @@ put_sentence(const struct print *print, enum watch_style style, const char *firs
     }
 }
 
-/* --- numbers ------------------------------------------------------------------------------------
- */
-
 enum { NUMBER_BYTES = 16 };
 
 /* "1.23 M" or "1.23 MB": three digits, and what they are of. */
@@ -100,9 +97,6 @@ next(const struct print *print, const char *kind, const struct watch_set *previo
     while (previous != NULL && !watch_is_of(previous, print->session));
     return previous;
 }
-
-/* --- parts --------------------------------------------------------------------------------------
- */
 
 /* '#' is with the trainer, '=' is ready, '.' is free. */
 static void
@@ -239,9 +233,9 @@ put_stages(const struct print *print)
         char lost[2 * NUMBER_BYTES], skipped[NUMBER_BYTES], errors[NUMBER_BYTES];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)", "content stage:line",
-                "rows/s", "busy", "made/s", "99% run", "skipped+errors", threads,
-                threads == 1 ? "" : "s");
+            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
+                "content stage:line", "rows/s", "busy", "made/s", "99% run", "skipped+errors",
+                threads, threads == 1 ? "" : "s");
         headed = true;
         name_stage(set, name);
         snprintf(lost, sizeof lost, "%s+%s",
@@ -321,8 +315,7 @@ put_vocabulary(const struct print *print, const struct vocabulary_line *line)
 static void
 put_vocabularies(const struct print *print)
 {
-    struct vocabulary_line *lines =
-        tnd_zalloc(print->watch->now.set_count + 1, sizeof *lines);
+    struct vocabulary_line *lines = tnd_zalloc(print->watch->now.set_count + 1, sizeof *lines);
     const struct watch_set *set = NULL;
     size_t count = 0;
 
@@ -371,8 +364,7 @@ put_stream(struct print *print, const struct watch_set *stream)
     put(print, WATCH_PLAIN, "%s", "");
     put(print, WATCH_STREAM,
         "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped (%.0f%% of late)%s",
-        name,
-        (unsigned long long)watch_value(stream, "epoch"),
+        name, (unsigned long long)watch_value(stream, "epoch"),
         (unsigned long long)watch_value(stream, "step"),
         shorten(per_second(print, stream, "rows"), "", rows),
         shorten(per_second(print, stream, "read"), "B", bytes),

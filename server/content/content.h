@@ -37,7 +37,7 @@ struct content_config {
      * and add what they would have made of them. NULL: every column is there. */
     struct name_list *missing;
     uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
-    bool tokens_only; /* text_vectorization: give the tokens themselves (to learn from) */
+    bool tokens_only;      /* text_vectorization: give the tokens themselves (to learn from) */
     const struct expression_literal *literals; /* what expressions may use by name besides */
     uint32_t literal_count;
     struct spec_errors *errors; /* complain here, at the stage's or a value's position */
@@ -81,8 +81,6 @@ bool content_draws(const struct content_ops *ops, const struct spec_stage *stage
 
 /* The table's entry for a stage, or NULL: not in this build. */
 const struct content_ops *content_find(const char *name);
-
-/* --- The usual `columns:` / `output:` parameters ---------------------------------------------- */
 
 /* Which column of the input goes where in the output. */
 struct content_target {

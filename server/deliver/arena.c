@@ -34,7 +34,8 @@ arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset)
     bytes = (bytes + TND_BUFFER_ALIGN - 1) / TND_BUFFER_ALIGN * TND_BUFFER_ALIGN;
     for (; index < arena->count && arena->extents[index].offset - offset < bytes; index++)
         offset = arena->extents[index].offset + arena->extents[index].bytes;
-    if (index == arena->count && (offset > arena->arena_bytes || arena->arena_bytes - offset < bytes))
+    if (index == arena->count &&
+        (offset > arena->arena_bytes || arena->arena_bytes - offset < bytes))
         return false;
     memmove(&arena->extents[index + 1], &arena->extents[index],
             (arena->count - index) * sizeof *arena->extents);

@@ -15,16 +15,17 @@ struct arena_extent {
 };
 
 struct arena {
-    uint64_t             arena_bytes;
-    uint64_t             used_bytes;
-    uint32_t             count, capacity;
+    uint64_t arena_bytes;
+    uint64_t used_bytes;
+    uint32_t count, capacity;
     struct arena_extent *extents; /* by offset */
 };
 
 void arena_open(struct arena *arena, uint64_t arena_bytes, uint32_t extent_capacity);
 void arena_close(struct arena *arena); /* accepts zeros */
 
-/* Find room for that many bytes (not 0), rounded up to TND_BUFFER_ALIGN. False: there is none now. */
+/* Find room for that many bytes (not 0), rounded up to TND_BUFFER_ALIGN. False: there is none now.
+ */
 bool arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset);
 
 /* Give back what arena_take returned. */

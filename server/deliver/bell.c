@@ -23,14 +23,14 @@
 enum { LOOKS_PER_CLOCK = 8 };
 
 struct bell {
-    int          epoll;
-    int          self; /* written by bell_ring */
+    int epoll;
+    int self; /* written by bell_ring */
     _Atomic bool waits;
     _Atomic bool rung;
 
-    pthread_mutex_t     lock; /* of the list; taken before a lane's */
-    struct lane       **lanes;
-    uint32_t            lane_count;
+    pthread_mutex_t lock; /* of the list; taken before a lane's */
+    struct lane **lanes;
+    uint32_t lane_count;
 };
 
 tundish_status
@@ -139,7 +139,7 @@ static void
 sleep_until_rung(struct bell *bell, int64_t timeout_ns)
 {
     struct epoll_event event;
-    int64_t            milliseconds;
+    int64_t milliseconds;
 
     if (timeout_ns > SLEEP_MAX_NS)
         timeout_ns = SLEEP_MAX_NS;
@@ -152,7 +152,7 @@ bell_wait(struct bell *bell, int64_t spin_ns, int64_t timeout_ns)
 {
     int64_t deadline_ns = tnd_clock_deadline_ns(timeout_ns);
     int64_t spin_until_ns = tnd_clock_deadline_ns(spin_ns > 0 ? spin_ns : 0);
-    bool    happened;
+    bool happened;
 
     do {
         happened = something_happened(bell);

@@ -16,8 +16,8 @@ open_lanes(struct feed *feed)
 {
     for (uint32_t i = 0; i < feed->config.replica_count; i++) {
         struct lane_config lane = feed->config.lane;
-        char              *name = tnd_sprintf("%s/%u", feed->session, i);
-        tundish_status     status;
+        char *name = tnd_sprintf("%s/%u", feed->session, i);
+        tundish_status status;
 
         lane.name = name;
         status = lane_open(&lane, &feed->lanes[i]);
@@ -32,7 +32,7 @@ open_lanes(struct feed *feed)
 tundish_status
 feed_open(const struct feed_config *config, struct feed **ret_feed)
 {
-    struct feed   *feed;
+    struct feed *feed;
     tundish_status status;
 
     must(config->replica_count > 0 && config->ops != NULL);
@@ -100,7 +100,7 @@ feed_lane(struct feed *feed, uint32_t replica)
 tundish_status
 feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
 {
-    struct lane   *lane = feed_lane(feed, replica);
+    struct lane *lane = feed_lane(feed, replica);
     tundish_status status;
 
     slot->is_awaited = false;
@@ -116,7 +116,7 @@ tundish_status
 feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t byte_count)
 {
     struct tnd_message_head head = { .type = TND_EPOCH, .id = epoch };
-    struct epoch_place     *place;
+    struct epoch_place *place;
 
     if (byte_count == 0)
         return TUNDISH_OK;
@@ -173,7 +173,7 @@ bool
 feed_lacks(struct feed *feed, const char *name, uint32_t replica)
 {
     const struct group *group;
-    bool                lacks;
+    bool lacks;
 
     pthread_mutex_lock(&feed->lock);
     group = feed_find_group(feed, name);
@@ -186,7 +186,7 @@ bool
 feed_has_unplaced(struct feed *feed, const char *name)
 {
     const struct group *group;
-    bool                found = false;
+    bool found = false;
 
     pthread_mutex_lock(&feed->lock);
     group = feed_find_group(feed, name);
@@ -201,7 +201,7 @@ static bool
 look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane_look *ret_look)
 {
     struct group *group = feed_find_group(feed, name);
-    uint64_t      position = feed_lowest_position(feed);
+    uint64_t position = feed_lowest_position(feed);
 
     if (group != NULL) {
         struct lane_reader_stats stats;
@@ -217,8 +217,8 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
              bool *ret_near)
 {
     struct lane_look look = { 0 };
-    uint64_t         distance = 0;
-    bool             found;
+    uint64_t distance = 0;
+    bool found;
 
     pthread_mutex_lock(&feed->lock);
     found = replica < feed->lane_count && look_at_start(feed, name, replica, &look);
@@ -228,7 +228,8 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
     pthread_mutex_unlock(&feed->lock);
     if (!found)
         return false;
-    /* The end of an epoch stands behind all its steps: only who has had those is content with it. */
+    /* The end of an epoch stands behind all its steps: only who has had those is content with it.
+     */
     if (look.published && look.kind == TND_SLOT_END)
         *ret_near = (look.epoch + 1 == epoch && step <= distance) ||
                     (look.epoch == epoch && look.step == step);
@@ -365,8 +366,8 @@ static void
 fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
 {
     struct lane_reader_stats stats;
-    struct lane_stats        lane;
-    int64_t                  now_ns = tnd_clock_ns();
+    struct lane_stats lane;
+    int64_t now_ns = tnd_clock_ns();
 
     lane_reader_stats(seat->reader, &stats);
     lane_stats(feed->lanes[seat->replica % feed->lane_count], &lane);

@@ -26,35 +26,35 @@ struct feed;
 
 /* Where a trainer wants to start. */
 struct feed_start {
-    const void *place;       /* header bytes as given to feed_set_place, or NULL: it has no place */
-    uint64_t    place_bytes;
-    uint64_t    place_epoch; /* the epoch that `place` was set for: `epoch` or an earlier one */
-    bool        has_place;   /* `epoch`, `step` come from a place (whose bytes may be 0 long) */
-    uint64_t    epoch, step; /* the batch it wants next, if has_place */
+    const void *place; /* header bytes as given to feed_set_place, or NULL: it has no place */
+    uint64_t place_bytes;
+    uint64_t place_epoch; /* the epoch that `place` was set for: `epoch` or an earlier one */
+    bool has_place;       /* `epoch`, `step` come from a place (whose bytes may be 0 long) */
+    uint64_t epoch, step; /* the batch it wants next, if has_place */
 
-    bool     survivor;       /* it outlived a server; what it has seen already, it passes over */
+    bool survivor; /* it outlived a server; what it has seen already, it passes over */
 
     /* A survivor's that knows: what that server kept for its groups begins at (kept_epoch,
      * kept_step), or at that epoch's end; `place` is true there as well. */
-    bool     has_kept, kept_end;
+    bool has_kept, kept_end;
     uint64_t kept_epoch, kept_step;
     uint32_t groups_present; /* those that had trainers */
     uint32_t groups_gone;    /* those whose trainers were all gone, but might still come back */
 
     /* A queue's place: (epoch, step) is the first that was not given back; a bit is set for those
      * from there on that were. */
-    uint64_t       bit_count;
+    uint64_t bit_count;
     const uint8_t *bits;
 };
 
-/* How a trainer goes: its work is done, or nobody waits for it; it has closed its reader while there
- * are batches that others of its group cannot go on without; or it is gone without a word. */
+/* How a trainer goes: its work is done, or nobody waits for it; it has closed its reader while
+ * there are batches that others of its group cannot go on without; or it is gone without a word. */
 enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
 
 /* Called in the hub's thread, never with a lock held. None may wait for long. */
 struct feed_ops {
-    /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or the
-     * first of this replica, or one that brings a place or is a survivor. Decide whether it may
+    /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or
+     * the first of this replica, or one that brings a place or is a survivor. Decide whether it may
      * read: OK, or a status and the text (tnd_fail) that it is told. The session may call
      * feed_rewind here. */
     tundish_status (*admit)(void *user, struct feed *feed, const char *group, uint32_t replica,
@@ -86,19 +86,19 @@ struct feed_ops {
 };
 
 struct feed_config {
-    const char            *stream;
-    const char            *session;
-    uint32_t               replica_count;       /* lanes; a queue and broadcast have 1 */
-    uint32_t               first_replica;       /* of this worker, over all workers */
-    uint32_t               total_replica_count; /* over all workers */
-    struct lane_config     lane;       /* name is set by the feed */
-    int64_t                rejoin_ns;
-    bool                   detach;     /* slow_group: detach */
-    int64_t                detach_ns;  /* how long a group may hold up another before that */
-    bool                   forgets;    /* a group ends when its last trainer leaves */
-    bool                   broadcast;  /* any number of groups, of one reader each */
+    const char *stream;
+    const char *session;
+    uint32_t replica_count;       /* lanes; a queue and broadcast have 1 */
+    uint32_t first_replica;       /* of this worker, over all workers */
+    uint32_t total_replica_count; /* over all workers */
+    struct lane_config lane;      /* name is set by the feed */
+    int64_t rejoin_ns;
+    bool detach;       /* slow_group: detach */
+    int64_t detach_ns; /* how long a group may hold up another before that */
+    bool forgets;      /* a group ends when its last trainer leaves */
+    bool broadcast;    /* any number of groups, of one reader each */
     const struct feed_ops *ops;
-    void                  *user;
+    void *user;
 };
 
 tundish_status feed_open(const struct feed_config *config, struct feed **ret_feed);
@@ -108,8 +108,8 @@ void feed_close(struct feed *feed);
 
 struct lane *feed_lane(struct feed *feed, uint32_t replica);
 
-/* lane_reserve in that lane. A trainer that waits at any of the lanes counts as waiting at this one:
- * it may be the one that has to release something here. Any thread. */
+/* lane_reserve in that lane. A trainer that waits at any of the lanes counts as waiting at this
+ * one: it may be the one that has to release something here. Any thread. */
 tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
 
 /* What a place taken in this epoch carries (design.md, "A place"): bytes that only the session
@@ -117,9 +117,9 @@ tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *sl
 tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,
                               uint64_t byte_count);
 
-/* Can this replica of the group be given (epoch, step) and what follows without another start of the
- * session? ret_near: it is the very next or, for a group that has been here, no farther than a lane
- * is long; what is before it has to be passed over. */
+/* Can this replica of the group be given (epoch, step) and what follows without another start of
+ * the session? ret_near: it is the very next or, for a group that has been here, no farther than a
+ * lane is long; what is before it has to be passed over. */
 bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64_t epoch,
                   uint64_t step, bool *ret_near);
 
@@ -139,7 +139,7 @@ bool feed_has_unplaced(struct feed *feed, const char *group);
  * many are awaited. */
 struct feed_groups {
     uint32_t present, gone;
-    int64_t  wait_ns;
+    int64_t wait_ns;
 };
 uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 
@@ -149,15 +149,15 @@ bool feed_is_unused(struct feed *feed);
 /* Has nothing been published since it was opened or emptied? */
 bool feed_is_untouched(struct feed *feed);
 
-/* Empty every lane: position 0 is published next. Refused with E_ARGUMENT unless the feed is unused,
- * or nothing was published yet. Nothing may be reserved in a lane. */
+/* Empty every lane: position 0 is published next. Refused with E_ARGUMENT unless the feed is
+ * unused, or nothing was published yet. Nothing may be reserved in a lane. */
 tundish_status feed_rewind(struct feed *feed);
 
 /* Is a trainer attached to this replica, of whatever group? */
 bool feed_has_reader(struct feed *feed, uint32_t replica);
 
-/* Tell every trainer of the group (NULL: of all groups), at its next call, of somebody lost at another
- * server (PEER_LOST). */
+/* Tell every trainer of the group (NULL: of all groups), at its next call, of somebody lost at
+ * another server (PEER_LOST). */
 void feed_tell_lost(struct feed *feed, const char *group, const char *text);
 
 /* End the group here: another server has lost replicas of it for good (PEER_LOST, which stays). */
@@ -165,20 +165,20 @@ void feed_end_group(struct feed *feed, const char *group, const char *text);
 
 /* One line of "who waits for whom". */
 struct feed_reader_stats {
-    char     group[TND_NAME_BYTES];
+    char group[TND_NAME_BYTES];
     uint32_t replica;
-    bool     attached;
-    int32_t  pid;
+    bool attached;
+    int32_t pid;
     uint64_t released, taken; /* positions */
     uint64_t published;
-    uint64_t taken_in_all;    /* how many, wherever it began */
-    bool     waits;           /* in tundish_next, without a batch */
-    int64_t  usual_step_ns;   /* its longest silence of late, waits left out; 0: none so far */
-    int64_t  waits_ns;        /* this time; -1: it does not */
-    int64_t  waited_ns;       /* ever, this time included */
+    uint64_t taken_in_all; /* how many, wherever it began */
+    bool waits;            /* in tundish_next, without a batch */
+    int64_t usual_step_ns; /* its longest silence of late, waits left out; 0: none so far */
+    int64_t waits_ns;      /* this time; -1: it does not */
+    int64_t waited_ns;     /* ever, this time included */
     uint64_t wait_counts[TND_WAIT_BUCKETS]; /* of those that are over, by duration */
-    uint64_t epoch, step;     /* of what it takes next; the last of each if that is not known yet */
-    int64_t  silent_ns;       /* since it last took or released anything */
+    uint64_t epoch, step; /* of what it takes next; the last of each if that is not known yet */
+    int64_t silent_ns;    /* since it last took or released anything */
 };
 /* Who was lost since the feed was opened. Any thread. */
 struct feed_losses {

@@ -73,8 +73,8 @@ feed_lowest_position(struct feed *feed)
 static uint64_t
 first_position(struct feed *feed)
 {
-    uint64_t         position = feed_lowest_position(feed);
-    bool             is_end = !feed->config.lane.queue;
+    uint64_t position = feed_lowest_position(feed);
+    bool is_end = !feed->config.lane.queue;
     struct lane_look look;
 
     for (uint32_t i = 0; i < feed->lane_count; i++)
@@ -98,7 +98,7 @@ tie_readers(struct group *group, uint64_t position)
 static void
 level_group(struct group *group)
 {
-    uint64_t                 lowest = UINT64_MAX;
+    uint64_t lowest = UINT64_MAX;
     struct lane_reader_stats stats;
 
     for (uint32_t i = 0; i < group->seat_count; i++) {
@@ -112,8 +112,8 @@ level_group(struct group *group)
 tundish_status
 feed_make_group(struct feed *feed, const char *name, uint64_t position, struct group **ret_group)
 {
-    bool          is_queue = feed->config.lane.queue;
-    uint32_t      seat_count = is_queue ? 1 : feed->config.replica_count;
+    bool is_queue = feed->config.lane.queue;
+    uint32_t seat_count = is_queue ? 1 : feed->config.replica_count;
     struct group *group = tnd_alloc(sizeof *group + seat_count * sizeof group->seats[0]);
 
     memset(group, 0, sizeof *group + seat_count * sizeof group->seats[0]);
@@ -122,7 +122,7 @@ feed_make_group(struct feed *feed, const char *name, uint64_t position, struct g
     group->next = feed->groups;
     feed->groups = group;
     for (uint32_t i = 0; i < seat_count; i++) {
-        struct seat   *seat = &group->seats[i];
+        struct seat *seat = &group->seats[i];
         tundish_status status = lane_reader_open(feed->lanes[i], position, &seat->reader);
 
         if (status != TUNDISH_OK) {
@@ -144,7 +144,7 @@ static tundish_status
 check_request(struct feed *feed, const struct feed_request *request)
 {
     struct group *group = feed_find_group(feed, request->group);
-    struct seat  *seat;
+    struct seat *seat;
 
     if (feed->config.lane.queue)
         return TUNDISH_OK;
@@ -177,7 +177,7 @@ send_places(struct feed *feed, struct client *client)
 {
     for (uint32_t i = 0; i < feed->place_count; i++) {
         const struct epoch_place *place = &feed->places[i];
-        struct tnd_message_head   head = { .type = TND_EPOCH, .id = place->epoch };
+        struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
 
         if (place->bytes != NULL)
             client_post_parts(client, head, place->bytes, place->byte_count);
@@ -197,8 +197,8 @@ static tundish_status
 sit_down(struct feed *feed, const struct feed_request *request, struct client *client,
          struct seat **ret_seat)
 {
-    bool               is_queue = feed->config.lane.queue;
-    struct group      *group = is_queue ? NULL : feed_find_group(feed, request->group);
+    bool is_queue = feed->config.lane.queue;
+    struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
     struct tnd_welcome welcome = {
         .protocol = TND_PROTOCOL_MAX,
         .replica = request->replica,
@@ -206,8 +206,8 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         .first_replica = feed->config.first_replica,
         .total_replica_count = feed->config.total_replica_count,
     };
-    struct seat   *seat;
-    bool           is_new = false;
+    struct seat *seat;
+    bool is_new = false;
     tundish_status status = TUNDISH_OK;
 
     snprintf(welcome.stream, sizeof welcome.stream, "%s", feed->stream);
@@ -215,10 +215,9 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         group = feed_take_awaited(feed, request->group, request->start.survivor);
     if (group == NULL) {
         is_new = !is_queue;
-        status = feed_make_group(feed, request->group,
-                                 request->start.has_place ? feed_lowest_position(feed)
-                                                          : first_position(feed),
-                                 &group);
+        status = feed_make_group(
+            feed, request->group,
+            request->start.has_place ? feed_lowest_position(feed) : first_position(feed), &group);
     } else if (feed_count_present(group) == 0) {
         level_group(group);
     }
@@ -258,11 +257,11 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
             struct seat **ret_seat)
 {
     const struct feed_ops *ops = feed->config.ops;
-    struct feed_request    only = { request->group, 0, request->start };
-    tundish_status         status;
-    struct seat           *seat = NULL;
-    uint32_t               present = 0, full = 0;
-    bool                   ask;
+    struct feed_request only = { request->group, 0, request->start };
+    tundish_status status;
+    struct seat *seat = NULL;
+    uint32_t present = 0, full = 0;
+    bool ask;
 
     if (feed->config.forgets)
         request = &only; /* the lane is this trainer's, whatever its number */
@@ -272,8 +271,8 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
     feed->admitting = request->group;
     pthread_mutex_unlock(&feed->lock);
     if (ask)
-        status = ops->admit(feed->config.user, feed, request->group, request->replica,
-                            &request->start);
+        status =
+            ops->admit(feed->config.user, feed, request->group, request->replica, &request->start);
     pthread_mutex_lock(&feed->lock);
     feed->admitting = NULL;
     if (status == TUNDISH_OK)
@@ -312,10 +311,10 @@ tell_others(struct group *group, const struct seat *but, tundish_status status, 
 static bool
 has_read_all(struct feed *feed, const struct seat *seat)
 {
-    struct lane             *lane = feed->lanes[seat->replica % feed->lane_count];
+    struct lane *lane = feed->lanes[seat->replica % feed->lane_count];
     struct lane_reader_stats stats;
-    struct lane_look         look;
-    bool                     found;
+    struct lane_look look;
+    bool found;
 
     lane_reader_stats(seat->reader, &stats);
     found = !feed->config.lane.queue && lane_look(lane, stats.taken, &look) && look.published;
@@ -377,8 +376,8 @@ void
 feed_detach(struct feed *feed, struct seat *seat, bool died)
 {
     enum feed_leaving leaving;
-    char             *name;
-    uint32_t          replica = seat->replica;
+    char *name;
+    uint32_t replica = seat->replica;
 
     pthread_mutex_lock(&feed->lock);
     name = tnd_strdup(seat->group->name);
@@ -423,7 +422,7 @@ void
 feed_vote_restart(struct feed *feed, struct seat *seat, uint64_t epoch)
 {
     uint64_t all;
-    bool     is_new;
+    bool is_new;
 
     pthread_mutex_lock(&feed->lock);
     if (epoch < UINT64_MAX && epoch + 1 > seat->restart_votes)
@@ -441,7 +440,7 @@ void
 feed_answer_queue(struct feed *feed, struct seat *seat)
 {
     struct lane_queue_state state = { 0 };
-    struct tnd_queue        queue = { 0 };
+    struct tnd_queue queue = { 0 };
     struct tnd_message_head head = { .type = TND_QUEUE, .bytes = sizeof queue };
 
     if (!feed_queue_state(feed, &state))

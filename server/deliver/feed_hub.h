@@ -2,14 +2,14 @@
 #ifndef DELIVER_FEED_HUB_H
 #define DELIVER_FEED_HUB_H
 
-#include "deliver/socket/client.h"
 #include "deliver/feed.h"
+#include "deliver/socket/client.h"
 
 struct seat; /* one trainer of one group, while it is attached */
 
 struct feed_request {
-    const char       *group; /* not empty */
-    uint32_t          replica;
+    const char *group; /* not empty */
+    uint32_t replica;
     struct feed_start start;
 };
 
@@ -24,7 +24,7 @@ void feed_answer_queue(struct feed *feed, struct seat *seat);
 
 /* A queue's trainer has rung: -1 if the feed is none, else the descriptor to watch, and what to do
  * when it is readable. */
-int  feed_queue_bell(const struct feed *feed, const struct seat *seat);
+int feed_queue_bell(const struct feed *feed, const struct seat *seat);
 void feed_queue_rung(struct feed *feed);
 
 /* End what is over. Returns when to call again at the latest (TND_CLOCK_NEVER). */

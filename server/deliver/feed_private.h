@@ -8,21 +8,22 @@
 #include "deliver/lane_reader.h"
 #include "shm/place.h"
 
-/* A replica of a group. Its cursor is there as long as the group; somebody may be attached to it. */
+/* A replica of a group. Its cursor is there as long as the group; somebody may be attached to it.
+ */
 struct seat {
-    struct group       *group;
-    uint32_t            replica;
+    struct group *group;
+    uint32_t replica;
     struct lane_reader *reader;
-    struct client      *client;        /* NULL: nobody */
-    bool                was_taken;     /* somebody has been here */
-    bool                has_place;     /* who is or was here last had opened at a place */
-    int64_t             gone_since_ns; /* -1: somebody is here, or nobody has been yet */
-    uint64_t            restart_votes; /* 1 + the last epoch it asked to leave */
-    uint64_t            seen_released; /* for silent_ns */
-    uint64_t            seen_taken;
-    int64_t             seen_at_ns;
-    int64_t             seen_waited_ns; /* what it had waited by then */
-    int64_t             usual_step_ns;
+    struct client *client;  /* NULL: nobody */
+    bool was_taken;         /* somebody has been here */
+    bool has_place;         /* who is or was here last had opened at a place */
+    int64_t gone_since_ns;  /* -1: somebody is here, or nobody has been yet */
+    uint64_t restart_votes; /* 1 + the last epoch it asked to leave */
+    uint64_t seen_released; /* for silent_ns */
+    uint64_t seen_taken;
+    int64_t seen_at_ns;
+    int64_t seen_waited_ns; /* what it had waited by then */
+    int64_t usual_step_ns;
 };
 
 /* A group of the server before this one that has not come back, and of which nobody knows the name;
@@ -31,13 +32,13 @@ enum awaited { AWAITED_NOT, AWAITED_PRESENT, AWAITED_GONE };
 
 struct group {
     struct group *next;
-    char         *name;
-    enum awaited  awaited;
-    int64_t       awaited_until_ns;
-    bool          ended;         /* cut off; it goes when its last trainer does */
-    _Atomic uint64_t *released;  /* by seat: see lane_tie; NULL in a queue */
-    uint32_t      seat_count;
-    struct seat   seats[];
+    char *name;
+    enum awaited awaited;
+    int64_t awaited_until_ns;
+    bool ended;                 /* cut off; it goes when its last trainer does */
+    _Atomic uint64_t *released; /* by seat: see lane_tie; NULL in a queue */
+    uint32_t seat_count;
+    struct seat seats[];
 };
 
 struct epoch_place {
@@ -48,22 +49,22 @@ struct epoch_place {
 
 struct feed {
     struct feed_config config;
-    char              *stream, *session;
-    struct lane      **lanes;
-    uint32_t           lane_count;
+    char *stream, *session;
+    struct lane **lanes;
+    uint32_t lane_count;
 
-    pthread_mutex_t     lock; /* of all below; taken before a lane's, never held in a callback */
-    struct group       *groups;
-    struct feed_losses  losses;
-    bool                is_ending;
-    uint64_t            restarts_done; /* 1 + the last epoch that all groups asked to leave */
-    const char         *admitting; /* the group that a callback decides about, or NULL */
-    struct epoch_place *places;    /* one more than there are epochs in a ring */
-    uint32_t            place_count, place_next;
+    pthread_mutex_t lock; /* of all below; taken before a lane's, never held in a callback */
+    struct group *groups;
+    struct feed_losses losses;
+    bool is_ending;
+    uint64_t restarts_done;     /* 1 + the last epoch that all groups asked to leave */
+    const char *admitting;      /* the group that a callback decides about, or NULL */
+    struct epoch_place *places; /* one more than there are epochs in a ring */
+    uint32_t place_count, place_next;
 };
 
-/* The lowest position that is kept in all lanes: the highest of their lowest. The lock is held, here
- * and below. */
+/* The lowest position that is kept in all lanes: the highest of their lowest. The lock is held,
+ * here and below. */
 uint64_t feed_lowest_position(struct feed *feed);
 
 struct group *feed_find_group(struct feed *feed, const char *name); /* not one that is awaited */

@@ -83,12 +83,12 @@ tundish_status
 lane_open(const struct lane_config *config, struct lane **ret_lane)
 {
     struct tnd_batches header = { 0 };
-    struct lane       *lane;
-    tundish_status     status;
+    struct lane *lane;
+    tundish_status status;
 
     if (config->slots < TND_SLOTS_MIN || config->slots > TND_SLOTS_MAX)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "deliver.slots must be %d to %d, not %u",
-                        TND_SLOTS_MIN, TND_SLOTS_MAX, config->slots);
+        return tnd_fail(TUNDISH_E_ARGUMENT, "deliver.slots must be %d to %d, not %u", TND_SLOTS_MIN,
+                        TND_SLOTS_MAX, config->slots);
     status = tnd_spec_check(config->spec);
     if (status != TUNDISH_OK)
         return status;
@@ -216,8 +216,8 @@ lane_free_slot(struct lane *lane, uint32_t index)
 static tundish_status
 place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
 {
-    bool           all_wait;
-    bool           is_awaited = lane_count_waiting(lane, &all_wait) > 0 || slot->is_awaited;
+    bool all_wait;
+    bool is_awaited = lane_count_waiting(lane, &all_wait) > 0 || slot->is_awaited;
     tundish_status status;
 
     if (slot->position != lane->published)
@@ -309,9 +309,9 @@ has_payload(const struct slot *slot)
 static tundish_status
 reserve_locked(struct lane *lane, struct slot *slot)
 {
-    uint32_t        *index_of = &lane->index_of[slot->position % lane->config.slots];
+    uint32_t *index_of = &lane->index_of[slot->position % lane->config.slots];
     struct lane_slot book = { .state = SLOT_RESERVED, .kind = slot->kind, .holder = NOBODY };
-    tundish_status   status = TUNDISH_OK;
+    tundish_status status = TUNDISH_OK;
 
     must(slot->position >= lane->published);
     slot->lacks_room = false;
@@ -369,10 +369,9 @@ static void
 write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memory)
 {
     const struct lane_slot *book = &lane->slots[slot->index];
-    const uint8_t          *base = book->own != NULL ? book->own->memory.bytes : lane->segment.bytes;
-    struct tnd_column      *columns = (struct tnd_column *)(void *)(memory + 1);
-    struct tnd_buffer      *buffers =
-        (struct tnd_buffer *)(void *)(columns + lane->column_capacity);
+    const uint8_t *base = book->own != NULL ? book->own->memory.bytes : lane->segment.bytes;
+    struct tnd_column *columns = (struct tnd_column *)(void *)(memory + 1);
+    struct tnd_buffer *buffers = (struct tnd_buffer *)(void *)(columns + lane->column_capacity);
 
     for (uint32_t i = 0; i < slot->column_count; i++) {
         const tundish_column_spec *spec = tundish_column_spec_at(&lane->spec.spec, i);
@@ -406,8 +405,8 @@ static void
 write_slot(struct lane *lane, const struct slot *slot)
 {
     struct tnd_slot *memory = lane_slot_memory(lane, slot->index);
-    bool             is_batch = has_payload(slot);
-    size_t           text_bytes = slot->text == NULL ? 0 : strlen(slot->text);
+    bool is_batch = has_payload(slot);
+    size_t text_bytes = slot->text == NULL ? 0 : strlen(slot->text);
 
     if (text_bytes > TND_SLOT_TEXT)
         text_bytes = TND_SLOT_TEXT;
@@ -446,7 +445,7 @@ static void
 publish_ready(struct lane *lane)
 {
     _Atomic uint32_t *entries = lane_line_slots(lane, 0);
-    uint64_t          published = lane->published;
+    uint64_t published = lane->published;
 
     for (;;) {
         uint32_t *index = &lane->index_of[published % lane->config.slots];
@@ -504,14 +503,14 @@ tundish_status
 lane_publish_end(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, uint64_t epoch,
                  uint64_t step, tundish_status status, const char *text)
 {
-    struct slot    slot = {
-           .position = position,
-           .kind = kind,
-           .epoch = epoch,
-           .step = step,
-           .shard = -1,
-           .status = status,
-           .text = text,
+    struct slot slot = {
+        .position = position,
+        .kind = kind,
+        .epoch = epoch,
+        .step = step,
+        .shard = -1,
+        .status = status,
+        .text = text,
     };
     tundish_status reserved = lane_reserve(lane, &slot);
 
@@ -524,8 +523,12 @@ tundish_status
 lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind, uint64_t epoch,
           uint64_t step)
 {
-    struct slot    slot = { .position = position, .kind = kind, .epoch = epoch, .step = step,
-                            .shard = -1, .passed = true };
+    struct slot slot = { .position = position,
+                         .kind = kind,
+                         .epoch = epoch,
+                         .step = step,
+                         .shard = -1,
+                         .passed = true };
     tundish_status reserved = lane_reserve(lane, &slot);
 
     if (reserved == TUNDISH_OK)

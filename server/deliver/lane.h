@@ -14,9 +14,9 @@
  *
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
  * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own
- * once a trainer waits for it. So a server that reserves in any order and retries at the bell cannot
- * deadlock. Where one trainer reads several lanes, the one that it waits at may not be the one that
- * lacks room: feed_reserve looks at all of them.
+ * once a trainer waits for it. So a server that reserves in any order and retries at the bell
+ * cannot deadlock. Where one trainer reads several lanes, the one that it waits at may not be the
+ * one that lacks room: feed_reserve looks at all of them.
  */
 #ifndef DELIVER_LANE_H
 #define DELIVER_LANE_H
@@ -34,32 +34,32 @@ struct lane;
 enum lane_memory { LANE_SHM, LANE_MEMFD };
 
 struct lane_config {
-    const char         *name;            /* "train/0", for messages */
-    uint32_t            slots;           /* at least TND_SLOTS_MIN */
-    uint64_t            arena_bytes;     /* room for payloads */
-    uint64_t            max_batch_bytes; /* 0: no limit but memory */
-    enum lane_memory    memory;          /* LANE_SHM falls back to memfd where /dev/shm is small */
-    bool                huge_pages;      /* asked for, not insisted on */
-    bool                checksums;
-    bool                queue;           /* distribute.delivery: queue */
-    uint64_t            server_generation;
-    const tundish_spec *spec;            /* copied */
-    struct bell        *bell;            /* rung when there is room again; outlives the lane */
+    const char *name;         /* "train/0", for messages */
+    uint32_t slots;           /* at least TND_SLOTS_MIN */
+    uint64_t arena_bytes;     /* room for payloads */
+    uint64_t max_batch_bytes; /* 0: no limit but memory */
+    enum lane_memory memory;  /* LANE_SHM falls back to memfd where /dev/shm is small */
+    bool huge_pages;          /* asked for, not insisted on */
+    bool checksums;
+    bool queue; /* distribute.delivery: queue */
+    uint64_t server_generation;
+    const tundish_spec *spec; /* copied */
+    struct bell *bell;        /* rung when there is room again; outlives the lane */
 };
 
 /* One buffer of a slot. The role and its order in the column are given by the element spec. */
 struct slot_buffer {
-    uint32_t         role;          /* enum tnd_role */
-    struct tnd_codec codec;         /* RAW unless set */
-    uint64_t         decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
-    uint64_t         stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
-    void            *data;          /* set by lane_reserve, aligned to 64 bytes */
-    uint32_t         checksum;      /* the lane's */
+    uint32_t role;          /* enum tnd_role */
+    struct tnd_codec codec; /* RAW unless set */
+    uint64_t decoded_bytes; /* as the trainer sees it; RAW: taken from stored_bytes */
+    uint64_t stored_bytes;  /* lane_reserve: room wanted; lane_publish: filled, at most that */
+    void *data;             /* set by lane_reserve, aligned to 64 bytes */
+    uint32_t checksum;      /* the lane's */
 };
 
 struct slot_column {
-    int64_t             shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
-    uint32_t            buffer_count;
+    int64_t shape[TND_RANK_MAX]; /* ragged dimensions: -1 */
+    uint32_t buffer_count;
     struct slot_buffer *buffers; /* splits 0 .. ragged_rank - 1, indices, offsets, values */
 };
 
@@ -67,22 +67,22 @@ struct slot_column {
 struct slot {
     uint64_t position;
     uint64_t epoch;
-    uint64_t step;      /* in the epoch; END: the number of its steps */
+    uint64_t step; /* in the epoch; END: the number of its steps */
     enum tnd_slot_kind kind;
-    uint32_t flags;     /* TUNDISH_BATCH_... */
-    int64_t  shard;     /* -1: none */
-    tundish_status status;     /* ERROR */
-    const char    *text;       /* ERROR; needed until lane_publish returns */
-    bool           passed;     /* see lane_pass */
-    bool           is_awaited; /* for lane_reserve: a trainer waits for it, at some lane */
+    uint32_t flags;        /* TUNDISH_BATCH_... */
+    int64_t shard;         /* -1: none */
+    tundish_status status; /* ERROR */
+    const char *text;      /* ERROR; needed until lane_publish returns */
+    bool passed;           /* see lane_pass */
+    bool is_awaited;       /* for lane_reserve: a trainer waits for it, at some lane */
 
-    uint32_t            column_count;
+    uint32_t column_count;
     struct slot_column *columns;
-    uint32_t            buffer_count;
+    uint32_t buffer_count;
     struct slot_buffer *buffers; /* those of all columns, in order */
 
-    uint32_t index;      /* the lane's: where it is in the ring */
-    bool     lacks_room; /* the lane's, with E_TIMEOUT: it would be reserved if it were awaited */
+    uint32_t index;  /* the lane's: where it is in the ring */
+    bool lacks_room; /* the lane's, with E_TIMEOUT: it would be reserved if it were awaited */
 };
 
 /* The memory is there, filled with zeros, when this returns: E_MEMORY says what there is and what
@@ -128,7 +128,8 @@ tundish_status lane_publish_end(struct lane *lane, uint64_t position, enum tnd_s
                                 uint64_t epoch, uint64_t step, tundish_status status,
                                 const char *text);
 
-/* A queue: this position was visited before the queue was here. Same results as lane_publish_end. */
+/* A queue: this position was visited before the queue was here. Same results as lane_publish_end.
+ */
 tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind,
                          uint64_t epoch, uint64_t step);
 
@@ -152,20 +153,20 @@ struct lane_encoded {
 
 /* Positions, for the session and for statistics. */
 struct lane_stats {
-    uint64_t published;          /* positions below are with the trainers */
-    uint64_t released;           /* positions below are free, by the slowest group */
-    uint64_t taken;              /* positions below were returned by tundish_next, by the slowest */
-    uint32_t reserved_count;     /* reserved, not yet visible */
-    uint64_t payload_bytes;      /* in use, segments of their own included */
+    uint64_t published;      /* positions below are with the trainers */
+    uint64_t released;       /* positions below are free, by the slowest group */
+    uint64_t taken;          /* positions below were returned by tundish_next, by the slowest */
+    uint32_t reserved_count; /* reserved, not yet visible */
+    uint64_t payload_bytes;  /* in use, segments of their own included */
     uint64_t arena_bytes;
-    uint64_t decoded_bytes;      /* published so far, as trainers see them */
-    uint64_t stored_bytes;       /* and as they lie in the slots */
+    uint64_t decoded_bytes;                      /* published so far, as trainers see them */
+    uint64_t stored_bytes;                       /* and as they lie in the slots */
     struct lane_encoded encoded[LANE_ENCODINGS]; /* that, by codec */
-    uint64_t segment_bytes;      /* of shared memory */
-    uint64_t own_segment_count;  /* batches that got a segment of their own so far */
-    bool     full;               /* no slot is free */
-    bool     trainer_waits;      /* some trainer is in tundish_next without a batch */
-    int64_t  trainer_waits_ns;   /* for how long, the longest */
+    uint64_t segment_bytes;                      /* of shared memory */
+    uint64_t own_segment_count; /* batches that got a segment of their own so far */
+    bool full;                  /* no slot is free */
+    bool trainer_waits;         /* some trainer is in tundish_next without a batch */
+    int64_t trainer_waits_ns;   /* for how long, the longest */
 };
 void lane_stats(struct lane *lane, struct lane_stats *ret_stats);
 

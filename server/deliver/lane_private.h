@@ -26,42 +26,42 @@ enum { NOBODY = -1 };
 
 /* The server's own book of a slot: nothing of it is read back from shared memory. */
 struct lane_slot {
-    enum slot_state     state;
-    enum tnd_slot_kind  kind;
-    uint64_t            position;
-    uint64_t            epoch, step;
-    bool                in_arena;
-    uint64_t            arena_offset;
+    enum slot_state state;
+    enum tnd_slot_kind kind;
+    uint64_t position;
+    uint64_t epoch, step;
+    bool in_arena;
+    uint64_t arena_offset;
     struct own_segment *own; /* or NULL */
-    int                 holder; /* queue: the line it is granted to, or NOBODY */
-    uint64_t            seen;   /* queue, not a BATCH: bit i: granted to line i + 1 */
-    uint64_t            visits;
-    bool                passed; /* queue: nobody is given it, see lane_pass */
+    int holder;              /* queue: the line it is granted to, or NOBODY */
+    uint64_t seen;           /* queue, not a BATCH: bit i: granted to line i + 1 */
+    uint64_t visits;
+    bool passed; /* queue: nobody is given it, see lane_pass */
 };
 
 /* A segment for one batch. Kept for the next one that fits. */
 struct own_segment {
     struct tnd_segment memory;
-    uint32_t           id;
-    bool               busy;
+    uint32_t id;
+    bool busy;
 };
 
 struct lane_reader {
-    struct lane       *lane;
-    uint32_t           line;
-    bool               cut_off;
-    struct client     *client;  /* NULL: nobody is attached */
+    struct lane *lane;
+    uint32_t line;
+    bool cut_off;
+    struct client *client;      /* NULL: nobody is attached */
     struct tnd_segment returns; /* its page, while somebody is */
-    int                event;   /* we write: something is published */
-    int                bell;    /* it writes: something is released */
-    uint64_t           released, taken;
-    uint64_t           taken_in_all; /* not a position: how many */
-    struct lane_tie    tie;
-    uint64_t           waiting_since_ns; /* as last seen */
-    uint64_t           waited_ns, waited_before_ns; /* in all; by trainers that are gone */
-    uint64_t           waits[TND_WAIT_BUCKETS];
-    uint32_t           page_waits[TND_WAIT_BUCKETS]; /* of those, as the page last had them */
-    uint64_t           granted;          /* queue */
+    int event;                  /* we write: something is published */
+    int bell;                   /* it writes: something is released */
+    uint64_t released, taken;
+    uint64_t taken_in_all; /* not a position: how many */
+    struct lane_tie tie;
+    uint64_t waiting_since_ns;            /* as last seen */
+    uint64_t waited_ns, waited_before_ns; /* in all; by trainers that are gone */
+    uint64_t waits[TND_WAIT_BUCKETS];
+    uint32_t page_waits[TND_WAIT_BUCKETS]; /* of those, as the page last had them */
+    uint64_t granted;                      /* queue */
 };
 
 struct place_size {
@@ -69,35 +69,35 @@ struct place_size {
 };
 
 struct lane {
-    struct lane_config  config;
-    char               *name;
-    struct tnd_spec     spec;
-    struct tnd_segment  segment;
+    struct lane_config config;
+    char *name;
+    struct tnd_spec spec;
+    struct tnd_segment segment;
     struct tnd_batches *batches;
-    uint32_t            column_capacity, buffer_capacity;
-    uint64_t            slots_offset, slot_stride, lines_offset, payload_offset;
+    uint32_t column_capacity, buffer_capacity;
+    uint64_t slots_offset, slot_stride, lines_offset, payload_offset;
 
-    pthread_mutex_t      lock; /* of all below; never held while filling a batch */
-    struct arena         arena;
-    struct lane_slot    *slots;
-    uint32_t            *index_of; /* position % slots -> slot, for those not yet published */
-    uint64_t             published, released;
-    uint64_t             next_epoch, next_step; /* what follows the last published */
-    uint32_t             reserved_count;        /* RESERVED or READY */
-    uint32_t             visible_count;  /* PUBLISHED or PINNED */
-    struct lane_reader  *readers[TND_CONSUMERS_MAX]; /* by line - 1 */
-    uint32_t             reader_limit; /* none from here on has ever been used */
+    pthread_mutex_t lock; /* of all below; never held while filling a batch */
+    struct arena arena;
+    struct lane_slot *slots;
+    uint32_t *index_of; /* position % slots -> slot, for those not yet published */
+    uint64_t published, released;
+    uint64_t next_epoch, next_step;                 /* what follows the last published */
+    uint32_t reserved_count;                        /* RESERVED or READY */
+    uint32_t visible_count;                         /* PUBLISHED or PINNED */
+    struct lane_reader *readers[TND_CONSUMERS_MAX]; /* by line - 1 */
+    uint32_t reader_limit;                          /* none from here on has ever been used */
     struct own_segment **own;
-    uint32_t             own_count, own_id;
-    uint64_t             own_bytes, own_total;
-    uint64_t             refused_position; /* for which there was no memory last */
-    struct lane_encoded  encoded[LANE_ENCODINGS];
-    uint64_t             visited_count; /* a queue: see lane_set_visited */
-    uint8_t              visited[TND_SLOTS_MAX / 8];
-    struct place_size   *places;
-    uint32_t             place_next;
-    uint64_t             progress, progress_seen;
-    bool                 has_new_wait; /* some trainer began to wait since the last look */
+    uint32_t own_count, own_id;
+    uint64_t own_bytes, own_total;
+    uint64_t refused_position; /* for which there was no memory last */
+    struct lane_encoded encoded[LANE_ENCODINGS];
+    uint64_t visited_count; /* a queue: see lane_set_visited */
+    uint8_t visited[TND_SLOTS_MAX / 8];
+    struct place_size *places;
+    uint32_t place_next;
+    uint64_t progress, progress_seen;
+    bool has_new_wait; /* some trainer began to wait since the last look */
 };
 
 static inline struct tnd_slot *

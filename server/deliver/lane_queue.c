@@ -1,4 +1,5 @@
-/* lane_queue.c - a lane whose batches go to whoever asks first: who is given what, and what is done.
+/* lane_queue.c - a lane whose batches go to whoever asks first: who is given what, and what is
+ * done.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ static bool
 queue_slot_is_done(const struct lane *lane, uint32_t index)
 {
     const struct lane_slot *slot = &lane->slots[index];
-    uint64_t                waited_for;
+    uint64_t waited_for;
 
     if (slot->passed)
         return true;
@@ -60,7 +61,8 @@ lane_collect_queue(struct lane *lane)
 }
 
 /* The next slot for a reader of a queue: the first batch that nobody has; the end of an epoch, once
- * to each, when every batch before it is given back; nothing beyond an end it has not been given. */
+ * to each, when every batch before it is given back; nothing beyond an end it has not been given.
+ */
 static int64_t
 find_grant(const struct lane *lane, uint32_t reader)
 {
@@ -68,7 +70,7 @@ find_grant(const struct lane *lane, uint32_t reader)
 
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         const struct lane_slot *slot = &lane->slots[i];
-        bool                    wanted;
+        bool wanted;
 
         if (slot->state != SLOT_PUBLISHED || slot->passed)
             continue;
@@ -92,9 +94,9 @@ static bool
 grant_one(struct lane *lane, uint32_t index)
 {
     struct lane_reader *reader = lane->readers[index];
-    struct tnd_line    *line = lane_line(lane, reader->line);
-    int64_t             found = find_grant(lane, index);
-    struct lane_slot   *slot;
+    struct tnd_line *line = lane_line(lane, reader->line);
+    int64_t found = find_grant(lane, index);
+    struct lane_slot *slot;
 
     if (found < 0)
         return false;
@@ -105,8 +107,8 @@ grant_one(struct lane *lane, uint32_t index)
         lane_slot_memory(lane, (uint32_t)found)->visits = slot->visits;
     }
     atomic_store_explicit(
-        &lane_line_slots(lane, reader->line)[reader->granted % lane->config.slots],
-        (uint32_t)found, memory_order_relaxed);
+        &lane_line_slots(lane, reader->line)[reader->granted % lane->config.slots], (uint32_t)found,
+        memory_order_relaxed);
     reader->granted++;
     /* Pairs with the load in tnd_ring_ready. */
     atomic_store(&line->granted, reader->granted);
@@ -120,7 +122,7 @@ lane_grant_all(struct lane *lane)
 
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
-        uint64_t            wanted;
+        uint64_t wanted;
 
         if (reader == NULL || reader->client == NULL)
             continue;
@@ -137,7 +139,7 @@ void
 lane_grant(struct lane *lane)
 {
     uint64_t progress;
-    bool     happened;
+    bool happened;
 
     pthread_mutex_lock(&lane->lock);
     progress = lane->progress;
@@ -176,11 +178,12 @@ set_bit(struct lane_queue_state *state, uint64_t bit, bool is_set)
 {
     uint8_t mask = (uint8_t)(1u << bit % 8);
 
-    state->bits[bit / 8] = (uint8_t)(is_set ? state->bits[bit / 8] | mask
-                                            : state->bits[bit / 8] & ~mask);
+    state->bits[bit / 8] =
+        (uint8_t)(is_set ? state->bits[bit / 8] | mask : state->bits[bit / 8] & ~mask);
 }
 
-/* What is published and not in a slot any more is given back; what is to come may have been before. */
+/* What is published and not in a slot any more is given back; what is to come may have been before.
+ */
 static void
 tell_visited(const struct lane *lane, struct lane_queue_state *state)
 {
@@ -200,8 +203,8 @@ bool
 lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state)
 {
     struct lane_queue_state state = { 0 };
-    struct lane_look        look;
-    bool                    found;
+    struct lane_look look;
+    bool found;
 
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);

@@ -79,8 +79,7 @@ released_by_group(const struct lane_reader *reader)
         return lowest;
     atomic_store_explicit(&reader->tie.released[reader->tie.index], lowest, memory_order_relaxed);
     for (uint32_t i = 0; i < reader->tie.count; i++) {
-        uint64_t released =
-            atomic_load_explicit(&reader->tie.released[i], memory_order_relaxed);
+        uint64_t released = atomic_load_explicit(&reader->tie.released[i], memory_order_relaxed);
 
         lowest = released < lowest ? released : lowest;
     }
@@ -119,7 +118,7 @@ collect_lane(struct lane *lane)
 
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
-        uint64_t            released;
+        uint64_t released;
 
         if (reader == NULL)
             continue;
@@ -188,13 +187,12 @@ lane_count_waiting(const struct lane *lane, bool *ret_all)
 
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
-        uint64_t                  had;
+        uint64_t had;
 
         if (reader == NULL || reader->cut_off)
             continue;
         had = lane->config.queue ? reader->granted : lane->published;
-        waiting +=
-            reader->client != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
+        waiting += reader->client != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
         count++;
     }
     *ret_all = waiting == count;
@@ -205,7 +203,7 @@ bool
 lane_is_awaited(struct lane *lane)
 {
     uint32_t waiting;
-    bool     all;
+    bool all;
 
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);
@@ -269,8 +267,9 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
     }
     pthread_mutex_unlock(&lane->lock);
     if (reader == NULL)
-        return tnd_fail(TUNDISH_E_MEMORY, "lane %s has %d readers, which is as many as there may be",
-                        lane->name, TND_CONSUMERS_MAX);
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "lane %s has %d readers, which is as many as there may be", lane->name,
+                        TND_CONSUMERS_MAX);
     *ret_reader = reader;
     return TUNDISH_OK;
 }
@@ -352,10 +351,10 @@ lane_reader_close(struct lane_reader *reader)
 static tundish_status
 make_page(struct lane_reader *reader)
 {
-    struct lane        *lane = reader->lane;
+    struct lane *lane = reader->lane;
     struct tnd_returns *page;
-    tundish_status      status = tnd_segment_create_returns(
-        tnd_returns_bytes(lane->config.slots), &reader->returns);
+    tundish_status status =
+        tnd_segment_create_returns(tnd_returns_bytes(lane->config.slots), &reader->returns);
 
     if (status != TUNDISH_OK)
         return status;
@@ -404,10 +403,10 @@ static void
 welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
 {
     struct lane *lane = reader->lane;
-    int          descriptors[] = { lane->segment.read_descriptor, reader->returns.read_descriptor,
-                                   reader->bell, reader->event };
+    int descriptors[] = { lane->segment.read_descriptor, reader->returns.read_descriptor,
+                          reader->bell, reader->event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof *welcome };
-    struct lane_look        look;
+    struct lane_look look;
 
     welcome->line = reader->line;
     welcome->batches_bytes = lane->segment.segment_bytes;
@@ -425,7 +424,7 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
 tundish_status
 lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd_welcome *welcome)
 {
-    struct lane   *lane = reader->lane;
+    struct lane *lane = reader->lane;
     tundish_status status;
 
     must(reader->client == NULL && !reader->cut_off);
@@ -464,8 +463,8 @@ lane_reader_cut_off(struct lane_reader *reader)
     if (reader->client != NULL) {
         atomic_store(&lane_line(lane, reader->line)->told, TND_TOLD_DETACHED);
         tnd_ring_notify(lane->batches);
-        /* The trainer stores `taken` before it looks at `told` for the last time (client/next.c), we
-         * do the reverse: what it goes on to use, we see here. */
+        /* The trainer stores `taken` before it looks at `told` for the last time (client/next.c),
+         * we do the reverse: what it goes on to use, we see here. */
         lane_reader_read(lane, reader);
     }
     reader->cut_off = true;
@@ -560,4 +559,3 @@ lane_reader_bell(const struct lane_reader *reader)
 {
     return reader->bell;
 }
-

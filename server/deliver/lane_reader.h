@@ -7,8 +7,8 @@
 #ifndef DELIVER_LANE_READER_H
 #define DELIVER_LANE_READER_H
 
-#include "deliver/socket/client.h"
 #include "deliver/lane.h"
+#include "deliver/socket/client.h"
 
 struct lane_reader;
 
@@ -16,7 +16,7 @@ struct lane_reader;
  * released its position, so that the group can go back to its lowest. */
 struct lane_tie {
     _Atomic uint64_t *released; /* `count` of them, or NULL: this cursor goes by itself */
-    uint32_t          count, index;
+    uint32_t count, index;
 };
 
 /* A cursor at `position`, or at the lowest position that is still there if that is higher. From
@@ -34,8 +34,8 @@ void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
 void lane_reader_close(struct lane_reader *reader);
 
 /* Let a trainer read from its first unreleased position on: make its page, event and bell, and send
- * them in a WELCOME, whose numbers of the lane are filled in here. The client stays the caller's and
- * lives until lane_reader_detach. */
+ * them in a WELCOME, whose numbers of the lane are filled in here. The client stays the caller's
+ * and lives until lane_reader_detach. */
 tundish_status lane_reader_attach(struct lane_reader *reader, struct client *client,
                                   struct tnd_welcome *welcome);
 
@@ -50,11 +50,11 @@ void lane_reader_cut_off(struct lane_reader *reader);
 void lane_reader_notify(struct lane_reader *reader);
 
 struct lane_reader_stats {
-    bool     attached;
+    bool attached;
     uint64_t released, taken; /* positions; a queue counts slots */
     uint64_t taken_in_all;
-    int64_t  waits_ns;        /* -1: it does not wait */
-    uint64_t waited_ns;       /* all waits that are over */
+    int64_t waits_ns;                 /* -1: it does not wait */
+    uint64_t waited_ns;               /* all waits that are over */
     uint64_t waits[TND_WAIT_BUCKETS]; /* those, by duration */
 };
 void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats);
@@ -62,9 +62,9 @@ void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret
 /* What stands at a position, or will: false if it is gone, or farther than the next to come, or
  * nothing was published yet. */
 struct lane_look {
-    bool               published;
+    bool published;
     enum tnd_slot_kind kind; /* if published */
-    uint64_t           epoch, step;
+    uint64_t epoch, step;
 };
 bool lane_look(struct lane *lane, uint64_t position, struct lane_look *ret_look);
 
@@ -89,7 +89,7 @@ int lane_reader_bell(const struct lane_reader *reader);
 struct lane_queue_state {
     uint64_t epoch, step;
     uint32_t bit_count; /* up to what is published */
-    uint8_t  bits[TND_SLOTS_MAX / 8];
+    uint8_t bits[TND_SLOTS_MAX / 8];
 };
 bool lane_queue_state(struct lane *lane, struct lane_queue_state *ret_state);
 

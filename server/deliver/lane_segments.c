@@ -81,7 +81,7 @@ tundish_status
 lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
 {
     struct own_segment *own = find_free(lane, bytes);
-    tundish_status      status;
+    tundish_status status;
 
     if (own == NULL) {
         /* Those that were free do not fit: the memory is better used for this one. */

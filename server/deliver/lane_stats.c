@@ -62,7 +62,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
-        int64_t                   waits_ns;
+        int64_t waits_ns;
 
         if (reader == NULL || reader->cut_off)
             continue;

@@ -36,8 +36,6 @@ struct tundish_transformer {
     struct public_tensor *tensors;
 };
 
-/* --- Open ------------------------------------------------------------------------------------- */
-
 static void
 describe(const struct schema *schema, struct public_spec *spec)
 {
@@ -157,8 +155,6 @@ tundish_transform_last_error(void)
     return tnd_error_text();
 }
 
-/* --- Rows in ---------------------------------------------------------------------------------- */
-
 static void
 begin(struct tundish_transformer *transformer)
 {
@@ -263,8 +259,6 @@ tundish_transform_rows(tundish_transformer *transformer, const tundish_transform
                                 : transformer_run(transformer->transformer, rows,
                                                   (int64_t)row_count, &transformer->outputs);
 }
-
-/* --- Tensors out ------------------------------------------------------------------------------ */
 
 static void
 join_texts(struct tundish_transformer *transformer, const struct output_column *from,

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/results/origin.h"
-#include "learn/learn_view.h"
 #include "batch/combine.h"
 #include "core/memory.h"
+#include "learn/learn_view.h"
+#include "learn/results/origin.h"
 #include "source/source.h"
 
 struct transform {
@@ -36,8 +36,6 @@ struct transformer {
     struct evaluation evaluation;
     struct output_column *outputs;
 };
-
-/* --- The source that is fed ------------------------------------------------------------------- */
 
 static const struct fed_row *
 row_at(const struct source_read *read, int64_t i)
@@ -73,8 +71,6 @@ fed_read(const void *state, const struct source_read *read)
 }
 
 static const struct source_ops fed_source = { .name = "rows", .read = fed_read };
-
-/* --- The chain of nodes ----------------------------------------------------------------------- */
 
 static bool
 is_one_of(const char *name, const char *const *list)
@@ -189,8 +185,6 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
     }
     return TUNDISH_OK;
 }
-
-/* --- Open ------------------------------------------------------------------------------------- */
 
 static const struct spec_stream *
 choose_stream(const struct transform *transform, const char *name, struct spec_errors *errors)
@@ -363,8 +357,6 @@ transform_takes_records(const struct transform *transform)
     return transform->is_csv || (inputs->count == 1 && inputs->columns[0].rank == 0 &&
                                  inputs->columns[0].dtype == TUNDISH_STRING);
 }
-
-/* --- One thread ------------------------------------------------------------------------------- */
 
 struct transformer *
 transformer_open(const struct transform *transform)

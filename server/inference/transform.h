@@ -36,8 +36,6 @@ const struct schema *transform_outputs(const struct transform *transform);
 /* Do records go in - serialized Examples, lines - as one column of strings, or as lines of CSV? */
 bool transform_takes_records(const struct transform *transform);
 
-/* --- One thread ------------------------------------------------------------------------------- */
-
 struct transformer;
 
 struct transformer *transformer_open(const struct transform *transform);

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "learn/results/artifact_folder.h"
-#include "learn/interruption.h"
-#include "learn/results/origin.h"
-#include "learn/pass.h"
-#include "learn/learn_view.h"
 #include "core/cache_folder.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "learn/interruption.h"
+#include "learn/learn_view.h"
+#include "learn/pass.h"
+#include "learn/results/artifact_folder.h"
+#include "learn/results/origin.h"
 
 /* On a terminal one line is written anew, in a log they add up. */
 static const int64_t PROGRESS_NS = INT64_C(1000000000), PROGRESS_LOG_NS = INT64_C(30000000000);
@@ -52,8 +52,6 @@ say_progress(void *context, uint64_t rows)
                   (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
                   analysis->is_terminal ? "\033[K\r" : "\n");
 }
-
-/* --- What is to be learned -------------------------------------------------------------------- */
 
 static uint32_t
 next_to_learn(const struct analysis *analysis)
@@ -93,8 +91,6 @@ site_at(const struct analysis *analysis, uint32_t stage)
         site++;
     return site;
 }
-
-/* --- One pass --------------------------------------------------------------------------------- */
 
 /* A plan of as many stages as can be part of this pass, and what it learns from them. */
 static tundish_status
@@ -231,8 +227,6 @@ run_pass(struct analysis *analysis)
     observer_close(&observer);
     return status;
 }
-
-/* --- All of them ------------------------------------------------------------------------------ */
 
 /* From here on nothing in the folder is of one piece, until the new origin is written. */
 static void

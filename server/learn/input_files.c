@@ -7,11 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/memory.h"
 #include "content/learned/learned_file.h"
+#include "core/memory.h"
 #include "source/files/matching_files.h"
-
-/* --- Finding ---------------------------------------------------------------------------------- */
 
 static tundish_status
 add_file(const struct spec_file *file, const char *path, struct input_files *files)
@@ -118,8 +116,6 @@ input_files_close(struct input_files *files)
     *files = (struct input_files){ 0 };
 }
 
-/* --- Hashing ---------------------------------------------------------------------------------- */
-
 tundish_status
 input_files_hash(struct input_files *files)
 {
@@ -129,8 +125,6 @@ input_files_hash(struct input_files *files)
         status = learned_file_hash(files->list[i].where, &files->list[i].hash);
     return status;
 }
-
-/* --- Lines ------------------------------------------------------------------------------------ */
 
 void
 input_files_write(const struct input_files *files, FILE *file)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
 
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
 

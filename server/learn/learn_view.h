@@ -1,4 +1,5 @@
-/* learn_view.h - a dataset as it is learned from: one epoch, in the order of the files, nothing random.
+/* learn_view.h - a dataset as it is learned from: one epoch, in the order of the files, nothing
+ * random.
  *
  * Stages that only reorder, repeat or keep elements are left out (shuffle, permute, repeat, cache,
  * prefetch, shard: SHARD_HINT), at every depth; random layers do what they do without training. */

@@ -3,12 +3,10 @@
 
 #include <stdlib.h>
 
+#include "content/learned/learned.h"
+#include "core/memory.h"
 #include "learn/each.h"
 #include "learn/observe_parts.h"
-#include "core/memory.h"
-#include "content/learned/learned.h"
-
-/* --- While the plan is made ------------------------------------------------------------------- */
 
 static struct observer *
 observer_of(struct plan_learning *learning)
@@ -45,8 +43,6 @@ before(struct plan_learning *learning, const struct plan_node *node,
     *ret_ops = &watch_ops;
     return TUNDISH_OK;
 }
-
-/* --- The observer ----------------------------------------------------------------------------- */
 
 void
 observer_open(struct observer *observer)

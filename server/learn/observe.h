@@ -33,8 +33,6 @@ struct observer {
 void observer_open(struct observer *observer); /* the first group is the caller's to set before */
 void observer_close(struct observer *observer);
 
-/* --- One thread's task ------------------------------------------------------------------------ */
-
 /* What the observed columns were in the elements of one task. Lies in the task's scratch. */
 struct observations {
     uint32_t thread;

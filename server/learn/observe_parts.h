@@ -36,8 +36,6 @@ is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* --- observe_rules.c: what may stand behind stages that are being learned --------------------- */
-
 /* May the node be part of this pass's plan? */
 bool observer_lets_follow(const struct observer *observer, const struct plan_node *node,
                           const struct content_config *config);
@@ -48,16 +46,12 @@ bool observer_lacks_sides(const struct observer *observer, const struct spec_sta
 /* Are all the columns there that the stage learns from? */
 bool observer_has_columns(const struct observer *observer, const struct content_config *config);
 
-/* --- observe.c -------------------------------------------------------------------------------- */
-
 /* The observer whose plan is being made: the plan calls one thing after the other, in one thread,
  * and from observer_planning's setting to the watch's opening nothing else comes. */
 extern _Thread_local struct observer *observer_planning;
 
 /* The plan of this pass ends before the stage. */
 tundish_status observer_block(struct observer *observer, int64_t stage);
-
-/* --- watch.c: the content stage that looks ---------------------------------------------------- */
 
 extern const struct content_ops watch_ops;
 

@@ -49,8 +49,6 @@ struct worker {
     pthread_t thread;
 };
 
-/* --- Tasks ------------------------------------------------------------------------------------ */
-
 static uint64_t
 rows_of(const struct plan_node *root, const uint64_t *words)
 {
@@ -104,8 +102,6 @@ take_task(struct pass *pass, struct task *task)
     pthread_mutex_unlock(&pass->source);
     return taken;
 }
-
-/* --- A thread --------------------------------------------------------------------------------- */
 
 static tundish_status
 make_content(struct worker *worker, const struct task *task, struct evaluation *evaluation)
@@ -187,8 +183,6 @@ work(void *context)
     free(task.words);
     return NULL;
 }
-
-/* --- The pass --------------------------------------------------------------------------------- */
 
 static tundish_status
 open_order(struct pass *pass)

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/results/artifact.h"
 #include "column/dims.h"
-#include "core/memory.h"
 #include "content/learned/keyed.h"
-
-/* --- Open ------------------------------------------------------------------------------------- */
+#include "core/memory.h"
+#include "learn/results/artifact.h"
 
 static tundish_status
 keep_axis(struct places *places, const struct analyzer_config *config, int64_t axis)
@@ -110,8 +108,6 @@ places_count(const struct places *places)
     return (places->keys != NULL ? terms_count(places->keys) : 1) * position_count(places);
 }
 
-/* --- Values ----------------------------------------------------------------------------------- */
-
 /* A key's positions lie together, those of an element's values in their order. */
 static tundish_status
 find_keys(struct places *places, const struct samples *samples, int64_t *ret_places)
@@ -181,8 +177,6 @@ places_find(struct places *places, const struct samples *samples, const int64_t 
     find_positions(places, samples->column, found);
     return TUNDISH_OK;
 }
-
-/* --- Results ---------------------------------------------------------------------------------- */
 
 struct numbered {
     const struct term *term;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/learn_view.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
+#include "learn/learn_view.h"
 
 /* The stage that runs a dataset on each of its elements; NULL: nothing stands around. */
 struct around {

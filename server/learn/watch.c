@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "column/convert.h"
+#include "content/learned/learned.h"
 #include "content/terms/lookup.h"
 #include "core/memory.h"
-#include "content/learned/learned.h"
 
 /* The state of the stage that looks. */
 struct watch {
@@ -19,8 +19,6 @@ struct watch {
 };
 
 static const char *const side_parameters[SIDES] = { "key", "weights", "labels" };
-
-/* --- Open ------------------------------------------------------------------------------------- */
 
 static void
 add_missing(struct observer *observer, const char *name)
@@ -216,8 +214,6 @@ watch_open(void *state, const struct content_config *config, struct schema *ret_
     }
     return status;
 }
-
-/* --- Apply ------------------------------------------------------------------------------------ */
 
 static struct observation *
 add_observation(struct observations *observations, struct scratch *scratch)

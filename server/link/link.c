@@ -24,9 +24,6 @@ static const int64_t LOOK_NS = 20000000;
 static const int64_t WATCH_NS = 1000000000;
 enum { WATCHES_MAX = 5 };
 
-/* --- news ---------------------------------------------------------------------------------------
- */
-
 static void
 add_news(struct link *link, uint32_t from, const struct link_key *key, struct byte_view bytes)
 {
@@ -96,9 +93,6 @@ link_watch(struct link *link, link_watcher watcher, void *user)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* --- the thread ---------------------------------------------------------------------------------
- */
-
 void
 link_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t pause_ns)
 {
@@ -133,8 +127,8 @@ link_fail(struct link *link, const char *text)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* Is the thread still there? Its turns are counted, not timed: a process that stood still as a whole
- * has missed nothing. */
+/* Is the thread still there? Its turns are counted, not timed: a process that stood still as a
+ * whole has missed nothing. */
 struct watch {
     int64_t next_ns;
     uint64_t turns;
@@ -231,8 +225,8 @@ set_state(struct link *link, enum link_state state)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* MPI may take its time, or never come back: nobody shall wait for the lock meanwhile. What others do
- * to the node then is to add to what it has to say. */
+/* MPI may take its time, or never come back: nobody shall wait for the lock meanwhile. What others
+ * do to the node then is to add to what it has to say. */
 static bool
 send_unlocked(void *state, uint32_t to, const void *bytes, size_t byte_count)
 {
@@ -300,9 +294,6 @@ run(void *argument)
     set_state(link, LINK_LEFT);
     return NULL;
 }
-
-/* --- joining and leaving ------------------------------------------------------------------------
- */
 
 static void
 prepare(struct link *link)

@@ -33,7 +33,7 @@ enum link_topic {
     LINK_ERROR,       /* struct link_error and a sentence */
     LINK_DEATH,       /* a trainer died: its group and replica; or the group has ended */
     LINK_FIGURES,     /* what the node's server counts (shm/stats.h); sent to rank 0 alone */
-    LINK_FILES,   /* the files that a node has of a stream */
+    LINK_FILES,       /* the files that a node has of a stream */
     LINK_TOPIC_COUNT
 };
 
@@ -81,12 +81,10 @@ bool link_find(struct link *link, const struct link_key *key, uint32_t rank, uin
 tundish_status link_wait(struct link *link, bool (*ready)(struct link *link, void *context),
                          void *context, int64_t timeout_ns, const _Atomic int *stop);
 
-/* --- mail ---------------------------------------------------------------------------------------
- *
+/* mail:
  * Bytes for one node, of which nobody else hears and nothing is kept. Mail from one node to another
  * arrives in order; what is meant for a lost one is dropped. Key.topic is the box, the rest is the
- * boxes' owners' affair.
- */
+ * boxes' owners' affair. */
 
 enum link_box { LINK_SHARDS, LINK_ROWS, LINK_BOX_COUNT };
 
@@ -135,7 +133,7 @@ struct link_stats {
     uint64_t messages_sent, messages_received, beats_sent, posts_sent;
     uint64_t bytes_sent, bytes_received;
     uint64_t mail_sent, mail_received;
-    uint64_t waits, waited_ns; /* of link_wait, where it was not ready at once */
+    uint64_t waits, waited_ns;             /* of link_wait, where it was not ready at once */
     struct tnd_stats_histogram wait_times; /* those */
 };
 void link_stats(struct link *link, struct link_stats *ret_stats);

@@ -6,9 +6,9 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include "link/node_channel.h"
 #include "link/link.h"
 #include "link/node.h"
+#include "link/node_channel.h"
 
 /* Something that the watcher has not been told yet. */
 struct news {

@@ -63,9 +63,6 @@ struct node {
     char failure[TEXT_BYTES];
 };
 
-/* --- opening and closing ------------------------------------------------------------------------
- */
-
 static void
 set_name(struct node *node, uint32_t rank, struct byte_view host)
 {
@@ -122,9 +119,6 @@ node_close(struct node *node)
     board_close(node->board);
     free(node);
 }
-
-/* --- saying -------------------------------------------------------------------------------------
- */
 
 static void
 say(struct node *node, uint32_t to, enum wire_kind kind, const struct link_key *key,
@@ -265,9 +259,6 @@ say_what_waits(struct node *node, int64_t now_ns)
     return moved;
 }
 
-/* --- concluding ---------------------------------------------------------------------------------
- */
-
 void
 node_fail(struct node *node, const char *text)
 {
@@ -321,9 +312,6 @@ look_for_the_silent(struct node *node, int64_t now_ns)
             lose(node, i);
     }
 }
-
-/* --- hearing ------------------------------------------------------------------------------------
- */
 
 static void
 take_mail(struct node *node, uint32_t from)
@@ -469,9 +457,6 @@ node_step(struct node *node)
     look_for_the_silent(node, now_ns);
     return say_what_waits(node, now_ns) || moved;
 }
-
-/* --- what is known ------------------------------------------------------------------------------
- */
 
 bool
 node_find(const struct node *node, const struct link_key *key, uint32_t rank,

@@ -16,8 +16,8 @@
 #define LINK_NODE_H
 
 #include "core/bytes.h"
-#include "link/node_channel.h"
 #include "link/link.h"
+#include "link/node_channel.h"
 
 struct node;
 

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Few enough that MPI sends them at once: with a handshake, a node that dies within it would take the
- * others with it. */
+/* Few enough that MPI sends them at once: with a handshake, a node that dies within it would take
+ * the others with it. */
 enum { CHANNEL_MESSAGE_BYTES = 32 << 10, CHANNEL_TEXT_BYTES = 256 };
 
 struct channel_ops {

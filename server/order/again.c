@@ -7,8 +7,6 @@
 #include "core/memory.h"
 #include "source/source.h"
 
-/* --- Counts ----------------------------------------------------------------------------------- */
-
 void
 order_counts_note(const struct order_instance *instance, struct order_counts *ret_counts)
 {
@@ -52,8 +50,6 @@ order_counts_add_passes(struct order_instance *instance, const struct order_coun
     add(instance->iterator_counts, before->iterators, before->node_count, times);
     add(instance->element_counts, before->elements, before->node_count, times);
 }
-
-/* --- Nodes ------------------------------------------------------------------------------------ */
 
 static bool
 is_one_of(const struct plan_node *node, const char *const *names, size_t count)

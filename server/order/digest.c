@@ -10,8 +10,7 @@ static const uint64_t FACTOR = UINT64_C(0x9e3779b97f4a7c15);
 void
 order_digest_start(struct order_digest *digest)
 {
-    *digest =
-        (struct order_digest){ .interval = digest->interval, .caches = digest->caches };
+    *digest = (struct order_digest){ .interval = digest->interval, .caches = digest->caches };
 }
 
 static uint64_t

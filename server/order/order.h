@@ -244,8 +244,6 @@ void order_scope_close(struct order_scope *scope, const struct plan_node *node);
 void order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_width,
                   uint32_t first_word);
 
-/* --- Parameters ------------------------------------------------------------------------------- */
-
 /* A parameter that may be a variable, where this iterator stands. Fails naming the stage's line if
  * the variable's value is not an integer scalar. */
 tundish_status order_int(const struct order_iterator *iterator, const char *parameter,
@@ -264,8 +262,9 @@ tundish_status order_value_text(const struct order_instance *instance,
 tundish_status order_room(const struct order_iterator *iterator, const char *parameter,
                           uint64_t elements, uint64_t bytes_each);
 
-/* More room for a stage that holds more and more elements: twice what it has, but no more than it will
- * ever hold, nor than there is memory for. E_MEMORY as above if `needed` elements do not fit. */
+/* More room for a stage that holds more and more elements: twice what it has, but no more than it
+ * will ever hold, nor than there is memory for. E_MEMORY as above if `needed` elements do not fit.
+ */
 struct order_growth {
     uint64_t room;    /* elements, now */
     uint64_t first;   /* the least that is made */

@@ -10,7 +10,7 @@ struct enumerate {
     struct order_iterator *input;
     uint64_t start;
     uint64_t own_next;
-    uint64_t base; /* of an ordinal in a function */
+    uint64_t base;  /* of an ordinal in a function */
     uint64_t *next; /* own_next, or the dataset object's */
 };
 

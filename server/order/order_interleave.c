@@ -357,9 +357,6 @@ interleave_close(struct order_iterator *iterator)
     order_close(interleave->input);
 }
 
-/* --- Elements of flat_map by number -----------------------------------------------------------
- */
-
 static tundish_status
 flat_map_count(struct order_iterator *iterator, uint64_t *ret_count)
 {

@@ -28,8 +28,6 @@ unbatch_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
 }
 
-/* --- Rows in runs ----------------------------------------------------------------------------- */
-
 /* Rows are written side by side: `words` is where the first one's go, `stride` leads to the next
  * one's. */
 struct rows_out {
@@ -109,8 +107,6 @@ write_rows(const struct plan_node *node, const uint64_t *element, uint64_t begin
     return first_word;
 }
 
-/* --- Rows in content -------------------------------------------------------------------------- */
-
 static void
 write_numbered(const struct plan_node *input, const uint64_t *element, uint64_t begin,
                uint64_t count, struct rows_out out)
@@ -122,8 +118,6 @@ write_numbered(const struct plan_node *input, const uint64_t *element, uint64_t 
         out.words += out.stride;
     }
 }
-
-/* --- Both ------------------------------------------------------------------------------------- */
 
 static enum order_result
 fetch(struct order_iterator *iterator)

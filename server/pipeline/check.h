@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "pipeline/spec_memory.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec_memory.h"
 #include "pipeline/stages.h"
 
 enum { DATASET_DEPTH_MAX = 32, STAGE_TOTAL_MAX = 10000 };

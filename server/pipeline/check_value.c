@@ -29,11 +29,16 @@ other_name(uint32_t types, const char *word)
         uint32_t type;
         const char *elsewhere, *here;
     } names[] = {
-        { TYPE_BOOL, "yes", "true" },      { TYPE_BOOL, "on", "true" },
-        { TYPE_BOOL, "no", "false" },      { TYPE_BOOL, "off", "false" },
-        { TYPE_DTYPE, "int", "int32" },    { TYPE_DTYPE, "float", "float32" },
-        { TYPE_DTYPE, "str", "string" },   { TYPE_DTYPE, "double", "float64" },
-        { TYPE_DTYPE, "half", "float16" }, { TYPE_DTYPE, "bytes", "string" },
+        { TYPE_BOOL, "yes", "true" },
+        { TYPE_BOOL, "on", "true" },
+        { TYPE_BOOL, "no", "false" },
+        { TYPE_BOOL, "off", "false" },
+        { TYPE_DTYPE, "int", "int32" },
+        { TYPE_DTYPE, "float", "float32" },
+        { TYPE_DTYPE, "str", "string" },
+        { TYPE_DTYPE, "double", "float64" },
+        { TYPE_DTYPE, "half", "float16" },
+        { TYPE_DTYPE, "bytes", "string" },
         { TYPE_AUTOTUNE, "auto", "AUTOTUNE" },
         { TYPE_AUTOTUNE, "tf.data.AUTOTUNE", "AUTOTUNE" },
         { TYPE_AUTOTUNE, "tf.data.experimental.AUTOTUNE", "AUTOTUNE" },
@@ -170,7 +175,8 @@ fits_scalar(const struct parameter_info *parameter, const struct spec_value *val
            (types & TYPE_INTEGER && is_integer(parameter, value)) ||
            (types & TYPE_NUMBER && is_number(parameter, value)) ||
            (types & TYPE_TEXT && is_text(parameter, value)) ||
-           (types & (TYPE_FILE_NAME | TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION) && value->kind == SPEC_TEXT) ||
+           (types & (TYPE_FILE_NAME | TYPE_PATHS | TYPE_COLUMNS | TYPE_EXPRESSION) &&
+            value->kind == SPEC_TEXT) ||
            (types & TYPE_DTYPE && value->kind == SPEC_TEXT && tnd_dtype_by_name(value->text)) ||
            (types & TYPE_DURATION && quantity_duration_ns(value, NULL)) ||
            (types & TYPE_SIZE && quantity_bytes(value, NULL));

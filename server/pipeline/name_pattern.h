@@ -1,4 +1,5 @@
-/* name_pattern.h - patterns with * ? [a-z] [!a] against names. A backslash is a letter like others. */
+/* name_pattern.h - patterns with * ? [a-z] [!a] against names. A backslash is a letter like others.
+ */
 #ifndef PIPELINE_NAME_PATTERN_H
 #define PIPELINE_NAME_PATTERN_H
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "pipeline/spec_memory.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec_memory.h"
 
 /* Replace ${NAME} and ${NAME:-default} by environment variables and $${ by ${ in value->text. A
  * name that is not set, or a ${ that never closes, is added to `errors`. Nothing is done to a

@@ -26,56 +26,63 @@ SECTION(stream, "stream", "What is served, and how.",
         MAY(distribute, ENTRIES | NOTHING, ANY_VALUE, "How batches are dealt to replicas."),
         MAY(deliver, ENTRIES | NOTHING, ANY_VALUE, "How batches are handed over."))
 
-SECTION(distribute, "distribute", "How batches are dealt to replicas.",
-        DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096),
-                "Replicas on each worker. Each column of a batch is shared among them by its own "
-                "first dimension; so is what a program writes and no batch follows."),
-        DEFAULT(auto_shard, "AUTO", TEXT, ONE_OF("AUTO|FILE|DATA|HINT|OFF"),
-                "What is dealt between workers."),
-        DEFAULT(rebatch, "split", TEXT, ONE_OF("split|carry|tensorflow"),
-                "How a global batch is cut: as the guide says, carrying rows over, or as "
-                "TensorFlow 2.21 would choose."),
-        DEFAULT(from_function, "false", BOOL, ANY_VALUE,
-                "As distribute_datasets_from_function: nothing is rebatched or sharded."),
-        DEFAULT(delivery, "lanes", TEXT, ONE_OF("lanes|queue|broadcast"),
-                "One lane for each replica, one queue, or one lane that all read."),
-        DEFAULT(files, "shared", TEXT, ONE_OF("shared|local"),
-                "Whether every node sees every file, or each has some in its own folder: owners read, and "
-                "rows travel to the node that delivers them."),
-        DEFAULT(groups, "1", INTEGER, BETWEEN(1, 4096),
-                "Groups that share the session; the first batch waits for them."),
-        DEFAULT(drop_remainder_step, "false", BOOL, ANY_VALUE,
-                "End with the last full step rather than with empty batches."),
-        MAY(evaluation_shards, INTEGER | TEXT | NOTHING, BETWEEN(1, 1000000),
-            "Cut the stream into so many parts, each read whole by one reader; auto: five times "
-            "the readers seen at start."))
+SECTION(
+    distribute, "distribute", "How batches are dealt to replicas.",
+    DEFAULT(replicas, "1", INTEGER, BETWEEN(1, 4096),
+            "Replicas on each worker. Each column of a batch is shared among them by its own "
+            "first dimension; so is what a program writes and no batch follows."),
+    DEFAULT(auto_shard, "AUTO", TEXT, ONE_OF("AUTO|FILE|DATA|HINT|OFF"),
+            "What is dealt between workers."),
+    DEFAULT(rebatch, "split", TEXT, ONE_OF("split|carry|tensorflow"),
+            "How a global batch is cut: as the guide says, carrying rows over, or as "
+            "TensorFlow 2.21 would choose."),
+    DEFAULT(from_function, "false", BOOL, ANY_VALUE,
+            "As distribute_datasets_from_function: nothing is rebatched or sharded."),
+    DEFAULT(delivery, "lanes", TEXT, ONE_OF("lanes|queue|broadcast"),
+            "One lane for each replica, one queue, or one lane that all read."),
+    DEFAULT(
+        files, "shared", TEXT, ONE_OF("shared|local"),
+        "Whether every node sees every file, or each has some in its own folder: owners read, and "
+        "rows travel to the node that delivers them."),
+    DEFAULT(groups, "1", INTEGER, BETWEEN(1, 4096),
+            "Groups that share the session; the first batch waits for them."),
+    DEFAULT(drop_remainder_step, "false", BOOL, ANY_VALUE,
+            "End with the last full step rather than with empty batches."),
+    MAY(evaluation_shards, INTEGER | TEXT | NOTHING, BETWEEN(1, 1000000),
+        "Cut the stream into so many parts, each read whole by one reader; auto: five times "
+        "the readers seen at start."))
 
-SECTION(deliver, "deliver", "How batches are handed over.",
-        DEFAULT(slots, "8", INTEGER, BETWEEN(3, 65536), "Batches a lane can hold."),
-        MAY(lane_bytes, SIZE | NOTHING, ANY_VALUE,
-            "Memory of a lane's batches; left out: computed from shapes and the first batches."),
-        MAY(max_batch_bytes, SIZE | NOTHING, ANY_VALUE, "A larger batch is an error, and a compressed text that becomes larger."),
-        MAY(memory_limit, SIZE | NOTHING, ANY_VALUE, "Most memory for rows held back, for all lanes, and for what a batch's texts unpack to; the "
-            "limits of the machine and of control groups hold anyway."),
-        DEFAULT(memory, "shm", TEXT, ONE_OF("shm|memfd"), "What batches are kept in."),
-        DEFAULT(huge_pages, "false", BOOL, ANY_VALUE, "Ask for huge pages."),
-        DEFAULT(compression, "auto", TEXT, ANY_VALUE, "auto, none, narrow, zstd or zstd:LEVEL. auto: none while there is memory, else, "
-                "column by column, what was measured to save most for its time."),
-        DEFAULT(checksums, "false", BOOL, ANY_VALUE, "A CRC32C for each column."),
-        DEFAULT(on_error, "stop", TEXT, ANY_VALUE,
-                "stop; skip: leave out bad rows; skip:LIMIT: so many at most. A row is bad when it is "
-                "delivered: one that skip, shard, take or drop_remainder leaves out is never made. Of "
-                "rows of one batch, those are bad whose shape is not the first one's."),
-        DEFAULT(slow_group, "block", TEXT, ONE_OF("block|detach"),
-                "Wait for the slowest group, or cut it off."),
-        MAY(group_wait, DURATION | NOTHING, ANY_VALUE,
-            "How long the first batch waits for the groups, and after the server was started again "
-            "those who are back for those who are not; left out: for ever."),
-        DEFAULT(rejoin, "30s", DURATION, ANY_VALUE,
-                "How long a dead replica's place is kept for a successor."),
-        MAY(epochs, INTEGER | NOTHING, AT_LEAST(1), "The stream ends after so many."),
-        MAY(widen, ENTRIES | NOTHING, ANY_VALUE,
-            "Column to {dtype, scale, offset}: the consumer makes x * scale + offset."))
+SECTION(
+    deliver, "deliver", "How batches are handed over.",
+    DEFAULT(slots, "8", INTEGER, BETWEEN(3, 65536), "Batches a lane can hold."),
+    MAY(lane_bytes, SIZE | NOTHING, ANY_VALUE,
+        "Memory of a lane's batches; left out: computed from shapes and the first batches."),
+    MAY(max_batch_bytes, SIZE | NOTHING, ANY_VALUE,
+        "A larger batch is an error, and a compressed text that becomes larger."),
+    MAY(memory_limit, SIZE | NOTHING, ANY_VALUE,
+        "Most memory for rows held back, for all lanes, and for what a batch's texts unpack to; "
+        "the "
+        "limits of the machine and of control groups hold anyway."),
+    DEFAULT(memory, "shm", TEXT, ONE_OF("shm|memfd"), "What batches are kept in."),
+    DEFAULT(huge_pages, "false", BOOL, ANY_VALUE, "Ask for huge pages."),
+    DEFAULT(compression, "auto", TEXT, ANY_VALUE,
+            "auto, none, narrow, zstd or zstd:LEVEL. auto: none while there is memory, else, "
+            "column by column, what was measured to save most for its time."),
+    DEFAULT(checksums, "false", BOOL, ANY_VALUE, "A CRC32C for each column."),
+    DEFAULT(on_error, "stop", TEXT, ANY_VALUE,
+            "stop; skip: leave out bad rows; skip:LIMIT: so many at most. A row is bad when it is "
+            "delivered: one that skip, shard, take or drop_remainder leaves out is never made. Of "
+            "rows of one batch, those are bad whose shape is not the first one's."),
+    DEFAULT(slow_group, "block", TEXT, ONE_OF("block|detach"),
+            "Wait for the slowest group, or cut it off."),
+    MAY(group_wait, DURATION | NOTHING, ANY_VALUE,
+        "How long the first batch waits for the groups, and after the server was started again "
+        "those who are back for those who are not; left out: for ever."),
+    DEFAULT(rejoin, "30s", DURATION, ANY_VALUE,
+            "How long a dead replica's place is kept for a successor."),
+    MAY(epochs, INTEGER | NOTHING, AT_LEAST(1), "The stream ends after so many."),
+    MAY(widen, ENTRIES | NOTHING, ANY_VALUE,
+        "Column to {dtype, scale, offset}: the consumer makes x * scale + offset."))
 
 SECTION(widen, "widen", "What the consumer makes of a column.",
         NEEDED(dtype, TEXT, ONE_OF("float32|float16|bfloat16|float64"), "The dtype to make."),

@@ -1,8 +1,8 @@
 /* spec_memory.c - blocks that are filled from the front and freed together. */
 #include "pipeline/spec_memory.h"
 
-#include <stdarg.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #ifndef PIPELINE_YAML_READER_H
 #define PIPELINE_YAML_READER_H
 
-#include "pipeline/spec_memory.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/spec_memory.h"
 
 enum { YAML_BYTES_MAX = 16 << 20, YAML_DEPTH_MAX = 64, YAML_VALUES_MAX = 1 << 20 };
 

@@ -13,9 +13,6 @@
 #include "order/order.h"
 #include "plan/shard_edges.h"
 
-/* --- the global batch --------------------------------------------------------------------------
- */
-
 /* Rule 1: dimension 0 of every column is known. Returns whether the rule applies. */
 static bool
 static_batch(const struct schema *schema, int64_t *ret_batch)
@@ -76,8 +73,8 @@ batch_behind(const struct plan_node *node)
     return -1;
 }
 
-/* Rule 1 where bad rows are left out, so that no length is known: TensorFlow, which leaves none out,
- * knows that of batches without a remainder. */
+/* Rule 1 where bad rows are left out, so that no length is known: TensorFlow, which leaves none
+ * out, knows that of batches without a remainder. */
 static int64_t
 whole_batch(const struct plan_node *node)
 {
@@ -88,9 +85,6 @@ whole_batch(const struct plan_node *node)
         return -1;
     return spec_bool(node->stage, "drop_remainder") ? build_literal(node, "batch_size", -1) : -1;
 }
-
-/* --- putting nodes in --------------------------------------------------------------------------
- */
 
 /* Let a stage that moves elements stand right after `below`, whose columns are its own then. */
 static void
@@ -162,9 +156,6 @@ carry_sizes(struct plan_node *node, int64_t batch, int64_t slices, int64_t rotat
     for (int64_t i = 0; i < slices; i++)
         node->sizes[i] = batch / slices + ((i + rotation) % slices < batch % slices);
 }
-
-/* --- policy ------------------------------------------------------------------------------------
- */
 
 static void
 set_policy(struct plan *plan, enum spec_auto_shard policy, const char *reason)
@@ -275,8 +266,7 @@ resolve_rule(struct plan *plan)
     bool data = plan->policy == SHARD_DATA;
 
     if (!static_batch(&plan->user_root->schema, &plan->global_batch)) {
-        plan->global_batch =
-            plan->stream->deliver.skip_errors ? whole_batch(plan->user_root) : -1;
+        plan->global_batch = plan->stream->deliver.skip_errors ? whole_batch(plan->user_root) : -1;
         if (plan->global_batch < 0)
             plan->global_batch = batch_behind(plan->user_root);
     }
@@ -370,9 +360,6 @@ rebatch(struct plan_builder *builder)
     return TUNDISH_OK;
 }
 
-/* --- evaluation --------------------------------------------------------------------------------
- */
-
 /* Which shard it is, is known when an iterator is made. */
 static void
 mark_shards(struct plan_graph *graph)
@@ -427,9 +414,6 @@ cut_into_shards(struct plan_builder *builder, const struct edges *files)
     mark_shards(plan->graph);
     return TUNDISH_OK;
 }
-
-/* --- order of the nodes ------------------------------------------------------------------------
- */
 
 static void
 visit(struct plan_node *node, struct plan_node **sorted, uint32_t *count)

@@ -1,4 +1,5 @@
-/* element_layout.c - the words of an element after each stage (order/run.h), and who needs a number. */
+/* element_layout.c - the words of an element after each stage (order/run.h), and who needs a
+ * number. */
 #include "plan/build.h"
 
 #include <string.h>
@@ -157,8 +158,8 @@ row_run_words(const struct plan_node *node, uint32_t word)
     return run_words;
 }
 
-/* Does an element carry a batch that its function was given? Its own rows are not those: whoever cuts
- * its runs would cut the rows that `$name` means, too. */
+/* Does an element carry a batch that its function was given? Its own rows are not those: whoever
+ * cuts its runs would cut the rows that `$name` means, too. */
 static bool
 carries_outer_runs(const struct plan_node *node)
 {

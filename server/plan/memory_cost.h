@@ -13,8 +13,9 @@ struct plan_memory {
 
 void plan_memory(const struct plan *plan, struct plan_memory *ret_memory);
 
-/* E_MEMORY if the batches of one step are larger than max_batch_bytes or memory_limit allow, or than
- * what the machine and this process' control groups have left. The text holds the arithmetic. */
+/* E_MEMORY if the batches of one step are larger than max_batch_bytes or memory_limit allow, or
+ * than what the machine and this process' control groups have left. The text holds the arithmetic.
+ */
 tundish_status plan_memory_check(const struct plan *plan);
 
 #endif

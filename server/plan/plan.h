@@ -60,19 +60,16 @@ struct plan_node {
      *   deal_split   numbers[0]: slices each batch is cut into; numbers[1]: 1 if they are cut from
      *                its content, each column by its own length: the element is its input's and,
      *                as the last word, the slice's number. Else each run word is a slice's
-     *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and again;
-     *                numbers[1], numbers[2] as for rebatch
-     *   shard        numbers[0]: shards; numbers[1]: this one; numbers[2]: 1 if the first round
-     *                must be whole (FILE: too few files is an error); numbers[3]: 1 if it is
-     *                the last stage (DATA), 2 if the numbers are those of the iterator's services
-     *                (an evaluation's shard). Also a user's stage whose
-     *                SHARD_HINT was rewritten; numbers[0] is 0 where its parameters are meant
-     *   ordinal      none; its element is its input's and, as the last word, a number that goes on
-     *                counting over all iterators of its dataset object
-     * And of the user's:
-     *   rebatch      numbers[1]: 1 if rows are cut from content: pieces are whole elements (run.h);
-     *                numbers[2]: rows of each element; 0: as its runs say, -1: its content does
-     *   unbatch      numbers[0]: 1 if only content knows the rows (its input has no run, is
+     *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and
+     * again; numbers[1], numbers[2] as for rebatch shard        numbers[0]: shards; numbers[1]:
+     * this one; numbers[2]: 1 if the first round must be whole (FILE: too few files is an error);
+     * numbers[3]: 1 if it is the last stage (DATA), 2 if the numbers are those of the iterator's
+     * services (an evaluation's shard). Also a user's stage whose SHARD_HINT was rewritten;
+     * numbers[0] is 0 where its parameters are meant ordinal      none; its element is its input's
+     * and, as the last word, a number that goes on counting over all iterators of its dataset
+     * object And of the user's: rebatch      numbers[1]: 1 if rows are cut from content: pieces are
+     * whole elements (run.h); numbers[2]: rows of each element; 0: as its runs say, -1: its content
+     * does unbatch      numbers[0]: 1 if only content knows the rows (its input has no run, is
      *                batch_wide, or comes from such an unbatch itself): the element is its
      *                input's and, as the last word, the row's number. Else each run word is
      *                replaced by a row's words (order_row_width) */

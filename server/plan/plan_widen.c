@@ -3,9 +3,9 @@
 
 #include "core/memory.h"
 #include "core/widen.h"
-#include "plan/build.h"
 #include "pipeline/columns.h"
 #include "pipeline/errors.h"
+#include "plan/build.h"
 
 /* A number, or a list of them, as written; `otherwise` if there is none. */
 static double *

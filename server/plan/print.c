@@ -10,17 +10,11 @@
 #include "plan/memory_cost.h"
 #include "plan/resume.h"
 
-/* --- facts -------------------------------------------------------------------------------------
- */
-
 static const char *
 part_of(const struct plan_node *node)
 {
     return node->source != NULL ? "source" : node->order != NULL ? "order" : "content";
 }
-
-/* --- text --------------------------------------------------------------------------------------
- */
 
 static void
 print_bytes(FILE *file, int64_t bytes)
@@ -229,9 +223,6 @@ plan_print_text(const struct plan *plan, FILE *file)
     print_resume(plan, file);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------
- */
-
 static void
 json_numbers(struct json *json, const char *key, const double *numbers, uint32_t count)
 {
@@ -398,9 +389,6 @@ plan_print_json(const struct plan *plan, FILE *file)
     json_object_end(&json);
     fputc('\n', file);
 }
-
-/* --- dot ---------------------------------------------------------------------------------------
- */
 
 static void
 dot_node(FILE *file, const struct plan_node *node)

@@ -11,8 +11,7 @@ enum { STATE = 624, SHIFT = 397 };
 static const int64_t SEED_MODULUS = INT64_C(0x7fffffff);
 static const int64_t ONLY_STAGE_SEED = 87654321;
 
-/* --- MT19937, seeded as CPython does: init_by_array over the 32-bit digits of |seed| ------------
- */
+/* MT19937, seeded as CPython does: init_by_array over the 32-bit digits of |seed|. */
 
 static void
 python_start(struct python_random *random, uint32_t seed)
@@ -94,9 +93,6 @@ python_draw(struct python_random *random)
     return bits;
 }
 
-/* --- the rule ----------------------------------------------------------------------------------
- */
-
 /* splitmix64: any good mix will do, it only has to be the same on every worker. */
 static uint64_t
 split_mix(uint64_t seed, uint64_t number)
@@ -157,9 +153,6 @@ seed_source_next(struct seed_source *source, const struct spec_value *stage_seed
         return pair_of(source->seed, (*function_place)++);
     return pair_of(source->seed, python_draw(&source->python));
 }
-
-/* --- seeds for content --------------------------------------------------------------------------
- */
 
 static bool count_until(const struct spec_dataset *dataset, const struct spec_stage *until,
                         uint64_t *count);

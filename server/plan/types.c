@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/expression/expression.h"
+#include "core/memory.h"
 #include "order/order.h"
 #include "source/source.h"
 
@@ -62,8 +62,8 @@ check_bytes(const struct plan_builder *builder, const struct plan_node *node)
 static uint64_t
 deliver_bytes(const struct spec_deliver *deliver)
 {
-    if (deliver->max_batch_bytes == 0 || (deliver->memory_limit != 0 &&
-                                          deliver->memory_limit < deliver->max_batch_bytes))
+    if (deliver->max_batch_bytes == 0 ||
+        (deliver->memory_limit != 0 && deliver->memory_limit < deliver->max_batch_bytes))
         return deliver->memory_limit;
     return deliver->max_batch_bytes;
 }
@@ -100,8 +100,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     tundish_status status;
 
     if (node->content != NULL && node->content->draws)
-        config.unseeded =
-            seed_of_content(builder->plan->stream, node->stage, options->root_seed);
+        config.unseeded = seed_of_content(builder->plan->stream, node->stage, options->root_seed);
     if (learning != NULL) {
         status = learning->before(learning, node, &config, &node->content);
         if (status != TUNDISH_OK)

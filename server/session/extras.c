@@ -49,9 +49,6 @@ close_extra(struct extra *extra)
     free(extra);
 }
 
-/* --- making -------------------------------------------------------------------------------------
- */
-
 static const struct spec_stream *
 find_stream(const struct extras *extras, const char *name)
 {
@@ -87,8 +84,8 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
     if (stream->distribute.evaluation_shards != 0)
         options.shards = boards_find(extras->options.boards, stream);
     else
-        options.plan.root_seed = tnd_hash_farm_chain(options.plan.root_seed, extra->name,
-                                                     strlen(extra->name));
+        options.plan.root_seed =
+            tnd_hash_farm_chain(options.plan.root_seed, extra->name, strlen(extra->name));
     options.abandoned = extras->options.abandoned;
     options.user = extras->options.user;
     if (getrandom(&options.server_generation, sizeof options.server_generation, 0) < 0)
@@ -201,9 +198,6 @@ extras_link_hear(struct extras *extras, uint32_t from, const struct link_key *ke
         session_link_hear(extra->session, from, key, bytes);
     pthread_mutex_unlock(&extras->lock);
 }
-
-/* --- closing ------------------------------------------------------------------------------------
- */
 
 static struct extra *
 take_abandoned(struct extras *extras)

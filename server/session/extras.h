@@ -4,8 +4,8 @@
  * Each is an iterator of its own over the whole stream, at its own pace: what a worker of a
  * parameter server wants for itself. Its unseeded stages have seeds of their own, which follow from
  * the job's and the session's name. And
- * the readers of an evaluation (distribute.evaluation_shards): each gets its shards through a session
- * that nobody shares and that ends when it leaves.
+ * the readers of an evaluation (distribute.evaluation_shards): each gets its shards through a
+ * session that nobody shares and that ends when it leaves.
  */
 #ifndef SESSION_EXTRAS_H
 #define SESSION_EXTRAS_H

@@ -14,9 +14,6 @@ enum { PART_BYTES = 160 << 10, PART_ROWS_MIN = 64, PART_ROWS_MAX = 4096 };
 /* Whoever reads a string where it was put may look at this much behind it (frame_texts). */
 enum { TEXT_SLACK = 64 };
 
-/* --- how ----------------------------------------------------------------------------------------
- */
-
 struct tnd_codec
 fill_narrow_codec(const struct column_spec *spec)
 {
@@ -104,9 +101,6 @@ fill_close(struct fill *fill)
     free(fill->columns);
     *fill = (struct fill){ 0 };
 }
-
-/* --- in place -----------------------------------------------------------------------------------
- */
 
 int64_t
 fill_rows(const struct fill *fill, const struct deal_slice *slice)
@@ -287,9 +281,6 @@ fill_part(const struct fill *fill, struct evaluation *evaluation, const struct d
     }
     return status;
 }
-
-/* --- as a whole ---------------------------------------------------------------------------------
- */
 
 static uint64_t
 string_bytes(const struct output_column *column)

@@ -8,9 +8,9 @@
 #ifndef SESSION_FILL_H
 #define SESSION_FILL_H
 
+#include "batch/dealer.h"
 #include "batch/output.h"
 #include "core/codec.h"
-#include "batch/dealer.h"
 #include "deliver/lane.h"
 
 struct fill_column {

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "batch/inputs.h"
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/memory_room.h"
-#include "batch/inputs.h"
 #include "plan/memory_cost.h"
 #include "session/compress.h"
 #include "session/nodes/session_marks.h"
@@ -30,9 +30,6 @@ enum { LOOKAHEAD_MIN = 2, LOOKAHEAD_MAX = 256, LOOKAHEAD_BYTES = 4 << 20 };
 static const int64_t DRAIN_RETRY_NS = 5000000;
 /* slow_group: detach: longer than any pause between two steps that a healthy job makes. */
 static const int64_t DETACH_NS = 1000000000;
-
-/* --- opening and closing ------------------------------------------------------------------------
- */
 
 uint32_t
 session_processor_count(void)

@@ -23,14 +23,14 @@ struct session_options {
     struct plan_options plan; /* root_seed may be replaced by that of a place */
     struct bell *bell;
     const _Atomic int *stop; /* not 0: session_open waits for its source no longer. May be NULL */
-    uint32_t thread_count; /* that make content; 0: as many as there are processors */
-    uint32_t reader_count; /* that scan files ahead; 0: none */
+    uint32_t thread_count;   /* that make content; 0: as many as there are processors */
+    uint32_t reader_count;   /* that scan files ahead; 0: none */
     uint64_t server_generation;
-    struct link *link; /* to the other nodes' servers, or NULL */
-    struct far *far;   /* for streams with files: local; NULL: every node has all */
-    uint32_t stream_number; /* in the pipeline file */
-    struct stats *stats; /* where its figures are shown; outlives the session */
-    const char *name;    /* of the session; NULL: the stream's */
+    struct link *link;             /* to the other nodes' servers, or NULL */
+    struct far *far;               /* for streams with files: local; NULL: every node has all */
+    uint32_t stream_number;        /* in the pipeline file */
+    struct stats *stats;           /* where its figures are shown; outlives the session */
+    const char *name;              /* of the session; NULL: the stream's */
     void (*abandoned)(void *user); /* its last group has ended, or NULL; the hub's thread */
     void *user;
     struct shards *shards; /* an evaluation's, of which this is one reader; or NULL */
@@ -62,7 +62,8 @@ struct feed *session_feed(struct session *session);
 void session_link_hear(struct session *session, uint32_t from, const struct link_key *key,
                        struct byte_view bytes);
 
-/* Bring up to date what is shown and not counted as it happens. A few times a second, one thread. */
+/* Bring up to date what is shown and not counted as it happens. A few times a second, one thread.
+ */
 void session_show(struct session *session);
 
 #endif

@@ -120,7 +120,8 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
     return move(session, group, &place, start);
 }
 
-/* Its siblings' places say where they stand, not where it does: what it lacks may be before that. */
+/* Its siblings' places say where they stand, not where it does: what it lacks may be before that.
+ */
 static tundish_status
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
@@ -240,9 +241,8 @@ left(void *user, struct feed *feed, const char *group, uint32_t replica, enum fe
                 (double)session->plan->stream->deliver.rejoin_ns / 1e9);
     if (leaving == FEED_DIED) {
         session_link_tell_death(session, group, replica);
-        tnd_log(TND_LOG_WARNING, "trainer",
-                "stream %s: replica %u of group \"%s\" has died; %s", session->plan->stream->name,
-                number, group,
+        tnd_log(TND_LOG_WARNING, "trainer", "stream %s: replica %u of group \"%s\" has died; %s",
+                session->plan->stream->name, number, group,
                 session->plan->stream->distribute.delivery == DELIVER_QUEUE
                     ? "what it held is offered to the others"
                     : "its batches wait for a successor");

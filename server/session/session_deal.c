@@ -11,9 +11,6 @@
 /* Bytes of other nodes' rows, of a session's steps that are dealt and not made. */
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;
 
-/* --- dealing ------------------------------------------------------------------------------------
- */
-
 static void
 wait_for_place(struct session *session)
 {
@@ -263,9 +260,8 @@ session_deal(void *argument)
         session_deal_shards(session);
         return NULL;
     }
-    if (session->start.after_end &&
-        !session_push(session, TND_SLOT_END, session->start.epoch - 1, session->start.end_steps,
-                      NULL, TUNDISH_OK))
+    if (session->start.after_end && !session_push(session, TND_SLOT_END, session->start.epoch - 1,
+                                                  session->start.end_steps, NULL, TUNDISH_OK))
         return NULL;
     first = session->start.given ? session->start.epoch : 0;
     for (uint64_t epoch = first; epochs == 0 || epoch < epochs; epoch++) {

@@ -20,9 +20,6 @@
 /* Trainers of one group that bring places are started together. */
 static const int64_t GATHER_NS = 500000000;
 
-/* --- closing ------------------------------------------------------------------------------------
- */
-
 static void
 wait_until(struct gate *gate, int64_t deadline_ns)
 {
@@ -115,8 +112,7 @@ static bool
 must_begin(const struct session *session, const char *group, const struct feed_start *start)
 {
     return group != NULL && session->plan->replicas > 1 && !start->has_kept &&
-           !session->gate.has_kept && !session->restored &&
-           feed_has_unplaced(session->feed, group);
+           !session->gate.has_kept && !session->restored && feed_has_unplaced(session->feed, group);
 }
 
 tundish_status
@@ -143,7 +139,8 @@ session_gate_lower(struct session *session, const char *group, const struct plac
         return TUNDISH_OK;
     }
     /* A file is older than what the server's memory said when it died. */
-    if (!gate->has_start || (gate->is_restored && start->has_kept) || is_before(epoch, step, gate)) {
+    if (!gate->has_start || (gate->is_restored && start->has_kept) ||
+        is_before(epoch, step, gate)) {
         take_start_of(gate, place, start);
         snprintf(gate->brought_by, sizeof gate->brought_by, "%s",
                  group == NULL || start->has_kept ? "" : group);
@@ -154,9 +151,6 @@ session_gate_lower(struct session *session, const char *group, const struct plac
         wait_until(gate, tnd_clock_deadline_ns(GATHER_NS));
     return TUNDISH_OK;
 }
-
-/* --- opening ------------------------------------------------------------------------------------
- */
 
 static void
 take_start(struct session *session)

@@ -11,12 +11,12 @@
 #include <stdatomic.h>
 
 #include "deliver/lane_reader.h"
-#include "session/fill.h"
 #include "session/checkpoint/place_contents.h"
-#include "session/session.h"
-#include "session/nodes/session_link.h"
-#include "session/session_stats.h"
 #include "session/evaluation/shards.h"
+#include "session/fill.h"
+#include "session/nodes/session_link.h"
+#include "session/session.h"
+#include "session/session_stats.h"
 #include "session/skips.h"
 
 enum step_state {
@@ -101,8 +101,8 @@ struct shard_share {
 struct gate {
     bool closed;
     bool has_start, has_kept;
-    bool is_restored; /* the start is one that an earlier server kept in a file */
-    bool is_beginning; /* places do not move the start: see session_gate_begin */
+    bool is_restored;                /* the start is one that an earlier server kept in a file */
+    bool is_beginning;               /* places do not move the start: see session_gate_begin */
     char brought_by[TND_NAME_BYTES]; /* the group whose trainer's place the start is, or "" */
     uint32_t full_group_count;
     uint32_t groups_present, groups_gone; /* at the server before, if has_kept */
@@ -118,12 +118,12 @@ struct session {
     pthread_mutex_t control; /* of gate and stopping, and of starting and stopping the threads */
     struct gate gate;
     bool stopping;
-    bool restored;  /* it began where an earlier server had kept its place */
+    bool restored;         /* it began where an earlier server had kept its place */
     pthread_mutex_t state; /* of the next three, and of the file that they are about */
     uint8_t *kept;         /* the place last written */
     size_t kept_bytes;
     bool keeping_failed; /* said once */
-    bool abandoned; /* groups have been here, and the last has ended */
+    bool abandoned;      /* groups have been here, and the last has ended */
 
     struct start start; /* the dealing thread's while it runs, as are the next three */
     struct shard_share shard_share;
@@ -140,7 +140,7 @@ struct session {
     struct bell *bell;
     tundish_spec spec;
     uint64_t step_bytes; /* of the first step, about */
-    bool is_measured; /* the lanes have their sizes */
+    bool is_measured;    /* the lanes have their sizes */
     _Atomic int stop;
     _Atomic uint64_t restart_epoch; /* end this epoch early; UINT64_MAX: none */
     struct session_stats figures;
@@ -205,10 +205,9 @@ void session_gate_close(struct session *session);
 void session_gate_close_again(struct session *session); /* after it was open */
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status session_gate_lower(struct session *session, const char *group,
-                                  const struct place *place,
-                                  const struct feed_start *start);
-/* Of a group whose trainers bring places one has none: unless somebody who outlived the server before
- * says what it lacks, that is all. */
+                                  const struct place *place, const struct feed_start *start);
+/* Of a group whose trainers bring places one has none: unless somebody who outlived the server
+ * before says what it lacks, that is all. */
 void session_gate_begin(struct session *session);
 void session_gate_joined(struct session *session, uint32_t full_group_count);
 int64_t session_gate_tick(struct session *session, int64_t now_ns);

@@ -26,9 +26,6 @@ struct session_group_line {
     uint64_t attached, epoch, step, lag;
 };
 
-/* --- lines --------------------------------------------------------------------------------------
- */
-
 static struct session_reader_line *
 add_reader(struct session *session, const struct feed_reader_stats *reader)
 {
@@ -103,9 +100,6 @@ drop_gone(struct session_readers *readers, struct stats *stats)
             stats_drop(stats, readers->groups[i].values);
     readers->group_count = kept;
 }
-
-/* --- showing ------------------------------------------------------------------------------------
- */
 
 /* A trainer counts the waits it had. What it took without any waited for no time. */
 static void

@@ -1,4 +1,5 @@
-/* session_readers.h - figures of those who read a session: a set for each trainer, one for each group.
+/* session_readers.h - figures of those who read a session: a set for each trainer, one for each
+ * group.
  *
  * They come and go; a set whose owner is gone is used for another.
  */

@@ -5,8 +5,8 @@
 #include "plan/plan.h"
 #include "tundish/tundish.h"
 
-/* Columns in an array that the caller frees; names and numbers are the plan's. E_PIPELINE for a column whose
- * number of dimensions is not known. */
+/* Columns in an array that the caller frees; names and numbers are the plan's. E_PIPELINE for a
+ * column whose number of dimensions is not known. */
 tundish_status session_spec_open(const struct plan *plan, tundish_spec *ret_spec);
 void session_spec_close(tundish_spec *spec);
 

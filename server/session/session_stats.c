@@ -10,9 +10,6 @@
 #include "plan/print.h"
 #include "session/session_private.h"
 
-/* --- sets ---------------------------------------------------------------------------------------
- */
-
 void
 session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct session *session)
 {
@@ -82,9 +79,6 @@ session_stats_close(struct session *session)
     session_vocabularies_close(&figures->vocabularies, figures->stats);
     free(figures->lanes);
 }
-
-/* --- threads ------------------------------------------------------------------------------------
- */
 
 /* Stages that only move references have no content to make. */
 static bool
@@ -185,9 +179,6 @@ worker_stats_close(struct worker_stats *figures, const struct session *session)
     free(figures->meter.stages);
     free(figures->meter.order);
 }
-
-/* --- what is looked at now and then -------------------------------------------------------------
- */
 
 static void
 show_encodings(struct session *session, uint32_t replica, const struct lane_stats *lane)

@@ -37,7 +37,8 @@ void session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct sessio
 void session_stats_open(struct session *session, struct stats *stats);
 void session_stats_close(struct session *session);
 
-/* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too. */
+/* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too.
+ */
 void worker_stats_open(struct worker_stats *figures, const struct session *session,
                        const char *thread);
 void worker_stats_close(struct worker_stats *figures, const struct session *session);

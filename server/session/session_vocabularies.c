@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/vocabulary/vocab.h"
 #include "core/memory.h"
 #include "session/session_private.h"
-#include "content/vocabulary/vocab.h"
 
 /* The stages of a plan, gone through. */
 struct walk {

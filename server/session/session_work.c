@@ -17,9 +17,6 @@ static const int64_t SHORT_NS = 20000;
 /* The last so many parts, about, say how long one takes. */
 enum { PARTS_REMEMBERED = 8 };
 
-/* --- taking work --------------------------------------------------------------------------------
- */
-
 struct step *
 session_step(struct session *session, uint32_t index)
 {
@@ -201,9 +198,6 @@ take(struct session *session, struct part *ret_part)
     return false;
 }
 
-/* --- finishing ----------------------------------------------------------------------------------
- */
-
 static void
 drop_finished(struct session *session)
 {
@@ -322,9 +316,6 @@ finish_part(struct session *session, struct step *step, tundish_status status)
         finish_step(session, step);
 }
 
-/* --- making content -----------------------------------------------------------------------------
- */
-
 static void
 count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
 {
@@ -338,7 +329,8 @@ count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
                 for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
 }
 
-/* Wait for room in the arena. The lowest step finds it once a trainer waits for it, so this ends. */
+/* Wait for room in the arena. The lowest step finds it once a trainer waits for it, so this ends.
+ */
 static tundish_status
 reserve_whole(struct worker *worker, struct share *share, uint32_t replica)
 {

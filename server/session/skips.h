@@ -1,8 +1,8 @@
 /* skips.h - bad rows that are left out (on_error: skip): counted, and told at most once a second.
  *
  * A file may be bad in every row, and a line for each would bury the rest of the log. The first is
- * told at once; after that one line stands for all of its second and names the last of them. The caller
- * keeps threads apart.
+ * told at once; after that one line stands for all of its second and names the last of them. The
+ * caller keeps threads apart.
  */
 #ifndef SESSION_SKIPS_H
 #define SESSION_SKIPS_H

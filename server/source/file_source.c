@@ -94,8 +94,6 @@ reader_row_bytes(const uint64_t *words)
     return reference_length(words);
 }
 
-/* --- Order ------------------------------------------------------------------------------------ */
-
 static const struct spec_value nearest_value = { .kind = SPEC_VARIABLE, .text = "value" };
 
 /* The name at `index`, or NULL behind the last. Where the plan has put the names before the reader,
@@ -247,8 +245,6 @@ reader_check(struct order_iterator *iterator)
     }
     return status;
 }
-
-/* --- Elements by number ----------------------------------------------------------------------- */
 
 /* All files are entered before the first is waited for, so that the pool scans them side by side.
  */

@@ -22,7 +22,7 @@ struct source_read {
     size_t stride;         /* from a row's words to the next one's */
     int64_t count;
     struct far_rows *asked; /* rows of other nodes that were asked for ahead, or NULL */
-    struct frame *output; /* columns to fill; outer is set inside functions */
+    struct frame *output;   /* columns to fill; outer is set inside functions */
 };
 
 struct source_ops {

@@ -2,10 +2,10 @@
  * its end, in a file that later passes and later jobs read instead of making them.
  *
  * The content of elements is made here, on the order's thread, and kept: so what follows refers to
- * records of the file, like a source. A batch is one record. Where all its columns have its rows, its
- * element is a run, for stages that count, with that record at each row (evaluate.c). Inside interleave and flat_map every
- * outer element has a file of its own. Whether an iterator reads or writes is decided when it is
- * made. A pass that is not read to its end leaves nothing.
+ * records of the file, like a source. A batch is one record. Where all its columns have its rows,
+ * its element is a run, for stages that count, with that record at each row (evaluate.c). Inside
+ * interleave and flat_map every outer element has a file of its own. Whether an iterator reads or
+ * writes is decided when it is made. A pass that is not read to its end leaves nothing.
  *
  * What a place counts (element_counts) is 1 more than the number of the pass that the file holds,
  * as for the cache in memory: if the file is gone when a job resumes, that pass is made again.
@@ -18,8 +18,8 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/rows/cache_batch.h"
 #include "source/files/fetch.h"
+#include "source/rows/cache_batch.h"
 #include "source/upstream.h"
 
 struct cache_file {
@@ -53,8 +53,6 @@ state_of(struct order_iterator *iterator)
 {
     return (struct cache_file_state *)iterator->state;
 }
-
-/* --- Opening ---------------------------------------------------------------------------------- */
 
 static tundish_status
 cache_file_open(void *memory, const struct content_config *config, struct schema *ret_schema)
@@ -128,8 +126,6 @@ name_for(const struct order_iterator *iterator, uint64_t scope_hash)
         free(name);
     return sharded;
 }
-
-/* --- Order: making the file ------------------------------------------------------------------- */
 
 /* Let everything before the cache count from 0 again: only the cache makes iterators of it. */
 static void
@@ -368,8 +364,6 @@ write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     }
 }
 
-/* --- Order: reading the file ------------------------------------------------------------------ */
-
 static enum order_result
 read_failed(struct order_iterator *iterator)
 {
@@ -453,8 +447,6 @@ cache_file_gathered(const struct plan_node *node, uint32_t word)
     (void)word;
     return (struct order_gathered){ .elements = node };
 }
-
-/* --- Content ---------------------------------------------------------------------------------- */
 
 static void
 say_where(const void *context, int64_t row, char *text, size_t bytes)

@@ -4,8 +4,8 @@
 
 #include "column/literal.h"
 #include "content/records/csv_fields.h"
-#include "source/files/fetch.h"
 #include "source/file_source.h"
+#include "source/files/fetch.h"
 
 struct csv {
     struct reader reader; /* first, as file_source.h asks for */

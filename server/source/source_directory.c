@@ -10,8 +10,8 @@
 #include "content/records/whole_file.h"
 #include "core/memory.h"
 #include "source/files/class_folders.h"
-#include "source/source.h"
 #include "source/files/files_private.h"
+#include "source/source.h"
 
 struct directory {
     struct class_folders wanted; /* its lists are owned, the texts are the pipeline file's */
@@ -23,8 +23,6 @@ struct directory_state {
 };
 
 enum { VALUE, LABEL, PATH };
-
-/* --- Opening ---------------------------------------------------------------------------------- */
 
 static const char **
 texts_of(const struct spec_value *value, size_t *ret_count)
@@ -91,8 +89,6 @@ directory_close(void *state)
     free((void *)(uintptr_t)directory->wanted.class_names);
     free((void *)(uintptr_t)directory->wanted.extensions);
 }
-
-/* --- Order ------------------------------------------------------------------------------------ */
 
 static tundish_status
 find(const void *context, const char *root, struct glob_list *ret_found)
@@ -177,8 +173,6 @@ directory_iterate_close(struct order_iterator *iterator)
 {
     (void)iterator;
 }
-
-/* --- Content ---------------------------------------------------------------------------------- */
 
 static tundish_status
 directory_read(const void *state, const struct source_read *read)

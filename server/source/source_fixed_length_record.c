@@ -1,6 +1,6 @@
 /* source_fixed_length_record.c - records of one length. */
-#include "source/files/fetch.h"
 #include "source/file_source.h"
+#include "source/files/fetch.h"
 #include "source/variable.h"
 
 static int64_t

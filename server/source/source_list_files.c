@@ -8,9 +8,9 @@
 
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "source/files/files_private.h"
 #include "source/peer/far.h"
 #include "source/source.h"
-#include "source/files/files_private.h"
 #include "source/variable.h"
 
 struct list_files {

@@ -6,8 +6,8 @@
  * its own.
  *
  * Words of an element: as of a file's records, the file being the spool; and a hash of the row. All
- * rows are kept, also those that a resumed stream passes over: so they lie at the same places on all
- * nodes.
+ * rows are kept, also those that a resumed stream passes over: so they lie at the same places on
+ * all nodes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/rows/child.h"
 #include "source/files/fetch.h"
-#include "source/rows/row_codec.h"
-#include "source/scan/scan.h"
-#include "source/rows/spool.h"
 #include "source/files/files_private.h"
+#include "source/rows/child.h"
+#include "source/rows/row_codec.h"
+#include "source/rows/spool.h"
+#include "source/scan/scan.h"
 
 struct program {
     const char **arguments; /* NULL-terminated */
@@ -50,8 +50,6 @@ struct program_state {
 };
 
 enum { READ_BYTES = 256 << 10, WIDTH = SOURCE_WIDTH + 1 };
-
-/* --- Opening ---------------------------------------------------------------------------------- */
 
 static tundish_status
 open_column(struct schema *schema, const struct content_config *config,
@@ -123,8 +121,6 @@ program_close(void *state)
     free((void *)(uintptr_t)program->arguments);
     schema_close(&program->schema);
 }
-
-/* --- Order: running it ------------------------------------------------------------------------ */
 
 static struct program_state *
 state_of(struct order_iterator *iterator)
@@ -216,8 +212,6 @@ program_iterate_close(struct order_iterator *iterator)
         state->kept->in_pass = false;
     free(state->buffer);
 }
-
-/* --- Order: rows ------------------------------------------------------------------------------ */
 
 /* The row at hand, or how many bytes it needs; FAILED if there cannot be one. */
 static enum order_result
@@ -432,8 +426,6 @@ program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     state->rows += *ret_count;
     return ORDER_OK;
 }
-
-/* --- Content ---------------------------------------------------------------------------------- */
 
 static void
 say_where(const void *context, int64_t row, char *text, size_t bytes)

@@ -2,8 +2,8 @@
  * return. */
 #include <string.h>
 
-#include "source/files/fetch.h"
 #include "source/file_source.h"
+#include "source/files/fetch.h"
 #include "source/variable.h"
 
 static tundish_status

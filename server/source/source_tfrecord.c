@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/crc32c.h"
-#include "source/files/fetch.h"
 #include "source/file_source.h"
+#include "source/files/fetch.h"
 #include "source/variable.h"
 
 enum { CHECKSUM_BYTES = 4 };

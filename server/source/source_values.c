@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/expression/expression.h"
+#include "core/memory.h"
 #include "source/rows/tensor_literal.h"
 
 enum { INPUTS = 2 };
@@ -30,9 +30,6 @@ struct values {
 struct values_iterator {
     uint32_t next;
 };
-
-/* --- order --------------------------------------------------------------------------------------
- */
 
 static tundish_status
 values_order_open(struct order_iterator *iterator)
@@ -62,9 +59,6 @@ values_order_close(struct order_iterator *iterator)
 {
     (void)iterator;
 }
-
-/* --- content ------------------------------------------------------------------------------------
- */
 
 static tundish_status
 open_expression(struct values *values, const struct content_config *config, const char *name,
@@ -124,9 +118,8 @@ values_open(void *state, const struct content_config *config, struct schema *ret
         schema_add(&values->inputs, input_names[i], TUNDISH_INT32);
     values->columns = tnd_zalloc(map->count, sizeof *values->columns);
     for (uint32_t i = 0; i < map->count; i++) {
-        tundish_status status =
-            (map->items[i].kind == SPEC_MAP ? open_tensor : open_expression)(
-                values, config, map->keys[i].text, &map->items[i], ret_schema);
+        tundish_status status = (map->items[i].kind == SPEC_MAP ? open_tensor : open_expression)(
+            values, config, map->keys[i].text, &map->items[i], ret_schema);
 
         if (status != TUNDISH_OK)
             return status;

@@ -5,16 +5,14 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "source/files/fetch.h"
 #include "source/file_source.h"
+#include "source/files/fetch.h"
 #include "source/scan/samples.h"
 
 struct webdataset {
     struct reader reader; /* first, as file_source.h asks for */
     struct sample_columns columns;
 };
-
-/* --- Opening ---------------------------------------------------------------------------------- */
 
 static tundish_status
 add_extension(struct sample_columns *columns, const struct content_config *config,
@@ -106,8 +104,6 @@ webdataset_open(void *state, const struct content_config *config, struct schema 
     webdataset->reader.format.numbers[0] = hash_columns(&webdataset->columns);
     return status != TUNDISH_OK ? status : columns;
 }
-
-/* --- Reading ---------------------------------------------------------------------------------- */
 
 struct row {
     const struct source_read *read;

@@ -27,7 +27,7 @@ struct processors {
     struct processors_use use;
     uint64_t delay_before_ns; /* sum over the threads that were there */
     int64_t looked_ns;
-    char *cgroups[CGROUPS]; /* paths of cpu.stat */
+    char *cgroups[CGROUPS];       /* paths of cpu.stat */
     uint64_t throttled_before_ns; /* when this process began */
     uint32_t cgroup_count;
     struct process *processes; /* as they were at the last look, by pid; NULL: not looked */
@@ -163,14 +163,13 @@ read_process(const char *pid, struct process *ret_process)
     fclose(file);
     text[bytes] = '\0';
     after = strrchr(text, ')');
-    if (after == NULL || sscanf(after + 1,
-                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
-                                " %" SCNu64,
-                                &user, &kernel) != 2)
+    if (after == NULL ||
+        sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
+               &user, &kernel) != 2)
         return false;
     *ret_process = (struct process){ strtoll(pid, NULL, 10),
-                                     (user + kernel) * (UINT64_C(1000000000) /
-                                                        (uint64_t)sysconf(_SC_CLK_TCK)) };
+                                     (user + kernel) *
+                                         (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)) };
     return true;
 }
 
@@ -206,9 +205,8 @@ find_rival(struct processors *processors, const struct process *now, uint32_t co
     uint64_t most_ns = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct process *before =
-            bsearch(&now[i], processors->processes, processors->process_count, sizeof now[i],
-                    by_pid);
+        const struct process *before = bsearch(&now[i], processors->processes,
+                                               processors->process_count, sizeof now[i], by_pid);
 
         if (before != NULL && now[i].ns > before->ns && now[i].ns - before->ns > most_ns) {
             most_ns = now[i].ns - before->ns;

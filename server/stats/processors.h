@@ -1,8 +1,9 @@
 /* processors.h - the processor time that this process wanted and did not get, and who had it.
  *
- * Three sources, all of Linux: the run-queue delay of each thread (/proc/self/task/TID/schedstat), the
- * quotas of its cgroup and of those above (cpu.stat of cgroup v2 and v1), and, while processors are
- * short, the processor time of every other process (/proc/PID/stat). What cannot be read counts as 0.
+ * Three sources, all of Linux: the run-queue delay of each thread (/proc/self/task/TID/schedstat),
+ * the quotas of its cgroup and of those above (cpu.stat of cgroup v2 and v1), and, while processors
+ * are short, the processor time of every other process (/proc/PID/stat). What cannot be read counts
+ * as 0.
  */
 #ifndef STATS_PROCESSORS_H
 #define STATS_PROCESSORS_H
@@ -18,7 +19,7 @@ struct processors_use {
     uint64_t rival_ns;     /* processor time that rivals used while they were it */
 };
 
-struct processors *processors_open(void); /* never NULL */
+struct processors *processors_open(void);             /* never NULL */
 void processors_close(struct processors *processors); /* accepts NULL */
 
 /* Look again. Counters never fall. One thread at a time. */

@@ -33,16 +33,16 @@ struct stats {
     uint64_t tracks_offset;
     bool cut_was_said;
     uint64_t entries_end, tracks_begin; /* below and from here on there is memory */
-    uint64_t kinds[TND_STATS_KINDS]; /* offsets of their entries; 0: not there yet */
-    pthread_mutex_t lock;            /* of what is appended, of unseen and of notes */
-    struct unseen *unseen;           /* what found no room */
+    uint64_t kinds[TND_STATS_KINDS];    /* offsets of their entries; 0: not there yet */
+    pthread_mutex_t lock;               /* of what is appended, of unseen and of notes */
+    struct unseen *unseen;              /* what found no room */
     uint64_t unseen_count;
     bool unseen_was_said;
-    struct dropped *dropped;         /* sets and tracks that may be used again */
+    struct dropped *dropped; /* sets and tracks that may be used again */
     struct text_name *texts; /* those in the file */
     uint32_t text_count;
     struct tnd_stats_server *server;
-    struct processors *processors;   /* looked at by stats_show_process alone, as is the next */
+    struct processors *processors; /* looked at by stats_show_process alone, as is the next */
     int64_t processors_seen_ns;
 };
 

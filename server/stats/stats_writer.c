@@ -32,9 +32,6 @@ struct unseen {
     alignas(TND_STATS_LINE) unsigned char bytes[];
 };
 
-/* --- the file -----------------------------------------------------------------------------------
- */
-
 static tundish_status
 make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mapped **ret_map)
 {
@@ -86,9 +83,6 @@ fill_header(struct tnd_stats_header *header, uint64_t file_bytes)
     tnd_stats_set(&header->tracks_offset, file_bytes / TND_STATS_LINE * TND_STATS_LINE);
 }
 
-/* --- notes --------------------------------------------------------------------------------------
- */
-
 /* What is logged from warnings up, so that a page can show it. */
 static void
 take_note(void *user, enum tnd_log_level level, const char *event, const char *sentence)
@@ -114,9 +108,6 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
         level == TND_LOG_ERROR ? &stats->server->log_errors : &stats->server->log_warnings, 1);
     pthread_mutex_unlock(&stats->lock);
 }
-
-/* --- entries ------------------------------------------------------------------------------------
- */
 
 /* Is there memory behind all bytes from..to? Entries are asked for upwards, tracks downwards; a
  * block more than is needed, so that this is not done for each. */
@@ -422,9 +413,6 @@ stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track)
     pthread_mutex_unlock(&stats->lock);
 }
 
-/* --- labels -------------------------------------------------------------------------------------
- */
-
 /* As Prometheus quotes: backslash and quote. (There is no newline: the text is printable.) */
 static size_t
 quote(const char *value, char *text, size_t room)
@@ -485,9 +473,6 @@ stats_label_number(char labels[TND_STATS_LABEL_BYTES], const char *key, uint64_t
     snprintf(text, sizeof text, "%llu", (unsigned long long)value);
     stats_label(labels, key, text);
 }
-
-/* --- open and close -----------------------------------------------------------------------------
- */
 
 tundish_status
 stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_stats)

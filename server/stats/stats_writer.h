@@ -18,8 +18,8 @@ tundish_status stats_open(const char *socket_path, uint32_t thread_count, struct
 /* The server's own set. */
 struct tnd_stats_server *stats_server(struct stats *stats);
 
-/* The file's name goes; a process that has it open reads that the server has stopped, unless it never
- * served. Accepts NULL. */
+/* The file's name goes; a process that has it open reads that the server has stopped, unless it
+ * never served. Accepts NULL. */
 void stats_close(struct stats *stats);
 
 void stats_show_state(struct stats *stats, enum tnd_stats_state state);
@@ -47,8 +47,8 @@ void stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track);
 /* Of a set that stats_add gave: what an event names it by. */
 uint64_t stats_offset(const struct stats *stats, const void *values);
 
-/* Append key="value" to labels, quoted as Prometheus wants it; a value that is too long ends in a hash
- * of the whole. There is room for three such, and for short ones beside them. */
+/* Append key="value" to labels, quoted as Prometheus wants it; a value that is too long ends in a
+ * hash of the whole. There is room for three such, and for short ones beside them. */
 void stats_label(char labels[TND_STATS_LABEL_BYTES], const char *key, const char *value);
 void stats_label_number(char labels[TND_STATS_LABEL_BYTES], const char *key, uint64_t value);
 

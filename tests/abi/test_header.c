@@ -1,7 +1,7 @@
 /* test_header.c - the public header's numbers, sizes and offsets, frozen.
  *
- * What fails here breaks programs that were built before. Structs may grow at the end: then the size
- * here changes and nothing else.
+ * What fails here breaks programs that were built before. Structs may grow at the end: then the
+ * size here changes and nothing else.
  */
 #include <stddef.h>
 

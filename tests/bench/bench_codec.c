@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../data/draw.h"
 #include "core/clock.h"
 #include "core/codec.h"
 #include "core/codec_ops.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "../data/draw.h"
 
 #define COLUMN_BYTES (256 << 10)
 #define PASSES 400

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "learn/analyze.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "inference/transform.h"
+#include "learn/analyze.h"
 
 enum { ROW = 1024, LARGE = 16 << 20, SMALL = ROW, TURNS = 5, APART = 1984 };
 

@@ -1,5 +1,5 @@
-/* bench_stats.c - what it costs to count: {"call_ns": of a stage's call, "lookup_ns": of a looked up
- * value}.
+/* bench_stats.c - what it costs to count: {"call_ns": of a stage's call, "lookup_ns": of a looked
+ * up value}.
  *
  * A pass of the data path counts once for each call of a stage on many elements, and once for each
  * value that is looked up in a vocabulary; the rest is a handful of stores a step.
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "content/vocabulary/vocab_lookup.h"
 #include "core/bytes.h"
 #include "core/clock.h"
 #include "stats/stats_writer.h"
-#include "content/vocabulary/vocab_lookup.h"
 
 enum { COLUMNS = 4, SAMPLED = 8, STRINGS = 1024 };
 enum { CALLS = 2000000, BLOCKS = 200000, ROUNDS = 5 };
@@ -53,7 +53,8 @@ time_calls(struct stats *stats)
     return (double)(tnd_clock_ns() - start_ns) / CALLS;
 }
 
-/* As content/vocabulary/vocab_map.c does behind a block of lookups, whose values it has just written. */
+/* As content/vocabulary/vocab_map.c does behind a block of lookups, whose values it has just
+ * written. */
 static double
 time_lookups(void)
 {

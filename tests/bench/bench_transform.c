@@ -33,9 +33,9 @@ check(tundish_status status)
 static size_t
 read_records(const char *path, tundish_bytes *records)
 {
-    FILE    *file = fopen(path, "rb");
-    uint8_t  head[12], tail[4];
-    size_t   count = 0;
+    FILE *file = fopen(path, "rb");
+    uint8_t head[12], tail[4];
+    size_t count = 0;
     uint64_t bytes;
 
     if (file == NULL) {
@@ -75,11 +75,11 @@ measure(tundish_transformer *transformer, const tundish_bytes *records, size_t c
 int
 main(int argc, char **argv)
 {
-    static tundish_bytes      records[ROWS_MAX];
+    static tundish_bytes records[ROWS_MAX];
     tundish_transform_options options = TUNDISH_TRANSFORM_OPTIONS_INIT;
-    tundish_transform        *transform;
-    tundish_transformer      *transformer;
-    size_t                    count;
+    tundish_transform *transform;
+    tundish_transformer *transformer;
+    size_t count;
 
     if (argc != 4) {
         fprintf(stderr, "usage: bench_transform PIPELINE ROOT RECORDS.tfrecord\n");

@@ -16,14 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../data/draw.h"
+#include "content/vocabulary/vocab.h"
+#include "content/vocabulary/vocab_lookup.h"
 #include "core/clock.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "../data/draw.h"
-#include "content/vocabulary/vocab_lookup.h"
-#include "content/vocabulary/vocab.h"
 
 #define TABLES 26
 #define ROWS (1 << 16)

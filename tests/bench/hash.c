@@ -1,10 +1,10 @@
 /* hash.c - which hash vocabulary tables should use: hash
  *
- * Looks terms up in tables laid out as content/vocabulary/vocab_table.h says (five keys to a cache line), in blocks
- * whose lines are asked for ahead, once for each candidate, and prints one JSON object a line: what
- * a lookup takes, what hashing alone takes, and how many terms had no room in their own line. The
- * fastest pass of each block counts, so that other work on the machine disturbs little. `fold` is
- * what the tables use.
+ * Looks terms up in tables laid out as content/vocabulary/vocab_table.h says (five keys to a cache
+ * line), in blocks whose lines are asked for ahead, once for each candidate, and prints one JSON
+ * object a line: what a lookup takes, what hashing alone takes, and how many terms had no room in
+ * their own line. The fastest pass of each block counts, so that other work on the machine disturbs
+ * little. `fold` is what the tables use.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,19 +14,16 @@
 #include <immintrin.h>
 #endif
 
+#include "content/vocabulary/vocab_table.h"
 #include "core/clock.h"
 #include "core/memory.h"
 #include "draw.h"
-#include "content/vocabulary/vocab_table.h"
 
 enum { BLOCK = 256, BLOCKS = 256, TERMS = BLOCK * BLOCKS, PASSES = 15, TERM_ROOM = 64 };
 
 #define SEED UINT64_C(0x2D358DCCAA6C78A5)
 #define OTHER_SEED UINT64_C(0x8BB84B93962EACC9)
 #define TERMS_PER_BUCKET 3.5 /* as content/vocabulary/vocab_build.c fills them */
-
-/* --- candidates ---------------------------------------------------------------------------------
- */
 
 static inline uint64_t
 hash_fold(struct byte_view term)
@@ -116,9 +113,6 @@ hash_crc(struct byte_view term)
     return _mm_crc32_u64(high, load_u64(at + left - 8)) << 32 | low;
 }
 #endif
-
-/* --- tables -------------------------------------------------------------------------------------
- */
 
 struct table {
     struct vocab_bucket *buckets;
@@ -224,9 +218,6 @@ static const struct candidate {
     { "crc", build_crc, hash_block_crc, look_up_crc },
 #endif
 };
-
-/* --- terms --------------------------------------------------------------------------------------
- */
 
 /* How terms are spelled; counted terms are alike but for their ends, as ids in a log are. */
 static const struct spelling {

@@ -70,9 +70,6 @@ open_replica(int32_t replica)
     return reader;
 }
 
-/* --- a trainer in a process of its own ----------------------------------------------------------
- */
-
 static void
 say(const void *bytes, size_t byte_count)
 {
@@ -114,9 +111,6 @@ train(size_t megabytes)
     }
 }
 
-/* --- the other replica, which is told -----------------------------------------------------------
- */
-
 static sem_t told;
 static double told_ms;
 
@@ -142,9 +136,6 @@ read_beside(void *argument)
         sem_post(&told);
     }
 }
-
-/* --- what kills and measures --------------------------------------------------------------------
- */
 
 struct trainer {
     pid_t pid;

@@ -27,9 +27,9 @@ enum { SLOTS = 6, LATENCY_SLOTS = 3, LATENCY_BYTES = 4096, LATENCY_BATCHES = 200
 struct trial {
     uint64_t batch_bytes;
     uint64_t batches;
-    bool     copies;
-    bool     is_latency;
-    int64_t  trainer_spin_ns, server_spin_ns;
+    bool copies;
+    bool is_latency;
+    int64_t trainer_spin_ns, server_spin_ns;
 };
 
 static char path[64];
@@ -102,7 +102,7 @@ fail_loudly(const char *what)
 static void
 publish_all(const struct trial *trial, struct lane *lane, struct bell *bell)
 {
-    uint8_t    *source = tnd_alloc(trial->batch_bytes);
+    uint8_t *source = tnd_alloc(trial->batch_bytes);
     struct slot slot;
 
     memset(source, 0x5a, trial->batch_bytes);
@@ -133,17 +133,22 @@ publish_all(const struct trial *trial, struct lane *lane, struct bell *bell)
 static void
 serve(const struct trial *trial, int results, int until)
 {
-    tundish_column_spec column = { .name = "x", .dtype = TUNDISH_FLOAT32, .kind = TUNDISH_DENSE,
-                                   .rank = 1, .shape = { -1 } };
-    tundish_spec        spec = { 1, sizeof column, &column };
-    struct feed_config  config = { .stream = "x", .session = "x", .replica_count = 1,
-                                   .total_replica_count = 1, .rejoin_ns = 1, .ops = &ops };
-    struct hub_config   at = { .socket_path = path };
-    struct bell        *bell;
-    struct hub         *hub;
-    struct feed        *feed;
-    double              began, used;
-    char                byte;
+    tundish_column_spec column = {
+        .name = "x", .dtype = TUNDISH_FLOAT32, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 }
+    };
+    tundish_spec spec = { 1, sizeof column, &column };
+    struct feed_config config = { .stream = "x",
+                                  .session = "x",
+                                  .replica_count = 1,
+                                  .total_replica_count = 1,
+                                  .rejoin_ns = 1,
+                                  .ops = &ops };
+    struct hub_config at = { .socket_path = path };
+    struct bell *bell;
+    struct hub *hub;
+    struct feed *feed;
+    double began, used;
+    char byte;
 
     if (bell_open(&bell) != TUNDISH_OK)
         fail_loudly("bell");
@@ -178,7 +183,7 @@ by_time(const void *a, const void *b)
 
 /* What the trainer measures. */
 struct result {
-    double   seconds, trainer_cpu;
+    double seconds, trainer_cpu;
     int64_t *waits_ns; /* latency */
     uint64_t wait_count;
 };
@@ -186,13 +191,13 @@ struct result {
 static void
 train(const struct trial *trial, struct result *result)
 {
-    tundish_options       options = TUNDISH_OPTIONS_INIT;
-    const tundish_batch  *batch;
+    tundish_options options = TUNDISH_OPTIONS_INIT;
+    const tundish_batch *batch;
     const tundish_tensor *tensor;
-    tundish_reader       *reader;
-    tundish_status        status;
-    double                began_cpu;
-    int64_t               began_ns = 0, released_ns = 0;
+    tundish_reader *reader;
+    tundish_status status;
+    double began_cpu;
+    int64_t began_ns = 0, released_ns = 0;
 
     options.server = path;
     options.spin_ns = trial->trainer_spin_ns;
@@ -229,8 +234,7 @@ print(const struct trial *trial, const struct result *result, double server_cpu)
         printf("{\"bench\": \"transport_latency\", \"waiting\": \"%s\", \"batches\": %llu, "
                "\"p50_us\": %.2f, \"p99_us\": %.2f, \"trainer_cpu_s\": %.3f, "
                "\"server_cpu_s\": %.3f, \"seconds\": %.3f}\n",
-               trial->trainer_spin_ns > 0 ? "spin" : "sleep",
-               (unsigned long long)trial->batches,
+               trial->trainer_spin_ns > 0 ? "spin" : "sleep", (unsigned long long)trial->batches,
                (double)result->waits_ns[result->wait_count / 2] / 1e3,
                (double)result->waits_ns[result->wait_count * 99 / 100] / 1e3, result->trainer_cpu,
                server_cpu, result->seconds);
@@ -250,9 +254,9 @@ static void
 run(const struct trial *trial)
 {
     struct result result = { 0 };
-    double        server_cpu = 0;
-    int           results[2], until[2];
-    pid_t         server;
+    double server_cpu = 0;
+    int results[2], until[2];
+    pid_t server;
 
     must(pipe(results) == 0 && pipe(until) == 0);
     server = fork();
@@ -276,8 +280,8 @@ int
 main(int argc, char **argv)
 {
     const uint64_t kib[] = { 4, 64, 1024, 8192, 32768 };
-    double         seconds = argc > 1 ? strtod(argv[1], NULL) : 0.5;
-    char           folder[] = "/tmp/tundish-bench-XXXXXX";
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 0.5;
+    char folder[] = "/tmp/tundish-bench-XXXXXX";
 
     if (mkdtemp(folder) == NULL)
         return 1;
@@ -285,16 +289,19 @@ main(int argc, char **argv)
     for (size_t i = 0; i < sizeof kib / sizeof kib[0]; i++)
         for (int copies = 0; copies < 2; copies++) {
             /* So many that it takes about that long at 100,000 batches or 8 GB a second. */
-            uint64_t     by_count = (uint64_t)(seconds * 1e5);
-            uint64_t     by_bytes = (uint64_t)(seconds * 8e9) / (kib[i] << 10);
-            struct trial trial = { .batch_bytes = kib[i] << 10, .copies = copies != 0,
+            uint64_t by_count = (uint64_t)(seconds * 1e5);
+            uint64_t by_bytes = (uint64_t)(seconds * 8e9) / (kib[i] << 10);
+            struct trial trial = { .batch_bytes = kib[i] << 10,
+                                   .copies = copies != 0,
                                    .batches = (by_count < by_bytes ? by_count : by_bytes) + 1,
-                                   .trainer_spin_ns = 20000, .server_spin_ns = 20000 };
+                                   .trainer_spin_ns = 20000,
+                                   .server_spin_ns = 20000 };
 
             run(&trial);
         }
     for (int sleeps = 0; sleeps < 2; sleeps++) {
-        struct trial trial = { .batch_bytes = LATENCY_BYTES, .batches = LATENCY_BATCHES,
+        struct trial trial = { .batch_bytes = LATENCY_BYTES,
+                               .batches = LATENCY_BATCHES,
                                .is_latency = true,
                                .trainer_spin_ns = sleeps ? -1 : INT64_C(1000000000),
                                .server_spin_ns = sleeps ? 0 : INT64_C(1000000000) };

@@ -1,4 +1,5 @@
-/* sample_output.h - files that the generators write; what goes wrong ends the program with a sentence. */
+/* sample_output.h - files that the generators write; what goes wrong ends the program with a
+ * sentence. */
 #ifndef SAMPLE_OUTPUT_H
 #define SAMPLE_OUTPUT_H
 

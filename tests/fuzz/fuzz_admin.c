@@ -49,8 +49,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
     request.authorization = next(&rest);
     request.content_length = next(&rest);
     request.transfer_encoding = next(&rest);
-    request.is_public =
-        route != NULL && (route->kind == ROUTE_PAGE || route->kind == ROUTE_NOW);
+    request.is_public = route != NULL && (route->kind == ROUTE_PAGE || route->kind == ROUTE_NOW);
     request.changes_something = route == NULL || route->kind == ROUTE_ORDER;
     status = guard_check(&guard, &request, &sentence);
     must(status == 0 || (status >= 400 && sentence != NULL));

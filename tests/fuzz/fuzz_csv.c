@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/must.h"
 #include "content/records/csv_cut.h"
+#include "core/must.h"
 
 enum { CAPACITY = 40 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/example.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "content/records/example.h"
 
 enum { FEATURES = 8, RECORDS_MAX = 64 };
 

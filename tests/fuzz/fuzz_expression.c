@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "column/flush.h"
+#include "content/expression/expression.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "content/expression/expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 

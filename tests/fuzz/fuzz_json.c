@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/records/json_parse.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "content/records/json_parse.h"
 
 static struct example_parser *
 make_parser(void)

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/must.h"
 #include "content/learned/learned.h"
+#include "core/must.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

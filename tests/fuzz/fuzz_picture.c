@@ -1,8 +1,8 @@
 /* fuzz_picture.c - any bytes as an image file: the first one chooses the options. */
 #include <stdlib.h>
 
-#include "core/must.h"
 #include "content/images/picture.h"
+#include "core/must.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -1,5 +1,5 @@
-/* fuzz_pipeline_file.c - any bytes as a pipeline file: an answer, never a crash, and no error without
- * a complaint. */
+/* fuzz_pipeline_file.c - any bytes as a pipeline file: an answer, never a crash, and no error
+ * without a complaint. */
 #include <stdint.h>
 #include <stdlib.h>
 

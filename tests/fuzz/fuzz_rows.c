@@ -1,5 +1,5 @@
-/* fuzz_rows.c - what a program writes: a row is found in the same place however much of it is there,
- * and a row that is one comes back as it was.
+/* fuzz_rows.c - what a program writes: a row is found in the same place however much of it is
+ * there, and a row that is one comes back as it was.
  *
  * The first bytes give the schema, the rest are its rows.
  */

@@ -7,10 +7,7 @@
 #include "source/scan/scanner.h"
 
 static const struct scanner_ops *const scanners[] = {
-    &scanner_tfrecord,
-    &scanner_text_line,
-    &scanner_csv,
-    &scanner_fixed_length_record,
+    &scanner_tfrecord,   &scanner_text_line, &scanner_csv, &scanner_fixed_length_record,
     &scanner_webdataset,
 };
 

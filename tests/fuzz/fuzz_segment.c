@@ -24,23 +24,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 enum { SLOTS = 4, BATCHES = 3, ROWS = 5 };
 
 static const tundish_column_spec columns[] = {
-    { .name = "dense", .dtype = TUNDISH_INT32, .kind = TUNDISH_DENSE, .rank = 2,
+    { .name = "dense",
+      .dtype = TUNDISH_INT32,
+      .kind = TUNDISH_DENSE,
+      .rank = 2,
       .shape = { -1, 3 } },
     { .name = "text", .dtype = TUNDISH_STRING, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
-    { .name = "bags", .dtype = TUNDISH_STRING, .kind = TUNDISH_RAGGED, .rank = 3, .ragged_rank = 2,
+    { .name = "bags",
+      .dtype = TUNDISH_STRING,
+      .kind = TUNDISH_RAGGED,
+      .rank = 3,
+      .ragged_rank = 2,
       .shape = { -1, -1, -1 } },
-    { .name = "rare", .dtype = TUNDISH_FLOAT32, .kind = TUNDISH_SPARSE, .rank = 2,
+    { .name = "rare",
+      .dtype = TUNDISH_FLOAT32,
+      .kind = TUNDISH_SPARSE,
+      .rank = 2,
       .shape = { -1, 9 } },
 };
-static const tundish_spec spec = { .column_count = 4, .column_bytes = sizeof columns[0],
+static const tundish_spec spec = { .column_count = 4,
+                                   .column_bytes = sizeof columns[0],
                                    .columns = columns };
 
-static uint8_t         *sound;        /* the segment as a server would have made it */
-static uint64_t         segment_bytes;
-static int              segment = -1; /* what is sent: the sound one, changed */
-static int              returns = -1;
-static int              listener = -1, visitor = -1;
-static char             path[64];
+static uint8_t *sound; /* the segment as a server would have made it */
+static uint64_t segment_bytes;
+static int segment = -1; /* what is sent: the sound one, changed */
+static int returns = -1;
+static int listener = -1, visitor = -1;
+static char path[64];
 static struct tnd_welcome welcome;
 
 /* Offsets 0, 1, 2 ... and as many values as there are rows. */
@@ -74,10 +85,9 @@ write_values(struct slot *slot)
 static void
 encode(struct slot_buffer *buffer, struct tnd_codec codec)
 {
-    static uint8_t            stored[4096];
+    static uint8_t stored[4096];
     struct tnd_codec_context *context = NULL;
-    uint64_t                  stored_bytes = 0;
-
+    uint64_t stored_bytes = 0;
 
     must(tnd_codec_context_open(1, &context) == TUNDISH_OK);
     must(tnd_codec_encode(&codec, buffer->data, buffer->stored_bytes, stored, sizeof stored,
@@ -94,10 +104,14 @@ encode(struct slot_buffer *buffer, struct tnd_codec codec)
 static void
 make_sound_segment(void)
 {
-    struct lane_config config = { .name = "sound", .slots = SLOTS, .arena_bytes = 4096,
-                                  .memory = LANE_MEMFD, .checksums = true, .spec = &spec };
-    struct lane       *lane;
-    struct slot        slot;
+    struct lane_config config = { .name = "sound",
+                                  .slots = SLOTS,
+                                  .arena_bytes = 4096,
+                                  .memory = LANE_MEMFD,
+                                  .checksums = true,
+                                  .spec = &spec };
+    struct lane *lane;
+    struct slot slot;
 
     must(lane_open(&config, &lane) == TUNDISH_OK);
     slot_init(lane, &slot);
@@ -107,8 +121,7 @@ make_sound_segment(void)
         must(lane_reserve(lane, &slot) == TUNDISH_OK);
         write_values(&slot);
         if (i == BATCHES - 1) {
-            encode(&slot.columns[2].buffers[0],
-                   tnd_codec_for_range(8, 0, ROWS));
+            encode(&slot.columns[2].buffers[0], tnd_codec_for_range(8, 0, ROWS));
             encode(&slot.columns[0].buffers[0],
                    (struct tnd_codec){ .number = TND_CODEC_ZSTD, .width = 16, .level = 1 });
         }
@@ -127,7 +140,8 @@ make_sound_segment(void)
 static void
 make_returns(void)
 {
-    struct tnd_returns page = { .magic = TND_RETURNS_MAGIC, .layout_major = TND_LAYOUT_MAJOR,
+    struct tnd_returns page = { .magic = TND_RETURNS_MAGIC,
+                                .layout_major = TND_LAYOUT_MAJOR,
                                 .slot_count = SLOTS };
 
     must(ftruncate(returns, 0) == 0 && ftruncate(returns, (off_t)welcome.returns_bytes) == 0);
@@ -139,8 +153,8 @@ static void *
 serve(void *argument)
 {
     struct tnd_message message;
-    int                bell = eventfd(0, EFD_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);
-    int                descriptors[] = { segment, returns, bell, event };
+    int bell = eventfd(0, EFD_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);
+    int descriptors[] = { segment, returns, bell, event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof welcome };
 
     (void)argument;
@@ -177,7 +191,7 @@ apply(uint8_t *bytes, uint64_t byte_count, const uint8_t *data, size_t data_byte
 {
     while (data_bytes >= 3) {
         uint64_t at = ((uint64_t)data[0] << 8 | data[1]) * 4;
-        size_t   count = data[2] % 32;
+        size_t count = data[2] % 32;
 
         data += 3;
         data_bytes -= 3;
@@ -194,7 +208,7 @@ static void
 touch(const tundish_tensor *tensor)
 {
     const volatile uint8_t *data = tensor->data;
-    uint64_t                sum = 0;
+    uint64_t sum = 0;
 
     for (uint64_t i = 0; i < tensor->data_bytes; i++)
         sum += data[i];
@@ -210,9 +224,9 @@ touch(const tundish_tensor *tensor)
 static unsigned
 read_to_the_end(tundish_reader *reader)
 {
-    const tundish_batch  *batch;
+    const tundish_batch *batch;
     const tundish_tensor *tensor;
-    unsigned              whole = 0;
+    unsigned whole = 0;
 
     for (int i = 0; i < 3 * SLOTS; i++) {
         if (tundish_next(reader, 0, &batch) != TUNDISH_OK)
@@ -230,12 +244,12 @@ read_to_the_end(tundish_reader *reader)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
-    static uint8_t  changed[1 << 18];
+    static uint8_t changed[1 << 18];
     tundish_options options = TUNDISH_OPTIONS_INIT;
     tundish_reader *reader = NULL;
-    size_t          welcome_part;
-    unsigned        whole = 0;
-    pthread_t       thread;
+    size_t welcome_part;
+    unsigned whole = 0;
+    pthread_t thread;
 
     if (sound == NULL)
         set_up();
@@ -246,10 +260,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
     data_bytes--;
     if (welcome_part > data_bytes)
         welcome_part = data_bytes;
-    welcome = (struct tnd_welcome){ .protocol = TND_PROTOCOL_MAX, .line = 1,
+    welcome = (struct tnd_welcome){ .protocol = TND_PROTOCOL_MAX,
+                                    .line = 1,
                                     .batches_bytes = segment_bytes,
                                     .returns_bytes = tnd_returns_bytes(SLOTS),
-                                    .replica_count = 1, .total_replica_count = 1 };
+                                    .replica_count = 1,
+                                    .total_replica_count = 1 };
     make_returns();
     apply((uint8_t *)&welcome, sizeof welcome, data, welcome_part);
     memcpy(changed, sound, segment_bytes);

@@ -1,7 +1,8 @@
 /* fuzz_tar.c - members of a tar are the same however its bytes are cut into reads, lie behind their
  * headers, and follow each other.
  *
- * Noise has no right checksums, so headers are given theirs: blocks whose checksum field is all 'C'.
+ * Noise has no right checksums, so headers are given theirs: blocks whose checksum field is all
+ * 'C'.
  */
 #include <stdio.h>
 #include <stdlib.h>

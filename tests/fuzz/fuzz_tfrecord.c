@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "core/must.h"
+#include "source/files/files_private.h"
 #include "source/scan/scan.h"
 #include "source/source.h"
-#include "source/files/files_private.h"
 
 static char cache_folder[64];
 static int file = -1;

@@ -11,13 +11,13 @@
 
 #include "core/must.h"
 #include "deliver/feed_private.h"
-#include "deliver/socket/hub_visitor.h"
 #include "deliver/lane_private.h"
+#include "deliver/socket/hub_visitor.h"
 #include "shm/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
 
-static struct hub  *hub;
+static struct hub *hub;
 static struct feed *feed;
 
 static tundish_status
@@ -81,17 +81,22 @@ static const struct feed_ops ops = { admit, joined, left, refused, group_ended, 
 static void
 set_up(void)
 {
-    static const tundish_column_spec column = { .name = "x", .dtype = TUNDISH_INT8,
-                                                .kind = TUNDISH_DENSE, .rank = 1,
-                                                .shape = { -1 } };
+    static const tundish_column_spec column = {
+        .name = "x", .dtype = TUNDISH_INT8, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 }
+    };
     static const tundish_spec spec = { 1, sizeof column, &column };
-    char                      path[64];
-    struct hub_config         at = { .socket_path = path };
-    struct feed_config        config = { .stream = "s", .session = "s", .replica_count = 2,
-                                         .total_replica_count = 2, .rejoin_ns = 0, .ops = &ops };
+    char path[64];
+    struct hub_config at = { .socket_path = path };
+    struct feed_config config = { .stream = "s",
+                                  .session = "s",
+                                  .replica_count = 2,
+                                  .total_replica_count = 2,
+                                  .rejoin_ns = 0,
+                                  .ops = &ops };
 
-    config.lane = (struct lane_config){ .slots = 4, .arena_bytes = 4096, .memory = LANE_MEMFD,
-                                        .spec = &spec };
+    config.lane = (struct lane_config){
+        .slots = 4, .arena_bytes = 4096, .memory = LANE_MEMFD, .spec = &spec
+    };
     snprintf(path, sizeof path, "/tmp/tundish-fuzz-%ld/server", (long)getpid());
     must(feed_open(&config, &feed) == TUNDISH_OK);
     must(hub_open(&at, &hub) == TUNDISH_OK && hub_add(hub, feed) == TUNDISH_OK);
@@ -101,8 +106,8 @@ static void
 scribble(struct visitor *visitor, const uint8_t *bytes, size_t byte_count)
 {
     const struct tnd_segment *page;
-    struct lane_stats         stats;
-    uint32_t                  replica;
+    struct lane_stats stats;
+    uint32_t replica;
 
     if (visitor->seat == NULL || byte_count < 1)
         return;
@@ -120,7 +125,7 @@ static bool
 say(int socket, struct visitor *visitor, uint8_t type, const uint8_t *bytes, size_t byte_count)
 {
     struct tnd_message_head head = { .type = type, .bytes = (uint32_t)byte_count };
-    enum visitor_result     result;
+    enum visitor_result result;
 
     if (type == 255) {
         scribble(visitor, bytes, byte_count);
@@ -138,8 +143,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
     struct visitor visitor;
-    int            pair[2];
-    bool           stays = true;
+    int pair[2];
+    bool stays = true;
 
     if (hub == NULL)
         set_up();

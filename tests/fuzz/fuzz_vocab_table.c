@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "content/vocabulary/vocab_table.h"
 #include "core/crc32c.h"
 #include "core/must.h"
-#include "content/vocabulary/vocab_table.h"
 
 #define TERMS 24
 

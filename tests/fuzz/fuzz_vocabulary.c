@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/must.h"
 #include "content/learned/learned.h"
+#include "core/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

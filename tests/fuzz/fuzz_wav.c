@@ -1,6 +1,6 @@
 /* fuzz_wav.c - any bytes as a WAV file. */
-#include "core/must.h"
 #include "content/sounds/wav.h"
+#include "core/must.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

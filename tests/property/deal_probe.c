@@ -23,11 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/dealer.h"
 #include "batch/output.h"
 #include "commands/print_batch.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "batch/dealer.h"
 
 enum { WORKERS_MAX = 8, EPOCHS_MAX = 4, STEPS_MAX = 512, STATE_MAX = 256, THREADS_MAX = 8 };
 
@@ -338,9 +338,6 @@ print_dealt(const struct dealt *dealt)
     }
 }
 
-/* --- resuming -----------------------------------------------------------------------------------
- */
-
 /* Go on at a step, and compare with what the undisturbed job dealt, to the end of its last epoch.
  */
 static bool
@@ -416,9 +413,6 @@ resume_everywhere(struct job *job, const struct dealt *dealt, const struct dealt
             }
         }
 }
-
-/* --- requests -----------------------------------------------------------------------------------
- */
 
 struct request {
     uint32_t workers, replicas, from_workers, from_replicas, threads;

@@ -21,25 +21,25 @@ static const int64_t PATIENCE_NS = 600000000000;
 /* Where a lane's next slot is. */
 struct cursor {
     uint64_t position, epoch, step;
-    bool     is_over;
+    bool is_over;
 };
 
 struct numbers {
     struct numbers_options options;
-    char                   folder[64], path[108];
-    struct bell           *bell;
-    struct hub            *hub;
-    struct feed           *feed;
-    struct slot            slots[REPLICAS_MAX];
-    pthread_t              thread;
-    bool                   is_running;
-    _Atomic bool           stop, drain;
+    char folder[64], path[108];
+    struct bell *bell;
+    struct hub *hub;
+    struct feed *feed;
+    struct slot slots[REPLICAS_MAX];
+    pthread_t thread;
+    bool is_running;
+    _Atomic bool stop, drain;
 
-    pthread_mutex_t     lock;
-    struct cursor       cursors[REPLICAS_MAX];
+    pthread_mutex_t lock;
+    struct cursor cursors[REPLICAS_MAX];
     struct numbers_told told;
-    uint64_t            short_epoch, short_steps; /* an epoch ended early: its steps */
-    bool                has_short;
+    uint64_t short_epoch, short_steps; /* an epoch ended early: its steps */
+    bool has_short;
 };
 
 static uint64_t
@@ -72,25 +72,37 @@ static const double one = 1;
 static const tundish_column_spec columns[] = {
     { .name = "word", .dtype = TUNDISH_UINT64, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
     { .name = "text", .dtype = TUNDISH_STRING, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
-    { .name = "bag", .dtype = TUNDISH_INT32, .kind = TUNDISH_RAGGED, .rank = 3, .ragged_rank = 1,
-      .shape = { -1, -1, 2 }, .splits_dtype = TUNDISH_INT64, .widen_dtype = TUNDISH_FLOAT32,
-      .widen_scale_count = 2, .widen_scale = halves_and_quarters, .widen_offset_count = 1,
+    { .name = "bag",
+      .dtype = TUNDISH_INT32,
+      .kind = TUNDISH_RAGGED,
+      .rank = 3,
+      .ragged_rank = 1,
+      .shape = { -1, -1, 2 },
+      .splits_dtype = TUNDISH_INT64,
+      .widen_dtype = TUNDISH_FLOAT32,
+      .widen_scale_count = 2,
+      .widen_scale = halves_and_quarters,
+      .widen_offset_count = 1,
       .widen_offset = &one },
-    { .name = "rare", .dtype = TUNDISH_FLOAT32, .kind = TUNDISH_SPARSE, .rank = 2,
+    { .name = "rare",
+      .dtype = TUNDISH_FLOAT32,
+      .kind = TUNDISH_SPARSE,
+      .rank = 2,
       .shape = { -1, 1000 } },
 };
 
-static const tundish_spec spec = { .column_count = 4, .column_bytes = sizeof columns[0],
+static const tundish_spec spec = { .column_count = 4,
+                                   .column_bytes = sizeof columns[0],
                                    .columns = columns };
 
 /* Sizes, from the rows alone. */
 static void
 size_up(const struct numbers *numbers, struct slot *slot, uint32_t replica)
 {
-    uint64_t rows = numbers_rows(slot->epoch, slot->step, numbers->options.rows,
-                                 numbers->options.wide_step);
+    uint64_t rows =
+        numbers_rows(slot->epoch, slot->step, numbers->options.rows, numbers->options.wide_step);
     uint64_t text_bytes = 0, bags = 0;
-    char     text[TEXT_MAX];
+    char text[TEXT_MAX];
 
     for (uint64_t i = 0; i < rows; i++) {
         uint64_t word = mix(slot->epoch, slot->step, replica, i);
@@ -114,19 +126,19 @@ size_up(const struct numbers *numbers, struct slot *slot, uint32_t replica)
 static void
 fill_in(struct slot *slot, uint32_t replica)
 {
-    uint64_t  rows = (uint64_t)slot->columns[0].shape[0];
+    uint64_t rows = (uint64_t)slot->columns[0].shape[0];
     uint64_t *words = slot->columns[0].buffers[0].data;
-    int64_t  *offsets = slot->columns[1].buffers[0].data;
-    char     *texts = slot->columns[1].buffers[1].data;
-    int64_t  *splits = slot->columns[2].buffers[0].data;
-    int32_t  *bags = slot->columns[2].buffers[1].data;
-    int64_t  *indices = slot->columns[3].buffers[0].data;
-    float    *rare = slot->columns[3].buffers[1].data;
+    int64_t *offsets = slot->columns[1].buffers[0].data;
+    char *texts = slot->columns[1].buffers[1].data;
+    int64_t *splits = slot->columns[2].buffers[0].data;
+    int32_t *bags = slot->columns[2].buffers[1].data;
+    int64_t *indices = slot->columns[3].buffers[0].data;
+    float *rare = slot->columns[3].buffers[1].data;
 
     offsets[0] = splits[0] = 0;
     for (uint64_t i = 0; i < rows; i++) {
         uint64_t word = mix(slot->epoch, slot->step, replica, i);
-        char     text[TEXT_MAX];
+        char text[TEXT_MAX];
         unsigned bytes = text_of(word, text);
 
         words[i] = word;
@@ -146,7 +158,7 @@ static void
 narrow(struct slot *slot)
 {
     struct slot_buffer *splits = &slot->columns[2].buffers[0];
-    struct tnd_codec    codec = tnd_codec_for_range(8, 0, BAG_MAX * 64 * 40);
+    struct tnd_codec codec = tnd_codec_for_range(8, 0, BAG_MAX * 64 * 40);
 
     splits->codec = codec;
     splits->decoded_bytes = splits->stored_bytes;
@@ -157,13 +169,13 @@ static void
 encode_splits(struct slot *slot, uint32_t replica)
 {
     struct slot_buffer *buffer = &slot->columns[2].buffers[0];
-    uint64_t            rows = (uint64_t)slot->columns[0].shape[0], stored_bytes = 0;
-    int64_t            *splits = tnd_alloc((rows + 1) * 8);
+    uint64_t rows = (uint64_t)slot->columns[0].shape[0], stored_bytes = 0;
+    int64_t *splits = tnd_alloc((rows + 1) * 8);
 
     splits[0] = 0;
     for (uint64_t i = 0; i < rows; i++)
-        splits[i + 1] = splits[i] +
-                        (int64_t)(mix(slot->epoch, slot->step, replica, i) % (BAG_MAX + 1));
+        splits[i + 1] =
+            splits[i] + (int64_t)(mix(slot->epoch, slot->step, replica, i) % (BAG_MAX + 1));
     must(tnd_codec_encode(&buffer->codec, splits, (rows + 1) * 8, buffer->data,
                           buffer->stored_bytes, NULL, &stored_bytes) == TUNDISH_OK);
     buffer->stored_bytes = stored_bytes;
@@ -174,8 +186,8 @@ static void
 fill_encoded(struct slot *slot, uint32_t replica)
 {
     struct slot_buffer *buffer = &slot->columns[2].buffers[0];
-    void               *place = buffer->data;
-    uint64_t            rows = (uint64_t)slot->columns[0].shape[0];
+    void *place = buffer->data;
+    uint64_t rows = (uint64_t)slot->columns[0].shape[0];
 
     buffer->data = tnd_alloc((rows + 1) * 8);
     fill_in(slot, replica);
@@ -193,11 +205,11 @@ steps_of(const struct numbers *numbers, uint64_t epoch)
 }
 
 static tundish_status
-publish_end(struct lane *lane, struct cursor *cursor, enum tnd_slot_kind kind, tundish_status status,
-            const char *text)
+publish_end(struct lane *lane, struct cursor *cursor, enum tnd_slot_kind kind,
+            tundish_status status, const char *text)
 {
-    tundish_status result = lane_publish_end(lane, cursor->position, kind, cursor->epoch,
-                                             cursor->step, status, text);
+    tundish_status result =
+        lane_publish_end(lane, cursor->position, kind, cursor->epoch, cursor->step, status, text);
 
     if (result != TUNDISH_OK)
         return result;
@@ -214,7 +226,7 @@ publish_end(struct lane *lane, struct cursor *cursor, enum tnd_slot_kind kind, t
 static tundish_status
 publish_batch(struct numbers *numbers, struct lane *lane, struct cursor *cursor, uint32_t replica)
 {
-    struct slot   *slot = &numbers->slots[replica];
+    struct slot *slot = &numbers->slots[replica];
     tundish_status status;
 
     slot->position = cursor->position;
@@ -242,7 +254,7 @@ static void
 set_place(struct numbers *numbers, uint64_t epoch)
 {
     char text[64];
-    int  bytes = snprintf(text, sizeof text, "numbers, epoch %llu", (unsigned long long)epoch);
+    int bytes = snprintf(text, sizeof text, "numbers, epoch %llu", (unsigned long long)epoch);
 
     must(feed_set_place(numbers->feed, epoch, text, (uint64_t)bytes) == TUNDISH_OK);
 }
@@ -263,7 +275,7 @@ is_far_ahead(const struct numbers *numbers, const struct cursor *cursor)
 static tundish_status
 publish_next(struct numbers *numbers, uint32_t replica)
 {
-    struct lane   *lane = feed_lane(numbers->feed, replica);
+    struct lane *lane = feed_lane(numbers->feed, replica);
     struct cursor *cursor = &numbers->cursors[replica];
 
     if (cursor->is_over || is_far_ahead(numbers, cursor))
@@ -316,8 +328,8 @@ on_admit(void *user, struct feed *feed, const char *group, uint32_t replica,
          const struct feed_start *start)
 {
     struct numbers *numbers = user;
-    tundish_status  status = TUNDISH_OK;
-    uint64_t        epoch = start->epoch, step = start->step;
+    tundish_status status = TUNDISH_OK;
+    uint64_t epoch = start->epoch, step = start->step;
 
     (void)group, (void)replica;
     pthread_mutex_lock(&numbers->lock);
@@ -385,8 +397,8 @@ static void
 on_restart(void *user, struct feed *feed, uint64_t epoch)
 {
     struct numbers *numbers = user;
-    uint64_t        steps = 0;
-    bool            is_open = true;
+    uint64_t steps = 0;
+    bool is_open = true;
 
     (void)feed;
     pthread_mutex_lock(&numbers->lock);
@@ -450,9 +462,12 @@ take_options(struct numbers *numbers, const struct numbers_options *options)
 void
 numbers_open(const struct numbers_options *options, struct numbers **ret_numbers)
 {
-    struct numbers    *numbers = tnd_zalloc(1, sizeof *numbers);
+    struct numbers *numbers = tnd_zalloc(1, sizeof *numbers);
     struct feed_config config = {
-        .stream = "numbers", .session = "numbers", .ops = &ops, .user = numbers,
+        .stream = "numbers",
+        .session = "numbers",
+        .ops = &ops,
+        .user = numbers,
     };
     struct hub_config hub = {
         .socket_path = numbers->path,
@@ -567,12 +582,11 @@ wrong(const tundish_batch *batch, const char *what)
 }
 
 static bool
-check_row(const tundish_batch *batch, const tundish_tensor *const t[4], uint64_t row,
-          uint64_t word)
+check_row(const tundish_batch *batch, const tundish_tensor *const t[4], uint64_t row, uint64_t word)
 {
     const int64_t *offsets = t[1]->string_offsets, *splits = t[2]->row_splits[0];
-    char           text[TEXT_MAX];
-    unsigned       bytes = text_of(word, text);
+    char text[TEXT_MAX];
+    unsigned bytes = text_of(word, text);
 
     if (((const uint64_t *)t[0]->data)[row] != word)
         return wrong(batch, "word");
@@ -594,7 +608,7 @@ check_row(const tundish_batch *batch, const tundish_tensor *const t[4], uint64_t
 bool
 numbers_check(const tundish_batch *batch, uint32_t replica, uint32_t rows, uint32_t wide_step)
 {
-    uint64_t              row_count = numbers_rows(batch->epoch, batch->step, rows, wide_step);
+    uint64_t row_count = numbers_rows(batch->epoch, batch->step, rows, wide_step);
     const tundish_tensor *tensors[4];
 
     for (uint32_t i = 0; i < 4; i++) {

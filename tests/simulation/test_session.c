@@ -3,8 +3,9 @@
  * The code is the real one: hub, feed, lanes, dealing and working threads, and the library that
  * trainers use. Trainers die at any moment between two locks and are followed by others that begin
  * at the last place they saved; servers die and come back to the survivors, of whom a group may be
- * slow, or stopped for a long time; groups are left by all, or are too slow and cut off. What must hold: between two places a group sees every batch once and
- * in order, with the rows that it has without any trouble; nobody waits for ever.
+ * slow, or stopped for a long time; groups are left by all, or are too slow and cut off. What must
+ * hold: between two places a group sees every batch once and in order, with the rows that it has
+ * without any trouble; nobody waits for ever.
  *
  * SEED=N runs that one alone and tells what happens, RUNS=N so many, SECONDS=N so long, with seeds
  * that no other soak had. What fails prints its seed.
@@ -89,7 +90,8 @@ play(uint64_t seed)
             .run = &run,
             .group = i / run.replicas,
             .replica = i % run.replicas,
-            .is_slow = (run.story == STORY_SLOW || run.story == STORY_LATE) && i / run.replicas == 1,
+            .is_slow =
+                (run.story == STORY_SLOW || run.story == STORY_LATE) && i / run.replicas == 1,
         };
     run.file = pipeline_of(&run);
     turns_run(seed, direct, &run);

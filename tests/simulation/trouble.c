@@ -1,14 +1,11 @@
 /* trouble.c - the server, and what befalls it and its trainers. */
 #include "core/status.h"
 #include "deliver/bell.h"
-#include "session/session.h"
-#include "session/checkpoint/session_state.h"
 #include "pipeline/pipeline.h"
+#include "session/checkpoint/session_state.h"
+#include "session/session.h"
 #include "stats/stats_writer.h"
 #include "world.h"
-
-/* --- the server ---------------------------------------------------------------------------------
- */
 
 static void
 serve(struct run *run)
@@ -52,9 +49,6 @@ end_server(struct run *run)
     stats_close(server->stats);
     *server = (struct server){ 0 };
 }
-
-/* --- what befalls them --------------------------------------------------------------------------
- */
 
 static bool
 is_over(const struct run *run)

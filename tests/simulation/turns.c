@@ -91,9 +91,6 @@ turns_now_ns(void)
     return all.now_ns;
 }
 
-/* --- choosing -----------------------------------------------------------------------------------
- */
-
 static bool
 is_runnable(const struct turn *turn)
 {
@@ -240,9 +237,6 @@ perhaps_give_turn(uint64_t one_in)
         give_turn();
 }
 
-/* --- threads ------------------------------------------------------------------------------------
- */
-
 static void
 begin(void)
 {
@@ -342,9 +336,6 @@ turns_sleep(int64_t ns)
 {
     wait_for(WAIT_TIME, NULL, all.now_ns + ns);
 }
-
-/* --- what threads do ----------------------------------------------------------------------------
- */
 
 static unsigned
 find_lock(const void *lock)

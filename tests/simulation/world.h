@@ -48,7 +48,7 @@ struct trainer {
     tundish_reader *reader; /* NULL: it has not been let in yet */
     bool is_over;           /* END_OF_STREAM, or cut off where that may be */
     bool is_slow;
-    struct position next; /* what comes next by its own account */
+    struct position next;    /* what comes next by its own account */
     struct position saved;   /* what came next when it last saved a place */
     char token[TOKEN_BYTES]; /* that place; "": none yet */
     unsigned lives;
@@ -110,8 +110,6 @@ extern bool world_is_told; /* of everything that happens: one seed is played alo
         }                                                                                          \
     } while (false)
 
-/* --- a trainer (trainer.c) --- */
-
 /* A queue, whose server keeps its place and comes back (STATE) or not. */
 bool is_queue(const struct run *run);
 
@@ -130,8 +128,6 @@ bool kill_trainer(struct trainer *trainer);
 
 /* Who stands where, for whoever has to find out why. */
 void print_standing(const struct run *run);
-
-/* --- a run (trouble.c) --- */
 
 /* Where the server keeps what the STATE story is about. */
 const char *state_path(void);

@@ -30,8 +30,8 @@
 struct wishes {
     unsigned long batches; /* 0: all */
     unsigned long delay_ms;
-    int           hold, paced, survive, places, widen, no_close, restart;
-    const char   *place;
+    int hold, paced, survive, places, widen, no_close, restart;
+    const char *place;
 };
 
 /* Tells texts apart by their length and every SAMPLE-th byte. */
@@ -92,8 +92,8 @@ print_first(tundish_reader *reader)
 static void
 print_floats(const tundish_batch *batch)
 {
-    static float   values[65536];
-    size_t         bytes;
+    static float values[65536];
+    size_t bytes;
     tundish_status status = tundish_tensor_widen(batch, 0, values, sizeof values, &bytes);
 
     if (status != TUNDISH_OK) {
@@ -142,12 +142,12 @@ static tundish_status
 read_all(tundish_reader *reader, const struct wishes *wishes)
 {
     unsigned long taken = 0;
-    int           was_told = 0;
+    int was_told = 0;
 
     for (;;) {
         const tundish_batch *batch;
-        tundish_status       status;
-        char                 line[16];
+        tundish_status status;
+        char line[16];
 
         if (wishes->paced && fgets(line, sizeof line, stdin) == NULL)
             return TUNDISH_OK;
@@ -168,7 +168,8 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
             print_batch(batch);
         if (wishes->places)
             print_place(reader);
-        /* Killed at any moment it has told all that it gave back; paced, it gave back all it told. */
+        /* Killed at any moment it has told all that it gave back; paced, it gave back all it told.
+         */
         if (!wishes->paced)
             fflush(stdout);
         if (++taken == wishes->batches) {

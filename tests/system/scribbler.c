@@ -4,9 +4,9 @@
  *     scribbler SEED ROUNDS
  *
  * Takes a batch as any trainer does, then writes garbage over all of its returns page, from what it
- * looks like after it was mapped by the SDK, and goes on reading through it; ROUNDS times. At the end
- * it fills the counters that it was sent and makes writes to them block. Prints "first" after the
- * first batch, "scribbled" at the end, and then sleeps until it is killed.
+ * looks like after it was mapped by the SDK, and goes on reading through it; ROUNDS times. At the
+ * end it fills the counters that it was sent and makes writes to them block. Prints "first" after
+ * the first batch, "scribbled" at the end, and then sleeps until it is killed.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -50,46 +50,46 @@ extern "C" {
 
 /* Grouped by what the caller can do about it. Values are fixed for good. */
 typedef enum tundish_status {
-    TUNDISH_OK              = 0,
-    TUNDISH_END             = 1,   /* the epoch is over; the next tundish_next starts another */
-    TUNDISH_END_OF_STREAM   = 2,   /* deliver.epochs are over, for good */
-    TUNDISH_NO_VALUE        = 3,   /* tundish_next_optional: this replica's epoch is over */
-    TUNDISH_STOPPED         = 4,   /* the server drained and ended on request */
-    TUNDISH_E_TIMEOUT       = -1,  /* try again: nothing is broken */
-    TUNDISH_E_SERVER_GONE   = -20, /* reopen: the server died or restarted */
-    TUNDISH_E_PEER_LOST     = -21, /* reopen at a place: another replica of the group died */
-    TUNDISH_E_DETACHED      = -22, /* reopen: this group was too slow and was cut off */
-    TUNDISH_E_DATA          = -30, /* fix the input: it is bad at this step */
-    TUNDISH_E_ARGUMENT      = -40, /* fix the program */
-    TUNDISH_E_LAYOUT        = -41, /* fix the install: SDK and server disagree on layout */
-    TUNDISH_E_PIPELINE      = -42, /* fix the pipeline file */
-    TUNDISH_E_PLACE         = -43, /* the place belongs to another pipeline, or other files */
-    TUNDISH_E_SYSTEM        = -60, /* give up: the kernel refused; errno is in the text */
-    TUNDISH_E_CORRUPT       = -61, /* give up: shared memory failed a check */
-    TUNDISH_E_MEMORY        = -62  /* give up: no memory, or more than the configured limit */
+    TUNDISH_OK = 0,
+    TUNDISH_END = 1,             /* the epoch is over; the next tundish_next starts another */
+    TUNDISH_END_OF_STREAM = 2,   /* deliver.epochs are over, for good */
+    TUNDISH_NO_VALUE = 3,        /* tundish_next_optional: this replica's epoch is over */
+    TUNDISH_STOPPED = 4,         /* the server drained and ended on request */
+    TUNDISH_E_TIMEOUT = -1,      /* try again: nothing is broken */
+    TUNDISH_E_SERVER_GONE = -20, /* reopen: the server died or restarted */
+    TUNDISH_E_PEER_LOST = -21,   /* reopen at a place: another replica of the group died */
+    TUNDISH_E_DETACHED = -22,    /* reopen: this group was too slow and was cut off */
+    TUNDISH_E_DATA = -30,        /* fix the input: it is bad at this step */
+    TUNDISH_E_ARGUMENT = -40,    /* fix the program */
+    TUNDISH_E_LAYOUT = -41,      /* fix the install: SDK and server disagree on layout */
+    TUNDISH_E_PIPELINE = -42,    /* fix the pipeline file */
+    TUNDISH_E_PLACE = -43,       /* the place belongs to another pipeline, or other files */
+    TUNDISH_E_SYSTEM = -60,      /* give up: the kernel refused; errno is in the text */
+    TUNDISH_E_CORRUPT = -61,     /* give up: shared memory failed a check */
+    TUNDISH_E_MEMORY = -62       /* give up: no memory, or more than the configured limit */
 } tundish_status;
 
 /* Numbers are stored in slots and places, so none is ever reused. */
 typedef enum tundish_dtype {
-    TUNDISH_BOOL     = 1,
-    TUNDISH_UINT8    = 2,
-    TUNDISH_INT8     = 3,
-    TUNDISH_UINT16   = 4,
-    TUNDISH_INT16    = 5,
-    TUNDISH_UINT32   = 6,
-    TUNDISH_INT32    = 7,
-    TUNDISH_UINT64   = 8,
-    TUNDISH_INT64    = 9,
-    TUNDISH_FLOAT16  = 10,
+    TUNDISH_BOOL = 1,
+    TUNDISH_UINT8 = 2,
+    TUNDISH_INT8 = 3,
+    TUNDISH_UINT16 = 4,
+    TUNDISH_INT16 = 5,
+    TUNDISH_UINT32 = 6,
+    TUNDISH_INT32 = 7,
+    TUNDISH_UINT64 = 8,
+    TUNDISH_INT64 = 9,
+    TUNDISH_FLOAT16 = 10,
     TUNDISH_BFLOAT16 = 11,
-    TUNDISH_FLOAT32  = 12,
-    TUNDISH_FLOAT64  = 13,
-    TUNDISH_STRING   = 14
+    TUNDISH_FLOAT32 = 12,
+    TUNDISH_FLOAT64 = 13,
+    TUNDISH_STRING = 14
 } tundish_dtype;
 
 /* How a column's values are laid out. Stored in slots. */
 typedef enum tundish_kind {
-    TUNDISH_DENSE  = 1,
+    TUNDISH_DENSE = 1,
     TUNDISH_RAGGED = 2,
     TUNDISH_SPARSE = 3
 } tundish_kind;
@@ -103,26 +103,26 @@ typedef struct tundish_reader tundish_reader;
 /* What a column of every batch looks like: a line of tundish_element_spec. Made by whoever serves;
  * it may grow at the end, so walk it with tundish_column_spec_at. */
 typedef struct tundish_column_spec {
-    const char   *name;
+    const char *name;
     tundish_dtype dtype;
-    tundish_kind  kind;
-    uint32_t      rank;
-    uint32_t      ragged_rank;  /* RAGGED: dimensions 1 .. ragged_rank are ragged; else 0 */
-    int64_t       shape[TUNDISH_RANK_MAX]; /* -1: differs between batches, or is ragged */
-    tundish_dtype splits_dtype; /* RAGGED: that of TensorFlow's row_splits; ours are int64 */
+    tundish_kind kind;
+    uint32_t rank;
+    uint32_t ragged_rank;            /* RAGGED: dimensions 1 .. ragged_rank are ragged; else 0 */
+    int64_t shape[TUNDISH_RANK_MAX]; /* -1: differs between batches, or is ragged */
+    tundish_dtype splits_dtype;      /* RAGGED: that of TensorFlow's row_splits; ours are int64 */
 
     /* deliver.widen: what tundish_tensor_widen makes of each value, value * scale + offset. Scale
      * and offset have one entry, or one for each index of the last dimension. 0: not asked for. */
     tundish_dtype widen_dtype;
-    uint32_t      widen_scale_count;
-    uint32_t      widen_offset_count;
+    uint32_t widen_scale_count;
+    uint32_t widen_offset_count;
     const double *widen_scale;
     const double *widen_offset;
 } tundish_column_spec;
 
 typedef struct tundish_spec {
-    uint32_t                   column_count;
-    uint32_t                   column_bytes; /* sizeof(tundish_column_spec) in the library */
+    uint32_t column_count;
+    uint32_t column_bytes; /* sizeof(tundish_column_spec) in the library */
     const tundish_column_spec *columns;
 } tundish_spec;
 
@@ -140,19 +140,19 @@ typedef struct tundish_spec {
  * without a NUL. All offsets, splits and indices are int64 and in order. data is aligned to 64
  * bytes; it may not be written to. */
 typedef struct tundish_tensor {
-    const char           *name;
-    tundish_dtype         dtype;
-    tundish_kind          kind;
-    uint32_t              rank;
-    uint32_t              ragged_rank;
-    const int64_t        *shape;
-    uint64_t              element_count; /* values in data */
-    uint64_t              data_bytes;
-    const void           *data;           /* never NULL */
-    const int64_t        *string_offsets; /* element_count + 1, or NULL */
-    const int64_t *const *row_splits;     /* or NULL */
-    const uint64_t       *row_split_counts;
-    const int64_t        *indices;        /* element_count * rank, or NULL */
+    const char *name;
+    tundish_dtype dtype;
+    tundish_kind kind;
+    uint32_t rank;
+    uint32_t ragged_rank;
+    const int64_t *shape;
+    uint64_t element_count; /* values in data */
+    uint64_t data_bytes;
+    const void *data;                 /* never NULL */
+    const int64_t *string_offsets;    /* element_count + 1, or NULL */
+    const int64_t *const *row_splits; /* or NULL */
+    const uint64_t *row_split_counts;
+    const int64_t *indices; /* element_count * rank, or NULL */
 } tundish_tensor;
 
 #define TUNDISH_BATCH_SHARD_END 1u /* the last batch of an evaluation shard */
@@ -164,35 +164,38 @@ typedef struct tundish_batch {
     uint64_t step;         /* in the epoch, from 0; the same in every replica */
     uint32_t tensor_count; /* that of the element spec */
     uint32_t flags;        /* TUNDISH_BATCH_... */
-    int64_t  shard;        /* distribute.evaluation_shards: which shard; else -1 */
+    int64_t shard;         /* distribute.evaluation_shards: which shard; else -1 */
     uint64_t visits;       /* distribute.delivery queue: readers that died holding it */
 } tundish_batch;
 
 /* Made by the caller, so it starts with its own size. Zero means "default". Strings are copied. */
 typedef struct tundish_options {
-    size_t      size;
-    const char *server;            /* the server's socket; default TUNDISH_SERVER, then
-                                    * $XDG_RUNTIME_DIR/tundish/server, /tmp/tundish-UID/server.
-                                    * It must be this user's, root's, or of the user whose number
-                                    * is in TUNDISH_SERVER_UID */
-    const char *stream;            /* default TUNDISH_STREAM; needed if the server has several */
-    const char *session;           /* jobs that share a session see the same batches;
-                                    * default TUNDISH_SESSION, then the stream's name */
-    const char *group;             /* the replicas of one job; default TUNDISH_GROUP, then
-                                    * "default" */
-    int32_t     replica;           /* on this node, from 0; -1: TUNDISH_REPLICA, else 0 */
-    int32_t     check;             /* not 0: verify each column's checksum on first use, where the
-                                    * server writes them (deliver.checksums) */
-    const void *place;             /* resume here: bytes of tundish_place_save, or its token; */
-    size_t      place_bytes;       /* the server's own position if there is neither */
+    size_t size;
+    const char *server;  /* the server's socket; default TUNDISH_SERVER, then
+                          * $XDG_RUNTIME_DIR/tundish/server, /tmp/tundish-UID/server.
+                          * It must be this user's, root's, or of the user whose number
+                          * is in TUNDISH_SERVER_UID */
+    const char *stream;  /* default TUNDISH_STREAM; needed if the server has several */
+    const char *session; /* jobs that share a session see the same batches;
+                          * default TUNDISH_SESSION, then the stream's name */
+    const char *group;   /* the replicas of one job; default TUNDISH_GROUP, then
+                          * "default" */
+    int32_t replica;     /* on this node, from 0; -1: TUNDISH_REPLICA, else 0 */
+    int32_t check;       /* not 0: verify each column's checksum on first use, where the
+                          * server writes them (deliver.checksums) */
+    const void *place;   /* resume here: bytes of tundish_place_save, or its token; */
+    size_t place_bytes;  /* the server's own position if there is neither */
     const char *place_token;
-    int64_t     server_timeout_ns; /* silence after which the server counts as gone, and how long
-                                    * to wait for one that is not there; default 30 s */
-    int64_t     spin_ns;           /* look this long before sleeping; default 20 us, -1: never */
+    int64_t server_timeout_ns; /* silence after which the server counts as gone, and how long
+                                * to wait for one that is not there; default 30 s */
+    int64_t spin_ns;           /* look this long before sleeping; default 20 us, -1: never */
 } tundish_options;
 
 /* (C++ before 20: zero it, then set size and replica = -1.) */
-#define TUNDISH_OPTIONS_INIT { .size = sizeof(tundish_options), .replica = -1 }
+#define TUNDISH_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        .size = sizeof(tundish_options), .replica = -1                                             \
+    }
 
 #define TUNDISH_FOREVER INT64_C(-1)
 
@@ -226,7 +229,8 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
 /* Begin the next epoch, as iter(dataset) anew: what is left of this one is passed over. It ends
  * early for the server too once every replica of the group has asked. Nothing happens where an
  * epoch is about to begin anyway. A reader that was opened without a place may follow one that
- * stopped in the midst of an epoch: call this first to have whole epochs. Batches held stay valid. */
+ * stopped in the midst of an epoch: call this first to have whole epochs. Batches held stay valid.
+ */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Give a batch back, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */
@@ -264,17 +268,17 @@ tundish_column_spec_at(const tundish_spec *spec, uint32_t index)
 
 /* Who this reader is: its replica on this node, the replicas there, and the slots of its lane. */
 typedef struct tundish_info {
-    size_t      size; /* set by the caller */
-    uint32_t    replica;
-    uint32_t    replica_count;      /* on this node */
-    uint32_t    first_replica;      /* of this node, counted over all nodes */
-    uint32_t    total_replica_count; /* over all nodes */
-    uint32_t    slot_count;
-    uint32_t    held_count;         /* batches not yet released */
-    const char *stream;             /* lives as long as the reader */
-    uint64_t    first_epoch;        /* where the server let this reader in: a group that comes to */
-    uint64_t    first_step;         /* a session under way begins at the oldest batch kept, or with
-                                     * the next epoch; UINT64_MAX: nothing was published yet */
+    size_t size; /* set by the caller */
+    uint32_t replica;
+    uint32_t replica_count;       /* on this node */
+    uint32_t first_replica;       /* of this node, counted over all nodes */
+    uint32_t total_replica_count; /* over all nodes */
+    uint32_t slot_count;
+    uint32_t held_count;  /* batches not yet released */
+    const char *stream;   /* lives as long as the reader */
+    uint64_t first_epoch; /* where the server let this reader in: a group that comes to */
+    uint64_t first_step;  /* a session under way begins at the oldest batch kept, or with
+                           * the next epoch; UINT64_MAX: nothing was published yet */
 } tundish_info;
 TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info *ret_info);
 
@@ -285,8 +289,8 @@ TUNDISH_API tundish_status tundish_place_save(tundish_reader *reader, void *byte
                                               size_t *ret_bytes);
 
 /* The same as printable text, ended by a NUL that *ret_bytes includes. */
-TUNDISH_API tundish_status tundish_place_token(tundish_reader *reader, char *token,
-                                               size_t capacity, size_t *ret_bytes);
+TUNDISH_API tundish_status tundish_place_token(tundish_reader *reader, char *token, size_t capacity,
+                                               size_t *ret_bytes);
 
 /* A descriptor that polls readable when tundish_next(reader, 0, ...) may have something to say; it
  * stays so until that call has nothing. Belongs to the reader: do not read or close it. */

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define TUNDISH_OP_VERSION 1u
-#define TUNDISH_OP_PURE    1u /* flags: same values, same bits; needed */
+#define TUNDISH_OP_PURE 1u    /* flags: same values, same bits; needed */
 #define TUNDISH_OP_VECTORS 2u /* flags: takes the last dimension of its columns at once */
 
 #define TUNDISH_OP_LIST UINT32_MAX /* width of an output: lists, each as long as it is */
@@ -32,16 +32,17 @@ extern "C" {
 /* A string value: size bytes at data, any of them. */
 typedef struct tundish_op_text {
     const uint8_t *data;
-    uint64_t       size;
+    uint64_t size;
 } tundish_op_text;
 
 /* What a column holds.
- * Of an input, width is the size of the vectors that are taken at once (TUNDISH_OP_VECTORS), else 0.
- * An output has one value, or vector, or list for each that is taken: width 0, the size of the
- * vectors, or TUNDISH_OP_LIST. Vectors and lists become a new last dimension, lists a ragged one. */
+ * Of an input, width is the size of the vectors that are taken at once (TUNDISH_OP_VECTORS), else
+ * 0. An output has one value, or vector, or list for each that is taken: width 0, the size of the
+ * vectors, or TUNDISH_OP_LIST. Vectors and lists become a new last dimension, lists a ragged one.
+ */
 typedef struct tundish_op_spec {
     tundish_dtype dtype;
-    uint32_t      width;
+    uint32_t width;
 } tundish_op_spec;
 
 /* What apply may ask of tundish. */
@@ -62,13 +63,13 @@ typedef struct tundish_op_call {
 /* Made by the shared object, constant. Version and size come first: members are only added behind,
  * and one that an older object does not have is not called. */
 typedef struct tundish_op {
-    uint32_t    version; /* TUNDISH_OP_VERSION */
-    uint32_t    size;    /* sizeof(tundish_op) */
+    uint32_t version; /* TUNDISH_OP_VERSION */
+    uint32_t size;    /* sizeof(tundish_op) */
     const char *name;
     const char *help; /* one sentence */
-    uint32_t    flags;
-    uint32_t    input_count;  /* columns it takes together; at least 1 */
-    uint32_t    output_count; /* at least 1 */
+    uint32_t flags;
+    uint32_t input_count;  /* columns it takes together; at least 1 */
+    uint32_t output_count; /* at least 1 */
 
     /* Once, when the pipeline is planned. `parameters` is the stage's as JSON ("null" if it has
      * none); `inputs` are the columns. Fill in `outputs` and *ret_state (may stay NULL). Return

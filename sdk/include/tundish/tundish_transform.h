@@ -25,12 +25,12 @@
 extern "C" {
 #endif
 
-typedef struct tundish_transform   tundish_transform;
+typedef struct tundish_transform tundish_transform;
 typedef struct tundish_transformer tundish_transformer;
 
 /* Made by the caller, so it starts with its own size. NULL means "default". */
 typedef struct tundish_transform_options {
-    size_t      size;
+    size_t size;
     const char *stream;   /* which stream; the only one, or the one that is learned from */
     const char *until;    /* stop behind the last stage of this name; all stages */
     const char *root;     /* relative paths start here; the pipeline file's folder */
@@ -38,7 +38,10 @@ typedef struct tundish_transform_options {
     const char *cache;    /* compiled vocabularies are kept here; $TUNDISH_CACHE and so on */
 } tundish_transform_options;
 
-#define TUNDISH_TRANSFORM_OPTIONS_INIT { .size = sizeof(tundish_transform_options) }
+#define TUNDISH_TRANSFORM_OPTIONS_INIT                                                             \
+    {                                                                                              \
+        .size = sizeof(tundish_transform_options)                                                  \
+    }
 
 /* Read a pipeline file. E_PIPELINE: it is wrong, or statistics are missing or of other stages;
  * tundish_transform_last_error lists all that is. */
@@ -59,7 +62,7 @@ TUNDISH_API void tundish_transformer_close(tundish_transformer *transformer); /*
 /* Some bytes, any of them. */
 typedef struct tundish_bytes {
     const void *data;
-    size_t      size;
+    size_t size;
 } tundish_bytes;
 
 /* Transform records: serialized Examples, lines of CSV (without their ends), JSON - whatever the
@@ -73,7 +76,7 @@ TUNDISH_API tundish_status tundish_transform_records(tundish_transformer *transf
  * dtype string, tundish_bytes. Where the row's shape has an unknown dimension (one at most), counts
  * has for each row how long it is. */
 typedef struct tundish_transform_column {
-    const void    *values;
+    const void *values;
     const int64_t *counts; /* row_count, or NULL */
 } tundish_transform_column;
 

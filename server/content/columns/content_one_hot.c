@@ -3,8 +3,8 @@
 
 #include "column/convert.h"
 #include "column/dims.h"
-#include "content/content.h"
 #include "content/columns/filler.h"
+#include "content/content.h"
 
 struct one_hot {
     int64_t depth, axis; /* axis -1: behind the last */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
 #include "content/columns/filler.h"
+#include "content/content.h"
 #include "core/memory.h"
 
 struct pad_or_truncate {

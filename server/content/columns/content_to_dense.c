@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
 #include "content/columns/filler.h"
+#include "content/content.h"
 #include "core/memory.h"
 
 struct to_dense {
@@ -82,8 +82,6 @@ to_dense_open(void *state, const struct content_config *config, struct schema *r
     return status;
 }
 
-/* --- How large -------------------------------------------------------------------------------- */
-
 /* The longest list of each level of one element. */
 static void
 longest_lists(const struct column *from, int64_t element, int64_t *dims)
@@ -115,8 +113,6 @@ box_of(const struct to_dense *stage, const struct column *from, int64_t element,
         if (stage->shape[k] >= 0)
             dims[k] = stage->shape[k];
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 /* A list of level `k` into its part of the box; what is too long is cut off. */
 static void

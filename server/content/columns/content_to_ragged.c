@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
 #include "content/columns/filler.h"
+#include "content/content.h"
 #include "core/memory.h"
 
 struct to_ragged {

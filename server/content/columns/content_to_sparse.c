@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/dims.h"
-#include "content/content.h"
 #include "column/literal.h"
+#include "content/content.h"
 
 struct to_sparse {
     struct content_targets targets;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "column/vector_half.h"
 #include "column/literal.h"
+#include "column/vector_half.h"
 
 tundish_status
 filler_open(const struct spec_value *value, tundish_dtype dtype, const char *what,

@@ -142,8 +142,6 @@ joined_open(struct joined *joined, bool is_new, const struct content_config *con
     return status;
 }
 
-/* --- Values ----------------------------------------------------------------------------------- */
-
 /* The dimensions of one joined element; false where the columns' do not go together. */
 static bool
 element_dims(const struct joined *joined, const struct frame *input, int64_t element,

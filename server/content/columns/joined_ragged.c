@@ -5,10 +5,8 @@
  */
 #include <string.h>
 
-#include "content/columns/joined.h"
 #include "column/literal.h"
-
-/* --- The column that comes out ---------------------------------------------------------------- */
+#include "content/columns/joined.h"
 
 static const struct column_spec *
 input_of(const struct joined *joined, const struct content_config *config, uint32_t i)
@@ -79,8 +77,6 @@ joined_ragged_describe(const struct joined *joined, const struct content_config 
     }
     return TUNDISH_OK;
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 struct joining {
     const struct joined *joined;

@@ -10,10 +10,10 @@
 #include "column/literal.h"
 #include "content/custom/op_list.h"
 #include "content/custom/op_object.h"
+#include "content/text/texts.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "pipeline/columns.h"
-#include "content/text/texts.h"
 
 enum { WIDTH_MAX = 1 << 20 };
 
@@ -33,8 +33,6 @@ struct op {
     struct group *groups;
     struct content_targets targets;
 };
-
-/* --- Columns ---------------------------------------------------------------------------------- */
 
 static bool
 takes_vectors(const struct op *stage)
@@ -202,8 +200,6 @@ op_open(void *state, const struct content_config *config, struct schema *ret_sch
                ? open_singles(config, stage, ret_schema)
                : open_together(config, stage, ret_schema);
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 struct call {
     tundish_op_call call; /* first: the op sees this */

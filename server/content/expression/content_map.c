@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "core/memory.h"
 #include "content/expression/expression.h"
 #include "content/expression/expression_alike.h"
+#include "core/memory.h"
 #include "pipeline/columns.h"
 
 struct map {

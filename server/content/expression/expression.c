@@ -7,9 +7,9 @@
 
 #include "column/dims.h"
 #include "column/flush.h"
+#include "content/expression/expression_run.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "content/expression/expression_run.h"
 
 tundish_status
 expression_open(const struct expression_config *config, struct expression **ret_expression)
@@ -74,8 +74,6 @@ expression_reads(const struct expression *expression, uint32_t column)
             return true;
     return false;
 }
-
-/* --- One run ---------------------------------------------------------------------------------- */
 
 /* One value for all becomes one for each element. */
 static void

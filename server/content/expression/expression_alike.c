@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/expression/expression_program.h"
+#include "core/memory.h"
 
 /* Of more elements the values are not worth the way there and back. */
 enum { FEW_ELEMENTS = 8 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "core/memory.h"
 #include "content/expression/expression_check.h"
+#include "core/memory.h"
 
 enum { ARGUMENTS_MAX = 3 };
 
@@ -30,8 +30,6 @@ refuse(struct checker *checker, const struct tree *tree, struct operand operand,
     return operand_complain(checker, tree->at, "%s is not defined for %s%s", tree->text,
                             tnd_dtype_name(operand_dtype(checker, operand)), hint);
 }
-
-/* --- By value --------------------------------------------------------------------------------- */
 
 /* Functions of one float. */
 static struct operand
@@ -212,8 +210,6 @@ check_uniform(struct checker *checker, const struct tree *tree, const struct fun
     return operand_emit(checker, &step);
 }
 
-/* --- Reductions ------------------------------------------------------------------------------- */
-
 static bool
 add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *axes)
 {
@@ -342,8 +338,6 @@ check_min_max(struct checker *checker, const struct tree *tree, const struct fun
     left = argument(checker, tree, 0);
     return check_extremum(checker, tree, function->op, left, argument(checker, tree, 1));
 }
-
-/* --- The table -------------------------------------------------------------------------------- */
 
 static const struct function functions[] = {
     { .name = "abs", .least = 1, .most = 1, .check = check_signed_function, .op = VECTOR_ABSOLUTE },

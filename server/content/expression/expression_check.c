@@ -64,8 +64,6 @@ step_new(enum step_kind kind, uint32_t at)
                                     .spec = { .kind = TUNDISH_DENSE, .passed_from = -1 } } };
 }
 
-/* --- Names ------------------------------------------------------------------------------------ */
-
 static bool
 find_literal(struct checker *checker, const struct tree *tree, struct operand *ret)
 {
@@ -131,8 +129,6 @@ check_name(struct checker *checker, const struct tree *tree)
         step.type.structure = outer ? -2 - index : index;
     return operand_emit(checker, &step);
 }
-
-/* --- Shapes ----------------------------------------------------------------------------------- */
 
 void
 operand_crosses_rows(struct checker *checker, struct operand operand)
@@ -213,8 +209,6 @@ operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
     a->spec.dtype = dtype;
     return true;
 }
-
-/* --- Steps ------------------------------------------------------------------------------------ */
 
 struct operand
 operand_convert(struct checker *checker, struct operand operand, tundish_dtype dtype, uint32_t at)

@@ -42,8 +42,6 @@ struct operand operand_default(struct checker *checker, struct operand operand);
 /* A literal as a constant of a dtype; a step stays as it is. */
 struct operand operand_as(struct checker *checker, struct operand operand, tundish_dtype dtype);
 
-/* --- Literals (expression_literal.c) ---------------------------------------------------------- */
-
 struct operand operand_integer(struct checker *checker, uint32_t at, tree_integer value);
 struct operand operand_number(uint32_t at, double value);
 struct operand operand_text(struct checker *checker, const struct tree *tree);
@@ -61,8 +59,6 @@ bool operand_store(struct checker *checker, struct operand operand, tundish_dtyp
 /* A constant of that value. */
 struct operand operand_constant(struct checker *checker, uint32_t at, tundish_dtype dtype,
                                 const void *value);
-
-/* --- Steps ------------------------------------------------------------------------------------ */
 
 /* A step without inputs, of a dense scalar whose dtype is to be set. */
 struct step step_new(enum step_kind kind, uint32_t at);

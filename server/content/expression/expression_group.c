@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/expression/expression_program.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "content/expression/expression_program.h"
 
 static bool
 has_same_shape(const struct value_type *a, const struct value_type *b)

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "column/dims.h"
-#include "core/memory.h"
 #include "content/expression/expression_check.h"
+#include "core/memory.h"
 
 /* A start, stop or index: a literal, or a scalar of each element, which becomes an input. */
 struct bound {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "content/expression/expression_check.h"
 #include "core/bytes.h"
 #include "core/memory.h"
-#include "content/expression/expression_check.h"
 
 #define INTEGER_END ((tree_integer)1 << 64)
 
@@ -327,8 +327,6 @@ operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
     }
     return true;
 }
-
-/* --- Operators on literals: Python's ---------------------------------------------------------- */
 
 static tree_integer
 floor_divide(tree_integer a, tree_integer b)

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/expression/expression_tokens.h"
+#include "core/memory.h"
 
 enum { DEPTH_MAX = 200, NODES_MAX = 10000, CHILDREN_MAX = 1000 };
 
 static struct tree *parse_condition(struct parser *parser);
-
-/* --- Nodes ------------------------------------------------------------------------------------ */
 
 static struct tree *
 node_new(struct parser *parser, enum tree_kind kind, uint32_t at)
@@ -61,8 +59,6 @@ tree_close(struct tree *nodes)
         nodes = next;
     }
 }
-
-/* --- Atoms ------------------------------------------------------------------------------------ */
 
 static struct tree *
 parse_integer(struct parser *parser)
@@ -243,8 +239,6 @@ parse_atom(struct parser *parser)
                     (int)(parser->token.end - parser->token.at), &parser->text[parser->token.at]);
     return node_new(parser, TREE_OMITTED, parser->token.at);
 }
-
-/* --- Operators, from the one that binds closest ----------------------------------------------- */
 
 static struct tree *
 parse_slice_part(struct parser *parser)

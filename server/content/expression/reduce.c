@@ -13,8 +13,6 @@ struct shape3 {
     int64_t outer, count, inner;
 };
 
-/* --- Sums ------------------------------------------------------------------------------------- */
-
 /* Eigen's: halves down to 1024 packets, then two packets at a time, then the lanes folded. */
 #define FLOAT_SUM(name, T, LANES)                                                                  \
     static T name##_fold(const T *lanes)                                                           \
@@ -166,8 +164,6 @@ ARGMAX(f32, float, -FLT_MAX)
 ARGMAX(f64, double, -DBL_MAX)
 ARGMAX(b8, uint8_t, 0)
 
-/* --- Means ------------------------------------------------------------------------------------ */
-
 #define FLOAT_MEAN(name, T)                                                                        \
     static void name##_mean(const void *in, void *out, struct shape3 shape)                        \
     {                                                                                              \
@@ -206,8 +202,6 @@ INTEGER_MEAN(u32, uint32_t, uint64_t)
 INTEGER_MEAN(i32, int32_t, int64_t)
 INTEGER_MEAN(u64, uint64_t, uint64_t)
 INTEGER_MEAN(i64, int64_t, int64_t)
-
-/* --- The table -------------------------------------------------------------------------------- */
 
 #define ROW(which)                                                                                 \
     {                                                                                              \

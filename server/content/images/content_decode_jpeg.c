@@ -3,9 +3,6 @@
 
 #include "content/images/decoded.h"
 
-/* --- scaled: the size that a later stage wants ---------------------------------------------------
- */
-
 /* Does the stage work on this column and nothing else? */
 static bool
 is_about(const struct spec_stage *stage, const char *name)

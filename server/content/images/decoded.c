@@ -5,9 +5,6 @@
 
 #include "column/dims.h"
 
-/* --- Columns ------------------------------------------------------------------------------------
- */
-
 static tundish_status
 open_column(const struct decoded *decoded, const struct content_config *config,
             struct column_spec *column)
@@ -51,9 +48,6 @@ decoded_open(struct decoded *decoded, const struct content_config *config,
             open_column(decoded, config, &ret_schema->columns[decoded->targets.list[i].output]);
     return status;
 }
-
-/* --- Rows ---------------------------------------------------------------------------------------
- */
 
 /* All rows of a column have one number of dimensions: those of its first good row. */
 static uint32_t

@@ -6,9 +6,6 @@
 #include "column/convert.h"
 #include "content/draws.h"
 
-/* --- Parameters ---------------------------------------------------------------------------------
- */
-
 tundish_status
 image_layer_open(struct image_layer *layer, const struct content_config *config,
                  struct schema *ret_schema, bool *ret_batch_wide)
@@ -88,9 +85,6 @@ image_layer_factor(const struct content_config *config, const char *parameter, d
     *ret_high = a < b ? b : a;
     return TUNDISH_OK;
 }
-
-/* --- Images -------------------------------------------------------------------------------------
- */
 
 /* One element's images, and memory to turn them in if their channels come first. */
 struct pass {

@@ -89,9 +89,6 @@ static const uint8_t places[DCTSIZE2] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-/* --- Tables -------------------------------------------------------------------------------------
- */
-
 /* The library has seen that the codes fit into 16 bits and the symbols into the table. */
 static void
 make_code_table(const JHUFF_TBL *from, struct code_table *to)
@@ -186,9 +183,6 @@ make_ac_table(const JHUFF_TBL *from, struct ac_table *to)
     }
 }
 
-/* --- The window ---------------------------------------------------------------------------------
- */
-
 /* Lay out the bytes from `source` on without stuffing, up to a marker or the end of the room.
  * False: no marker comes. */
 static bool
@@ -270,9 +264,6 @@ restart(struct jpeg_huffman *huffman)
     huffman->source += 2;
     return begin_segment(huffman);
 }
-
-/* --- Blocks -------------------------------------------------------------------------------------
- */
 
 /* At least 56 bits. */
 static inline void
@@ -468,9 +459,6 @@ decode_mcu(j_decompress_ptr info, JBLOCKROW *blocks)
         huffman->has_stopped = true;
     return huffman->has_stopped ? FALSE : TRUE;
 }
-
-/* --- Putting it in place ------------------------------------------------------------------------
- */
 
 static void *
 alloc(struct jpeg_decompress_struct *info, size_t bytes)

@@ -53,9 +53,6 @@ make_cosines(void)
             }
 }
 
-/* --- In plain C ---------------------------------------------------------------------------------
- */
-
 static inline int32_t
 scaled_down(uint32_t sum, int shift)
 {
@@ -101,9 +98,6 @@ transform(int size, const int16_t *factors, const JCOEF *block, JSAMPARRAY rows,
                 pixel_of(scaled_down(CENTER + dot(between, table->of_pixel[x]), ACROSS_SHIFT));
     }
 }
-
-/* --- AVX2 ---------------------------------------------------------------------------------------
- */
 
 #if defined(__x86_64__)
 
@@ -248,9 +242,6 @@ transform_avx2(int size, const int16_t *factors, const JCOEF *block, JSAMPARRAY 
 #define AVX2
 #define transform_avx2 transform
 #endif
-
-/* --- One routine for each size ------------------------------------------------------------------
- */
 
 #define ROUTINES(SIZE)                                                                             \
     static void plain_##SIZE(j_decompress_ptr info, jpeg_component_info *component,                \

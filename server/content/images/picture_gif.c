@@ -19,9 +19,6 @@ struct gif {
     int64_t frames, height, width; /* of what comes out */
 };
 
-/* --- giflib -------------------------------------------------------------------------------------
- */
-
 static int
 take_bytes(GifFileType *file, GifByteType *to, int wanted)
 {
@@ -161,9 +158,6 @@ gif_open(struct gif *gif, const struct picture_options *options, struct byte_vie
         gif->frames = 1;
     return true;
 }
-
-/* --- frames -------------------------------------------------------------------------------------
- */
 
 static bool
 draw_pixel(const ColorMapObject *colours, int index, uint8_t *to)

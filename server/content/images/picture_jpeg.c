@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+#include <jerror.h>
 
 #include "content/images/pixel_format.h"
 
@@ -41,9 +41,6 @@ struct jpeg_job {
     bool has_own_reader; /* jpeg_huffman.h's, which reads what is as it should be */
     bool is_repeated;    /* so that the library's reader says what becomes of what is not */
 };
-
-/* --- libjpeg's hooks ----------------------------------------------------------------------------
- */
 
 static void
 keep_silent(j_common_ptr info)
@@ -123,9 +120,6 @@ end_source(j_decompress_ptr info)
     (void)info;
 }
 
-/* --- the header ---------------------------------------------------------------------------------
- */
-
 /* The fewest eighths of both sides that cover what is asked for. */
 static void
 choose_scale(struct jpeg_decompress_struct *info, const struct picture_jpeg *options)
@@ -194,9 +188,6 @@ read_header(struct jpeg_job *job)
                             (long long)dims[1], (long long)dims[0]);
     return true;
 }
-
-/* --- the pixels ---------------------------------------------------------------------------------
- */
 
 /* As TensorFlow, in whole numbers; Adobe's files hold the inverse. */
 static void
@@ -332,9 +323,6 @@ begin_rows(struct jpeg_job *job)
     job->values = job->rows->begin(job->rows->context, &size, bytes) + OFF_ALIGNMENT;
     return true;
 }
-
-/* --- the table ----------------------------------------------------------------------------------
- */
 
 /* Everything that may jump out stands below this, so that no local variable is lost. */
 static bool

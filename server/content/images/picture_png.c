@@ -19,9 +19,6 @@ struct png_job {
     bool made_wide; /* 8 bits, wanted as 16 */
 };
 
-/* --- libpng's hooks -----------------------------------------------------------------------------
- */
-
 static void
 leave(png_structp png, png_const_charp why)
 {
@@ -49,9 +46,6 @@ take_bytes(png_structp png, png_bytep to, png_size_t bytes)
     job->left.data += bytes;
     job->left.size -= bytes;
 }
-
-/* --- the header ---------------------------------------------------------------------------------
- */
 
 static int
 natural_channels(const struct png_job *job, bool has_transparency)
@@ -131,9 +125,6 @@ read_header(struct png_job *job)
     return true;
 }
 
-/* --- the pixels ---------------------------------------------------------------------------------
- */
-
 /* From the end, for the narrow values lie at the beginning of the wide ones. */
 static void
 make_wide(uint8_t *row, int64_t count)
@@ -160,9 +151,6 @@ read_pixels(struct png_job *job, uint8_t *values)
         for (png_uint_32 y = 0; y < job->height; y++)
             make_wide(values + y * row_bytes, row_values);
 }
-
-/* --- the table ----------------------------------------------------------------------------------
- */
 
 /* Everything that may jump out stands below this, so that no local variable is lost. */
 static bool

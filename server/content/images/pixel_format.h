@@ -4,7 +4,8 @@
 
 #include "content/images/picture.h"
 
-/* One format; without functions if its library is not in this build. Readers give uint8, or uint16 if `wide` (a PNG that is not wanted as uint8). */
+/* One format; without functions if its library is not in this build. Readers give uint8, or uint16
+ * if `wide` (a PNG that is not wanted as uint8). */
 struct picture_format {
     const char *name;
     const char *library; /* of a format that can be left out */

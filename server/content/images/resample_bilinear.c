@@ -139,9 +139,6 @@ mix_to_bytes(const float *a, const float *b, float part, int64_t count, uint8_t 
         to[i] = (uint8_t)(int32_t)(a[i] + (b[i] - a[i]) * part);
 }
 
-/* --- AVX2 ---------------------------------------------------------------------------------------
- */
-
 #if defined(__x86_64__)
 
 static inline __attribute__((target("avx2"))) __m256
@@ -253,9 +250,6 @@ choose_kernels(int64_t channels)
 #endif
     return kernels;
 }
-
-/* --- Rows ---------------------------------------------------------------------------------------
- */
 
 /* Row `y` comes next, and lies between two rows of the source that are the same or neighbours: so
  * a row stretched lies in one of two places by whether its number is odd. */

@@ -6,8 +6,7 @@
 
 #include "content/images/resample_parts.h"
 
-/* --- bicubic: Keys' cubic from a table ----------------------------------------------------------
- */
+/* bicubic: Keys' cubic from a table. */
 
 enum { TABLE = 1024 };
 
@@ -103,8 +102,7 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
     }
 }
 
-/* --- area: every source pixel counts by what it shares with the target's ------------------------
- */
+/* area: every source pixel counts by what it shares with the target's. */
 
 /* What share of source place `i` lies in [begin, end). */
 static float
@@ -162,9 +160,6 @@ resample_area(const struct resample *resample, struct resample_work *work, const
             }
     }
 }
-
-/* --- scale_and_translate ------------------------------------------------------------------------
- */
 
 struct kernel {
     float radius;

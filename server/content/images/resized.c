@@ -6,9 +6,6 @@
 #include "column/convert.h"
 #include "column/dims.h"
 
-/* --- Columns ------------------------------------------------------------------------------------
- */
-
 static tundish_status
 open_column(const struct resized *resized, const struct content_config *config,
             struct column_spec *column, bool *batch_wide)
@@ -39,13 +36,10 @@ resized_open(struct resized *resized, const struct content_config *config,
     tundish_status status = content_targets_open(config, ret_schema, &resized->targets);
 
     for (uint32_t i = 0; i < resized->targets.count && status == TUNDISH_OK; i++)
-        status = open_column(resized, config,
-                             &ret_schema->columns[resized->targets.list[i].output], ret_batch_wide);
+        status = open_column(resized, config, &ret_schema->columns[resized->targets.list[i].output],
+                             ret_batch_wide);
     return status;
 }
-
-/* --- Images -------------------------------------------------------------------------------------
- */
 
 /* One column on its way. */
 struct pass {
@@ -173,9 +167,6 @@ make_turned(struct pass *pass, struct resample_work *rooms, const struct image_p
     make_part(pass, rooms, part, images, (const uint8_t *)turned, made);
     images_to_first(made, part->to_height, part->to_width, images->channels, to);
 }
-
-/* --- Elements -----------------------------------------------------------------------------------
- */
 
 /* The parts of all images, one behind the other, and the size of each element's. */
 static struct image_part *

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/learned/learned_file.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "content/learned/learned_file.h"
 #include "pipeline/fingerprint.h"
 
 static bool

@@ -9,8 +9,8 @@
 #define CONTENT_LEARNED_H
 
 #include "content/content.h"
-#include "pipeline/columns.h"
 #include "content/vocabulary/vocab.h"
+#include "pipeline/columns.h"
 
 struct learned_name {
     char *name;

@@ -62,8 +62,6 @@ learned_file_close(struct learned_file *file)
     *file = (struct learned_file){ 0 };
 }
 
-/* --- Hashes ----------------------------------------------------------------------------------- */
-
 uint64_t
 learned_bytes_hash(const uint8_t *bytes, size_t byte_count)
 {

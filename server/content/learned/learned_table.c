@@ -10,12 +10,12 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
 #include "content/learned/learned_file.h"
 #include "content/records/base64.h"
 #include "content/records/json_string.h"
 #include "content/records/number.h"
+#include "core/memory.h"
 
 /* Text as it is read. Behind `end` there are 64 zeros. */
 struct reading {
@@ -90,8 +90,6 @@ free_view(struct byte_view view)
 {
     free((void *)(uintptr_t)view.data);
 }
-
-/* --- Numbers ---------------------------------------------------------------------------------- */
 
 static tundish_status
 take_number(struct reading *reading, double *ret_number, int64_t *ret_integer)
@@ -176,8 +174,6 @@ take_shape(struct reading *reading)
     return status;
 }
 
-/* --- Keys ------------------------------------------------------------------------------------- */
-
 /* In place: the bytes are fewer than their letters. */
 static bool
 undo_base64(struct byte_view *text)
@@ -241,8 +237,6 @@ take_keys(struct reading *reading)
     } while (take(reading, ','));
     return take(reading, ']') ? TUNDISH_OK : wrong(reading, "a list without an end");
 }
-
-/* --- The whole -------------------------------------------------------------------------------- */
 
 static tundish_status
 take_dtype(struct reading *reading)

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/crc32c.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
 #include "content/learned/learned_file.h"
 #include "content/records/number.h"
+#include "core/crc32c.h"
+#include "core/memory.h"
 #include "source/scan/unpack.h"
 
 enum { BLOCK_BYTES = 1 << 16, LENGTH_BYTES = 12, CHECKSUM_BYTES = 4 };
@@ -60,8 +60,6 @@ learned_without_blanks(struct byte_view text, struct scratch *scratch)
         }
     return (struct byte_view){ to, at };
 }
-
-/* --- What is in a file ------------------------------------------------------------------------ */
 
 struct entries {
     size_t count, capacity;
@@ -147,8 +145,6 @@ drop_frequencies(const char *path, const struct learned_form *form, struct entri
     }
     return TUNDISH_OK;
 }
-
-/* --- Files ------------------------------------------------------------------------------------ */
 
 static tundish_status
 inflate_all(int descriptor, struct learned_file *file)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "content/learned/keyed.h"
+#include "content/learned/learned.h"
 #include "content/numbers/bins.h"
 #include "content/numbers/joined_buckets.h"
 #include "core/memory.h"
-#include "content/learned/keyed.h"
-#include "content/learned/learned.h"
 
 struct bucketed {
     int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */

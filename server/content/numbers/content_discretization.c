@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "column/literal.h"
+#include "content/learned/learned.h"
 #include "content/numbers/bins.h"
 #include "content/terms/encoding.h"
-#include "column/literal.h"
 #include "core/memory.h"
-#include "content/learned/learned.h"
 
 /* Boundaries that are learned differ from column to column. */
 struct discretized {

@@ -6,10 +6,10 @@
 #include "column/array_loops.h"
 #include "column/convert.h"
 #include "column/dims.h"
-#include "content/content.h"
 #include "column/literal.h"
-#include "core/memory.h"
+#include "content/content.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
 
 /* What is learned differs from column to column. */
 struct normalized {
@@ -23,8 +23,6 @@ struct normalization {
     struct content_targets targets;
     struct normalized *columns; /* of each target */
 };
-
-/* --- Parameters ------------------------------------------------------------------------------- */
 
 static tundish_status
 read_floats(const struct content_config *config, const struct spec_value *value, const char *name,
@@ -212,8 +210,6 @@ normalization_open(void *state, const struct content_config *config, struct sche
     }
     return status;
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 static void
 normalize(const struct normalized *layer, const float *restrict x, float *restrict y, int64_t count,

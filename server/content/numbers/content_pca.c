@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "column/convert.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
 
 struct components {
     int64_t size, count; /* of a vector, of its result */

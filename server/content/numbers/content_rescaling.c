@@ -4,8 +4,8 @@
 
 #include "column/convert.h"
 #include "column/dims.h"
-#include "content/content.h"
 #include "column/literal.h"
+#include "content/content.h"
 #include "core/memory.h"
 
 /* A number, or lists of them that broadcast with each element. */
@@ -20,8 +20,6 @@ struct rescaling {
     struct factors scale, offset;
     struct content_targets targets;
 };
-
-/* --- Parameters ------------------------------------------------------------------------------- */
 
 static tundish_status
 read_factors(const struct content_config *config, const char *name, struct factors *factors)
@@ -106,8 +104,6 @@ rescaling_open(void *state, const struct content_config *config, struct schema *
     }
     return status;
 }
-
-/* --- Numbers ---------------------------------------------------------------------------------- */
 
 static void
 scale_all(const float *restrict x, float *restrict y, int64_t count, float scale, float offset)

@@ -16,10 +16,10 @@
 #include "column/array_loops.h"
 #include "column/convert.h"
 #include "column/vector.h"
-#include "content/numbers/tukey.h"
-#include "core/memory.h"
 #include "content/learned/keyed.h"
 #include "content/learned/learned.h"
+#include "content/numbers/tukey.h"
+#include "core/memory.h"
 
 enum { PARTS_MAX = 4 };
 
@@ -31,8 +31,6 @@ struct scaled {
     double *parts[PARTS_MAX]; /* `places` of each */
     struct vocab *keys;
 };
-
-/* --- Open ------------------------------------------------------------------------------------- */
 
 static tundish_status
 read_range(struct scale *scale, const struct content_config *config)
@@ -192,8 +190,6 @@ scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
     content_sort_columns(ret_schema, &scale->targets);
     return status;
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 /* Where the numbers of value i stand: -1, of a key that was not seen. */
 static inline int64_t

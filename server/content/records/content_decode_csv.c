@@ -1,6 +1,6 @@
 /* content_decode_csv.c - tf.io.decode_csv. */
-#include "content/content.h"
 #include "column/literal.h"
+#include "content/content.h"
 #include "content/records/csv_fields.h"
 #include "content/records/features.h"
 

@@ -200,8 +200,6 @@ csv_cut_best(void)
 }
 #endif
 
-/* --- Any record ----------------------------------------------------------------------------- */
-
 /* The record on its way, as TensorFlow's loop sees it. */
 struct walk {
     const struct csv_rules *rules;

@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/records/number.h"
+#include "core/memory.h"
 #include "pipeline/columns.h"
 
 /* Records cut before any is converted: their ends stay in the nearest cache. */
 enum { BLOCK = 32 };
-
-/* --- Open ----------------------------------------------------------------------------------- */
 
 static bool
 is_csv_dtype(tundish_dtype dtype)
@@ -238,8 +236,6 @@ csv_table_close(struct csv_table *table)
     *table = (struct csv_table){ 0 };
 }
 
-/* --- Errors --------------------------------------------------------------------------------- */
-
 struct reading {
     const struct csv_table *table;
     const struct csv_records *records;
@@ -306,8 +302,6 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
                      tnd_dtype_name(column->dtype), (int)(field.size < 200 ? field.size : 200),
                      (const char *)field.data);
 }
-
-/* --- Values --------------------------------------------------------------------------------- */
 
 static inline bool
 is_missing(struct byte_view na_value, struct byte_view field)
@@ -393,8 +387,6 @@ read_record(const struct reading *reading, int64_t record)
             return;
         }
 }
-
-/* --- Blocks --------------------------------------------------------------------------------- */
 
 /* The plain records of a block. */
 struct block {

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/records/example_parsing.h"
-
-/* --- Names ---------------------------------------------------------------------------------- */
+#include "core/memory.h"
 
 int32_t
 example_find_feature(const struct example_parser *parser, struct name_words words, uint64_t hash,
@@ -141,8 +139,6 @@ example_parser_next(const struct example_parser *parser, int32_t feature)
 {
     return parser->same[feature];
 }
-
-/* --- Values --------------------------------------------------------------------------------- */
 
 size_t
 example_value_bytes(tundish_dtype dtype)

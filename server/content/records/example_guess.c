@@ -5,12 +5,10 @@
  */
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/records/example_parsing.h"
+#include "core/memory.h"
 
 enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, HEAD_BYTES = 16, NAME_MAX_BYTES = 127 };
-
-/* --- Names ---------------------------------------------------------------------------------- */
 
 /* Key before value: what stands around a name in an entry. */
 enum { BEFORE_NAME = 2, AROUND_NAME = 3 };
@@ -91,8 +89,6 @@ look_up(struct parsing *parsing, uint32_t previous, const uint8_t *at, uint32_t 
     *ret_found = found;
     return true;
 }
-
-/* --- Values --------------------------------------------------------------------------------- */
 
 static uint8_t
 kind_tag(tundish_dtype dtype)
@@ -196,8 +192,6 @@ guess_value(struct parsing *parsing, const struct known_name *known, const uint8
     return known->feature == NOBODY || guess_feature(parsing, known->feature, at, end);
 }
 
-/* --- Records -------------------------------------------------------------------------------- */
-
 /* One entry of the map, behind its tag. Returns its end, or NULL: not a plain case. */
 static inline const uint8_t *
 guess_entry(struct parsing *parsing, const uint8_t *at, const uint8_t *end, uint32_t *previous)
@@ -270,8 +264,6 @@ guess_record(struct parsing *parsing, struct byte_view record)
     }
     return guess_missing(parsing);
 }
-
-/* --- All records ---------------------------------------------------------------------------- */
 
 /* How a feature's only value is told; 0 where it has another shape or others want it too. */
 static uint8_t

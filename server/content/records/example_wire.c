@@ -44,8 +44,6 @@ read_bytes(const uint8_t *at, const uint8_t *end, struct byte_view *ret_bytes)
     return at + length;
 }
 
-/* --- Example, Features, entries ------------------------------------------------------------- */
-
 static const uint8_t *
 read_entry(const uint8_t *at, const uint8_t *end, struct example_entry *ret_entry)
 {
@@ -137,8 +135,6 @@ wire_entries(struct byte_view record, void (*take)(void *context, struct example
         at = *at == TAG_FEATURES ? read_features(at + 1, end, take, context) : skip_field(at, end);
     return at != NULL || record.size == 0;
 }
-
-/* --- Lists ---------------------------------------------------------------------------------- */
 
 /* Step into a list: its first byte and its end. */
 static const uint8_t *

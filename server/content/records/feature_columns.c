@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/records/example_ragged.h"
 #include "content/records/feature_columns.h"
-
-/* --- Open ----------------------------------------------------------------------------------- */
+#include "core/memory.h"
 
 static bool
 is_same_list(const struct example_feature *a, const struct example_feature *b)
@@ -157,8 +155,6 @@ feature_columns_open(struct feature_columns *state, const struct content_config 
             *ret_batch_wide = true;
     return status;
 }
-
-/* --- Apply ---------------------------------------------------------------------------------- */
 
 /* The first level of every column of a batch: as the records'. */
 static void

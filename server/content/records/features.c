@@ -281,8 +281,6 @@ read_feature(const struct content_config *config, const struct spec_value *map,
     return status;
 }
 
-/* --- Names ---------------------------------------------------------------------------------- */
-
 /* Without `columns`, the keys of `features` are the names. */
 static tundish_status
 names_of_keys(const struct content_config *config, const struct spec_value *features,

@@ -101,8 +101,6 @@ string(struct json *json, struct byte_view *ret_string)
     return true;
 }
 
-/* --- Values --------------------------------------------------------------------------------- */
-
 /* The place of a feature's next value in this record, or NULL: there are as many as its shape
  * holds, and one more only counts. */
 static void *
@@ -355,8 +353,6 @@ value(struct json *json, int32_t feature, unsigned depth)
         return number(json, feature);
     }
 }
-
-/* --- Records -------------------------------------------------------------------------------- */
 
 static bool
 read_object(struct json *json, struct byte_view record)

@@ -19,8 +19,6 @@ json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
     return *at < end ? NULL : "a string without its end";
 }
 
-/* --- Escapes -------------------------------------------------------------------------------- */
-
 /* Four hexadecimal digits, or -1. */
 static int32_t
 four_digits(const uint8_t **at, const uint8_t *end)

@@ -79,8 +79,6 @@ number_int32_any(const uint8_t *text, uint64_t size, int32_t *ret_number)
     return true;
 }
 
-/* --- Floats --------------------------------------------------------------------------------- */
-
 /* Powers of ten that a double holds exactly. */
 static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

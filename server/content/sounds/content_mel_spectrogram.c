@@ -6,8 +6,8 @@
 
 #include "column/convert.h"
 #include "content/sounds/signals.h"
-#include "core/memory.h"
 #include "content/sounds/spectrum.h"
+#include "core/memory.h"
 
 struct mel_spectrogram {
     struct content_targets targets;
@@ -17,9 +17,6 @@ struct mel_spectrogram {
     bool decibels;
     float range, exponent, least_power, reference; /* reference: in decibels */
 };
-
-/* --- Parameters ---------------------------------------------------------------------------------
- */
 
 static float
 mel_of(float hertz)
@@ -153,9 +150,6 @@ mel_spectrogram_open(void *state, const struct content_config *config, struct sc
                              ret_batch_wide);
     return status;
 }
-
-/* --- Sound --------------------------------------------------------------------------------------
- */
 
 struct rooms {
     void *spectrum;

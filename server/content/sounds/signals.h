@@ -2,8 +2,8 @@
 #ifndef CONTENT_SIGNALS_H
 #define CONTENT_SIGNALS_H
 
-#include "content/content.h"
 #include "column/frame.h"
+#include "content/content.h"
 
 /* Of a signal so long (-1: not known yet), the two dimensions that it becomes. False, with a
  * sentence for the row: it is too short, and a row with it is bad. */

@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/sounds/fourier.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "content/sounds/fourier.h"
-
-/* --- float64 ------------------------------------------------------------------------------------
- */
 
 static double *
 make_window64(const char *name, int64_t length, int64_t frame_length)
@@ -42,9 +39,6 @@ frame64(const struct spectrum *spectrum, const double *samples, int64_t count, d
     for (int64_t i = 0; i <= spectrum->fft_length / 2; i++)
         ret_magnitudes[i] = cabs(out[i]);
 }
-
-/* --- float32 ------------------------------------------------------------------------------------
- */
 
 static float *
 make_window32(const char *name, int64_t length, int64_t frame_length)
@@ -134,9 +128,6 @@ frame32(const struct spectrum *spectrum, const float *samples, int64_t count, vo
 }
 
 #endif
-
-/* --- Either -------------------------------------------------------------------------------------
- */
 
 void *
 spectrum_room(const struct spectrum *spectrum, struct scratch *scratch)

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/learned/learned.h"
 #include "content/terms/lookup.h"
 #include "content/terms/lookup_tally.h"
 #include "core/memory.h"
-#include "content/learned/learned.h"
 
 struct applied {
     tundish_dtype dtype; /* of the input */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/literal.h"
 #include "content/content.h"
 #include "content/terms/encoding.h"
-#include "column/literal.h"
 #include "content/terms/lookup.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"

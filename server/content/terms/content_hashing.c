@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "column/convert.h"
+#include "column/literal.h"
 #include "content/content.h"
 #include "content/terms/encoding.h"
-#include "column/literal.h"
 #include "content/terms/lookup.h"
 #include "core/hash_decimals.h"
 #include "core/hash_farm.h"
@@ -29,8 +29,6 @@ struct hashing {
     int64_t mask_integer;
     struct encoding encoding;
 };
-
-/* --- Open ----------------------------------------------------------------------------------- */
 
 static tundish_status
 read_parameters(struct hashing *state, const struct content_config *config)
@@ -111,8 +109,6 @@ hashing_open(void *memory, const struct content_config *config, struct schema *r
     }
     return status;
 }
-
-/* --- Apply ---------------------------------------------------------------------------------- */
 
 static inline int64_t
 bin_of_hash(const struct hashing *state, uint64_t hash)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/learned/learned.h"
 #include "content/terms/lookup.h"
 #include "core/memory.h"
-#include "content/learned/learned.h"
 
 struct tfidf {
     uint32_t input, ids, weights; /* columns */

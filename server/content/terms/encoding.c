@@ -28,8 +28,6 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
     return false;
 }
 
-/* --- Types ------------------------------------------------------------------------------------ */
-
 /* one_hot leaves a last dimension out if it is known to be 1, also that of lists. */
 static bool
 drops_last(const struct column_spec *spec)
@@ -129,8 +127,6 @@ encoding_open(const struct encoding *encoding, const struct content_config *conf
     column->has_range = false;
     return TUNDISH_OK;
 }
-
-/* --- Vectors ---------------------------------------------------------------------------------- */
 
 struct work {
     const struct encoding *encoding;
@@ -307,8 +303,6 @@ counted_vectors(const struct column *indices, struct scratch *scratch, struct ve
     vectors->count = vectors->outer.value_count;
 }
 
-/* --- Sparse results --------------------------------------------------------------------------- */
-
 static bool
 is_set(const struct encoding *encoding, const uint8_t *cells, int64_t at)
 {
@@ -448,8 +442,6 @@ make_sparse_one_hot(const struct encoding *encoding, const struct vectors *vecto
     *ret_values = values;
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
-
 /* The cells in the dtype that is wanted, where that is not the one they were counted in. */
 static const void *
 in_dtype(const struct encoding *encoding, struct frame *output, const uint8_t *cells, int64_t count)
@@ -510,8 +502,6 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
     }
     column->values = in_dtype(encoding, output, cells, column->value_count);
 }
-
-/* --- Hashes ----------------------------------------------------------------------------------- */
 
 tundish_status
 encoding_read(struct encoding *encoding, const struct content_config *config)

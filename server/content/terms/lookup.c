@@ -12,8 +12,6 @@
 /* Of a column: so many that a wait for them shows. */
 enum { FEW_VALUES = 4 };
 
-/* --- Open ----------------------------------------------------------------------------------- */
-
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
 {
@@ -193,8 +191,6 @@ lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct content_co
     }
     return status;
 }
-
-/* --- Apply ---------------------------------------------------------------------------------- */
 
 const int64_t *
 integers_of(tundish_dtype dtype, const struct column *column, struct scratch *scratch)

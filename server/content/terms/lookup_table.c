@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
 #include "pipeline/columns.h"
 
 /* A vocabulary written in the pipeline file, without the special tokens in front. */
@@ -20,8 +20,6 @@ struct terms {
 
 #define COMPLAIN(config, value, ...)                                                               \
     spec_complain((config)->errors, (value)->line, (value)->column, __VA_ARGS__)
-
-/* --- A list --------------------------------------------------------------------------------- */
 
 static bool
 is_term(const struct lookup_rules *rules, const struct spec_value *item, struct byte_view text,
@@ -185,8 +183,6 @@ open_list(const struct content_config *config, const struct lookup_rules *rules,
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
 }
 
-/* --- A file --------------------------------------------------------------------------------- */
-
 /* Columns with the same vocabulary have one table. */
 static void
 share(const struct lookup_table *first, struct lookup_table *table)
@@ -221,8 +217,6 @@ open_file(const struct content_config *config, const struct lookup_rules *rules,
     free(path);
     return status;
 }
-
-/* --- Weights -------------------------------------------------------------------------------- */
 
 /* The mean of the weights, cut to an integer if they all are: Keras pads the array that numpy makes
  * of them. */
@@ -293,8 +287,6 @@ learned_weights(const struct content_config *config, const char *name, struct lo
     learned_table_close(&weights);
     return status;
 }
-
-/* --- All of it ------------------------------------------------------------------------------ */
 
 static void
 set_rule(const struct lookup_rules *rules, struct lookup_table *table)

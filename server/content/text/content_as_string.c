@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/convert.h"
-#include "core/decimal.h"
 #include "content/text/texts.h"
+#include "core/decimal.h"
 
 struct as_string {
     bool is_plain; /* integers without width */
@@ -146,8 +146,8 @@ print_column(const struct as_string *stage, tundish_dtype dtype, const struct co
     } else {
         bool is_unsigned = dtype == TUNDISH_UINT8 || dtype == TUNDISH_UINT16 ||
                            dtype == TUNDISH_UINT32 || dtype == TUNDISH_UINT64;
-        const int64_t *numbers = convert_column(is_unsigned ? TUNDISH_UINT64 : TUNDISH_INT64,
-                                                dtype, from, scratch);
+        const int64_t *numbers =
+            convert_column(is_unsigned ? TUNDISH_UINT64 : TUNDISH_INT64, dtype, from, scratch);
 
         for (int64_t i = 0; i < from->value_count; i++)
             texts[i] = print_integer(stage, &maker, numbers[i], is_unsigned);

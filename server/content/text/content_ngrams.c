@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/text/texts.h"
+#include "core/memory.h"
 
 struct ngrams {
     uint32_t width_count;

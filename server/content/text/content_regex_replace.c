@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "column/literal.h"
-#include "core/memory.h"
 #include "content/text/regex.h"
 #include "content/text/texts.h"
+#include "core/memory.h"
 
 struct regex_replace {
     pcre2_code *code;

@@ -4,8 +4,8 @@
 
 #include "content/content.h"
 #include "content/terms/lookup_tally.h"
-#include "core/memory.h"
 #include "content/text/text_ids.h"
+#include "core/memory.h"
 
 struct vectorized {
     struct column_spec input;
@@ -24,8 +24,6 @@ struct text_vectorization {
     bool ragged, sparse;
     struct lookup_rules lookup;
 };
-
-/* --- Parameters ----------------------------------------------------------------------------- */
 
 static const struct spec_value *
 given(const struct content_config *config, const char *parameter)
@@ -115,8 +113,6 @@ read_parameters(struct text_vectorization *state, const struct content_config *c
             state->length; /* the rest of a text is cut off: do not look at it */
     return check_modes(state, config);
 }
-
-/* --- Shapes --------------------------------------------------------------------------------- */
 
 /* Has the result a level of tokens that the input has not? */
 static bool
@@ -258,8 +254,6 @@ text_vectorization_open(void *memory, const struct content_config *config,
     }
     return status;
 }
-
-/* --- Results -------------------------------------------------------------------------------- */
 
 /* The levels above the tokens' lists. */
 static void

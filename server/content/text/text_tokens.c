@@ -44,8 +44,6 @@ text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
     }
 }
 
-/* --- Standardizing and splitting at white space --------------------------------------------- */
-
 /* Where the text being standardized stands. */
 struct writing {
     struct text_tokens *tokens;
@@ -116,8 +114,6 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
         tokenize(rules, text, tokens, white_##name);                                               \
     }
 
-/* --- Characters ----------------------------------------------------------------------------- */
-
 /* The bytes of the well-formed character at `at`, or 0; then *ret_bad is how many bytes are
  * ill-formed together. */
 static uint64_t
@@ -169,8 +165,6 @@ split_characters(struct writing *writing, const uint8_t *at, const uint8_t *end)
     }
 }
 
-/* --- All of it ------------------------------------------------------------------------------ */
-
 static void
 tokenize(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens,
          void (*standardize)(const struct text_rules *rules, struct byte_view text,
@@ -189,8 +183,6 @@ tokenize(const struct text_rules *rules, struct byte_view text, struct text_toke
         tokens->views[tokens->count++] =
             (struct byte_view){ begin, (uint64_t)(writing.to - begin) };
 }
-
-/* --- Instruction sets ----------------------------------------------------------------------- */
 
 static inline struct text_masks
 look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *block)

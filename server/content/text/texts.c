@@ -157,8 +157,6 @@ texts_change(const struct content_targets *targets, const struct frame *input, s
     }
 }
 
-/* --- Lists ------------------------------------------------------------------------------------ */
-
 void
 text_parts_add(struct text_parts *parts, struct byte_view part)
 {

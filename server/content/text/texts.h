@@ -40,8 +40,6 @@ void texts_change(const struct content_targets *targets, const struct frame *inp
                   struct byte_view (*change)(const void *parameters, struct text_maker *maker,
                                              struct byte_view text));
 
-/* --- Texts to lists of texts ------------------------------------------------------------------ */
-
 /* Parts as they are found. */
 struct text_parts {
     struct scratch *scratch;

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "content/vocabulary/vocab_note.h"
+#include "content/vocabulary/vocab_table.h"
+#include "content/vocabulary/vocab_text.h"
 #include "core/cache_folder.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "content/vocabulary/vocab_note.h"
-#include "content/vocabulary/vocab_table.h"
-#include "content/vocabulary/vocab_text.h"
 
 /* A table's name in the cache folder. Texts and lists are told apart since their contents are
  * hashed differently. */

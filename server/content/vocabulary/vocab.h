@@ -24,8 +24,6 @@ enum vocab_keys {
     VOCAB_INTEGERS = 2 /* terms are int64; in a text, decimal numbers */
 };
 
-/* ---- making and opening ---- */
-
 /* The vocabulary of a text file: one term a line. A line ends at \n or at the end of the file and
  * loses one \r before it. An empty line, a repeated term, a file without lines or a line that is
  * no integer where integers are asked for is TUNDISH_E_PIPELINE, told with file and position.
@@ -45,8 +43,6 @@ tundish_status vocab_open_integers(const char *cache_folder, const char *name, c
 /* Accepts NULL. */
 void vocab_close(struct vocab *vocab);
 
-/* ---- what it holds ---- */
-
 enum vocab_keys vocab_keys(const struct vocab *vocab);
 uint64_t vocab_count(const struct vocab *vocab); /* lines; at least 1 */
 uint64_t vocab_bytes(const struct vocab *vocab); /* of the table, as it is mapped */
@@ -57,8 +53,6 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 /* The term of a line, valid until close; false if there is no such line. */
 bool vocab_term(const struct vocab *vocab, int64_t line, struct byte_view *ret_term);
 bool vocab_integer(const struct vocab *vocab, int64_t line, int64_t *ret_term);
-
-/* ---- looking up ---- */
 
 /* Lines of `count` terms, -1 where a term is absent. Terms are read where they lie and nothing is
  * asked of the bytes around them. Call with a few hundred terms at a time: hashing, fetching and

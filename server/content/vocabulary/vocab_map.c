@@ -1,10 +1,10 @@
 /* vocab_map.c - terms to the values that a lookup stage gives. */
 #include "content/vocabulary/vocab.h"
 
+#include "content/vocabulary/vocab_lookup.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/must.h"
-#include "content/vocabulary/vocab_lookup.h"
 
 static int64_t
 oov_string(const struct vocab_rule *rule, struct byte_view term)

@@ -22,8 +22,8 @@
 #ifndef CONTENT_VOCAB_TABLE_H
 #define CONTENT_VOCAB_TABLE_H
 
-#include "core/hash_farm.h"
 #include "content/vocabulary/vocab.h"
+#include "core/hash_farm.h"
 
 #define VOCAB_MAGIC UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
 #define VOCAB_VERSION 1
@@ -150,20 +150,16 @@ struct vocab_terms {
 tundish_status vocab_build(const struct vocab_terms *terms, const struct vocab_content *content,
                            uint8_t **ret_table, uint64_t *ret_table_bytes);
 
-/* ---- hashing, the same for builder and lookup ----
- *
+/* hashing, the same for builder and lookup
  * The choice was measured (tests/bench/hash.c; ns for hashing a term of 8 bytes, then for the whole
- * lookup in tables of 1,000, 100,000 and 1,000,000 terms; the last column are terms that are counted
- * up, as "w0012f", and had no room in their own bucket):
- *
- *   folded product  2.0   8.6   7.6   9.6    9%     FNV-1a           4.5  12.4  11.1  20.1   98%
- *   upper bits only 1.6   9.0   7.6   9.4    9%     Murmur's end     2.7  11.0   8.9  16.1    8%
- *   two folds (wy)  2.1   9.4   8.1  10.5    8%     Fingerprint64    3.0  10.4   9.0  17.2    8%
- *   CRC-32C twice   2.0   8.1   7.0  10.3   10%
- *
- * So it is as fast as the fastest, on every processor, and unlike a product's upper bits alone it
- * takes a seed: a table that comes out badly is built again with another one.
- */
+ * lookup in tables of 1,000, 100,000 and 1,000,000 terms; the last column are terms that are
+ * counted up, as "w0012f", and had no room in their own bucket): folded
+ * product  2.0   8.6   7.6   9.6    9%     FNV-1a           4.5  12.4  11.1  20.1   98% upper bits
+ * only 1.6   9.0   7.6   9.4    9%     Murmur's end     2.7  11.0   8.9  16.1    8% two folds
+ * (wy)  2.1   9.4   8.1  10.5    8%     Fingerprint64    3.0  10.4   9.0  17.2    8% CRC-32C twice
+ * 2.0   8.1   7.0  10.3   10% So it is as fast as the fastest, on every processor, and unlike a
+ * product's upper bits alone it takes a seed: a table that comes out badly is built again with
+ * another one. */
 
 __extension__ typedef unsigned __int128 vocab_product;
 
@@ -206,7 +202,7 @@ vocab_tag(uint64_t hash)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define VOCAB_READS_BEYOND 0
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) ||                         \
     __has_feature(thread_sanitizer)
 #define VOCAB_READS_BEYOND 0
 #endif

@@ -13,11 +13,11 @@
 enum { LETTERS_MAX = 65536 };
 
 struct client_letter {
-    struct client_letter   *next;
+    struct client_letter *next;
     struct tnd_message_head head;
-    unsigned                descriptor_count;
-    int                     descriptors[TND_DESCRIPTORS_MAX];
-    uint8_t                 bytes[];
+    unsigned descriptor_count;
+    int descriptors[TND_DESCRIPTORS_MAX];
+    uint8_t bytes[];
 };
 
 void
@@ -60,8 +60,8 @@ client_close(struct client *client)
 }
 
 static void
-keep(struct client *client, struct tnd_message_head head, const void *bytes,
-     const int *descriptors, unsigned descriptor_count)
+keep(struct client *client, struct tnd_message_head head, const void *bytes, const int *descriptors,
+     unsigned descriptor_count)
 {
     struct client_letter *letter = tnd_alloc(sizeof *letter + head.bytes);
 
@@ -92,7 +92,7 @@ client_post(struct client *client, struct tnd_message_head head, const void *byt
             const int *descriptors, unsigned descriptor_count)
 {
     tundish_status status = TUNDISH_E_TIMEOUT;
-    bool           backed_up;
+    bool backed_up;
 
     pthread_mutex_lock(&client->lock);
     if (!client->broken && client->first == NULL)
@@ -119,8 +119,8 @@ client_post_parts(struct client *client, struct tnd_message_head head, const voi
         uint64_t left = byte_count - head.offset;
 
         head.bytes = (uint32_t)(left < part_max ? left : part_max);
-        client_post(client, head, head.bytes > 0 ? (const uint8_t *)bytes + head.offset : NULL, NULL,
-                    0);
+        client_post(client, head, head.bytes > 0 ? (const uint8_t *)bytes + head.offset : NULL,
+                    NULL, 0);
         head.offset += head.bytes;
     } while (head.offset < byte_count);
 }
@@ -130,7 +130,7 @@ client_post_text(struct client *client, enum tnd_message_type type, tundish_stat
                  const char *text)
 {
     struct tnd_message_head head = { .type = (uint16_t)type, .status = status };
-    size_t                  bytes = strlen(text);
+    size_t bytes = strlen(text);
 
     head.bytes = (uint32_t)(bytes < 2000 ? bytes : 2000);
     client_post(client, head, text, NULL, 0);
@@ -144,9 +144,8 @@ client_flush(struct client *client)
     pthread_mutex_lock(&client->lock);
     while (client->first != NULL && !client->broken) {
         struct client_letter *letter = client->first;
-        tundish_status        status = tnd_channel_send(client->socket, letter->head, letter->bytes,
-                                                        letter->descriptors,
-                                                        letter->descriptor_count);
+        tundish_status status = tnd_channel_send(client->socket, letter->head, letter->bytes,
+                                                 letter->descriptors, letter->descriptor_count);
 
         if (status == TUNDISH_E_TIMEOUT)
             break;

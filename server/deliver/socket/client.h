@@ -1,7 +1,8 @@
 /* client.h - a trainer's socket, as the server sees it.
  *
- * Any thread posts; what the socket does not take at once waits here, with its descriptor, until the
- * hub's thread finds it writable. A client that lets more pile up than it could ever need is cut off.
+ * Any thread posts; what the socket does not take at once waits here, with its descriptor, until
+ * the hub's thread finds it writable. A client that lets more pile up than it could ever need is
+ * cut off.
  */
 #ifndef DELIVER_CLIENT_H
 #define DELIVER_CLIENT_H
@@ -14,13 +15,13 @@
 struct client_letter;
 
 struct client {
-    int             socket;
-    int             pid; /* 0: not known (another PID namespace) */
+    int socket;
+    int pid; /* 0: not known (another PID namespace) */
     pthread_mutex_t lock;
-    bool            broken; /* nothing is sent any more; the hub will close it */
+    bool broken;                              /* nothing is sent any more; the hub will close it */
     void (*backed_up)(struct client *client); /* called when letters wait; any thread */
-    struct client_letter *first, *last; /* not sent yet */
-    uint32_t              letter_count;
+    struct client_letter *first, *last;       /* not sent yet */
+    uint32_t letter_count;
 };
 
 void client_open(struct client *client, int socket, void (*backed_up)(struct client *client));

@@ -17,15 +17,15 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
-#include "deliver/socket/client.h"
 #include "deliver/ending.h"
 #include "deliver/feed_hub.h"
+#include "deliver/socket/client.h"
 #include "deliver/socket/hub_private.h"
 #include "deliver/socket/listen.h"
 #include "shm/layout.h"
 
-#define BEAT_NS          INT64_C(1000000000)
-#define LOOK_NS          INT64_C(25000000) /* for trainers that are ending */
+#define BEAT_NS INT64_C(1000000000)
+#define LOOK_NS INT64_C(25000000) /* for trainers that are ending */
 #define HELLO_DEFAULT_NS INT64_C(5000000000)
 
 enum { CLIENTS_DEFAULT = 256, EVENTS_AT_A_TIME = 64 };
@@ -50,8 +50,8 @@ hub_wake(struct hub *hub)
 tundish_status
 hub_open(const struct hub_config *config, struct hub **ret_hub)
 {
-    char           path[TND_SOCKET_PATH_BYTES];
-    struct hub    *hub;
+    char path[TND_SOCKET_PATH_BYTES];
+    struct hub *hub;
     tundish_status status = tnd_channel_path(config->socket_path, path);
 
     if (status != TUNDISH_OK)
@@ -133,7 +133,7 @@ static bool
 is_welcome(int socket, int *ret_pid)
 {
     struct ucred credentials;
-    socklen_t    bytes = sizeof credentials;
+    socklen_t bytes = sizeof credentials;
 
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0)
         return false;
@@ -145,7 +145,7 @@ static void
 accept_one(struct hub *hub, int socket)
 {
     struct guest *guest;
-    int           pid = 0;
+    int pid = 0;
 
     if (hub->guest_count >= hub->config.client_limit || !is_welcome(socket, &pid)) {
         close(socket);
@@ -170,8 +170,8 @@ accept_one(struct hub *hub, int socket)
         drop_guest(hub, guest);
 }
 
-/* With no descriptors left a visitor would knock for ever and keep us awake: let him in by the spare
- * one, and out again. */
+/* With no descriptors left a visitor would knock for ever and keep us awake: let him in by the
+ * spare one, and out again. */
 static void
 turn_away(struct hub *hub)
 {
@@ -250,7 +250,7 @@ static void
 dispatch(struct hub *hub, const struct epoll_event *event)
 {
     struct watched *watched = event->data.ptr;
-    uint64_t        count;
+    uint64_t count;
 
     switch (watched->kind) {
     case WATCHED_LISTENER:
@@ -308,7 +308,8 @@ check_hellos(struct hub *hub, int64_t now_ns)
     return next_ns;
 }
 
-/* Whoever is ending, before the kernel has cleared it away and says so. Returns when to look again. */
+/* Whoever is ending, before the kernel has cleared it away and says so. Returns when to look again.
+ */
 static int64_t
 check_endings(struct hub *hub, int64_t now_ns)
 {
@@ -337,7 +338,7 @@ tick_feeds(struct hub *hub, int64_t now_ns)
 
     for (uint32_t i = 0;; i++) {
         struct feed *feed;
-        int64_t      at_ns;
+        int64_t at_ns;
 
         pthread_mutex_lock(&hub->lock);
         feed = i < hub->feed_count ? hub->feeds[i] : NULL;
@@ -364,7 +365,7 @@ milliseconds_until(int64_t deadline_ns)
 static void *
 run(void *argument)
 {
-    struct hub        *hub = argument;
+    struct hub *hub = argument;
     struct epoll_event events[EVENTS_AT_A_TIME];
 
     while (!atomic_load(&hub->stop)) {
@@ -372,7 +373,7 @@ run(void *argument)
         int64_t next_ns = tick_feeds(hub, now_ns);
         int64_t hello_ns = check_hellos(hub, now_ns);
         int64_t look_ns = check_endings(hub, now_ns);
-        int     count;
+        int count;
 
         hub_drop_gone_guests(hub);
         hub_finish_removal(hub);
@@ -392,7 +393,7 @@ tundish_status
 hub_start(struct hub *hub)
 {
     tundish_status status = tnd_memory_for_threads(1);
-    int            error;
+    int error;
 
     must(!hub->is_running);
     if (status != TUNDISH_OK)

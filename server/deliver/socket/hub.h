@@ -15,19 +15,19 @@ struct hub;
 /* Which feed a trainer wants. Empty names: the default. */
 struct hub_wish {
     const char *stream, *session, *group;
-    uint32_t    replica;
+    uint32_t replica;
 };
 
 struct hub_config {
-    const char *socket_path;  /* its folder is made with mode 0700 if it is not there */
-    uint32_t    client_limit; /* sockets at a time; 0: 256 */
-    int64_t     hello_ns;     /* time a client has to introduce itself; 0: 5 s */
+    const char *socket_path; /* its folder is made with mode 0700 if it is not there */
+    uint32_t client_limit;   /* sockets at a time; 0: 256 */
+    int64_t hello_ns;        /* time a client has to introduce itself; 0: 5 s */
 
-    /* Make what a trainer asks for and is not there: OK with a feed that has been added, or why not.
-     * In the hub's thread. NULL: only what was added is there. */
+    /* Make what a trainer asks for and is not there: OK with a feed that has been added, or why
+     * not. In the hub's thread. NULL: only what was added is there. */
     tundish_status (*make)(void *user, const struct hub_wish *wish, struct feed **ret_feed);
-    /* An operator asks for something; what becomes of it is told in `text`. In the hub's thread. NULL:
-     * nothing is done for operators. */
+    /* An operator asks for something; what becomes of it is told in `text`. In the hub's thread.
+     * NULL: nothing is done for operators. */
     tundish_status (*control)(void *user, enum tnd_control what, char *text, size_t text_bytes);
     void *user;
 };
@@ -45,16 +45,16 @@ void hub_close(struct hub *hub); /* stops first; accepts NULL */
  * than the stream's name get the feed of that session, or a refusal that names those there are. */
 tundish_status hub_add(struct hub *hub, struct feed *feed);
 
-/* Cut off its trainers and forget it. Waits for a callback that is running, so not to be called from
- * one. */
+/* Cut off its trainers and forget it. Waits for a callback that is running, so not to be called
+ * from one. */
 void hub_remove(struct hub *hub, struct feed *feed);
 
-/* The server is ending: whoever comes from now on is told E_SERVER_GONE, not that a stream which was
- * taken away is none. Any thread. */
+/* The server is ending: whoever comes from now on is told E_SERVER_GONE, not that a stream which
+ * was taken away is none. Any thread. */
 void hub_shut(struct hub *hub);
 
-/* Other descriptors of the server may live in this loop (signals, control socket): `ready` is called
- * in the hub's thread when the descriptor polls readable. */
+/* Other descriptors of the server may live in this loop (signals, control socket): `ready` is
+ * called in the hub's thread when the descriptor polls readable. */
 tundish_status hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user);
 void hub_unwatch(struct hub *hub, int descriptor);
 

@@ -8,8 +8,14 @@
 #include "deliver/socket/hub_visitor.h"
 
 /* What an event of epoll is about; the first member of everything it points to. */
-enum watched_kind { WATCHED_LISTENER, WATCHED_WAKE, WATCHED_VISITOR, WATCHED_PID, WATCHED_BELL,
-                    WATCHED_OTHER };
+enum watched_kind {
+    WATCHED_LISTENER,
+    WATCHED_WAKE,
+    WATCHED_VISITOR,
+    WATCHED_PID,
+    WATCHED_BELL,
+    WATCHED_OTHER
+};
 
 struct watched {
     enum watched_kind kind;
@@ -17,8 +23,8 @@ struct watched {
 
 struct other {
     struct watched watched;
-    struct other  *next;
-    int            descriptor;
+    struct other *next;
+    int descriptor;
     void (*ready)(void *user);
     void *user;
 };
@@ -26,32 +32,32 @@ struct other {
 /* A visitor in the hub's loop. */
 struct guest {
     struct watched socket_watched, pid_watched, bell_watched;
-    struct guest  *next;
+    struct guest *next;
     struct visitor visitor;
-    int            pidfd;
-    int            bell;
-    bool           is_gone;
+    int pidfd;
+    int bell;
+    bool is_gone;
 };
 
 struct hub {
     struct hub_config config;
-    char             *path;
-    int               listener, epoll, wake;
-    int               spare; /* given up to turn a visitor away when there are no descriptors left */
-    struct watched    listener_watched, wake_watched;
-    pthread_t         thread;
-    bool              is_running;
-    _Atomic bool      stop, is_shut;
-    struct guest     *guests; /* the hub's thread alone */
-    uint32_t          guest_count;
-    int64_t           next_look_ns; /* for those that are ending */
+    char *path;
+    int listener, epoll, wake;
+    int spare; /* given up to turn a visitor away when there are no descriptors left */
+    struct watched listener_watched, wake_watched;
+    pthread_t thread;
+    bool is_running;
+    _Atomic bool stop, is_shut;
+    struct guest *guests; /* the hub's thread alone */
+    uint32_t guest_count;
+    int64_t next_look_ns; /* for those that are ending */
 
     pthread_mutex_t lock; /* of all below */
-    pthread_cond_t  removed;
-    struct feed   **feeds;
-    uint32_t        feed_count;
-    struct feed    *removing; /* its trainers are to be cut off */
-    struct other   *others;
+    pthread_cond_t removed;
+    struct feed **feeds;
+    uint32_t feed_count;
+    struct feed *removing; /* its trainers are to be cut off */
+    struct other *others;
 };
 
 /* Let its thread look at once. Any thread. */

@@ -62,10 +62,10 @@ static tundish_status
 find_feed(struct visitor *visitor, struct feed **ret_feed)
 {
     const struct tnd_hello *hello = &visitor->hello;
-    char                    list[LIST_BYTES];
-    struct hub_wish         wish = { hello->stream, hello->session, hello->group, hello->replica };
-    struct feed            *feed = hub_find(visitor->hub, hello->stream, hello->session);
-    tundish_status          status = TUNDISH_OK;
+    char list[LIST_BYTES];
+    struct hub_wish wish = { hello->stream, hello->session, hello->group, hello->replica };
+    struct feed *feed = hub_find(visitor->hub, hello->stream, hello->session);
+    tundish_status status = TUNDISH_OK;
 
     if (feed == NULL)
         status = hub_make(visitor->hub, &wish, &feed);
@@ -77,8 +77,7 @@ find_feed(struct visitor *visitor, struct feed **ret_feed)
     }
     hub_describe(visitor->hub, list, sizeof list);
     if (hello->stream[0] == '\0' && hello->session[0] == '\0')
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "name a stream (TUNDISH_STREAM): this server has %s",
+        return tnd_fail(TUNDISH_E_ARGUMENT, "name a stream (TUNDISH_STREAM): this server has %s",
                         list[0] == '\0' ? "none" : list);
     return tnd_fail(TUNDISH_E_ARGUMENT, "there is no stream \"%s\"%s%s%s here: this server has %s",
                     hello->stream, hello->session[0] == '\0' ? "" : " with session \"",
@@ -108,8 +107,8 @@ static tundish_status
 read_start(const struct visitor *visitor, struct feed_start *start)
 {
     const struct tnd_hello *hello = &visitor->hello;
-    struct tnd_place        place;
-    tundish_status          status;
+    struct tnd_place place;
+    tundish_status status;
 
     *start = (struct feed_start){ 0 };
     if ((hello->flags & TND_HELLO_PLACE) == 0)
@@ -133,9 +132,9 @@ static enum visitor_result
 ask_for_seat(struct visitor *visitor)
 {
     struct feed_request request = { .replica = visitor->hello.replica };
-    struct feed        *feed = NULL;
+    struct feed *feed = NULL;
     /* First, since finding a feed may make one. */
-    tundish_status      status = read_start(visitor, &request.start);
+    tundish_status status = read_start(visitor, &request.start);
 
     request.group = visitor->hello.group[0] != '\0' ? visitor->hello.group : "default";
     if (status == TUNDISH_OK)
@@ -154,7 +153,7 @@ static enum visitor_result
 take_hello(struct visitor *visitor, const struct tnd_message *message)
 {
     struct tnd_hello *hello = &visitor->hello;
-    tundish_status    status;
+    tundish_status status;
 
     if (message->head.bytes < offsetof(struct tnd_hello, groups_present) || visitor->has_hello)
         return VISITOR_DIED;
@@ -195,9 +194,9 @@ take_place(struct visitor *visitor, const struct tnd_message *message)
 static enum visitor_result
 take_control(struct visitor *visitor, const struct tnd_message *message)
 {
-    char           text[ANSWER_BYTES] = "";
-    tundish_status status = hub_control(visitor->hub, (enum tnd_control)message->head.id, text,
-                                        sizeof text);
+    char text[ANSWER_BYTES] = "";
+    tundish_status status =
+        hub_control(visitor->hub, (enum tnd_control)message->head.id, text, sizeof text);
 
     client_post_text(&visitor->client, TND_ANSWER, status, text);
     visitor->refused = true; /* that was all: it is to hang up */
@@ -243,7 +242,7 @@ visitor_read(struct visitor *visitor)
     bool sat_down = false;
 
     for (int i = 0; i < MESSAGES_AT_A_TIME; i++) {
-        struct tnd_message  message;
+        struct tnd_message message;
         enum visitor_result result;
         tundish_status status = tnd_channel_receive(visitor->client.socket, &message, NULL);
 

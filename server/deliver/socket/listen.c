@@ -33,8 +33,8 @@ static const int64_t LOCK_PATIENCE_NS = 5000000000;
 static tundish_status
 make_folder(const char *path)
 {
-    char          *folder = tnd_strdup(path);
-    char          *slash = strrchr(folder, '/');
+    char *folder = tnd_strdup(path);
+    char *slash = strrchr(folder, '/');
     tundish_status status = TUNDISH_OK;
 
     if (slash != NULL && slash != folder) {
@@ -50,9 +50,9 @@ make_folder(const char *path)
 static tundish_status
 find_listener(const char *path)
 {
-    struct ucred   credentials = { .pid = -1 };
-    socklen_t      bytes = sizeof credentials;
-    int            socket;
+    struct ucred credentials = { .pid = -1 };
+    socklen_t bytes = sizeof credentials;
+    int socket;
     tundish_status status = tnd_channel_connect(path, &socket);
 
     if (status != TUNDISH_OK)
@@ -67,7 +67,7 @@ find_listener(const char *path)
 static tundish_status
 clear_path(const char *path)
 {
-    struct stat    about;
+    struct stat about;
     tundish_status status;
 
     if (lstat(path, &about) != 0)
@@ -99,8 +99,8 @@ bind_and_listen(int descriptor, const char *path)
 }
 
 /* Nobody sends us descriptors. One that was not taken is closed by the kernel while we read or hang
- * up, and that may wait for as long as its sender likes (SO_LINGER), so the kernel is asked to refuse
- * them. One that does not know how drops them. */
+ * up, and that may wait for as long as its sender likes (SO_LINGER), so the kernel is asked to
+ * refuse them. One that does not know how drops them. */
 static void
 refuse_descriptors(int socket)
 {
@@ -146,7 +146,7 @@ lock_path(const char *name, int *ret_lock)
     int64_t deadline_ns = tnd_clock_deadline_ns(LOCK_PATIENCE_NS);
 
     for (;;) {
-        int            lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         tundish_status status;
 
         if (lock < 0)
@@ -165,7 +165,7 @@ lock_path(const char *name, int *ret_lock)
 static tundish_status
 open_locked(const char *path, int *ret_socket)
 {
-    int            descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     tundish_status status =
         descriptor < 0 ? tnd_fail_errno(errno, "make a socket") : clear_path(path);
 
@@ -183,9 +183,9 @@ open_locked(const char *path, int *ret_socket)
 tundish_status
 listen_open(const char *path, int *ret_socket)
 {
-    char           checked[TND_SOCKET_PATH_BYTES];
-    char          *name;
-    int            lock = -1;
+    char checked[TND_SOCKET_PATH_BYTES];
+    char *name;
+    int lock = -1;
     tundish_status status = tnd_channel_path(path, checked);
 
     if (status == TUNDISH_OK)

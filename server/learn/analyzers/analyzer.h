@@ -7,9 +7,9 @@
 #ifndef LEARN_ANALYZER_H
 #define LEARN_ANALYZER_H
 
+#include "content/content.h"
 #include "learn/results/artifact_folder.h"
 #include "learn/terms/terms.h"
-#include "content/content.h"
 
 /* A column's values for some elements, and those of the columns beside it. */
 struct samples {

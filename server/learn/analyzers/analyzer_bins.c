@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "learn/analyzers/analyzer.h"
 #include "learn/results/artifact.h"
-#include "core/memory.h"
 
 /* Entries that NumPy sorts by a network, and Tundish too. */
 enum { NETWORK_MAX = 256 };

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/analyzers/analyzer.h"
-#include "learn/results/artifact.h"
-#include "learn/analyzers/eigen.h"
 #include "core/memory.h"
+#include "learn/analyzers/analyzer.h"
+#include "learn/analyzers/eigen.h"
+#include "learn/results/artifact.h"
 
 struct covariance {
     struct analyzer_config config;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/places.h"
-#include "core/memory.h"
 #include "content/learned/keyed.h"
+#include "core/memory.h"
+#include "learn/places.h"
 
 struct extremes {
     struct analyzer_config config;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/places.h"
 #include "core/memory.h"
+#include "learn/places.h"
 
 struct moment {
     double count, mean, squares; /* squares: of the distances from the mean */

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "learn/places.h"
-#include "learn/analyzers/quantile_sketch.h"
 #include "core/memory.h"
+#include "learn/analyzers/quantile_sketch.h"
+#include "learn/places.h"
 
 struct quantiles {
     struct analyzer_config config;

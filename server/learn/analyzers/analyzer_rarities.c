@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "learn/analyzers/analyzer.h"
 #include "learn/results/artifact.h"
-#include "core/memory.h"
 
 struct rarities {
     struct analyzer_config config;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/places.h"
-#include "learn/transform_batches.h"
 #include "content/numbers/tukey.h"
 #include "core/memory.h"
+#include "learn/places.h"
+#include "learn/transform_batches.h"
 
 enum { MOMENTS = 4 };
 

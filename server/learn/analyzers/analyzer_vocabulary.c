@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/transform_batches.h"
+#include "core/memory.h"
 #include "learn/terms/vocabulary_order.h"
 #include "learn/terms/vocabulary_state.h"
-#include "core/memory.h"
+#include "learn/transform_batches.h"
 
 enum { LABELS_MAX = 4096 };
-
-/* --- Open ------------------------------------------------------------------------------------- */
 
 static struct byte_view
 copy_text(const char *text, size_t bytes)
@@ -137,8 +135,6 @@ vocabulary_open(void *state, const struct analyzer_config *config)
         vocabulary->tables[i] = terms_open(memory, config->cache_folder);
     return status;
 }
-
-/* --- Counting --------------------------------------------------------------------------------- */
 
 /* A value as it stands in the tables; false: it is no term. Integers need 32 bytes of room. */
 static bool

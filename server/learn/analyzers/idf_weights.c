@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "learn/results/artifact.h"
 #include "core/memory.h"
+#include "learn/results/artifact.h"
 
 void
 idf_weights_add(struct idf_weights *weights, int64_t documents)

@@ -76,8 +76,6 @@ quantile_sketch_close(struct quantile_sketch *sketch)
     free(sketch);
 }
 
-/* --- Summaries -------------------------------------------------------------------------------- */
-
 static double
 next_least(const struct entry *entry)
 {

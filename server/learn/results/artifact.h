@@ -2,8 +2,8 @@
 #ifndef LEARN_ARTIFACT_H
 #define LEARN_ARTIFACT_H
 
-#include "learn/results/artifact_folder.h"
 #include "core/bytes.h"
+#include "learn/results/artifact_folder.h"
 
 /* A file being written. All zeros is none. */
 struct artifact {

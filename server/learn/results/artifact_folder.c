@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/learned/learned_file.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "content/learned/learned_file.h"
 
 tundish_status
 artifact_folder_open(const char *path, struct artifact_folder **ret_folder)
@@ -45,8 +45,6 @@ artifact_folder_close(struct artifact_folder *folder)
     free(folder->path);
     free(folder);
 }
-
-/* --- Half done -------------------------------------------------------------------------------- */
 
 /* NAME.PROCESS.building */
 static bool
@@ -104,8 +102,6 @@ artifact_folder_freeze(struct artifact_folder *folder)
     pthread_mutex_lock(&folder->building);
     clear_away(folder);
 }
-
-/* --- Files ------------------------------------------------------------------------------------ */
 
 tundish_status
 artifact_folder_begin(struct artifact_folder *folder, const char *building, FILE **ret_file)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/results/artifact.h"
+#include "content/learned/learned_file.h"
+#include "core/memory.h"
 #include "learn/input_files.h"
 #include "learn/learn_view.h"
-#include "core/memory.h"
-#include "content/learned/learned_file.h"
+#include "learn/results/artifact.h"
 #include "pipeline/fingerprint.h"
 
 static const char FIRST_LINE[] = "tundish-analysis 2";
@@ -46,8 +46,6 @@ origin_is_needed(const struct spec_file *file)
     return false;
 }
 
-/* --- Hashes of stages ------------------------------------------------------------------------- */
-
 /* Files count by what is in them, not by where they are. */
 static enum spec_counting
 counts(const struct parameter_info *parameter)
@@ -70,8 +68,6 @@ hash_of(const struct site *site)
     view_close(&view);
     return hash;
 }
-
-/* --- Reading ---------------------------------------------------------------------------------- */
 
 struct reading {
     struct learned *learned;
@@ -234,8 +230,6 @@ origin_close(struct learned *learned)
     free(learned->problem);
     *learned = (struct learned){ 0 };
 }
-
-/* --- Writing ---------------------------------------------------------------------------------- */
 
 static int
 compare_files(const void *a, const void *b)

@@ -13,9 +13,9 @@
 #ifndef LEARN_ORIGIN_H
 #define LEARN_ORIGIN_H
 
+#include "content/learned/learned.h"
 #include "learn/results/artifact_folder.h"
 #include "learn/sites.h"
-#include "content/learned/learned.h"
 
 /* The stream to learn from: learn_from, else the only one, else `train`; NULL: it is not clear. */
 const struct spec_stream *origin_stream(const struct spec_file *file);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/terms/term_runs.h"
 #include "core/memory.h"
+#include "learn/terms/term_runs.h"
 
 struct term_merge {
     term_order *order;
@@ -13,8 +13,6 @@ struct term_merge {
     uint8_t *text;
     size_t text_capacity;
 };
-
-/* --- A heap of readers ------------------------------------------------------------------------ */
 
 static void
 sift(struct term_reader *readers, uint32_t count, uint32_t at, term_order *order)
@@ -67,8 +65,6 @@ term_readers_close(struct term_reader *readers, uint32_t count)
         term_reader_close(&readers[i]);
     free(readers);
 }
-
-/* --- Merging ---------------------------------------------------------------------------------- */
 
 tundish_status
 term_merge_open_readers(struct term_reader *readers, uint32_t count, term_order *order,

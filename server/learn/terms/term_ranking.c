@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/terms/term_runs.h"
 #include "core/memory.h"
+#include "learn/terms/term_runs.h"
 
 enum { BLOCK_BYTES = 64 * 1024 };
 

@@ -30,8 +30,6 @@ term_sort(struct term *list, uint32_t count, term_order *order)
     qsort(list, count, sizeof *list, (int (*)(const void *, const void *))order);
 }
 
-/* --- Writing ---------------------------------------------------------------------------------- */
-
 static tundish_status
 open_file(struct term_runs *runs)
 {
@@ -191,8 +189,6 @@ term_runs_close(struct term_runs *runs)
     free(runs->list);
     *runs = (struct term_runs){ .folder = runs->folder, .file = -1 };
 }
-
-/* --- Reading ---------------------------------------------------------------------------------- */
 
 /* See to it that `bytes` more bytes are in the buffer. */
 static tundish_status

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/terms/term_runs.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "learn/terms/term_runs.h"
 
 enum { FIRST_BLOCK_BYTES = 4096, BLOCK_BYTES = 256 * 1024, SPILL_BYTES = 256 * 1024 };
 
@@ -97,8 +97,6 @@ terms_close(struct terms *terms)
     free(terms);
 }
 
-/* --- Keys ------------------------------------------------------------------------------------- */
-
 /* Up to eight bytes as a number, the first one lowest. */
 static uint64_t
 short_word(const uint8_t *data, size_t size)
@@ -129,8 +127,6 @@ key_of(struct byte_view text)
         return (struct text_key){ mix(short_word(text.data, text.size)), (uint32_t)text.size };
     return (struct text_key){ tnd_hash_farm(text.data, text.size), LONG_TEXT };
 }
-
-/* --- Slots ------------------------------------------------------------------------------------ */
 
 /* The text's slot, or the free one where it belongs. There are free ones. */
 static struct slot *
@@ -186,8 +182,6 @@ make_room(struct terms *terms)
         terms->capacity = capacity;
     }
 }
-
-/* --- Terms ------------------------------------------------------------------------------------ */
 
 static const uint8_t *
 keep(struct terms *terms, struct byte_view text)
@@ -299,8 +293,6 @@ terms_list(const struct terms *terms)
 {
     return terms->list;
 }
-
-/* --- Out of the table ------------------------------------------------------------------------- */
 
 tundish_status
 terms_relieve(struct terms *terms)

@@ -20,8 +20,6 @@ struct term {
     uint64_t last_document; /* while counting: the serial number of the last one seen */
 };
 
-/* ---- counting ---- */
-
 struct terms;
 
 /* Bytes that several tables hold together. */
@@ -54,8 +52,6 @@ tundish_status terms_relieve(struct terms *terms);
  * that means anything. False: some of it was written, only a merge finds it all. */
 bool terms_gather(struct terms **tables, uint32_t table_count);
 
-/* ---- merging ---- */
-
 /* Negative: a comes first. */
 typedef int term_order(const struct term *a, const struct term *b);
 
@@ -71,8 +67,6 @@ tundish_status term_merge_open(struct terms **tables, uint32_t table_count,
 /* The next term, valid until the next call; NO_VALUE at the end. */
 tundish_status term_merge_next(struct term_merge *merge, struct term *ret_term);
 void term_merge_close(struct term_merge *merge);
-
-/* ---- ranking ---- */
 
 /* Terms put in one by one and taken out in `order`; no more than `most` of them (-1: all). */
 struct term_ranking;

@@ -54,8 +54,6 @@ vocabulary_file_close(struct vocabulary_file *file)
     free(file);
 }
 
-/* --- Frequencies ------------------------------------------------------------------------------ */
-
 /* The shortest decimal that gives the value back, laid out as Python's repr does it. */
 static void
 write_float(double value, char text[NUMBER_BYTES])
@@ -86,8 +84,6 @@ write_frequency(double frequency, bool is_whole, char text[NUMBER_BYTES])
     else
         write_float(frequency, text);
 }
-
-/* --- Terms ------------------------------------------------------------------------------------ */
 
 static void
 pack(struct vocabulary_file *file, const void *data, size_t bytes, int flush)

@@ -3,8 +3,8 @@
 #ifndef LEARN_VOCABULARY_FILE_H
 #define LEARN_VOCABULARY_FILE_H
 
-#include "learn/results/artifact.h"
 #include "content/learned/learned.h"
+#include "learn/results/artifact.h"
 
 struct vocabulary_file;
 

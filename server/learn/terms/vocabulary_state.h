@@ -3,9 +3,9 @@
 #ifndef LEARN_VOCABULARY_STATE_H
 #define LEARN_VOCABULARY_STATE_H
 
+#include "content/learned/learned.h"
 #include "learn/analyzers/analyzer.h"
 #include "learn/analyzers/label_counts.h"
-#include "content/learned/learned.h"
 
 struct vocabulary {
     struct analyzer_config config;

@@ -44,8 +44,6 @@ shuffle_seed(struct shuffle *shuffle, const struct plan_node *node, uint64_t ite
     shuffle->draws = shuffle_draws_of(shuffle->seeds[0], shuffle->seeds[1], 0);
 }
 
-/* --- The window ------------------------------------------------------------------------------- */
-
 static inline uint64_t
 wrap(const struct shuffle *shuffle, uint64_t at)
 {
@@ -129,8 +127,6 @@ back_length(struct shuffle *shuffle)
 {
     return &shuffle->lengths[shuffle->first_length + shuffle->length_count - 1];
 }
-
-/* --- Filling ---------------------------------------------------------------------------------- */
 
 static bool
 wants_more(const struct shuffle *shuffle)
@@ -227,8 +223,6 @@ forget_empty_epochs(struct order_iterator *iterator)
         shuffle_seed(shuffle, iterator->node, (*iterators)++);
     }
 }
-
-/* --- Drawing ---------------------------------------------------------------------------------- */
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -378,8 +372,6 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     *ret_count = max;
     return ORDER_OK;
 }
-
-/* --- Opening and closing ---------------------------------------------------------------------- */
 
 static bool
 is_shuffled_list(const struct plan_node *node)

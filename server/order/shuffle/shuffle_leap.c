@@ -19,8 +19,6 @@ enum {
 };
 #define UNSEEN_ELEMENTS (UINT64_C(1) << 40)
 
-/* --- Landing ---------------------------------------------------------------------------------- */
-
 /* What is to come into the window, the last first, and how far the input has been gone through. */
 struct landing {
     struct shuffle_held *held;
@@ -104,8 +102,6 @@ land(struct order_iterator *iterator, uint64_t draws, uint64_t end, uint64_t *re
     return result;
 }
 
-/* --- Within an epoch -------------------------------------------------------------------------- */
-
 static tundish_status
 open_input(struct order_iterator *iterator)
 {
@@ -168,8 +164,6 @@ leap_in_epoch(struct order_iterator *iterator, uint64_t draws, uint64_t *ret_rea
     shuffle->draws = shuffle_draws_of(shuffle->seeds[0], shuffle->seeds[1], draws);
     return ORDER_OK;
 }
-
-/* --- Over epochs ------------------------------------------------------------------------------ */
 
 /* Begin `epochs` epochs later, as if those before had been drawn from. */
 static void

@@ -10,9 +10,6 @@ static const uint32_t PLACE_MAGIC = UINT32_C(0x504e4454); /* "TDNP" */
 static const uint32_t PLACE_VERSION = 2;
 static const uint32_t ORDER_RULES_VERSION = 1;
 
-/* --- the fingerprint ----------------------------------------------------------------------------
- */
-
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {
@@ -30,7 +27,8 @@ place_fingerprint(const struct plan *plan)
         (uint64_t)plan->policy,
     };
 
-    return spec_hash_dataset(tnd_hash_farm(numbers, sizeof numbers), &plan->stream->dataset, counts);
+    return spec_hash_dataset(tnd_hash_farm(numbers, sizeof numbers), &plan->stream->dataset,
+                             counts);
 }
 
 static uint32_t
@@ -63,9 +61,6 @@ place_ready(const struct plan *plan, const struct place_files *files, struct pla
         .files = files->groups,
     };
 }
-
-/* --- bytes --------------------------------------------------------------------------------------
- */
 
 /* Little-endian, as every machine Tundish runs on. The state follows. */
 struct stored_place {

@@ -18,9 +18,6 @@
 /* Rows of a data set that was written anew differ nearly everywhere, so a few pages tell. */
 enum { WHOLE_BYTES = 256 << 10, SAMPLES = 16, SAMPLE_BYTES = 4096, NAMES_BYTES = 512 };
 
-/* --- what a file holds --------------------------------------------------------------------------
- */
-
 static uint64_t
 mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
 {
@@ -55,13 +52,10 @@ hash_file(const char *path)
     return hash;
 }
 
-/* --- finding them -------------------------------------------------------------------------------
- */
-
 struct search {
     const struct spec_file *spec;
     struct place_files files;
-    bool in_data; /* of what is being added */
+    bool in_data;                      /* of what is being added */
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
 };
 
@@ -74,11 +68,11 @@ add(struct search *search, const char *name, uint64_t hash)
 
     last = last != NULL ? last + 1 : name;
     files->list = tnd_realloc(files->list, files->count + 1, sizeof *files->list);
-    files->list[files->count++] = (struct place_file){ .name = tnd_strdup(name),
-                                                       .raw_hash = hash,
-                                                       .hash = tnd_hash_farm_chain(
-                                                           hash, last, strlen(last)),
-                                                       .is_data = search->in_data };
+    files->list[files->count++] =
+        (struct place_file){ .name = tnd_strdup(name),
+                             .raw_hash = hash,
+                             .hash = tnd_hash_farm_chain(hash, last, strlen(last)),
+                             .is_data = search->in_data };
 }
 
 static void
@@ -191,9 +185,6 @@ walk_graph(struct search *search, const struct plan_graph *graph)
     }
     return status;
 }
-
-/* --- groups -------------------------------------------------------------------------------------
- */
 
 static uint32_t
 group_of(uint32_t index, uint32_t count)

@@ -44,9 +44,6 @@ session_state_check(const char *folder)
     return TUNDISH_OK;
 }
 
-/* --- restoring ----------------------------------------------------------------------------------
- */
-
 /* The bytes of a file, to be freed; NULL and OK: there is none. */
 static tundish_status
 read_whole(const char *path, uint8_t **ret_bytes, size_t *ret_count)
@@ -115,9 +112,6 @@ session_state_restore(struct session *session)
     free(path);
     return status;
 }
-
-/* --- keeping ------------------------------------------------------------------------------------
- */
 
 static tundish_status
 write_whole(const char *path, const uint8_t *bytes, size_t count)

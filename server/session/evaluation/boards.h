@@ -2,8 +2,8 @@
 #ifndef SESSION_BOARDS_H
 #define SESSION_BOARDS_H
 
-#include "session/evaluation/shards.h"
 #include "pipeline/pipeline.h"
+#include "session/evaluation/shards.h"
 
 struct boards;
 

@@ -59,8 +59,7 @@ note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empt
     if (is_empty)
         shards_finish(session->options.shards, share->reader, epoch, shard);
     else
-        share->taken[share->count++] =
-            (struct taken_shard){ epoch, session->next_position, shard };
+        share->taken[share->count++] = (struct taken_shard){ epoch, session->next_position, shard };
 }
 
 /* Deal a shard, one step behind the dealer: the last has to be known as such. */

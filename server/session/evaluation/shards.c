@@ -123,9 +123,6 @@ finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
     shards->done++;
 }
 
-/* --- readers here -------------------------------------------------------------------------------
- */
-
 tundish_status
 shards_join(struct shards *shards, int64_t now_ns, uint32_t *ret_reader, uint64_t *ret_epoch)
 {
@@ -188,9 +185,6 @@ shards_count(struct shards *shards)
     pthread_mutex_unlock(&shards->lock);
     return count;
 }
-
-/* --- readers of other nodes ---------------------------------------------------------------------
- */
 
 void
 shards_send(struct shards *shards, uint32_t to, const struct shards_letter *letter)

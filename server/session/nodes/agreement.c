@@ -6,8 +6,8 @@
 
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "session/nodes/catalogue_share.h"
 #include "session/checkpoint/identity.h"
+#include "session/nodes/catalogue_share.h"
 #include "session/nodes/index_share.h"
 
 static bool

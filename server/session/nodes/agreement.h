@@ -10,7 +10,7 @@ struct agreement_options {
     const char *stream; /* the only one that is served; NULL: all */
     const struct plan_options *plan;
     struct catalogue *catalogue; /* plan->catalogue, which is made here where files are local */
-    uint64_t given_seed; /* on the command line; 0: none */
+    uint64_t given_seed;         /* on the command line; 0: none */
     int64_t timeout_ns;
     const _Atomic int *stop;
 };

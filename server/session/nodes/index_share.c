@@ -22,9 +22,6 @@ struct sharing {
     uint32_t made, got;
 };
 
-/* --- what there is ------------------------------------------------------------------------------
- */
-
 static bool
 is_packed(const struct plan_node *node)
 {
@@ -66,9 +63,6 @@ is_data(const struct sharing *sharing, uint32_t index)
     return sharing->list.list[index].is_data;
 }
 
-/* --- who wants what -----------------------------------------------------------------------------
- */
-
 static struct link_key
 key_of(const struct sharing *sharing, uint64_t part)
 {
@@ -102,9 +96,6 @@ find_wanted(struct sharing *sharing)
     link_forget(sharing->link, &key);
     return status;
 }
-
-/* --- making and handing on ----------------------------------------------------------------------
- */
 
 static void
 make_own(struct sharing *sharing, uint32_t index)
@@ -197,8 +188,7 @@ index_share(struct link *link, const struct plan *plan, uint32_t stream, int64_t
 
     sharing.kind = find_kind(plan->graph, NULL, &several);
     if (link_size(link) == 1 || plan->policy == SHARD_FILE || several ||
-        plan->stream->distribute.files_local ||
-        !can_be_indexed(sharing.kind))
+        plan->stream->distribute.files_local || !can_be_indexed(sharing.kind))
         return TUNDISH_OK;
     status = source_files_open(&options, &sharing.files);
     if (status == TUNDISH_OK)

@@ -28,8 +28,8 @@ struct link_error {
     int64_t status;
 };
 
-/* Posted as LINK_DEATH: a replica's, or with DEATH_OF_GROUP as its part that of a whole group, which
- * lacks some replica of this node for good. */
+/* Posted as LINK_DEATH: a replica's, or with DEATH_OF_GROUP as its part that of a whole group,
+ * which lacks some replica of this node for good. */
 struct link_death {
     uint32_t replica;
     char group[GROUP_BYTES];
@@ -69,9 +69,6 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
         .part = session->plan->options.root_seed,
     };
 }
-
-/* --- steps --------------------------------------------------------------------------------------
- */
 
 /* Under DATA a batch gives every worker equally many slices, unless they carry over. */
 static bool
@@ -221,9 +218,6 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     return ask(session, number, drop_partial, ret_step);
 }
 
-/* --- an epoch ended early -----------------------------------------------------------------------
- */
-
 struct link_key
 session_link_restart_key(const struct session *session, enum link_restart part)
 {
@@ -299,9 +293,6 @@ session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
     return TUNDISH_OK;
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
-
 tundish_status
 session_link_gather(struct session *session, uint64_t epoch, struct place *place)
 {
@@ -352,9 +343,6 @@ session_link_own_state(const struct session *session, const uint64_t **state, si
         *count = own;
     }
 }
-
-/* --- telling and hearing ------------------------------------------------------------------------
- */
 
 void
 session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
@@ -437,10 +425,11 @@ hear_death(struct session *session, const char *who, bool of_group, struct byte_
     memcpy(&death, bytes.data, sizeof death);
     death.group[GROUP_BYTES - 1] = '\0';
     if (of_group) {
-        snprintf(text, sizeof text,
-                 "group \"%s\" has ended on %s, where not all of its replicas have read to the end: "
-                 "open again at a place",
-                 death.group, who);
+        snprintf(
+            text, sizeof text,
+            "group \"%s\" has ended on %s, where not all of its replicas have read to the end: "
+            "open again at a place",
+            death.group, who);
         tnd_log(TND_LOG_WARNING, "groups", "stream %s: %s", session->plan->stream->name, text);
         feed_end_group(session->feed, death.group, text);
         return;
@@ -468,7 +457,7 @@ session_link_hear(struct session *session, uint32_t from, const struct link_key 
 
     if (key == NULL) {
         if (session->options.shards == NULL) /* else others get what the lost node had */
-            hear_failure(session, bytes); /* of every delivery: its rows are missing */
+            hear_failure(session, bytes);    /* of every delivery: its rows are missing */
         return;
     }
     if (session->linked.link == NULL || key->stream != session->linked.stream)

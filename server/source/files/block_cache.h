@@ -25,7 +25,7 @@ enum {
 
 /* Memory is taken as it is used. NULL: this process may not have so many addresses. */
 struct block_cache *block_cache_open(uint64_t bytes);
-void block_cache_close(struct block_cache *cache);    /* accepts NULL */
+void block_cache_close(struct block_cache *cache); /* accepts NULL */
 
 /* Copy bytes of a file, at most BLOCK_ROW_BYTES. False: they are not to be had here; read the file
  * itself, which also tells what is wrong with it. */

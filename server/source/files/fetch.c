@@ -8,9 +8,9 @@
 
 #include "core/must.h"
 #include "source/files/block_cache.h"
+#include "source/files/files_private.h"
 #include "source/peer/far.h"
 #include "source/scan/scan.h"
-#include "source/files/files_private.h"
 
 enum {
     READ_BYTES_MAX = 1 << 20, /* unless a single row is longer */
@@ -44,11 +44,9 @@ lies_before(const struct wanted *row, const struct wanted *other)
     return row->file != other->file ? row->file < other->file : row->offset < other->offset;
 }
 
-/* --- sorting by place ---------------------------------------------------------------------------
- *
+/* sorting by place:
  * Of the twelve bytes of file and offset four or five differ among the rows of a part, so that
- * sorting by one after the other takes a third of the time that comparing rows does.
- */
+ * sorting by one after the other takes a third of the time that comparing rows does. */
 
 static inline uint8_t
 byte_of(uint32_t file, uint64_t offset, unsigned which)
@@ -95,9 +93,6 @@ sort_by_place(struct wanted *rows, struct wanted *spare, size_t count)
     }
     return rows;
 }
-
-/* --- reading ------------------------------------------------------------------------------------
- */
 
 /* Does `next` go into the read that begins at `first` and so far ends at `end`? */
 static inline bool
@@ -150,9 +145,6 @@ look_ahead(const struct source_read *read, const struct wanted *row)
     if (row->bytes <= BLOCK_ROW_BYTES && file != NULL)
         block_cache_prefetch(table_block_cache(read->files), file, row->bytes, row->offset);
 }
-
-/* --- rows of other nodes ------------------------------------------------------------------------
- */
 
 static bool
 is_far(const struct source_read *read, uint32_t file)
@@ -231,9 +223,6 @@ put_far_last(const struct source_read *read, struct wanted *rows, size_t count)
     memcpy(rows + near_count, far, far_count * sizeof *far);
     return near_count;
 }
-
-/* --- fetching -----------------------------------------------------------------------------------
- */
 
 tundish_status
 fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret_views)

@@ -129,8 +129,6 @@ file_compare(const struct source_file *file, int descriptor)
     return compare_identity(file, &now);
 }
 
-/* --- The door --------------------------------------------------------------------------------- */
-
 /* Enter if it is open. */
 static bool
 enter_open(struct source_file *file, int *ret_descriptor)
@@ -190,8 +188,6 @@ file_try_close(struct source_file *file)
     close((int)door - 1);
     return true;
 }
-
-/* --- Reading ---------------------------------------------------------------------------------- */
 
 tundish_status
 file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *ret_bytes)

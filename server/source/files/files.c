@@ -15,10 +15,10 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "source/files/block_cache.h"
-#include "source/peer/far.h"
-#include "source/files/numbered.h"
-#include "source/scan/scan.h"
 #include "source/files/files_private.h"
+#include "source/files/numbered.h"
+#include "source/peer/far.h"
+#include "source/scan/scan.h"
 
 /* Text by number, and whether it is there already. */
 struct path_entry {
@@ -69,8 +69,6 @@ struct source_files {
 
     struct source_counters counters;
 };
-
-/* --- The pool --------------------------------------------------------------------------------- */
 
 /* With the queue's lock held. */
 static void
@@ -150,8 +148,6 @@ stop_readers(struct source_files *files)
         pthread_join(files->readers[i], NULL);
     free(files->readers);
 }
-
-/* --- Opening and closing ---------------------------------------------------------------------- */
 
 /* Half of what the process may have, once it has asked for all it can get. */
 static uint32_t
@@ -275,8 +271,6 @@ table_reader_count(const struct source_files *files)
 {
     return files->reader_count;
 }
-
-/* --- Files ------------------------------------------------------------------------------------ */
 
 static bool
 is_same_format(const struct record_format *a, const struct record_format *b)
@@ -428,8 +422,6 @@ table_file(const struct source_files *files, uint32_t number)
     return numbered_get(&files->table, number);
 }
 
-/* --- Paths ------------------------------------------------------------------------------------ */
-
 const char *
 table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
 {
@@ -513,8 +505,6 @@ table_root(const struct source_files *files)
 {
     return files->root;
 }
-
-/* --- Descriptors ------------------------------------------------------------------------------ */
 
 void
 table_lock_opening(struct source_files *files)

@@ -26,7 +26,7 @@ struct source_files_options {
     uint32_t reader_count;    /* threads that scan ahead; 0: scan in the caller's thread */
     uint64_t block_bytes;     /* memory for pieces of files that shuffled rows are read from, at
                                  most; 0: SOURCE_BLOCK_BYTES */
-    struct far *far; /* files are those of all nodes; NULL: those found here */
+    struct far *far;          /* files are those of all nodes; NULL: those found here */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,
@@ -55,8 +55,8 @@ tundish_status source_index_build(struct source_files *files, const char *path, 
                                   void (*progress)(void *context, uint64_t bytes_done),
                                   void *context, struct source_index *ret_index);
 
-/* For handing indexes from node to node, where files are the same. Is the file worth an index, and has
- * none here? */
+/* For handing indexes from node to node, where files are the same. Is the file worth an index, and
+ * has none here? */
 bool source_index_is_wanted(struct source_files *files, const char *path, const char *kind);
 
 /* An index that is kept, as bytes that the caller frees. E_TIMEOUT: it is not. */

@@ -59,8 +59,6 @@ const char *table_root(const struct source_files *files);
 /* What rows read one by one are read through. */
 struct block_cache *table_block_cache(const struct source_files *files);
 
-/* --- For files -------------------------------------------------------------------------------- */
-
 void table_lock_opening(struct source_files *files);
 void table_unlock_opening(struct source_files *files);
 
@@ -70,8 +68,6 @@ void table_count_open(struct source_files *files, uint32_t count);
 
 /* Close the descriptor unless somebody is reading. */
 bool file_try_close(struct source_file *file);
-
-/* --- For scans -------------------------------------------------------------------------------- */
 
 /* The pool's threads; 0: scans run in the thread that waits for them. */
 uint32_t table_reader_count(const struct source_files *files);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "source/peer/far_private.h"
 #include "source/files/files.h"
+#include "source/peer/far_private.h"
 
 static void
 hear(void *user, const struct link_mail *mail)

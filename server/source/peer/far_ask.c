@@ -6,8 +6,8 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "source/peer/far_private.h"
 #include "source/files/files_private.h"
+#include "source/peer/far_private.h"
 
 enum {
     QUESTION_BYTES = 1 << 20, /* asked for in one question, unless a single row is longer */
@@ -28,9 +28,6 @@ struct far_rows {
     struct far_question **questions;
     uint64_t bytes;
 };
-
-/* --- questions ----------------------------------------------------------------------------------
- */
 
 static struct far_question *
 ask(struct far *far, uint32_t owner, enum far_letter kind, struct far_text *text)
@@ -130,9 +127,6 @@ far_take_answer(struct far *far, const struct link_mail *mail)
     tell_rates(far, mail->from);
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
-
 static bool
 has_come(struct link *link, void *context)
 {
@@ -210,9 +204,6 @@ wait_for(struct far_question *question)
 
     return link_wait_for_one(options->link, question->owner, has_come, question, -1, NULL);
 }
-
-/* --- rows ---------------------------------------------------------------------------------------
- */
 
 static int
 compare(const void *a, const void *b)
@@ -382,9 +373,6 @@ far_rows_close(struct far_rows *rows)
     free(rows->rows);
     free(rows);
 }
-
-/* --- records ------------------------------------------------------------------------------------
- */
 
 /* What has come is another machine's: offsets go up, lengths are possible. */
 static bool

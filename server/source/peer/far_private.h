@@ -11,8 +11,8 @@
 
 #include "core/bytes.h"
 #include "link/node_channel.h"
-#include "source/peer/far.h"
 #include "source/files/file.h"
+#include "source/peer/far.h"
 
 /* key.epoch of a letter; key.part numbers the question. */
 enum far_letter { FAR_ASK_ROWS = 1, FAR_ASK_RECORDS, FAR_ANSWER, FAR_RATES };
@@ -85,8 +85,6 @@ struct far {
     struct far_clerk clerks[FAR_HALLS];
 };
 
-/* --- far_wire.c --- */
-
 /* Bytes that grow. */
 struct far_text {
     uint8_t *bytes;
@@ -100,13 +98,9 @@ bool far_take(struct byte_view *from, void *to, size_t byte_count);
 bool far_take_file(struct byte_view *from, struct far_file *ret_file, char **ret_name,
                    struct record_format *ret_format);
 
-/* --- far_serve.c --- */
-
 tundish_status far_start_clerks(struct far *far);
 void far_stop_clerks(struct far *far);
 void far_hand_to_clerk(struct far *far, enum far_hall hall, const struct link_mail *mail);
-
-/* --- far_ask.c --- */
 
 /* What it costs a node to be answered. */
 void far_take_rates(struct far *far, const struct link_mail *mail);

@@ -5,9 +5,9 @@
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "source/files/files_private.h"
 #include "source/peer/far_private.h"
 #include "source/scan/scan.h"
-#include "source/files/files_private.h"
 
 enum {
     PACK_LEVEL = 1,
@@ -20,9 +20,6 @@ enum {
 
 static const uint64_t MIB = 1 << 20;
 static const int64_t PAUSE_NS = 2000000;
-
-/* --- reading ------------------------------------------------------------------------------------
- */
 
 static tundish_status
 makes_no_sense(void)
@@ -136,9 +133,6 @@ read_records(struct far *far, struct byte_view from, struct far_text *to)
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
 }
 
-/* --- packing ------------------------------------------------------------------------------------
- */
-
 static void
 learn(uint64_t *value, uint64_t now)
 {
@@ -182,9 +176,6 @@ pack(struct far_clerk *clerk, const struct far_rates *asker, const struct far_te
     *ret_bytes = head_bytes + bytes;
     return packed;
 }
-
-/* --- clerks -------------------------------------------------------------------------------------
- */
 
 /* An owner holds no more than this for a node that takes its time. */
 static void

@@ -1,6 +1,6 @@
-/* cache_batch.h - batches as elements of a cache in a file: each is one record, and its element a run
- * with that record at each row, so that stages can count rows and cut. What is cut is made whole
- * first (plan.h, batch_wide).
+/* cache_batch.h - batches as elements of a cache in a file: each is one record, and its element a
+ * run with that record at each row, so that stages can count rows and cut. What is cut is made
+ * whole first (plan.h, batch_wide).
  */
 #ifndef SOURCE_CACHE_BATCH_H
 #define SOURCE_CACHE_BATCH_H

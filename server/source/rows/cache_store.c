@@ -44,8 +44,6 @@ path_of(const struct source_files *files, const char *name)
     return name[0] == '/' ? tnd_strdup(name) : tnd_sprintf("%s/%s", table_root(files), name);
 }
 
-/* --- A complete one --------------------------------------------------------------------------- */
-
 static tundish_status
 refuse(const struct cache_key *key, const char *reason)
 {
@@ -265,8 +263,6 @@ cache_rows_seek(const struct cache_rows *rows, uint64_t index, struct record_rea
                         rows->file->name);
     return TUNDISH_OK;
 }
-
-/* --- One being made --------------------------------------------------------------------------- */
 
 /* A file in the folder of `path`, without a name if the file system can do that. */
 static int

@@ -1,16 +1,17 @@
 /* cache_store.h - the elements of a cache in a file: rows, or batches, whole.
  *
- * The file is a TFRecord file: first what the elements are of, then the elements (row_codec.h), then
- * what they were made from and how many rows the batches have. It has its name only when it is whole, and is never changed: whoever makes
- * one writes a file without a name, and of several who do so at once the first to finish names it.
+ * The file is a TFRecord file: first what the elements are of, then the elements (row_codec.h),
+ * then what they were made from and how many rows the batches have. It has its name only when it is
+ * whole, and is never changed: whoever makes one writes a file without a name, and of several who
+ * do so at once the first to finish names it.
  */
 #ifndef SOURCE_CACHE_STORE_H
 #define SOURCE_CACHE_STORE_H
 
-#include "source/rows/row_codec.h"
-#include "source/scan/scan.h"
-#include "source/rows/spool.h"
 #include "source/files/files_private.h"
+#include "source/rows/row_codec.h"
+#include "source/rows/spool.h"
+#include "source/scan/scan.h"
 
 /* What a cache must be of. */
 struct cache_key {
@@ -30,7 +31,7 @@ struct cache_rows {
     struct source_file *file;
     const struct record_list *list; /* the elements are records 1 .. row_count */
     uint64_t row_count;
-    uint64_t pass; /* which pass over the input it holds */
+    uint64_t pass;                   /* which pass over the input it holds */
     struct cache_stretch *stretches; /* of all its elements; NULL: they are rows */
     size_t stretch_count;
 };
@@ -60,7 +61,8 @@ struct cache_build {
 tundish_status cache_build_begin(struct source_files *files, const struct cache_key *key,
                                  struct cache_build *ret_build);
 
-/* Append an element, a batch of `rows` rows or (0) a row; *ret_words refer to it, and are good for reading after the next flush. */
+/* Append an element, a batch of `rows` rows or (0) a row; *ret_words refer to it, and are good for
+ * reading after the next flush. */
 tundish_status cache_build_add(struct cache_build *build, const void *data, size_t bytes,
                                uint64_t rows, uint64_t *ret_words);
 tundish_status cache_build_flush(struct cache_build *build);

@@ -22,8 +22,6 @@ enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_
 
 static const int64_t GUARD_PATIENCE_NS = 5000000000;
 
-/* --- Starting --------------------------------------------------------------------------------- */
-
 extern char **environ;
 
 /* Ours, with what the command adds or replaces. */
@@ -134,8 +132,6 @@ child_start(const struct child_command *command, struct child *ret_child)
     return TUNDISH_OK;
 }
 
-/* --- Reading ---------------------------------------------------------------------------------- */
-
 /* Read what it complains of; its end is kept. */
 static void
 hear(struct child *child)
@@ -217,8 +213,6 @@ child_read(struct child *child, const char *name, const _Atomic int *stop, void 
     return TUNDISH_OK;
 }
 
-/* --- Its end ---------------------------------------------------------------------------------- */
-
 /* The last lines, in one: "; it said: A | B". */
 static void
 say_last_words(const struct child *child, char *text, size_t bytes)
@@ -275,7 +269,8 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
                     words);
 }
 
-/* It ends by itself, now that `life` is closed; or it is ended, if its program keeps it from that. */
+/* It ends by itself, now that `life` is closed; or it is ended, if its program keeps it from that.
+ */
 static void
 await_guard(pid_t guard)
 {

@@ -9,8 +9,6 @@
 
 enum { EMPTY_LISTS_MAX = 1 << 20 };
 
-/* --- What can be written ---------------------------------------------------------------------- */
-
 static size_t
 value_bytes(tundish_dtype dtype)
 {
@@ -79,8 +77,6 @@ row_codec_least_bytes(const struct schema *schema)
     }
     return all;
 }
-
-/* --- Measuring -------------------------------------------------------------------------------- */
 
 struct measure {
     const uint8_t *data;
@@ -248,8 +244,6 @@ row_codec_measure(const struct schema *schema, const uint8_t *data, size_t bytes
     return fit;
 }
 
-/* --- Reading ---------------------------------------------------------------------------------- */
-
 /* Where each row is read next, and how many lists (at last: values) it has at the level at hand. */
 struct cursor {
     const uint8_t *at;
@@ -415,8 +409,6 @@ row_codec_decode(const struct byte_view *rows, int64_t count, struct frame *outp
         read_column(i, cursors, count, output);
     return TUNDISH_OK;
 }
-
-/* --- Writing ---------------------------------------------------------------------------------- */
 
 void
 row_bytes_add(struct row_bytes *bytes, const void *data, size_t count)

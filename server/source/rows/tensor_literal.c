@@ -1,4 +1,5 @@
-/* tensor_literal.c - nested lists to dense arrays, with the dtypes that tf.constant would choose. */
+/* tensor_literal.c - nested lists to dense arrays, with the dtypes that tf.constant would choose.
+ */
 #include "source/rows/tensor_literal.h"
 
 #include <errno.h>
@@ -40,8 +41,6 @@ complain(const struct walk *walk, const struct spec_value *value, const char *se
 {
     return spec_complain(walk->config->errors, value->line, value->column, "%s", sentence);
 }
-
-/* --- Shape ------------------------------------------------------------------------------------ */
 
 /* The lengths of the first list of each depth; the others must be the same. */
 static tundish_status
@@ -138,8 +137,6 @@ survey_lists(struct walk *walk, const struct spec_value *value, int depth)
     return TUNDISH_OK;
 }
 
-/* --- Dtype ------------------------------------------------------------------------------------ */
-
 static tundish_status
 infer_dtype(const struct walk *walk, tundish_dtype *ret_dtype)
 {
@@ -170,8 +167,6 @@ misfit(const struct walk *walk, const struct spec_value *value)
                          value->text == NULL ? "this value" : value->text,
                          tnd_dtype_name(walk->tensor->dtype));
 }
-
-/* --- Values ----------------------------------------------------------------------------------- */
 
 static const struct {
     int64_t minimum;
@@ -311,8 +306,6 @@ tensor_of_lists(const struct content_config *config, const struct spec_value *va
     tensor->variable_count = 0;
     return put_lists(&walk, value, 0);
 }
-
-/* --- .npy ------------------------------------------------------------------------------------- */
 
 static tundish_status
 read_all(int file, void *to, uint64_t bytes, uint64_t offset)
@@ -478,8 +471,6 @@ tensor_of_npy(const struct content_config *config, const struct spec_value *name
                              tnd_error_text());
     return TUNDISH_OK;
 }
-
-/* --- Both ------------------------------------------------------------------------------------- */
 
 static tundish_status
 tensor_of_map(const struct content_config *config, const struct spec_value *map,

@@ -1,4 +1,5 @@
-/* tensor_literal.h - arrays that the pipeline file gives: nested lists, or the name of an .npy file. */
+/* tensor_literal.h - arrays that the pipeline file gives: nested lists, or the name of an .npy
+ * file. */
 #ifndef SOURCE_TENSOR_LITERAL_H
 #define SOURCE_TENSOR_LITERAL_H
 

@@ -8,8 +8,6 @@
 #include "core/must.h"
 #include "source/variable.h"
 
-/* --- Opening ---------------------------------------------------------------------------------- */
-
 static tundish_status
 open_variable(struct table_column *column, const struct content_config *config,
               const struct spec_value *value, bool sliced, struct column_spec *spec)
@@ -158,8 +156,6 @@ tensor_table_close(struct tensor_table *table)
     schema_close(&table->outer);
 }
 
-/* --- Order ------------------------------------------------------------------------------------ */
-
 /* How long the outer element's vector is here. */
 static int64_t
 outer_length(const struct order_scope *scope, const char *name)
@@ -286,8 +282,6 @@ tensor_table_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t
     state->next += *ret_passed;
     return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
-
-/* --- Content ---------------------------------------------------------------------------------- */
 
 static size_t
 value_bytes(tundish_dtype dtype)

@@ -7,8 +7,8 @@
 #ifndef SOURCE_TENSOR_TABLE_H
 #define SOURCE_TENSOR_TABLE_H
 
-#include "source/source.h"
 #include "source/rows/tensor_literal.h"
+#include "source/source.h"
 
 struct table_column {
     struct tensor tensor;

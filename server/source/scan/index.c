@@ -63,8 +63,6 @@ header_crc(const struct index_header *header, const void *path)
     return tnd_crc32c(tnd_crc32c(0, &copy, sizeof copy), path, header->path_bytes);
 }
 
-/* --- Reading ---------------------------------------------------------------------------------- */
-
 static bool
 is_of(const struct index_header *header, const char *path, const struct index_key *key)
 {
@@ -226,8 +224,6 @@ index_read_foreign(const uint8_t *bytes, size_t byte_count, const struct source_
     return status;
 }
 
-/* --- Writing ---------------------------------------------------------------------------------- */
-
 static bool
 is_young(const struct source_file *file)
 {
@@ -295,8 +291,8 @@ say_not_kept(const struct source_file *file)
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
     if (!atomic_flag_test_and_set(&said))
-        tnd_log(TND_LOG_WARNING, "cache", "%s: where its records begin is not kept: %s",
-                file->path, tnd_error_text());
+        tnd_log(TND_LOG_WARNING, "cache", "%s: where its records begin is not kept: %s", file->path,
+                tnd_error_text());
 }
 
 struct record_list *

@@ -35,7 +35,6 @@ bool index_is_wanted(const struct source_file *file);
  * same list from the folder, whose memory the kernel may have back. */
 struct record_list *index_keep(const struct source_file *file, struct record_list *list);
 
-
 /* The bytes of the file's index in the cache folder; false: it is not there. The caller frees. */
 bool index_bytes(const struct source_file *file, uint8_t **ret_bytes, size_t *ret_byte_count);
 

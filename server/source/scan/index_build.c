@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
-#include "source/files/files_private.h"
 
 static const struct {
     const char *kind;
@@ -55,8 +55,6 @@ source_index_build(struct source_files *files, const char *path, const char *kin
     };
     return TUNDISH_OK;
 }
-
-/* --- From node to node ------------------------------------------------------------------------ */
 
 /* The file, known by what stat says of it. */
 static tundish_status

@@ -7,8 +7,6 @@
 #include <immintrin.h>
 #endif
 
-/* --- Portable --------------------------------------------------------------------------------- */
-
 size_t
 newline_find_portable(const uint8_t *data, size_t bytes, uint32_t *positions)
 {
@@ -30,8 +28,6 @@ newline_find_marks_portable(const uint8_t *data, size_t bytes, bool quotes, uint
             positions[count++] = (uint32_t)i;
     return count;
 }
-
-/* --- 64 bytes at a time ----------------------------------------------------------------------- */
 
 /* Write down where the bits of `mask` are. */
 static inline size_t
@@ -147,8 +143,6 @@ find_marks_avx512(const uint8_t *data, size_t bytes, bool quotes, uint32_t *posi
 }
 
 #endif
-
-/* --- Dispatch --------------------------------------------------------------------------------- */
 
 enum level { UNKNOWN, PORTABLE, AVX2, AVX512 };
 

@@ -15,8 +15,6 @@
 /* Longer records are refused by all scanners: they would not fit a batch. */
 #define RECORD_BYTES_MAX INT32_MAX
 
-/* --- Writing ---------------------------------------------------------------------------------- */
-
 struct record_writer {
     uint8_t *bytes;
     size_t used, room;
@@ -28,8 +26,6 @@ struct record_writer {
 
 /* Append a record that begins at or behind the end of the last one. */
 void record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length);
-
-/* --- Reading ---------------------------------------------------------------------------------- */
 
 /* A place in written records. */
 struct record_reader {
@@ -47,8 +43,6 @@ bool record_reader_next(struct record_reader *reader, uint64_t high, uint64_t *w
 
 /* Pass over `count` records, of which that many are left. */
 bool record_reader_pass_over(struct record_reader *reader, uint64_t count);
-
-/* --- All records of a file -------------------------------------------------------------------- */
 
 enum { RECORD_GROUP = 64 }; /* records between entries of the table for random access */
 

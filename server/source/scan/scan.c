@@ -6,9 +6,9 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan_private.h"
-#include "source/files/files_private.h"
 
 enum { WAIT_NS = 50000000 };
 
@@ -51,9 +51,6 @@ scan_close(struct scan *scan)
     pthread_mutex_destroy(&scan->lock);
     free(scan);
 }
-
-/* --- One step, and the end
- * ---------------------------------------------------------------------------------- */
 
 /* All segments as one list; each goes on where the one before ended. */
 static struct record_list *
@@ -193,8 +190,6 @@ scan_step(struct scan *scan, uint8_t *buffer)
     pthread_mutex_unlock(&scan->lock);
     return more;
 }
-
-/* --- Waiting ---------------------------------------------------------------------------------- */
 
 /* Let the scan make at least `wanted` segments. With the lock held. */
 void

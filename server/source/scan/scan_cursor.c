@@ -1,6 +1,6 @@
 /* scan_cursor.c - the records that a scan has found, read while it goes on. */
-#include "source/scan/scan_private.h"
 #include "source/files/files_private.h"
+#include "source/scan/scan_private.h"
 
 void
 scan_cursor_open(struct scan_cursor *cursor, struct source_file *file, const _Atomic int *stop)

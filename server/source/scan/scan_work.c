@@ -10,9 +10,9 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "source/files/files_private.h"
 #include "source/peer/far.h"
 #include "source/scan/index.h"
-#include "source/files/files_private.h"
 #include "source/scan/unpack.h"
 
 enum {
@@ -27,8 +27,6 @@ enum {
 };
 
 _Static_assert(PIECE_BYTES % READ_BYTES == 0, "a read never straddles two pieces");
-
-/* --- Files that take no scan ------------------------------------------------------------------ */
 
 /* Identity of a file of which nothing is read: its size, and a few places in it. */
 static tundish_status
@@ -70,8 +68,6 @@ measure(const struct source_file *file, int descriptor, struct record_list **ret
         record_list_close(list);
     return status;
 }
-
-/* --- One step --------------------------------------------------------------------------------- */
 
 /* A file without a name, for what a packed one holds. */
 static tundish_status

@@ -31,8 +31,8 @@ enum { SCANNER_STATE_BYTES = 9216 };
 
 struct scanner_ops {
     const char *name;
-    uint64_t usual_gap; /* bytes between records */
-    bool hash_bytes;    /* identity is a hash over all bytes; else the scanner adds to it */
+    uint64_t usual_gap;  /* bytes between records */
+    bool hash_bytes;     /* identity is a hash over all bytes; else the scanner adds to it */
     uint32_t jump_bytes; /* read this much where what is wanted lies far ahead */
 
     /* Ready a zeroed state of SCANNER_STATE_BYTES. */

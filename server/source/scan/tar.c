@@ -77,8 +77,6 @@ checksum_is_right(const uint8_t *block)
            ((int64_t)stored == plain || (int64_t)stored == with_sign);
 }
 
-/* --- Names and sizes in extra headers --------------------------------------------------------- */
-
 static tundish_status
 add_to_name(struct tar_walker *walker, const uint8_t *data, size_t bytes)
 {
@@ -186,8 +184,6 @@ take_body(struct tar_walker *walker, const uint8_t *data, size_t bytes)
     walker->wanted = walker->behind_body;
     return TUNDISH_OK;
 }
-
-/* --- Headers ---------------------------------------------------------------------------------- */
 
 static bool
 is_zero(const uint8_t *block)

@@ -75,13 +75,14 @@ functions_see_the_columns_of_a_filter(void **state)
                   "e|f|");
 }
 
-/* A picture may be an animation, with a dimension more, so the plan does not know how many dimensions
- * there are. */
+/* A picture may be an animation, with a dimension more, so the plan does not know how many
+ * dimensions there are. */
 static void
 a_batch_of_more_dimensions_than_there_is_room_for_is_an_error(void **state)
 {
-    static const uint8_t picture[58] = { 'B', 'M', 58, [10] = 54, [14] = 40, [18] = 1, [22] = 1,
-                                         [26] = 1, [28] = 24, [34] = 4 };
+    static const uint8_t picture[58] = {
+        'B', 'M', 58, [10] = 54, [14] = 40, [18] = 1, [22] = 1, [26] = 1, [28] = 24, [34] = 4
+    };
     struct folder folder;
     struct pipeline pipeline;
     uint64_t word;

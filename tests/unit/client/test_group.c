@@ -5,17 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rig/numbers.h"
 #include "tundish/tundish.h"
 
-#define SECOND   INT64_C(1000000000)
+#define SECOND INT64_C(1000000000)
 #define PATIENCE (300 * SECOND) /* for what must come: a machine may be slow */
 
 static tundish_options
@@ -61,9 +61,9 @@ die_after(const struct numbers *numbers, int replica, unsigned take, unsigned gi
     pid_t child = fork();
 
     if (child == 0) {
-        tundish_options      options = options_for(numbers, "a", replica);
+        tundish_options options = options_for(numbers, "a", replica);
         const tundish_batch *batch;
-        tundish_reader      *reader;
+        tundish_reader *reader;
 
         if (tundish_open(&options, &reader) != TUNDISH_OK)
             _exit(1);
@@ -82,9 +82,9 @@ static void
 others_hear_of_a_death_and_a_successor_goes_on(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
-    const tundish_batch   *batch;
-    struct numbers        *numbers;
-    tundish_reader        *a, *b;
+    const tundish_batch *batch;
+    struct numbers *numbers;
+    tundish_reader *a, *b;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -110,9 +110,9 @@ static void
 a_group_without_a_successor_ends(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = SECOND / 10 };
-    const tundish_batch   *batch, *held;
-    struct numbers        *numbers;
-    tundish_reader        *a;
+    const tundish_batch *batch, *held;
+    struct numbers *numbers;
+    tundish_reader *a;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -136,8 +136,8 @@ static void
 one_that_closes_is_awaited_in_silence(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
-    struct numbers        *numbers;
-    tundish_reader        *a, *b;
+    struct numbers *numbers;
+    tundish_reader *a, *b;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -159,8 +159,8 @@ static void
 a_group_that_comes_back_starts_at_its_lowest_step(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100, .rejoin_ns = PATIENCE };
-    struct numbers        *numbers;
-    tundish_reader        *a, *b;
+    struct numbers *numbers;
+    tundish_reader *a, *b;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -186,9 +186,9 @@ static void
 a_replica_that_is_taken_or_not_there_is_refused(void **state)
 {
     struct numbers_options options = { .replicas = 2, .steps = 100 };
-    struct numbers        *numbers;
-    tundish_reader        *a, *other = NULL;
-    tundish_options        wanted;
+    struct numbers *numbers;
+    tundish_reader *a, *other = NULL;
+    tundish_options wanted;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -215,9 +215,9 @@ static void
 groups_see_the_same_batches(void **state)
 {
     struct numbers_options options = { .steps = 40, .broadcast = true };
-    struct numbers        *numbers;
-    tundish_reader        *readers[3];
-    const char            *names[] = { "a", "b", "c" };
+    struct numbers *numbers;
+    tundish_reader *readers[3];
+    const char *names[] = { "a", "b", "c" };
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -236,11 +236,10 @@ groups_see_the_same_batches(void **state)
 static void
 a_slow_group_is_cut_off_but_keeps_what_it_holds(void **state)
 {
-    struct numbers_options options = { .steps = 1000, .broadcast = true,
-                                       .detach_ns = SECOND / 5 };
-    const tundish_batch   *held, *batch;
-    struct numbers        *numbers;
-    tundish_reader        *fast, *slow;
+    struct numbers_options options = { .steps = 1000, .broadcast = true, .detach_ns = SECOND / 5 };
+    const tundish_batch *held, *batch;
+    struct numbers *numbers;
+    tundish_reader *fast, *slow;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -266,12 +265,12 @@ static void
 a_place_resumes_at_the_batch_after_the_last_returned(void **state)
 {
     struct numbers_options options = { .steps = 7 };
-    char                   token[512];
-    uint8_t                bytes[512];
-    size_t                 token_bytes, byte_count;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    tundish_options        at;
+    char token[512];
+    uint8_t bytes[512];
+    size_t token_bytes, byte_count;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    tundish_options at;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -304,12 +303,12 @@ static void
 a_place_after_the_end_is_the_next_epoch(void **state)
 {
     struct numbers_options options = { .steps = 2 };
-    const tundish_batch   *batch;
-    char                   token[512];
-    size_t                 token_bytes;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    tundish_options        at;
+    const tundish_batch *batch;
+    char token[512];
+    size_t token_bytes;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    tundish_options at;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -333,11 +332,11 @@ static void
 a_damaged_place_is_refused(void **state)
 {
     struct numbers_options options = { .steps = 5 };
-    uint8_t                bytes[512];
-    size_t                 byte_count;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    tundish_options        at;
+    uint8_t bytes[512];
+    size_t byte_count;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    tundish_options at;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -366,11 +365,11 @@ static void
 a_server_that_restarts_loses_and_doubles_nothing(void **state)
 {
     struct numbers_options options = { .steps = 100, .replicas = 2 };
-    const tundish_batch   *batch, *held;
-    char                   path[108];
-    struct numbers        *numbers;
-    tundish_reader        *readers[2];
-    uint64_t               steps[2] = { 0, 0 };
+    const tundish_batch *batch, *held;
+    char path[108];
+    struct numbers *numbers;
+    tundish_reader *readers[2];
+    uint64_t steps[2] = { 0, 0 };
 
     (void)state;
     snprintf(path, sizeof path, "/tmp/tundish-test-%d/server", (int)getpid());
@@ -422,12 +421,12 @@ static void
 a_forked_child_cannot_use_the_reader_and_does_not_hold_it_open(void **state)
 {
     struct numbers_options options = { .steps = 100, .replicas = 2 };
-    const tundish_batch   *batch, *held;
-    const tundish_tensor  *tensor;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    int                    result = -1;
-    pid_t                  child;
+    const tundish_batch *batch, *held;
+    const tundish_tensor *tensor;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    int result = -1;
+    pid_t child;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -467,9 +466,9 @@ a_queue_gives_each_batch_once_and_the_end_to_all(void **state)
 {
     enum { READERS = 3, STEPS = 50, EPOCHS = 3 };
     struct numbers_options options = { .steps = STEPS, .epochs = EPOCHS, .queue = true };
-    unsigned               seen[EPOCHS][STEPS] = { 0 }, ends[READERS] = { 0 }, over = 0;
-    struct numbers        *numbers;
-    tundish_reader        *readers[READERS];
+    unsigned seen[EPOCHS][STEPS] = { 0 }, ends[READERS] = { 0 }, over = 0;
+    struct numbers *numbers;
+    tundish_reader *readers[READERS];
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -477,7 +476,7 @@ a_queue_gives_each_batch_once_and_the_end_to_all(void **state)
         readers[i] = open_reader(numbers, "a", i);
     for (unsigned i = 0; over != (1u << READERS) - 1; i = (i + 1) % READERS) {
         const tundish_batch *batch;
-        tundish_status       status = TUNDISH_E_TIMEOUT;
+        tundish_status status = TUNDISH_E_TIMEOUT;
 
         if ((over >> i & 1) == 0)
             status = tundish_next(readers[i], SECOND / 100, &batch);
@@ -508,11 +507,11 @@ static void
 what_a_dead_reader_of_a_queue_held_is_offered_again(void **state)
 {
     struct numbers_options options = { .steps = 30, .epochs = 1, .queue = true };
-    unsigned               seen[30] = { 0 }, again = 0;
-    const tundish_batch   *batch;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    tundish_status         status;
+    unsigned seen[30] = { 0 }, again = 0;
+    const tundish_batch *batch;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    tundish_status status;
 
     (void)state;
     numbers_open(&options, &numbers);

@@ -13,7 +13,7 @@
 #include "rig/numbers.h"
 #include "tundish/tundish.h"
 
-#define SECOND   INT64_C(1000000000)
+#define SECOND INT64_C(1000000000)
 #define PATIENCE (300 * SECOND) /* for what must come: a machine may be slow */
 
 static tundish_reader *
@@ -38,7 +38,7 @@ static tundish_status
 step(tundish_reader *reader, uint32_t rows, uint32_t wide_step, uint64_t epoch, uint64_t number)
 {
     const tundish_batch *batch;
-    tundish_status       status = tundish_next(reader, PATIENCE, &batch);
+    tundish_status status = tundish_next(reader, PATIENCE, &batch);
 
     if (status != TUNDISH_OK)
         return status;
@@ -59,8 +59,7 @@ read_all(const struct numbers_options *options)
     reader = open_reader(numbers, "a", 0);
     for (uint64_t epoch = 0; epoch < options->epochs; epoch++) {
         for (uint64_t i = 0; i < options->steps; i++)
-            assert_int_equal(step(reader, options->rows, options->wide_step, epoch, i),
-                             TUNDISH_OK);
+            assert_int_equal(step(reader, options->rows, options->wide_step, epoch, i), TUNDISH_OK);
         assert_int_equal(step(reader, 0, 0, 0, 0), TUNDISH_END);
     }
     assert_int_equal(step(reader, 0, 0, 0, 0), TUNDISH_END_OF_STREAM);
@@ -80,16 +79,16 @@ static void
 memfd_checksums_and_codecs_change_nothing(void **state)
 {
     (void)state;
-    read_all(&(struct numbers_options){ .epochs = 2, .steps = 30, .rows = 64, .memfd = true,
-                                        .checksums = true, .narrow = true });
+    read_all(&(struct numbers_options){
+        .epochs = 2, .steps = 30, .rows = 64, .memfd = true, .checksums = true, .narrow = true });
 }
 
 static void
 widen_bags(const tundish_batch *batch, float *room, size_t room_bytes)
 {
     const tundish_tensor *bags;
-    const int32_t        *values;
-    size_t                bytes = 0;
+    const int32_t *values;
+    size_t bytes = 0;
 
     assert_int_equal(tundish_tensor_named(batch, "bag", &bags), TUNDISH_OK);
     assert_int_equal(tundish_tensor_widen(batch, 2, room, room_bytes, &bytes), TUNDISH_OK);
@@ -108,11 +107,11 @@ widen_bags(const tundish_batch *batch, float *room, size_t room_bytes)
 static void
 floats_are_made_of_a_column_where_the_spec_says_so(void **state)
 {
-    static float           room[1 << 16];
+    static float room[1 << 16];
     struct numbers_options options = { .steps = 20, .rows = 64, .epochs = 1, .narrow = true };
-    const tundish_batch   *batch;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    const tundish_batch *batch;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -129,18 +128,17 @@ static void
 batches_above_the_arena_get_a_segment_of_their_own(void **state)
 {
     (void)state;
-    read_all(&(struct numbers_options){ .epochs = 2, .steps = 40, .rows = 64, .wide_step = 3,
-                                        .arena_bytes = 16384 });
+    read_all(&(struct numbers_options){
+        .epochs = 2, .steps = 40, .rows = 64, .wide_step = 3, .arena_bytes = 16384 });
 }
 
 static void
 batches_held_do_not_starve_the_next_one(void **state)
 {
-    struct numbers_options options = { .steps = 20, .rows = 200, .slots = 5,
-                                       .arena_bytes = 20000 };
-    const tundish_batch   *held[3] = { NULL };
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    struct numbers_options options = { .steps = 20, .rows = 200, .slots = 5, .arena_bytes = 20000 };
+    const tundish_batch *held[3] = { NULL };
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -160,9 +158,9 @@ static void
 one_batch_too_many_held_is_an_error_at_once(void **state)
 {
     struct numbers_options options = { .steps = 20 };
-    const tundish_batch   *a, *b, *c = NULL;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    const tundish_batch *a, *b, *c = NULL;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -183,8 +181,8 @@ static void
 an_error_comes_at_its_step_and_stays(void **state)
 {
     struct numbers_options options = { .steps = 20, .bad_step = 4, .rows = 64 };
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -202,10 +200,11 @@ an_error_comes_at_its_step_and_stays(void **state)
 static void
 a_batch_above_the_limit_is_an_error_naming_its_step(void **state)
 {
-    struct numbers_options options = { .steps = 9, .rows = 64, .wide_step = 5,
-                                       .max_batch_bytes = 50000 };
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    struct numbers_options options = {
+        .steps = 9, .rows = 64, .wide_step = 5, .max_batch_bytes = 50000
+    };
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -220,9 +219,9 @@ static void
 a_drain_gives_stopped_and_never_an_end(void **state)
 {
     struct numbers_options options = { .steps = 1000000, .rows = 64 };
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    tundish_status         status = TUNDISH_OK;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    tundish_status status = TUNDISH_OK;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -241,9 +240,9 @@ static void
 next_optional_says_no_value_until_a_restart(void **state)
 {
     struct numbers_options options = { .steps = 2, .rows = 64 };
-    const tundish_batch   *batch;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    const tundish_batch *batch;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -266,9 +265,9 @@ next_optional_says_no_value_until_a_restart(void **state)
 static void
 first_of_next_epoch(tundish_reader *a, tundish_reader *b)
 {
-    tundish_reader      *readers[] = { a, b };
+    tundish_reader *readers[] = { a, b };
     const tundish_batch *batch;
-    unsigned             there = 0;
+    unsigned there = 0;
 
     for (unsigned i = 0; there != 3; i = 1 - i) {
         tundish_status status = TUNDISH_E_TIMEOUT;
@@ -290,9 +289,9 @@ static void
 restart_ends_the_epoch_early_once_every_replica_asks(void **state)
 {
     struct numbers_options options = { .steps = 1000, .rows = 64, .replicas = 2 };
-    struct numbers        *numbers;
-    tundish_reader        *a, *b;
-    const tundish_batch   *batch;
+    struct numbers *numbers;
+    tundish_reader *a, *b;
+    const tundish_batch *batch;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -315,8 +314,8 @@ static void
 restart_where_an_epoch_begins_does_nothing(void **state)
 {
     struct numbers_options options = { .steps = 3, .rows = 64 };
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -335,9 +334,9 @@ static void
 nothing_published_is_a_timeout(void **state)
 {
     struct numbers_options options = { .idle = true };
-    const tundish_batch   *batch = NULL;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    const tundish_batch *batch = NULL;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -353,12 +352,12 @@ static void
 the_descriptor_polls_readable_while_there_is_something(void **state)
 {
     struct numbers_options options = { .idle = true, .steps = 5, .rows = 64, .epochs = 1 };
-    struct pollfd          polled = { .events = POLLIN };
-    const tundish_batch   *batch;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
-    uint64_t               batches = 0;
-    tundish_status         status;
+    struct pollfd polled = { .events = POLLIN };
+    const tundish_batch *batch;
+    struct numbers *numbers;
+    tundish_reader *reader;
+    uint64_t batches = 0;
+    tundish_status status;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -382,7 +381,7 @@ the_descriptor_polls_readable_while_there_is_something(void **state)
 }
 
 struct releaser {
-    tundish_reader      *reader;
+    tundish_reader *reader;
     const tundish_batch *batch;
 };
 
@@ -390,7 +389,7 @@ static void *
 check_and_release(void *argument)
 {
     struct releaser *releaser = argument;
-    void            *good = numbers_check(releaser->batch, 0, 64, 0) ? argument : NULL;
+    void *good = numbers_check(releaser->batch, 0, 64, 0) ? argument : NULL;
 
     tundish_release(releaser->reader, releaser->batch);
     return good;
@@ -401,10 +400,10 @@ batches_go_back_in_any_order_from_any_thread(void **state)
 {
     enum { HELD = 4 };
     struct numbers_options options = { .steps = 400, .slots = 6, .rows = 64 };
-    struct releaser        releasers[HELD];
-    pthread_t              threads[HELD];
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    struct releaser releasers[HELD];
+    pthread_t threads[HELD];
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -433,11 +432,11 @@ static void
 columns_are_found_by_index_and_by_name(void **state)
 {
     struct numbers_options options = { .steps = 5, .rows = 64 };
-    const tundish_tensor  *by_name, *by_index;
-    const tundish_batch   *batch;
-    const tundish_spec    *spec;
-    struct numbers        *numbers;
-    tundish_reader        *reader;
+    const tundish_tensor *by_name, *by_index;
+    const tundish_batch *batch;
+    const tundish_spec *spec;
+    struct numbers *numbers;
+    tundish_reader *reader;
 
     (void)state;
     numbers_open(&options, &numbers);

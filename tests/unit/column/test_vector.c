@@ -11,8 +11,8 @@
 
 #include "column/convert.h"
 #include "column/flush.h"
-#include "column/vector_half.h"
 #include "column/vector.h"
+#include "column/vector_half.h"
 
 enum { VALUES = 4096 };
 

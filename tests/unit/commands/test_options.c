@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <getopt.h>
+#include <cmocka.h>
 
 #include "commands/options.h"
 

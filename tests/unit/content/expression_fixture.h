@@ -2,14 +2,14 @@
 #ifndef EXPRESSION_FIXTURE_H
 #define EXPRESSION_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "column/flush.h"
 #include "content/expression/expression.h"

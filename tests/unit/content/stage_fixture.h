@@ -29,7 +29,8 @@ struct stage_run {
     char *text; /* of the last complaint, rejection or column asked for */
 };
 
-/* Columns first, then stage_run, as often as one likes. `stage` is YAML, for instance "decode_raw: int16". */
+/* Columns first, then stage_run, as often as one likes. `stage` is YAML, for instance "decode_raw:
+ * int16". */
 struct stage_run *stage_run_open(int64_t count, uint32_t depth);
 void stage_run_close(struct stage_run *run);
 

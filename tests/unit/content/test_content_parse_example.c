@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "content/records/example.h"
+#include "core/memory.h"
 #include "record_builder.h"
 
 /* Run the stage over records made by `build`, row by row or as one batch. */
@@ -277,8 +277,6 @@ partitions_that_do_not_fit_are_refused(void **state)
     assert_non_null(strstr(run->text, "4 values"));
     stage_run_close(run);
 }
-
-/* --- Noise ---------------------------------------------------------------------------------- */
 
 /* What is compared of an entry at first is 16 bytes, three of them around the name. One name is
  * another one's first bytes; one's length takes two bytes. */

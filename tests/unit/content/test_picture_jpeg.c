@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "jpeg_fixture.h"
 #include "content/images/picture.h"
+#include "jpeg_fixture.h"
 
 struct pixels {
     struct picture_size size;

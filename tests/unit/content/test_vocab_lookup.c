@@ -3,9 +3,9 @@
 
 #include <sys/mman.h>
 
+#include "content/vocabulary/vocab_lookup.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
-#include "content/vocabulary/vocab_lookup.h"
 
 #define COUNT 5000
 

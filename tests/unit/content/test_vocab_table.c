@@ -1,8 +1,8 @@
 /* test_vocab_table.c - terms back from their lines, and tables that somebody has damaged. */
 #include "vocab_fixture.h"
 
-#include "core/crc32c.h"
 #include "content/vocabulary/vocab_table.h"
+#include "core/crc32c.h"
 
 static void
 every_line_gives_its_term_back(void **state)

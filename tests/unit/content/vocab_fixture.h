@@ -2,12 +2,12 @@
 #ifndef VOCAB_FIXTURE_H
 #define VOCAB_FIXTURE_H
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #include <cmocka.h>
 
 #include "../remove_tree.h"
+#include "content/vocabulary/vocab.h"
 #include "core/bytes.h"
 #include "core/clock.h"
 #include "core/status.h"
-#include "content/vocabulary/vocab.h"
 
 static char top[] = "/tmp/tundish-test-XXXXXX";
 static char cache[64];

@@ -1,9 +1,9 @@
 /* test_hash.c - FarmHash and SipHash against what TensorFlow recorded, every length from 0. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,9 +13,9 @@
 static char *
 written(void (*write)(struct json *json))
 {
-    char       *text = NULL;
-    size_t      bytes = 0;
-    FILE       *file = open_memstream(&text, &bytes);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
     struct json json;
 
     json_start(&json, file);
@@ -117,8 +117,9 @@ static void
 text_is_quoted_and_other_bytes_are_base64(void **state)
 {
     (void)state;
-    assert_written(write_texts, "[\"a\\\"\\\\\\n\\u0001\", \"gr\xc3\xbcn\", {\"base64\": \"/wBx\"}, "
-                                "{\"base64\": \"7aCA\"}]");
+    assert_written(write_texts,
+                   "[\"a\\\"\\\\\\n\\u0001\", \"gr\xc3\xbcn\", {\"base64\": \"/wBx\"}, "
+                   "{\"base64\": \"7aCA\"}]");
 }
 
 int

@@ -1,9 +1,9 @@
 /* test_philox.c - known answers, TensorFlow's recorded draws, and skipping. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <math.h>
 #include <cmocka.h>
 
 #include "core/philox.h"

@@ -24,7 +24,8 @@ text_stays_as_it_is(void **state)
     (void)state;
     assert_shown("", "");
     assert_shown("part-3.csv: \"x\" \\ y", "part-3.csv: \"x\" \\ y");
-    assert_shown("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    assert_shown("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+                 "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
 static void
@@ -41,8 +42,8 @@ what_is_not_utf8_is_escaped(void **state)
 {
     (void)state;
     assert_shown("\xff", "\\xff");
-    assert_shown("\xc3", "\\xc3");                 /* cut short */
-    assert_shown("\xc0\xaf", "\\xc0\\xaf");         /* longer than it need be */
+    assert_shown("\xc3", "\\xc3");                   /* cut short */
+    assert_shown("\xc0\xaf", "\\xc0\\xaf");          /* longer than it need be */
     assert_shown("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* half of a pair */
 }
 

@@ -11,7 +11,7 @@ static void
 room_is_aligned_and_never_shared(void **state)
 {
     struct arena arena;
-    uint64_t     offset;
+    uint64_t offset;
 
     (void)state;
     arena_open(&arena, 1024, 8);
@@ -28,7 +28,7 @@ static void
 gaps_are_used_again_first(void **state)
 {
     struct arena arena;
-    uint64_t     offset;
+    uint64_t offset;
 
     (void)state;
     arena_open(&arena, 1024, 8);
@@ -49,7 +49,7 @@ static void
 more_than_there_is_finds_no_room(void **state)
 {
     struct arena arena;
-    uint64_t     offset;
+    uint64_t offset;
 
     (void)state;
     arena_open(&arena, 1000, 2);

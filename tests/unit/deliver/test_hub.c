@@ -31,10 +31,10 @@ static void
 a_second_server_on_a_live_socket_is_refused(void **state)
 {
     struct numbers_options options = { .idle = true };
-    struct hub_config      config = { 0 };
-    struct numbers        *numbers;
-    struct hub            *hub = NULL;
-    char                   expected[64];
+    struct hub_config config = { 0 };
+    struct numbers *numbers;
+    struct hub *hub = NULL;
+    char expected[64];
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -49,12 +49,12 @@ a_second_server_on_a_live_socket_is_refused(void **state)
 static void
 the_socket_of_a_dead_server_is_replaced_and_the_folder_is_private(void **state)
 {
-    char               folder[] = "/tmp/tundish-test-XXXXXX", inner[48], path[64];
+    char folder[] = "/tmp/tundish-test-XXXXXX", inner[48], path[64];
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct hub_config  config = { .socket_path = path };
-    struct hub        *hub = NULL;
-    struct stat        status;
-    int                dead;
+    struct hub_config config = { .socket_path = path };
+    struct hub *hub = NULL;
+    struct stat status;
+    int dead;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -80,10 +80,10 @@ the_socket_of_a_dead_server_is_replaced_and_the_folder_is_private(void **state)
 static void
 the_default_folder_must_be_ours_alone(void **state)
 {
-    char              runtime[] = "/tmp/tundish-test-XXXXXX", folder[48];
-    char              path[TND_SOCKET_PATH_BYTES];
+    char runtime[] = "/tmp/tundish-test-XXXXXX", folder[48];
+    char path[TND_SOCKET_PATH_BYTES];
     struct hub_config config = { .socket_path = path };
-    struct hub       *hub = NULL;
+    struct hub *hub = NULL;
 
     (void)state;
     assert_non_null(mkdtemp(runtime));
@@ -105,10 +105,10 @@ the_default_folder_must_be_ours_alone(void **state)
 static void
 a_path_whose_lock_is_kept_is_refused(void **state)
 {
-    char              folder[] = "/tmp/tundish-test-XXXXXX", path[48], name[64];
+    char folder[] = "/tmp/tundish-test-XXXXXX", path[48], name[64];
     struct hub_config config = { .socket_path = path };
-    struct hub       *hub = NULL;
-    int               lock;
+    struct hub *hub = NULL;
+    int lock;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -127,12 +127,14 @@ a_path_whose_lock_is_kept_is_refused(void **state)
 static void
 a_path_that_is_too_long_or_no_socket_is_refused(void **state)
 {
-    struct hub_config config = { .socket_path = "/tmp/"
-        "0123456789012345678901234567890123456789012345678901234567890123456789"
-        "0123456789012345678901234567890123456789" };
+    struct hub_config config = {
+        .socket_path = "/tmp/"
+                       "0123456789012345678901234567890123456789012345678901234567890123456789"
+                       "0123456789012345678901234567890123456789"
+    };
     struct hub *hub = NULL;
-    char        file[] = "/tmp/tundish-test-XXXXXX";
-    int         descriptor = mkstemp(file);
+    char file[] = "/tmp/tundish-test-XXXXXX";
+    int descriptor = mkstemp(file);
 
     (void)state;
     assert_int_equal(hub_open(&config, &hub), TUNDISH_E_ARGUMENT);
@@ -151,7 +153,7 @@ static bool
 is_cut_off(int socket, int timeout_ms)
 {
     struct pollfd polled = { .fd = socket, .events = POLLIN };
-    char          byte[8];
+    char byte[8];
 
     return poll(&polled, 1, timeout_ms) == 1 && recv(socket, byte, sizeof byte, 0) <= 0;
 }
@@ -168,17 +170,14 @@ visit(const struct numbers *numbers)
 static void
 rubbish_is_cut_off(void **state)
 {
-    struct numbers_options  options = { .idle = true };
+    struct numbers_options options = { .idle = true };
     struct tnd_message_head heads[] = {
-        { .type = TND_HELLO },
-        { .type = TND_PLACE },
-        { .type = TND_RESTART, .id = UINT64_MAX },
-        { .type = TND_WELCOME },
-        { .type = 4711 },
+        { .type = TND_HELLO },   { .type = TND_PLACE }, { .type = TND_RESTART, .id = UINT64_MAX },
+        { .type = TND_WELCOME }, { .type = 4711 },
     };
     struct numbers *numbers;
-    char            noise[20000];
-    int             socket;
+    char noise[20000];
+    int socket;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -202,9 +201,9 @@ static void
 whoever_says_nothing_is_cut_off_in_time(void **state)
 {
     struct numbers_options options = { .idle = true, .hello_ns = HELLO_MS * INT64_C(1000000) };
-    struct numbers        *numbers;
-    int64_t                began_ns;
-    int                    socket;
+    struct numbers *numbers;
+    int64_t began_ns;
+    int socket;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -220,9 +219,9 @@ static tundish_status
 say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
 {
     struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof *hello };
-    struct tnd_message      answer;
-    int                     socket = visit(numbers);
-    tundish_status          status = TUNDISH_OK;
+    struct tnd_message answer;
+    int socket = visit(numbers);
+    tundish_status status = TUNDISH_OK;
 
     assert_int_equal(tnd_channel_send(socket, head, hello, NULL, 0), TUNDISH_OK);
     assert_int_equal(tnd_channel_wait(socket, PATIENCE_MS * INT64_C(1000000)), TUNDISH_OK);
@@ -237,14 +236,14 @@ say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
 static void
 a_successor_finds_the_seat_free_however_soon_it_comes(void **state)
 {
-    struct numbers_options  options = { .idle = true, .rejoin_ns = PATIENCE_MS * INT64_C(1000000) };
-    struct tnd_hello        hello = { .protocol_min = TND_PROTOCOL_MIN,
-                                      .protocol_max = TND_PROTOCOL_MAX,
-                                      .layout_major = TND_LAYOUT_MAJOR };
+    struct numbers_options options = { .idle = true, .rejoin_ns = PATIENCE_MS * INT64_C(1000000) };
+    struct tnd_hello hello = { .protocol_min = TND_PROTOCOL_MIN,
+                               .protocol_max = TND_PROTOCOL_MAX,
+                               .layout_major = TND_LAYOUT_MAJOR };
     struct tnd_message_head head = { .type = TND_HELLO, .bytes = sizeof hello };
-    struct tnd_message      answer;
-    struct numbers         *numbers;
-    int                     first, second;
+    struct tnd_message answer;
+    struct numbers *numbers;
+    int first, second;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -266,10 +265,10 @@ static void
 versions_that_do_not_meet_are_refused_with_a_reason(void **state)
 {
     struct numbers_options options = { .idle = true };
-    struct tnd_hello       hello = { .protocol_min = TND_PROTOCOL_MIN,
-                                     .protocol_max = TND_PROTOCOL_MAX,
-                                     .layout_major = TND_LAYOUT_MAJOR };
-    struct numbers        *numbers;
+    struct tnd_hello hello = { .protocol_min = TND_PROTOCOL_MIN,
+                               .protocol_max = TND_PROTOCOL_MAX,
+                               .layout_major = TND_LAYOUT_MAJOR };
+    struct numbers *numbers;
 
     (void)state;
     numbers_open(&options, &numbers);
@@ -293,12 +292,12 @@ versions_that_do_not_meet_are_refused_with_a_reason(void **state)
 static void
 descriptors_from_a_visitor_are_not_taken(void **state)
 {
-    struct numbers_options  options = { .idle = true };
+    struct numbers_options options = { .idle = true };
     struct tnd_message_head head = { .type = TND_HELLO };
-    struct numbers         *numbers;
-    int                     pipes[2], socket, passed;
-    socklen_t               bytes = sizeof passed;
-    tundish_status          status;
+    struct numbers *numbers;
+    int pipes[2], socket, passed;
+    socklen_t bytes = sizeof passed;
+    tundish_status status;
 
     (void)state;
     numbers_open(&options, &numbers);

@@ -17,15 +17,19 @@
 static const tundish_column_spec columns[] = {
     { .name = "x", .dtype = TUNDISH_UINT8, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
 };
-static const tundish_spec spec = { .column_count = 1, .column_bytes = sizeof columns[0],
+static const tundish_spec spec = { .column_count = 1,
+                                   .column_bytes = sizeof columns[0],
                                    .columns = columns };
 
 static struct lane *
 open_lane(uint64_t arena_bytes, uint64_t max_batch_bytes)
 {
-    struct lane_config config = { .name = "test/0", .slots = 4, .arena_bytes = arena_bytes,
-                                  .max_batch_bytes = max_batch_bytes, .spec = &spec };
-    struct lane       *lane = NULL;
+    struct lane_config config = { .name = "test/0",
+                                  .slots = 4,
+                                  .arena_bytes = arena_bytes,
+                                  .max_batch_bytes = max_batch_bytes,
+                                  .spec = &spec };
+    struct lane *lane = NULL;
 
     assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
     return lane;
@@ -53,7 +57,7 @@ static void
 positions_become_visible_in_order(void **state)
 {
     struct lane *lane = open_lane(4096, 0);
-    struct slot  slots[4];
+    struct slot slots[4];
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
@@ -77,7 +81,7 @@ static void
 no_more_positions_than_slots_are_reserved(void **state)
 {
     struct lane *lane = open_lane(4096, 0);
-    struct slot  slot;
+    struct slot slot;
 
     (void)state;
     slot_init(lane, &slot);
@@ -97,7 +101,7 @@ static void
 a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
 {
     struct lane *lane = open_lane(4096, 0);
-    struct slot  a, b;
+    struct slot a, b;
 
     (void)state;
     slot_init(lane, &a);
@@ -116,9 +120,9 @@ a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room(void **state)
 static void
 a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
 {
-    struct lane      *lane = open_lane(4096, 1 << 20);
+    struct lane *lane = open_lane(4096, 1 << 20);
     struct lane_stats stats;
-    struct slot       slot;
+    struct slot slot;
 
     (void)state;
     slot_init(lane, &slot);
@@ -137,11 +141,12 @@ a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
 static void
 too_few_slots_and_a_bad_spec_are_refused(void **state)
 {
-    tundish_column_spec bad = { .name = "x", .dtype = TUNDISH_INT8, .kind = TUNDISH_RAGGED,
-                                .rank = 1, .ragged_rank = 1 };
-    tundish_spec        bad_spec = { 1, sizeof bad, &bad };
-    struct lane_config  config = { .name = "t", .slots = 2, .arena_bytes = 1, .spec = &spec };
-    struct lane        *lane = NULL;
+    tundish_column_spec bad = {
+        .name = "x", .dtype = TUNDISH_INT8, .kind = TUNDISH_RAGGED, .rank = 1, .ragged_rank = 1
+    };
+    tundish_spec bad_spec = { 1, sizeof bad, &bad };
+    struct lane_config config = { .name = "t", .slots = 2, .arena_bytes = 1, .spec = &spec };
+    struct lane *lane = NULL;
 
     (void)state;
     assert_int_equal(lane_open(&config, &lane), TUNDISH_E_ARGUMENT);
@@ -153,10 +158,10 @@ too_few_slots_and_a_bad_spec_are_refused(void **state)
 
 /* A trainer of our own making, which writes into its page what it likes. */
 struct liar {
-    struct lane        *lane;
+    struct lane *lane;
     struct lane_reader *reader;
-    struct client       client;
-    int                 socket;
+    struct client client;
+    int socket;
     struct tnd_returns *page;
 };
 
@@ -164,7 +169,7 @@ static void
 open_liar(struct liar *liar)
 {
     struct tnd_welcome welcome = { 0 };
-    int                pair[2];
+    int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
     liar->socket = pair[1];
@@ -188,8 +193,8 @@ static void
 a_trainer_cannot_release_what_it_was_not_given(void **state)
 {
     struct lane_stats stats;
-    struct liar       liar;
-    struct slot       slot;
+    struct liar liar;
+    struct slot slot;
 
     (void)state;
     open_liar(&liar);
@@ -216,12 +221,12 @@ a_trainer_cannot_release_what_it_was_not_given(void **state)
 static void
 a_trainer_cannot_make_the_server_wait_for_its_event(void **state)
 {
-    const uint64_t         most = UINT64_MAX - 1;
+    const uint64_t most = UINT64_MAX - 1;
     struct tnd_descriptors sent;
-    struct tnd_message     welcome;
-    struct lane_stats      stats;
-    struct liar            liar;
-    struct slot            slot;
+    struct tnd_message welcome;
+    struct lane_stats stats;
+    struct liar liar;
+    struct slot slot;
 
     (void)state;
     open_liar(&liar);
@@ -245,8 +250,8 @@ static void
 a_starved_trainer_gets_the_next_batch_though_the_arena_is_full(void **state)
 {
     struct lane_stats stats;
-    struct liar       liar;
-    struct slot       next, later;
+    struct liar liar;
+    struct slot next, later;
 
     (void)state;
     open_liar(&liar);
@@ -270,7 +275,7 @@ static void
 a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
 {
     struct lane *lane = open_lane(4096, 0);
-    struct slot  next, later;
+    struct slot next, later;
 
     (void)state;
     slot_init(lane, &next);

@@ -22,33 +22,34 @@ enum { SLOTS = 5, GROUPS = 3, POSITIONS = 400, SEEDS = 60, ARENA_BYTES = 8192, B
 static const tundish_column_spec columns[] = {
     { .name = "x", .dtype = TUNDISH_UINT64, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
 };
-static const tundish_spec spec = { .column_count = 1, .column_bytes = sizeof columns[0],
+static const tundish_spec spec = { .column_count = 1,
+                                   .column_bytes = sizeof columns[0],
                                    .columns = columns };
 
 struct grip {
-    uint64_t        position;
-    uint32_t        index;
+    uint64_t position;
+    uint32_t index;
     const uint64_t *words; /* NULL: not held */
-    uint64_t        count;
+    uint64_t count;
 };
 
 struct trainer {
     struct lane_reader *reader;
-    struct client       client;
-    int                 other_end;
-    bool                is_here, is_cut_off;
-    uint64_t            taken, released;
-    bool                done[SLOTS];
-    struct grip         grips[SLOTS];
+    struct client client;
+    int other_end;
+    bool is_here, is_cut_off;
+    uint64_t taken, released;
+    bool done[SLOTS];
+    struct grip grips[SLOTS];
 };
 
 struct model {
-    uint64_t       random;
-    struct lane   *lane;
-    struct slot    slots[SLOTS]; /* by position % SLOTS */
-    bool           is_reserved[SLOTS];
-    uint64_t       first; /* the lowest position not published */
-    bool           cancels;
+    uint64_t random;
+    struct lane *lane;
+    struct slot slots[SLOTS]; /* by position % SLOTS */
+    bool is_reserved[SLOTS];
+    uint64_t first; /* the lowest position not published */
+    bool cancels;
     struct trainer trainers[GROUPS];
 };
 
@@ -65,7 +66,7 @@ static void
 attach(struct model *model, struct trainer *trainer)
 {
     struct tnd_welcome welcome = { 0 };
-    int                pair[2];
+    int pair[2];
 
     (void)model;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
@@ -127,10 +128,10 @@ count_held(const struct trainer *trainer)
 static bool
 take(struct model *model, struct trainer *trainer)
 {
-    const struct tnd_slot   *slot;
+    const struct tnd_slot *slot;
     const struct tnd_buffer *buffer;
-    struct grip             *grip = trainer->grips;
-    uint32_t                 index;
+    struct grip *grip = trainer->grips;
+    uint32_t index;
 
     if (!trainer->is_here || trainer->is_cut_off || count_held(trainer) >= SLOTS - 2)
         return false;
@@ -147,8 +148,8 @@ take(struct model *model, struct trainer *trainer)
     *grip = (struct grip){
         .position = slot->position,
         .index = index,
-        .words = (const uint64_t *)(const void *)(find_payload(model, slot->segment) +
-                                                  buffer->offset),
+        .words =
+            (const uint64_t *)(const void *)(find_payload(model, slot->segment) + buffer->offset),
         .count = buffer->stored_bytes / 8,
     };
     trainer->taken++;
@@ -161,7 +162,7 @@ take(struct model *model, struct trainer *trainer)
 static bool
 give_back(struct model *model, struct trainer *trainer)
 {
-    unsigned     start = (unsigned)draw(model, SLOTS), i = 0;
+    unsigned start = (unsigned)draw(model, SLOTS), i = 0;
     struct grip *grip = NULL;
 
     if (!trainer->is_here)
@@ -183,9 +184,9 @@ give_back(struct model *model, struct trainer *trainer)
 static bool
 reserve(struct model *model)
 {
-    uint64_t     position = model->first + draw(model, SLOTS);
+    uint64_t position = model->first + draw(model, SLOTS);
     struct slot *slot = &model->slots[position % SLOTS];
-    uint64_t    *words;
+    uint64_t *words;
 
     if (model->is_reserved[position % SLOTS] || position >= POSITIONS)
         return false;
@@ -203,7 +204,7 @@ reserve(struct model *model)
 static bool
 publish(struct model *model)
 {
-    uint64_t         position = model->first + draw(model, SLOTS);
+    uint64_t position = model->first + draw(model, SLOTS);
     struct lane_stats stats;
 
     if (!model->is_reserved[position % SLOTS] ||
@@ -268,13 +269,24 @@ step(struct model *model)
         if (draw(model, 16) == 0)
             cut_off(model);
         break;
-    case 2: case 3: case 4: case 5: case 6:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 6:
         reserve(model);
         break;
-    case 7: case 8: case 9: case 10: case 11:
+    case 7:
+    case 8:
+    case 9:
+    case 10:
+    case 11:
         publish(model);
         break;
-    case 12: case 13: case 14: case 15:
+    case 12:
+    case 13:
+    case 14:
+    case 15:
         take(model, trainer);
         break;
     default:
@@ -286,11 +298,13 @@ step(struct model *model)
 static void
 run_seed(uint64_t seed)
 {
-    struct lane_config config = { .name = "model", .slots = SLOTS, .arena_bytes = ARENA_BYTES,
+    struct lane_config config = { .name = "model",
+                                  .slots = SLOTS,
+                                  .arena_bytes = ARENA_BYTES,
                                   .memory = seed % 2 == 0 ? LANE_SHM : LANE_MEMFD,
                                   .spec = &spec };
-    struct model       model = { .random = seed * 2654435761u + 1, .cancels = seed % 3 == 0 };
-    uint64_t           steps = 0;
+    struct model model = { .random = seed * 2654435761u + 1, .cancels = seed % 3 == 0 };
+    uint64_t steps = 0;
 
     assert_int_equal(lane_open(&config, &model.lane), TUNDISH_OK);
     for (unsigned i = 0; i < SLOTS; i++)

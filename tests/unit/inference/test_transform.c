@@ -1,12 +1,12 @@
 /* test_transform.c - rows through a pipeline in this process: what comes out. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "inference/transform.h"
 

@@ -16,9 +16,6 @@
 static const int64_t SECOND_NS = 1000000000;
 static const int64_t DEADLINE_NS = 6500000000; /* silence, and time to tell and be told */
 
-/* --- one by one ---------------------------------------------------------------------------------
- */
-
 static void
 posts_reach_every_node(void **state)
 {
@@ -225,8 +222,7 @@ a_job_that_stood_still_as_a_whole_goes_on(void **state)
     network_close(network);
 }
 
-/* --- any interleaving ---------------------------------------------------------------------------
- *
+/* any interleaving:
  * Every node posts now and then; at some moment one dies, stands still, or loses its way to
  * another. Whoever lives must know the job's failure within the deadline, and before that every
  * post must have come to every node in the end, exactly once. */

@@ -15,8 +15,6 @@
 /* The services come back without their fixture, and a source's node without its number. */
 static struct fixture *current;
 
-/* --- The fake source -------------------------------------------------------------------------- */
-
 struct numbers {
     int64_t start, step;
     uint64_t at, count;
@@ -115,8 +113,6 @@ static const struct order_ops numbers = {
     .count = numbers_count,
     .at = numbers_at,
 };
-
-/* --- A plan, as far as the order needs one ---------------------------------------------------- */
 
 static struct plan_node *plan_dataset(struct fixture *fixture, struct plan_graph *graph,
                                       const struct spec_dataset *dataset);
@@ -311,8 +307,6 @@ close_graph(struct plan_graph *graph)
     free(graph);
 }
 
-/* --- Content, as far as the order looks at it ------------------------------------------------- */
-
 /* The words of the first row in an element. */
 static const uint64_t *
 innermost(const struct plan_node *node, const uint64_t *words)
@@ -423,8 +417,6 @@ evaluate_predicate(struct order_services *services, const struct plan_node *node
     return look(node->inputs[0], node, words, count, ret_frame);
 }
 
-/* --- Printing --------------------------------------------------------------------------------- */
-
 static void print_element(FILE *out, const struct plan_node *node, const uint64_t *words);
 
 static void
@@ -517,8 +509,6 @@ print_element(FILE *out, const struct plan_node *node, const uint64_t *words)
         print_element(out, node->inputs[0], words);
     }
 }
-
-/* --- The fixture ------------------------------------------------------------------------------ */
 
 void
 fixture_open(struct fixture *fixture, const char *pipeline)

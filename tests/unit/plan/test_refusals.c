@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "core/memory.h"
 #include "plan/plan.h"
@@ -149,7 +149,8 @@ datasets_that_do_not_go_together(void **state)
         { "{concatenate: [" A ", [{zip: [" A ", " B "]}]]}",
           "one dataset has 1 columns, another 2" },
         { "{concatenate: [[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 2}], "
-          "[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 1}, {ragged_batch: 2}]]}",
+          "[{range: {stop: 3, name: a}}, {ragged_batch: 1}, {ragged_batch: 1}, {ragged_batch: "
+          "2}]]}",
           "column 'a' has 2 dimensions here, 3 there, and only those of dense columns may differ" },
         { "{sample_from_datasets: {datasets: [" A ", " B "], seed: 1}}",
           "must have the same columns in the same order" },

@@ -13,7 +13,7 @@ static struct seed_source
 source_of(bool has_seed, int64_t seed)
 {
     const struct spec_file file = { .has_seed = has_seed, .seed = seed };
-    struct seed_source     source;
+    struct seed_source source;
 
     seed_source_open(&source, &file, 7);
     return source;
@@ -61,7 +61,7 @@ static void
 inside_a_function_stages_count_from_zero(void **state)
 {
     struct seed_source source = source_of(true, 5);
-    uint32_t           place = 0;
+    uint32_t place = 0;
 
     (void)state;
     assert_pair(seed_source_next(&source, NULL, &place), 5, 0);
@@ -73,7 +73,7 @@ seeds_are_reduced_and_never_both_zero(void **state)
 {
     const struct spec_value zero = { .kind = SPEC_INTEGER };
     const struct spec_value minus_one = { .kind = SPEC_INTEGER, .integer = -1 };
-    struct seed_source      source = source_of(true, INT64_C(2147483647));
+    struct seed_source source = source_of(true, INT64_C(2147483647));
 
     (void)state;
     assert_pair(seed_source_next(&source, &zero, NULL), 0, 2147483647);
@@ -84,8 +84,8 @@ static void
 without_any_seed_the_root_seed_decides(void **state)
 {
     struct seed_source one = source_of(false, 0), same = source_of(false, 0);
-    struct seed_pair   first = seed_source_next(&one, NULL, NULL);
-    struct seed_pair   second = seed_source_next(&one, NULL, NULL);
+    struct seed_pair first = seed_source_next(&one, NULL, NULL);
+    struct seed_pair second = seed_source_next(&one, NULL, NULL);
 
     (void)state;
     assert_int_not_equal(first.seed, second.seed);

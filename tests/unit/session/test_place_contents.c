@@ -1,18 +1,18 @@
-/* test_place_contents.c - what a place carries survives the trip, nothing else is taken for one, and it is
- * taken only where the batches are the same. */
+/* test_place_contents.c - what a place carries survives the trip, nothing else is taken for one,
+ * and it is taken only where the batches are the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <cmocka.h>
 
 #include "../remove_tree.h"
-#include "core/memory.h"
 #include "content/learned/learned.h"
+#include "core/memory.h"
 #include "session/checkpoint/place_contents.h"
 #include "shm/place.h"
 
@@ -92,9 +92,6 @@ another_version_is_refused(void **state)
     bytes[4]++;
     assert_int_equal(place_read(bytes, place_bytes(&example), &back), TUNDISH_E_PLACE);
 }
-
-/* --- where it may be taken up -------------------------------------------------------------------
- */
 
 struct stream {
     struct spec_file *file;
@@ -262,9 +259,6 @@ another_pipeline_is_refused(void **state)
     assert_int_equal(take_up(&job, &other), TUNDISH_E_PLACE);
     assert_non_null(strstr(tnd_error_text(), "another pipeline"));
 }
-
-/* --- files --------------------------------------------------------------------------------------
- */
 
 static tundish_status
 take_up_after(const char *stages, const char *name, const char *text)

@@ -1,7 +1,7 @@
 /* test_shards.c - a board of shards and made-up readers, taken through interleavings by a seed.
  *
- * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come, take
- * shards, finish them, die with some unfinished. What must hold: every shard of every epoch is
+ * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come,
+ * take shards, finish them, die with some unfinished. What must hold: every shard of every epoch is
  * finished exactly once, nobody is told that an epoch is over before that, and it always goes on.
  */
 #include <setjmp.h>
@@ -16,18 +16,18 @@
 enum { READERS = 4, SHARDS_MAX = 24, EPOCHS = 4, SEEDS = 2000 };
 
 struct reader {
-    bool     is_here;
+    bool is_here;
     uint32_t number, held_count, held[SHARDS_MAX];
     uint64_t epoch;
 };
 
 struct model {
-    uint64_t       random;
-    int64_t        now_ns;
+    uint64_t random;
+    int64_t now_ns;
     struct shards *shards;
-    struct reader  readers[READERS];
-    uint32_t       finished[EPOCHS + 1][SHARDS_MAX];
-    bool           is_over;
+    struct reader readers[READERS];
+    uint32_t finished[EPOCHS + 1][SHARDS_MAX];
+    bool is_over;
 };
 
 static uint64_t
@@ -43,8 +43,8 @@ static void
 come(struct model *model, struct reader *reader)
 {
     *reader = (struct reader){ .is_here = true };
-    assert_int_equal(
-        shards_join(model->shards, model->now_ns, &reader->number, &reader->epoch), TUNDISH_OK);
+    assert_int_equal(shards_join(model->shards, model->now_ns, &reader->number, &reader->epoch),
+                     TUNDISH_OK);
 }
 
 static void
@@ -124,8 +124,8 @@ static void
 run_seed(uint64_t seed)
 {
     struct model model = { .random = seed * 2654435761u + 1 };
-    uint32_t     count = seed % 4 == 0 ? 0 : (uint32_t)(seed % SHARDS_MAX) + 1;
-    unsigned     steps = 0;
+    uint32_t count = seed % 4 == 0 ? 0 : (uint32_t)(seed % SHARDS_MAX) + 1;
+    unsigned steps = 0;
 
     model.shards = shards_open(count, 20, NULL, 0);
     while (!model.is_over) {

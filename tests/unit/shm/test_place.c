@@ -14,12 +14,16 @@
 static void
 what_is_written_is_read(void **state)
 {
-    const uint8_t    header[] = "root seed and the rest", bits[] = { 0xa5, 0x01 };
-    struct tnd_place place = { .epoch = 3, .step = 1000, .header_epoch = 2,
-                               .bit_count = 9, .bits = bits, .header = header,
+    const uint8_t header[] = "root seed and the rest", bits[] = { 0xa5, 0x01 };
+    struct tnd_place place = { .epoch = 3,
+                               .step = 1000,
+                               .header_epoch = 2,
+                               .bit_count = 9,
+                               .bits = bits,
+                               .header = header,
                                .header_bytes = sizeof header };
     struct tnd_place back;
-    uint8_t          bytes[256];
+    uint8_t bytes[256];
 
     (void)state;
     assert_true(tnd_place_bytes(&place) <= sizeof bytes);
@@ -37,11 +41,12 @@ what_is_written_is_read(void **state)
 static void
 every_flipped_bit_and_every_cut_is_noticed(void **state)
 {
-    struct tnd_place place = { .epoch = 1, .step = 2, .header = (const uint8_t *)"abc",
-                               .header_bytes = 3 };
+    struct tnd_place place = {
+        .epoch = 1, .step = 2, .header = (const uint8_t *)"abc", .header_bytes = 3
+    };
     struct tnd_place back;
-    uint8_t          bytes[128];
-    uint64_t         count = tnd_place_bytes(&place);
+    uint8_t bytes[128];
+    uint64_t count = tnd_place_bytes(&place);
 
     (void)state;
     tnd_place_write(&place, bytes);
@@ -57,8 +62,8 @@ every_flipped_bit_and_every_cut_is_noticed(void **state)
 static void
 tokens_of_every_length_come_back(void **state)
 {
-    uint8_t  bytes[100], back[256];
-    char     token[256];
+    uint8_t bytes[100], back[256];
+    char token[256];
     uint64_t count;
 
     (void)state;
@@ -77,7 +82,7 @@ tokens_of_every_length_come_back(void **state)
 static void
 what_is_no_token_is_refused(void **state)
 {
-    uint8_t  back[64];
+    uint8_t back[64];
     uint64_t count;
 
     (void)state;

@@ -16,10 +16,10 @@
 
 /* The server's view of a segment and the consumer's. */
 struct pair {
-    struct tnd_segment        batches_segment, returns_segment;
-    struct tnd_batches       *batches;
+    struct tnd_segment batches_segment, returns_segment;
+    struct tnd_batches *batches;
     const struct tnd_batches *seen;
-    struct tnd_returns       *returns;
+    struct tnd_returns *returns;
 };
 
 static void
@@ -71,7 +71,7 @@ cpu_ns(void)
 static void
 a_wait_that_is_over_returns_at_once(void **state)
 {
-    struct pair          pair;
+    struct pair pair;
     struct tnd_ring_wait wait;
 
     (void)state;
@@ -90,9 +90,9 @@ a_wait_that_is_over_returns_at_once(void **state)
 static void
 sleeping_in_vain_takes_time_but_no_processor(void **state)
 {
-    struct pair          pair;
+    struct pair pair;
     struct tnd_ring_wait wait;
-    int64_t              began_ns, cpu_began_ns;
+    int64_t began_ns, cpu_began_ns;
 
     (void)state;
     open_pair(&pair);
@@ -109,7 +109,7 @@ sleeping_in_vain_takes_time_but_no_processor(void **state)
 static void
 a_notice_ends_a_wait(void **state)
 {
-    struct pair          pair;
+    struct pair pair;
     struct tnd_ring_wait wait;
 
     (void)state;
@@ -150,7 +150,7 @@ static void *
 consume(void *argument)
 {
     struct pair *pair = argument;
-    uintptr_t    late = 0;
+    uintptr_t late = 0;
 
     for (uint64_t i = 0; i < TURNS; i++) {
         struct tnd_ring_wait wait = wait_for(pair, i);
@@ -168,8 +168,8 @@ static void
 no_publication_is_slept_through(void **state)
 {
     struct pair pair;
-    pthread_t   thread;
-    void       *late;
+    pthread_t thread;
+    void *late;
 
     (void)state;
     open_pair(&pair);

@@ -1,4 +1,5 @@
-/* test_segment.c - shared memory that leaves nothing behind and cannot be written by its readers. */
+/* test_segment.c - shared memory that leaves nothing behind and cannot be written by its readers.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,10 +21,10 @@
 static unsigned
 count_names(void)
 {
-    DIR           *folder = opendir("/dev/shm");
+    DIR *folder = opendir("/dev/shm");
     struct dirent *entry;
-    char           own[32];
-    unsigned       count = 0;
+    char own[32];
+    unsigned count = 0;
 
     snprintf(own, sizeof own, "tundish-%ld-", (long)getpid());
     while ((entry = readdir(folder)) != NULL)
@@ -45,7 +46,7 @@ static void
 try_segment(bool memfd)
 {
     struct tnd_segment segment;
-    void              *seen;
+    void *seen;
 
     assert_int_equal(tnd_segment_create(1 << 20, memfd, true, &segment), TUNDISH_OK);
     assert_int_equal(segment.is_memfd, memfd);
@@ -93,7 +94,7 @@ static void
 a_returns_page_may_be_written_but_not_resized(void **state)
 {
     struct tnd_segment segment;
-    void              *seen;
+    void *seen;
 
     (void)state;
     assert_int_equal(tnd_segment_create_returns(4096, &segment), TUNDISH_OK);
@@ -108,7 +109,7 @@ a_returns_page_may_be_written_but_not_resized(void **state)
 static void
 names_of_the_dead_are_swept_and_those_of_the_living_are_not(void **state)
 {
-    char  dead[64], living[64];
+    char dead[64], living[64];
     pid_t child = fork();
 
     (void)state;

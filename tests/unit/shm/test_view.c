@@ -15,22 +15,34 @@
 static const double scales[] = { 0.25, 0.5 };
 
 static const tundish_column_spec columns[] = {
-    { .name = "x", .dtype = TUNDISH_UINT8, .kind = TUNDISH_DENSE, .rank = 2, .shape = { -1, 2 },
-      .widen_dtype = TUNDISH_FLOAT32, .widen_scale_count = 2, .widen_scale = scales,
-      .widen_offset_count = 1, .widen_offset = scales },
-    { .name = "s", .dtype = TUNDISH_STRING, .kind = TUNDISH_RAGGED, .rank = 3, .ragged_rank = 2,
+    { .name = "x",
+      .dtype = TUNDISH_UINT8,
+      .kind = TUNDISH_DENSE,
+      .rank = 2,
+      .shape = { -1, 2 },
+      .widen_dtype = TUNDISH_FLOAT32,
+      .widen_scale_count = 2,
+      .widen_scale = scales,
+      .widen_offset_count = 1,
+      .widen_offset = scales },
+    { .name = "s",
+      .dtype = TUNDISH_STRING,
+      .kind = TUNDISH_RAGGED,
+      .rank = 3,
+      .ragged_rank = 2,
       .shape = { -1, -1, -1 } },
     { .name = "i", .dtype = TUNDISH_INT64, .kind = TUNDISH_SPARSE, .rank = 2, .shape = { -1, 9 } },
 };
 
-static const tundish_spec spec = { .column_count = 3, .column_bytes = sizeof columns[0],
+static const tundish_spec spec = { .column_count = 3,
+                                   .column_bytes = sizeof columns[0],
                                    .columns = columns };
 
 /* A lane with one batch in its first slot, and a copy of its segment to do harm to. */
 struct patient {
-    struct lane    *lane;
-    uint8_t        *bytes;
-    uint64_t        segment_bytes;
+    struct lane *lane;
+    uint8_t *bytes;
+    uint64_t segment_bytes;
     struct tnd_view view;
 };
 
@@ -38,7 +50,7 @@ static void
 publish_one(struct lane *lane)
 {
     struct slot slot;
-    int64_t    *numbers;
+    int64_t *numbers;
 
     slot_init(lane, &slot);
     slot.columns[0].shape[0] = 1;
@@ -65,8 +77,9 @@ publish_one(struct lane *lane)
 static void
 open_patient(struct patient *patient)
 {
-    struct lane_config config = { .name = "patient", .slots = 3, .arena_bytes = 4096,
-                                  .memory = LANE_MEMFD, .spec = &spec };
+    struct lane_config config = {
+        .name = "patient", .slots = 3, .arena_bytes = 4096, .memory = LANE_MEMFD, .spec = &spec
+    };
 
     assert_int_equal(lane_open(&config, &patient->lane), TUNDISH_OK);
     publish_one(patient->lane);
@@ -86,8 +99,7 @@ static tundish_status
 look(struct patient *patient)
 {
     struct tnd_slot_view slot = { 0 };
-    tundish_status       status =
-        tnd_view_open(patient->bytes, patient->segment_bytes, &patient->view);
+    tundish_status status = tnd_view_open(patient->bytes, patient->segment_bytes, &patient->view);
 
     if (status != TUNDISH_OK)
         return status;
@@ -139,8 +151,15 @@ another_layout_is_told_apart_from_damage(void **state)
 static void
 no_single_word_leads_outside(void **state)
 {
-    const uint64_t values[] = { 0, 1, 2, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 63,
-                                UINT64_C(1) << 63, UINT64_C(1) << 40 };
+    const uint64_t values[] = { 0,
+                                1,
+                                2,
+                                0x7fffffff,
+                                0xffffffff,
+                                UINT64_MAX,
+                                UINT64_MAX - 63,
+                                UINT64_C(1) << 63,
+                                UINT64_C(1) << 40 };
     struct patient patient;
 
     (void)state;

@@ -25,8 +25,6 @@
 #include "source/files/files.h"
 #include "source/source.h"
 
-/* --- Files ------------------------------------------------------------------------------------ */
-
 /* A folder for one test, with an empty cache folder in it. */
 struct folder {
     char path[64];
@@ -96,8 +94,6 @@ add_record(struct bytes *bytes, const void *data, uint64_t length)
     bytes_add(bytes, data, length);
     bytes_add(bytes, &data_crc, 4);
 }
-
-/* --- A pipeline ------------------------------------------------------------------------------- */
 
 struct pipeline {
     struct spec_errors errors;

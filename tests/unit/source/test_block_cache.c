@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #include "source/files/block_cache.h"
-#include "source/scan/scan.h"
 #include "source/files/files_private.h"
+#include "source/scan/scan.h"
 
 enum { FILE_BYTES = 5 << 20, READS = 20000, THREADS = 4 };
 

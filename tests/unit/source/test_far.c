@@ -19,15 +19,12 @@
 #include "../unit_draw.h"
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "source/files/files_private.h"
 #include "source/peer/far_private.h"
 #include "source/scan/scan.h"
-#include "source/files/files_private.h"
 
 enum { ASKER, OWNER, NODES };
 enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 };
-
-/* --- a link between the two ---------------------------------------------------------------------
- */
 
 struct link {
     uint32_t rank;
@@ -172,9 +169,6 @@ wait_for_answers(uint32_t count)
     } while (answers < count);
 }
 
-/* --- two nodes, the second of which has all files -----------------------------------------------
- */
-
 struct pair {
     char folder[64];
     struct catalogue catalogues[NODES];
@@ -286,9 +280,6 @@ ask_for(const struct pair *pair, const char *name, uint64_t offset, uint32_t byt
     return far_ask(pair->fars[ASKER], pair->files, &row, 1);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------
- */
-
 enum { WANTED = 600 };
 
 static void
@@ -368,9 +359,6 @@ rows_come_as_they_are_where_the_wire_is_fast(void **state)
     }
 }
 
-/* --- errors -------------------------------------------------------------------------------------
- */
-
 static void
 what_the_owner_cannot_read_is_its_error(void **state)
 {
@@ -432,9 +420,6 @@ answers_to_the_question_of_another_are_dropped(void **state)
     assert_memory_equal(far_find(asked, &row), pair->large + 77 + 3, 100);
     far_rows_close(asked);
 }
-
-/* --- nonsense -----------------------------------------------------------------------------------
- */
 
 static struct far_head
 head_of(const struct link_mail *mail)
@@ -563,9 +548,6 @@ questions_without_sense_are_answered_with_an_error(void **state)
     }
     free(text.bytes);
 }
-
-/* --- records ------------------------------------------------------------------------------------
- */
 
 static void
 records_are_those_that_the_owner_finds(void **state)

@@ -2,8 +2,8 @@
 #include "source_fixture.h"
 
 #include "source/files/fetch.h"
-#include "source/scan/scan.h"
 #include "source/files/files_private.h"
+#include "source/scan/scan.h"
 
 enum { FILES = 3, FILE_BYTES = 70000, ROW_BYTES = 100, FILE_ROWS = FILE_BYTES / ROW_BYTES };
 enum { ROWS = FILES * FILE_ROWS };

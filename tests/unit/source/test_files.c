@@ -180,8 +180,6 @@ a_wait_ends_when_the_session_stops(void **state)
     folder_close(&folder);
 }
 
-/* --- Many threads ----------------------------------------------------------------------------- */
-
 enum { LINES = 20000, THREADS = 4 };
 
 struct reading {

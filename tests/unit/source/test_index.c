@@ -1,14 +1,14 @@
 /* test_index.c - indexes in the cache folder: found again, shared, and never believed. */
 #include "source_fixture.h"
 
-#include <sys/wait.h>
 #include <dirent.h>
+#include <sys/wait.h>
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
-#include "source/files/files_private.h"
 
 /* A file of records that is old enough for its index to be kept. */
 static void

@@ -3,8 +3,6 @@
 
 #include "source/rows/row_codec.h"
 
-/* --- A schema of every kind ------------------------------------------------------------------- */
-
 static void
 make_schema(struct schema *schema)
 {
@@ -102,8 +100,6 @@ decode(const struct schema *schema, const struct byte_view *rows, int64_t count,
     assert_int_equal(row_codec_decode(rows, count, &ret_decoded->frame, say_where, NULL),
                      TUNDISH_OK);
 }
-
-/* --- Tests ------------------------------------------------------------------------------------ */
 
 static void
 rows_come_back_as_they_were(void **state)

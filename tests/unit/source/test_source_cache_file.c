@@ -313,8 +313,9 @@ every_outer_element_has_a_file_of_its_own(void **state)
 static void
 batches_that_are_not_as_long_as_each_other_are_kept_too(void **state)
 {
-    static const char zipped[] = "[zip: {datasets: [[range: 4, as_string, batch: 2], "
-                                 "[range: 9, rename: {value: b}, batch: 3]]}, cache: {filename: c}]";
+    static const char zipped[] =
+        "[zip: {datasets: [[range: 4, as_string, batch: 2], "
+        "[range: 9, rename: {value: b}, batch: 3]]}, cache: {filename: c}]";
     struct folder folder;
 
     (void)state;

@@ -106,8 +106,6 @@ a_variable_can_be_a_whole_tensor_or_be_sliced(void **state)
     assert_refused(&nowhere, "[from_tensors: {x: $v}]", "$v");
 }
 
-/* --- .npy ------------------------------------------------------------------------------------- */
-
 static size_t
 make_npy(uint8_t *to, int version, const char *dict, const void *data, size_t bytes)
 {

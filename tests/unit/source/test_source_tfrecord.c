@@ -109,7 +109,7 @@ add_header(struct bytes *file, uint64_t length)
 static void
 a_huge_length_is_a_truncated_record(void **state)
 {
-    const uint64_t lengths[] = { 5,         UINT64_C(1) << 40,     INT64_MAX - 12,  INT64_MAX - 1,
+    const uint64_t lengths[] = { 5,         UINT64_C(1) << 40, INT64_MAX - 12,  INT64_MAX - 1,
                                  INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 12, UINT64_MAX };
 
     (void)state;

@@ -5,8 +5,6 @@
 
 enum { BLOCK = TAR_BLOCK_BYTES };
 
-/* --- Writing tars ----------------------------------------------------------------------------- */
-
 static void
 seal(uint8_t *block)
 {
@@ -97,8 +95,6 @@ assert_tar(struct bytes *tar, const char *name, const char *stages, const char *
     *tar = (struct bytes){ 0 };
 }
 
-/* --- Samples ---------------------------------------------------------------------------------- */
-
 static void
 neighbours_with_one_key_are_a_sample(void **state)
 {
@@ -179,8 +175,6 @@ missing_columns_are_an_error_or_no_row(void **state)
                "?a.tar: sample 'a' at 0 has two members with the same "
                "extension|");
 }
-
-/* --- Headers ---------------------------------------------------------------------------------- */
 
 static void
 long_names_come_in_extra_headers(void **state)
@@ -272,8 +266,6 @@ archives_may_follow_each_other(void **state)
     add_member(&tar, "c.txt", "C");
     assert_tar(&tar, "a.tar", TXT, "A|B|C|");
 }
-
-/* --- Damage ----------------------------------------------------------------------------------- */
 
 static void
 assert_damaged(struct bytes *tar, const char *before, const char *words)

@@ -1,5 +1,5 @@
-/* test_stats_writer.c - figures written by a server are read as they were meant, and a file that lies is
- * refused or ends early. */
+/* test_stats_writer.c - figures written by a server are read as they were meant, and a file that
+ * lies is refused or ends early. */
 #include "stats/stats_private.h"
 
 #include <pthread.h>

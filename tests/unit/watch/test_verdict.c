@@ -298,9 +298,8 @@ static void
 of_a_slow_job_detach_is_named(void **state)
 {
     struct world *world = *state;
-    struct tnd_stats_reader *other =
-        stats_add(world->stats, TND_STATS_KIND_reader,
-                  "stream=\"train\",group=\"other\",replica=\"0\"");
+    struct tnd_stats_reader *other = stats_add(world->stats, TND_STATS_KIND_reader,
+                                               "stream=\"train\",group=\"other\",replica=\"0\"");
     struct watch_verdict verdict;
 
     wait_for_replica_0(world);
