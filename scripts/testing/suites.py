@@ -25,7 +25,8 @@ _ENVIRONMENT = {
 # A socket's path has 107 bytes, of which a long name of the folder for temporary files leaves too few.
 if len(tempfile.gettempdir()) > 40:
     _ENVIRONMENT["TMPDIR"] = "/tmp"
-_CHECKS = ("check-layers", "check-words")
+_CHECKS = ("check-layers", "check-format", "check-unfinished")
+_SKIPPED = 77  # as Meson has it
 
 
 def unit():
@@ -86,11 +87,14 @@ def tools():
 
 
 def checks():
-    """the rules of the tree: who includes whom, and which words stay out"""
+    """the rules of the tree: who includes whom, one format, nothing unfinished"""
     total = Tally()
     for name in _CHECKS:
         status = subprocess.call([REPOSITORY / "scripts" / name], cwd=REPOSITORY)
-        total.add(failure(f"scripts/{name}") if status else Tally(passed=1))
+        if status == _SKIPPED:
+            total.add(Tally(skipped=1, notes=[f"scripts/{name} skipped: see above"]))
+        else:
+            total.add(failure(f"scripts/{name}") if status else Tally(passed=1))
     return total
 
 
