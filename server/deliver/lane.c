@@ -209,24 +209,26 @@ lane_free_slot(struct lane *lane, uint32_t index)
     *slot = (struct lane_slot){ .state = SLOT_FREE, .holder = NOBODY };
 }
 
-/* A segment for the first position that is not published: later ones can wait. One at a time beside
- * what trainers work on, unless one has nothing left: what it waits for, the others' releases may
- * wait for, too. As long as some trainer can give back anything, the kernel's refusal is no error.
- */
+/* A segment for the first position that is not published: later ones can wait. As long as the lane
+ * may grow it gets one at once. Beyond that, one at a time beside what trainers work on, unless one
+ * has nothing left: what it waits for, the others' releases may wait for, too. As long as some
+ * trainer can give back anything, a refusal is no error. */
 static tundish_status
 place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
 {
     bool all_wait;
     bool is_awaited = lane_count_waiting(lane, &all_wait) > 0 || slot->is_awaited;
+    bool is_due = is_awaited || (bytes > lane->arena.arena_bytes && lane->own_bytes <= bytes);
     tundish_status status;
 
     if (slot->position != lane->published)
         return TUNDISH_E_TIMEOUT;
     slot->lacks_room = !is_awaited;
-    if (!is_awaited && (bytes <= lane->arena.arena_bytes || lane->own_bytes > bytes))
+    if (!is_due && !lane_own_is_growth(lane, bytes))
         return TUNDISH_E_TIMEOUT;
     status = lane_own_take(lane, bytes, &book->own);
-    if (status != TUNDISH_E_MEMORY || all_wait)
+    if (status != TUNDISH_E_MEMORY ||
+        (is_due && all_wait && (is_awaited || lane->visible_count == 0)))
         return status;
     if (lane->refused_position != slot->position)
         tnd_log(TND_LOG_WARNING, "lane", "%s: step %" PRIu64 " waits for trainers' releases: %s",
@@ -300,6 +302,17 @@ lane_has_slot(struct lane *lane, uint64_t position)
     return has;
 }
 
+/* Are all positions before this one that are not published reserved? */
+static bool
+is_next_to_reserve(const struct lane *lane, uint64_t position)
+{
+    uint64_t next = lane->published;
+
+    while (next < position && lane->index_of[next % lane->config.slots] != NO_SLOT)
+        next++;
+    return next == position;
+}
+
 static bool
 has_payload(const struct slot *slot)
 {
@@ -316,6 +329,8 @@ reserve_locked(struct lane *lane, struct slot *slot)
     must(slot->position >= lane->published);
     slot->lacks_room = false;
     if (!has_slot(lane, slot->position))
+        return TUNDISH_E_TIMEOUT;
+    if (lane->config.limit_bytes != 0 && !is_next_to_reserve(lane, slot->position))
         return TUNDISH_E_TIMEOUT;
     must(*index_of == NO_SLOT);
     if (has_payload(slot))

@@ -13,10 +13,12 @@
  *     lane_publish(lane, &slot)
  *
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
- * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own
- * once a trainer waits for it. So a server that reserves in any order and retries at the bell
- * cannot deadlock. Where one trainer reads several lanes, the one that it waits at may not be the
- * one that lacks room: feed_reserve looks at all of them.
+ * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own,
+ * at once while the lane may grow (most_bytes), else when a trainer waits for it. So a server that
+ * reserves in any order and retries at the bell cannot deadlock. Under a limit there may be no such
+ * segment: positions are reserved in order then, whoever comes first, and none waits for room that
+ * a later one has taken. Where one trainer reads several lanes, the one that it waits at may not be
+ * the one that lacks room: feed_reserve looks at all of them.
  */
 #ifndef DELIVER_LANE_H
 #define DELIVER_LANE_H
@@ -37,6 +39,8 @@ struct lane_config {
     const char *name;         /* "train/0", for messages */
     uint32_t slots;           /* at least TND_SLOTS_MIN */
     uint64_t arena_bytes;     /* room for payloads */
+    uint64_t most_bytes;      /* what it may grow to, arena and segments of their own */
+    uint64_t limit_bytes;     /* 0: none; what those two never exceed */
     uint64_t max_batch_bytes; /* 0: no limit but memory */
     enum lane_memory memory;  /* LANE_SHM falls back to memfd where /dev/shm is small */
     bool huge_pages;          /* asked for, not insisted on */
@@ -112,8 +116,8 @@ slot_values(struct slot *slot, uint32_t column)
 
 /* Find room for the slot's buffers (none for kinds other than BATCH). OK; E_TIMEOUT when there is
  * no slot or no room now; E_MEMORY for a batch above max_batch_bytes, naming its step, or when the
- * kernel has none and no trainer of this lane has anything left to give back. A slot reserved is
- * later published or cancelled. */
+ * kernel or the limit leaves none and no trainer of this lane has anything left to give back. A
+ * slot reserved is later published or cancelled. */
 tundish_status lane_reserve(struct lane *lane, struct slot *slot);
 
 /* Hand a reserved slot over: trainers see it once every lower position is published as well. */

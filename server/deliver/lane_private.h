@@ -173,8 +173,12 @@ void lane_collect_queue(struct lane *lane);
 bool lane_grant_all(struct lane *lane);
 void lane_skip_old_ends(struct lane *lane, uint32_t reader);
 
-/* A segment for one batch: one that is there and free, or a new one, announced to all. */
+/* A segment for one batch: one that is there and free, or a new one, announced to all. E_MEMORY
+ * where the limit or the kernel leaves none. */
 tundish_status lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own);
+/* Would the lane, with such a segment in use, be within what it may grow to? */
+bool lane_own_is_growth(const struct lane *lane, uint64_t bytes);
+uint64_t lane_own_all_bytes(const struct lane *lane); /* free ones, too */
 void lane_own_put(struct lane *lane, struct own_segment *own);
 void lane_own_announce(struct lane *lane, struct client *client); /* all there are, to a newcomer */
 void lane_own_close_all(struct lane *lane);

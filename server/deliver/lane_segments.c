@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/status.h"
 #include "deliver/lane_private.h"
 
 /* Free ones kept for the next batch; rounding sizes up lets them serve it though it is larger. */
@@ -77,6 +78,50 @@ retire_free_ones(struct lane *lane, uint32_t keep)
             retire(lane, i);
 }
 
+uint64_t
+lane_own_all_bytes(const struct lane *lane)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < lane->own_count; i++)
+        bytes += lane->own[i]->memory.segment_bytes;
+    return bytes;
+}
+
+static uint64_t
+round_up(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+bool
+lane_own_is_growth(const struct lane *lane, uint64_t bytes)
+{
+    uint64_t taken = lane->arena.arena_bytes + lane->own_bytes;
+
+    return taken < lane->config.most_bytes &&
+           round_up(bytes, ROUND_BYTES) <= lane->config.most_bytes - taken;
+}
+
+/* How large a new segment is made: no larger than the limit leaves. */
+static tundish_status
+choose_bytes(const struct lane *lane, uint64_t wanted, uint64_t *ret_bytes)
+{
+    uint64_t limit = lane->config.limit_bytes;
+    uint64_t taken = lane->arena.arena_bytes + lane_own_all_bytes(lane);
+    uint64_t left = limit == 0 ? UINT64_MAX : limit > taken ? limit - taken : 0;
+
+    if (round_up(wanted, 4096) > left)
+        return tnd_fail(
+            TUNDISH_E_MEMORY,
+            "a batch takes %llu bytes, and memory_limit leaves the lane %llu: raise it, "
+            "or make batches smaller",
+            (unsigned long long)wanted, (unsigned long long)left);
+    *ret_bytes = round_up(wanted, ROUND_BYTES) <= left ? round_up(wanted, ROUND_BYTES)
+                                                       : round_up(wanted, 4096);
+    return TUNDISH_OK;
+}
+
 tundish_status
 lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
 {
@@ -86,8 +131,10 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
     if (own == NULL) {
         /* Those that were free do not fit: the memory is better used for this one. */
         retire_free_ones(lane, 0);
+        status = choose_bytes(lane, bytes, &bytes);
+        if (status != TUNDISH_OK)
+            return status;
         own = tnd_zalloc(1, sizeof *own);
-        bytes = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
         status = tnd_segment_create(bytes, lane->config.memory == LANE_MEMFD,
                                     lane->config.huge_pages, &own->memory);
         if (status != TUNDISH_OK) {

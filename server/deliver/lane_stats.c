@@ -57,7 +57,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
         stats.decoded_bytes += lane->encoded[i].decoded_bytes;
         stats.stored_bytes += lane->encoded[i].stored_bytes;
     }
-    stats.segment_bytes = lane->segment.segment_bytes + lane->own_bytes;
+    stats.segment_bytes = lane->segment.segment_bytes + lane_own_all_bytes(lane);
     stats.own_segment_count = lane->own_total;
     stats.full = lane->reserved_count + lane->visible_count == lane->config.slots;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/lane_size.h"
 
 /* A sample's bytes; what a codec must save of them at least, one part of so many; how often it is
  * timed. */
@@ -156,7 +157,7 @@ static void
 accept(struct fill *fill, const struct offer *offer)
 {
     fill->columns[offer->column].codec = offer->codec;
-    fill->in_place = fill->is_fixed = false;
+    fill->in_place = false;
 }
 
 static void
@@ -171,9 +172,22 @@ tell(const struct fill *fill, const uint64_t *saved)
                     tnd_codec_name(&fill->columns[i].codec), (unsigned long long)saved[i]);
 }
 
-uint64_t
+/* Would an arena for such slices, so much smaller, take no more than that? */
+static bool
+fits(const struct fill *fill, const struct slice_bytes *bytes, uint64_t saved, uint64_t allowed)
+{
+    struct slice_bytes smaller = { .as_is = bytes->as_is };
+    struct lane_size size;
+
+    smaller.stored = saved < bytes->as_is ? bytes->as_is - saved : 0;
+    lane_size(fill, &smaller, &size);
+    return size.arena_bytes <= allowed;
+}
+
+void
 compress_columns(struct fill *fill, struct evaluation *evaluation,
-                 struct tnd_codec_context *context, const struct deal_slice *slice, uint64_t wanted)
+                 struct tnd_codec_context *context, const struct deal_slice *slice,
+                 const struct slice_bytes *bytes, uint64_t allowed)
 {
     uint32_t column_count = fill->plan->element_spec.count, count;
     struct output_column *columns = tnd_zalloc(column_count, sizeof *columns);
@@ -184,7 +198,7 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
     scratch_reset(evaluation->scratch);
     if (fill_columns(fill, evaluation, slice, columns) == TUNDISH_OK) {
         count = collect_offers(fill, evaluation, context, columns, offers);
-        while (total < wanted) {
+        while (!fits(fill, bytes, total, allowed)) {
             const struct offer *offer = best_offer(offers, count, saved);
 
             if (offer == NULL)
@@ -199,5 +213,4 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
     free(columns);
     free(offers);
     free(saved);
-    return total;
 }

@@ -8,10 +8,10 @@
 
 #include "session/fill.h"
 
-/* Choose codecs, until about `wanted` of the slice's bytes are saved or there is no more to save.
- * Returns how many are, about, and says which columns in the log. Before the fill is used. */
-uint64_t compress_columns(struct fill *fill, struct evaluation *evaluation,
-                          struct tnd_codec_context *context, const struct deal_slice *slice,
-                          uint64_t wanted);
+/* Choose codecs, until an arena for slices like this one, of `bytes`, takes no more than is
+ * allowed, or there is no more to save. Says which columns in the log. Before the fill is used. */
+void compress_columns(struct fill *fill, struct evaluation *evaluation,
+                      struct tnd_codec_context *context, const struct deal_slice *slice,
+                      const struct slice_bytes *bytes, uint64_t allowed);
 
 #endif

@@ -14,6 +14,9 @@ enum { PART_BYTES = 160 << 10, PART_ROWS_MIN = 64, PART_ROWS_MAX = 4096 };
 /* Whoever reads a string where it was put may look at this much behind it (frame_texts). */
 enum { TEXT_SLACK = 64 };
 
+/* Of any number of columns so large the sum can be counted. */
+#define COLUMN_BYTES_MAX (UINT64_C(1) << 44)
+
 struct tnd_codec
 fill_narrow_codec(const struct column_spec *spec)
 {
@@ -68,11 +71,12 @@ void
 fill_open(const struct plan *plan, struct fill *ret_fill)
 {
     const struct schema *schema = &plan->element_spec;
+    bool rows_known = plan->rows_apart && !plan->stream->deliver.skip_errors;
     struct fill fill = {
         .plan = plan,
         .columns = tnd_zalloc(schema->count, sizeof *fill.columns),
-        .in_place = plan->rows_apart && !plan->stream->deliver.skip_errors,
-        .is_fixed = true,
+        .in_place = rows_known,
+        .is_even = rows_known,
     };
 
     for (uint32_t i = 0; i < schema->count; i++) {
@@ -86,12 +90,8 @@ fill_open(const struct plan *plan, struct fill *ret_fill)
         if ((column->row_values < 0 && column->row_bytes == NULL) ||
             column->codec.number != TND_CODEC_RAW)
             fill.in_place = false;
-        else if (column->row_values < 0)
-            fill.is_fixed = false;
-        else
-            fill.bytes_of_row += (size_t)column->row_values * column->value_bytes;
+        fill.is_even &= column->row_values >= 0;
     }
-    fill.is_fixed &= fill.in_place;
     *ret_fill = fill;
 }
 
@@ -411,33 +411,86 @@ fill_make(const struct fill *fill, struct evaluation *evaluation, struct tnd_cod
     return status;
 }
 
-tundish_status
-fill_measure(const struct fill *fill, struct evaluation *evaluation, const struct deal_slice *slice,
-             uint64_t *ret_bytes)
+bool
+fill_is_sized(const struct fill *fill)
 {
-    enum { BUFFER_EXTRA = 128 }; /* alignment */
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
+        uint8_t number = fill->columns[i].codec.number;
+
+        if (number != TND_CODEC_RAW && number != TND_CODEC_NARROW && number != TND_CODEC_BITPACK)
+            return false;
+    }
+    return true;
+}
+
+/* Each buffer begins at an aligned place. */
+static uint64_t
+place_bytes(uint64_t bytes)
+{
+    return (bytes + TND_BUFFER_ALIGN - 1) / TND_BUFFER_ALIGN * TND_BUFFER_ALIGN;
+}
+
+void
+fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *ret_bytes)
+{
+    struct slice_bytes all = { 0 };
+
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
+        const struct fill_column *column = &fill->columns[i];
+        uint64_t bytes, stored;
+
+        if (__builtin_mul_overflow((uint64_t)column->row_values, column->value_bytes, &bytes) ||
+            __builtin_mul_overflow(bytes, (uint64_t)rows, &bytes) || bytes > COLUMN_BYTES_MAX)
+            bytes = COLUMN_BYTES_MAX;
+        if (tnd_codec_bound(&column->codec, bytes, &stored) != TUNDISH_OK || stored > bytes)
+            stored = bytes;
+        all.as_is += place_bytes(bytes);
+        all.stored += place_bytes(stored);
+    }
+    *ret_bytes = all;
+}
+
+/* Of all buffers of a described column but the values. */
+static uint64_t
+outline_bytes(const struct output_column *column)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t k = 0; k < column->splits_count; k++)
+        bytes += place_bytes((uint64_t)column->splits_lengths[k] * sizeof(int64_t));
+    if (column->spec->kind == TUNDISH_SPARSE)
+        bytes += place_bytes((uint64_t)(column->value_count * column->rank) * sizeof(int64_t));
+    if (column->spec->dtype == TUNDISH_STRING)
+        bytes += place_bytes((uint64_t)(column->value_count + 1) * sizeof(int64_t));
+    return bytes;
+}
+
+tundish_status
+fill_measure(const struct fill *fill, struct evaluation *evaluation,
+             struct tnd_codec_context *context, const struct deal_slice *slice,
+             struct slice_bytes *ret_bytes)
+{
     uint32_t count = fill->plan->element_spec.count;
     struct output_column *columns = scratch_array(evaluation->scratch, count, sizeof *columns);
-    uint64_t bytes = 0;
+    struct slice_bytes all = { 0 };
     tundish_status status;
 
-    if (fill->is_fixed) {
-        *ret_bytes = (uint64_t)fill_rows(fill, slice) * fill->bytes_of_row + count * BUFFER_EXTRA;
+    if (fill->is_even && fill_is_sized(fill)) {
+        fill_bytes_of_rows(fill, fill_rows(fill, slice), ret_bytes);
         return TUNDISH_OK;
     }
     status = fill_columns(fill, evaluation, slice, columns);
     for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++) {
-        bytes += fill_values_bytes(&columns[i]) + BUFFER_EXTRA;
-        for (uint32_t k = 0; k < columns[i].splits_count; k++)
-            bytes += (uint64_t)columns[i].splits_lengths[k] * sizeof(int64_t) + BUFFER_EXTRA;
-        if (columns[i].spec->kind == TUNDISH_SPARSE)
-            bytes += (uint64_t)(columns[i].value_count * columns[i].rank) * sizeof(int64_t) +
-                     BUFFER_EXTRA;
-        if (columns[i].spec->dtype == TUNDISH_STRING)
-            bytes += (uint64_t)(columns[i].value_count + 1) * sizeof(int64_t) + BUFFER_EXTRA;
+        uint64_t outline = outline_bytes(&columns[i]);
+        struct slot_buffer values = { 0 };
+        void *stored;
+
+        status = encode_values(fill, i, &columns[i], evaluation, context, &values, &stored);
+        all.as_is += outline + place_bytes(values.decoded_bytes);
+        all.stored += outline + place_bytes(values.stored_bytes);
     }
     if (status == TUNDISH_OK)
-        *ret_bytes = bytes;
+        *ret_bytes = all;
     return status;
 }
 

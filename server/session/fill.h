@@ -24,9 +24,14 @@ struct fill_column {
 struct fill {
     const struct plan *plan;
     struct fill_column *columns;
-    bool in_place;       /* slices can be filled in parts */
-    bool is_fixed;       /* ... and equally many rows take equally many bytes */
-    size_t bytes_of_row; /* in place: all columns of fixed size */
+    bool in_place; /* slices can be filled in parts */
+    bool is_even;  /* references tell a slice's rows, and equally many take equally many bytes as
+                    * they are */
+};
+
+/* Bytes of a slice's buffers in its slot. */
+struct slice_bytes {
+    uint64_t as_is, stored;
 };
 
 void fill_open(const struct plan *plan, struct fill *ret_fill);
@@ -60,9 +65,16 @@ tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
                          struct tnd_codec_context *context, const struct deal_slice *slice,
                          struct slot *slot, struct filled *ret_filled);
 
-/* Bytes that a slice takes in its slot, at most. For sizing lanes. */
+/* Are values of all columns stored in a size that their number tells? */
+bool fill_is_sized(const struct fill *fill);
+
+/* What a slice of so many rows takes: is_even. `stored` is the most where it is not sized. */
+void fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *ret_bytes);
+
+/* What a slice takes in its slot, for sizing lanes. */
 tundish_status fill_measure(const struct fill *fill, struct evaluation *evaluation,
-                            const struct deal_slice *slice, uint64_t *ret_bytes);
+                            struct tnd_codec_context *context, const struct deal_slice *slice,
+                            struct slice_bytes *ret_bytes);
 
 /* For measuring and printing: a slice's columns as they are delivered, in evaluation->scratch; the
  * bytes of a column's values; and how integers whose range is known are stored smaller (RAW: they

@@ -10,18 +10,13 @@
 #include "batch/inputs.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "core/memory_room.h"
 #include "plan/memory_cost.h"
-#include "session/compress.h"
 #include "session/nodes/session_marks.h"
+#include "session/session_lanes.h"
 #include "session/session_private.h"
 #include "session/session_spec.h"
-#include "shm/segment.h"
 
 enum { THREADS_MAX = 256 };
-
-/* Room in a lane beside its slots, where batches differ. */
-#define VARYING_EXTRA (UINT64_C(1) << 20)
 
 /* Steps are dealt ahead of the slots by two, and where batches are small by as many as make so many
  * bytes: then the dealer wakes once for many of them. */
@@ -99,120 +94,6 @@ open_workers(struct session *session, uint32_t thread_count)
     return TUNDISH_OK;
 }
 
-/* What a lane takes of which a slice has about so many bytes. */
-static uint64_t
-lane_bytes_for(const struct session *session, uint64_t slice)
-{
-    uint64_t slots = session->plan->stream->deliver.slots;
-
-    if (session->fill.is_fixed)
-        return slice * slots + 4096;
-    return (slice + slice / 4) * slots + VARYING_EXTRA; /* room for some that are larger */
-}
-
-/* What a lane may take before memory is scarce. */
-static uint64_t
-lane_bytes_allowed(const struct session *session)
-{
-    const struct spec_deliver *deliver = &session->plan->stream->deliver;
-    uint64_t all = deliver->memory_limit != 0 ? deliver->memory_limit
-                                              : tnd_segment_room(deliver->memory_memfd) / 2;
-    uint64_t allowed = all / session->plan->replicas;
-
-    return deliver->lane_bytes != 0 && deliver->lane_bytes < allowed ? deliver->lane_bytes
-                                                                     : allowed;
-}
-
-/* Returns by how much slices shrink, about. */
-static uint64_t
-compress_if_scarce(struct session *session, const struct deal_slice *slice, uint64_t slice_bytes)
-{
-    const struct spec_deliver *deliver = &session->plan->stream->deliver;
-    struct worker *worker = &session->workers[0];
-    uint64_t allowed = lane_bytes_allowed(session), fits;
-
-    if (deliver->compression != COMPRESS_AUTO || lane_bytes_for(session, slice_bytes) <= allowed)
-        return 0;
-    /* As lane_bytes_for counts what is stored smaller. */
-    fits = allowed > VARYING_EXTRA ? (allowed - VARYING_EXTRA) / deliver->slots / 5 * 4 : 0;
-    return compress_columns(&session->fill, &worker->evaluation, worker->context, slice,
-                            slice_bytes > fits ? slice_bytes - fits : 0);
-}
-
-/* Bytes of the largest slice of the first step: what the lanes are sized by where shapes do not
- * say. A first step that fails does so again under way, where it can be told; neither is what it
- * does, or leaves out, counted before. */
-static uint64_t
-measure_first_step(struct session *session)
-{
-    struct worker *worker = &session->workers[0];
-    const struct deal_slice *slice = NULL;
-    struct deal_round round = { 0 };
-    uint64_t largest = 0;
-
-    worker->evaluation.meter = NULL;
-    if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
-        (void)dealer_next(session->dealer, &round);
-    for (uint32_t r = 0; r < round.present_count; r++) {
-        uint64_t bytes = 0;
-
-        scratch_reset(worker->evaluation.scratch);
-        if (fill_measure(&session->fill, &worker->evaluation, &round.slices[r], &bytes) ==
-                TUNDISH_OK &&
-            bytes > largest) {
-            largest = bytes;
-            slice = &round.slices[r];
-        }
-    }
-    if (slice != NULL)
-        largest -= compress_if_scarce(session, slice, largest);
-    deal_round_release(&round);
-    dealer_close(session->dealer);
-    session->dealer = NULL;
-    session->is_measured = true;
-    worker->evaluation.meter = &worker->figures.meter;
-    worker->skipped = worker->evaluation.skipped;
-    return largest;
-}
-
-/* All lanes, against what the file allows and what can be had. */
-static tundish_status
-check_lanes(const struct session *session, uint64_t lane_bytes, uint64_t slice)
-{
-    const struct spec_deliver *deliver = &session->plan->stream->deliver;
-    uint64_t all;
-    struct tnd_memory_room room;
-
-    tnd_memory_room(&room);
-    if (__builtin_mul_overflow(lane_bytes, session->plan->replicas, &all))
-        all = UINT64_MAX;
-    if (deliver->memory_limit != 0 && deliver->memory_limit < room.bytes) {
-        room.bytes = deliver->memory_limit;
-        snprintf(room.why, sizeof room.why, "memory_limit");
-    }
-    if (all <= room.bytes)
-        return TUNDISH_OK;
-    return tnd_fail(TUNDISH_E_MEMORY,
-                    "%u lanes of %u slots need %llu bytes (the first batch has %llu), but there is "
-                    "room for %llu (%s): fewer slots, smaller batches or compression",
-                    session->plan->replicas, deliver->slots, (unsigned long long)all,
-                    (unsigned long long)slice, (unsigned long long)room.bytes, room.why);
-}
-
-static tundish_status
-arena_bytes(struct session *session, uint64_t *ret_bytes)
-{
-    const struct spec_deliver *deliver = &session->plan->stream->deliver;
-    uint64_t slice = measure_first_step(session);
-    tundish_status status = session_open_dealer(session);
-
-    session->step_bytes = slice * session->plan->replicas;
-    *ret_bytes = deliver->lane_bytes != 0 ? deliver->lane_bytes : lane_bytes_for(session, slice);
-    if (status == TUNDISH_OK)
-        status = check_lanes(session, *ret_bytes, slice);
-    return status;
-}
-
 static tundish_status
 open_feed(struct session *session, uint64_t server_generation)
 {
@@ -223,17 +104,6 @@ open_feed(struct session *session, uint64_t server_generation)
         .replica_count = session->plan->replicas,
         .first_replica = session->plan->options.worker * session->plan->replicas,
         .total_replica_count = session->plan->options.worker_count * session->plan->replicas,
-        .lane = {
-            .slots = stream->deliver.slots,
-            .max_batch_bytes = stream->deliver.max_batch_bytes,
-            .memory = stream->deliver.memory_memfd ? LANE_MEMFD : LANE_SHM,
-            .huge_pages = stream->deliver.huge_pages,
-            .checksums = stream->deliver.checksums,
-            .queue = stream->distribute.delivery == DELIVER_QUEUE,
-            .server_generation = server_generation,
-            .spec = &session->spec,
-            .bell = session->bell,
-        },
         .rejoin_ns = stream->deliver.rejoin_ns,
         .detach = stream->deliver.detach_slow_group,
         .detach_ns = DETACH_NS,
@@ -242,8 +112,12 @@ open_feed(struct session *session, uint64_t server_generation)
         .ops = &session_feed_ops,
         .user = session,
     };
-    tundish_status status = arena_bytes(session, &config.lane.arena_bytes);
+    tundish_status status;
 
+    session_lane_config(session->plan, &session->spec, &config.lane);
+    config.lane.server_generation = server_generation;
+    config.lane.bell = session->bell;
+    status = session_size_lanes(session, &config.lane);
     return status == TUNDISH_OK ? feed_open(&config, &session->feed) : status;
 }
 

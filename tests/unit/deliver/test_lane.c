@@ -138,6 +138,71 @@ a_batch_above_the_arena_has_its_own_segment_once_it_is_next(void **state)
     lane_close(lane);
 }
 
+/* Reserve and publish; how much the lane has then, in arena and segments of their own. */
+static uint64_t
+publish_bytes(struct lane *lane, struct slot *slot, uint64_t position, uint64_t bytes,
+              tundish_status expected)
+{
+    assert_int_equal(reserve(lane, slot, position, bytes), expected);
+    if (expected == TUNDISH_OK)
+        lane_publish(lane, slot);
+    return lane->arena.arena_bytes + lane_own_all_bytes(lane);
+}
+
+static void
+a_lane_grows_by_the_batch_that_is_next_as_far_as_it_may(void **state)
+{
+    enum { MIB = 1 << 20 };
+    struct lane_config config = { .name = "test/0",
+                                  .slots = 4,
+                                  .arena_bytes = 4096,
+                                  .most_bytes = 4096 + 2 * MIB,
+                                  .spec = &spec };
+    struct lane *lane = NULL;
+    struct slot slot;
+
+    (void)state;
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
+    slot_init(lane, &slot);
+    assert_int_equal(publish_bytes(lane, &slot, 0, 4000, TUNDISH_OK), 4096);
+    assert_int_equal(publish_bytes(lane, &slot, 2, 4000, TUNDISH_E_TIMEOUT), 4096);
+    assert_int_equal(publish_bytes(lane, &slot, 1, 4000, TUNDISH_OK), 4096 + MIB);
+    assert_int_equal(publish_bytes(lane, &slot, 2, 4000, TUNDISH_OK), 4096 + 2 * MIB);
+    assert_int_equal(publish_bytes(lane, &slot, 3, 4000, TUNDISH_E_TIMEOUT), 4096 + 2 * MIB);
+    slot_fini(&slot);
+    lane_close(lane);
+}
+
+static void
+a_limit_holds_and_under_it_positions_are_reserved_in_order(void **state)
+{
+    struct lane_config config = { .name = "test/0",
+                                  .slots = 4,
+                                  .arena_bytes = 4096,
+                                  .most_bytes = 4096,
+                                  .limit_bytes = 4096 * 3,
+                                  .spec = &spec };
+    struct lane *lane = NULL;
+    struct slot slot;
+
+    (void)state;
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
+    slot_init(lane, &slot);
+    assert_int_equal(publish_bytes(lane, &slot, 1, 10, TUNDISH_E_TIMEOUT), 4096);
+    assert_int_equal(publish_bytes(lane, &slot, 0, 5000, TUNDISH_OK), 4096 * 3);
+    assert_int_equal(publish_bytes(lane, &slot, 1, 4000, TUNDISH_OK), 4096 * 3);
+    /* The trainers that come may give room back. */
+    assert_int_equal(publish_bytes(lane, &slot, 2, 5000, TUNDISH_E_TIMEOUT), 4096 * 3);
+    slot_fini(&slot);
+    lane_close(lane);
+    assert_int_equal(lane_open(&config, &lane), TUNDISH_OK);
+    slot_init(lane, &slot);
+    assert_int_equal(publish_bytes(lane, &slot, 0, 8193, TUNDISH_E_MEMORY), 4096);
+    assert_non_null(strstr(tnd_error_text(), "memory_limit leaves the lane 8192"));
+    slot_fini(&slot);
+    lane_close(lane);
+}
+
 static void
 too_few_slots_and_a_bad_spec_are_refused(void **state)
 {
@@ -305,6 +370,8 @@ main(void)
         cmocka_unit_test(no_more_positions_than_slots_are_reserved),
         cmocka_unit_test(a_full_arena_is_a_reason_to_wait_and_a_cancelled_slot_makes_room),
         cmocka_unit_test(a_batch_above_the_arena_has_its_own_segment_once_it_is_next),
+        cmocka_unit_test(a_lane_grows_by_the_batch_that_is_next_as_far_as_it_may),
+        cmocka_unit_test(a_limit_holds_and_under_it_positions_are_reserved_in_order),
         cmocka_unit_test(too_few_slots_and_a_bad_spec_are_refused),
         cmocka_unit_test(a_trainer_cannot_release_what_it_was_not_given),
         cmocka_unit_test(a_trainer_cannot_make_the_server_wait_for_its_event),

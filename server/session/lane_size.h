@@ -1,0 +1,23 @@
+/* lane_size.h - how much room a lane has for batches.
+ *
+ * Its arena holds as many batches as it has slots, at the size they are stored in. Where that is
+ * not the size they have as they are, a batch may come that the codec cannot make smaller, and a
+ * hundred after it. Then the lane grows, a segment for a batch, to the size it would have had
+ * without compression, or to what deliver.memory_limit leaves it: what is stored worse than
+ * expected takes more memory, or is made less far ahead, but is never refused for it.
+ */
+#ifndef SESSION_LANE_SIZE_H
+#define SESSION_LANE_SIZE_H
+
+#include "session/fill.h"
+
+struct lane_size {
+    uint64_t arena_bytes; /* to begin with */
+    uint64_t most_bytes;  /* what it may grow to */
+};
+
+/* Of slices of about so many bytes. */
+void lane_size(const struct fill *fill, const struct slice_bytes *slice,
+               struct lane_size *ret_size);
+
+#endif

@@ -1,0 +1,180 @@
+/* session_lanes.c - the first step measured, and lanes sized by it. */
+#include "session/session_lanes.h"
+
+#include <stdio.h>
+
+#include "core/memory_room.h"
+#include "session/compress.h"
+#include "session/lane_size.h"
+#include "session/session_private.h"
+#include "shm/segment.h"
+
+void
+session_lane_config(const struct plan *plan, const tundish_spec *spec,
+                    struct lane_config *ret_config)
+{
+    const struct spec_stream *stream = plan->stream;
+
+    *ret_config = (struct lane_config){
+        .slots = stream->deliver.slots,
+        .max_batch_bytes = stream->deliver.max_batch_bytes,
+        .memory = stream->deliver.memory_memfd ? LANE_MEMFD : LANE_SHM,
+        .huge_pages = stream->deliver.huge_pages,
+        .checksums = stream->deliver.checksums,
+        .queue = stream->distribute.delivery == DELIVER_QUEUE,
+        .spec = spec,
+    };
+}
+
+/* What memory_limit leaves the batches of a lane; 0: there is none. */
+static uint64_t
+lane_limit(const struct session *session, const struct lane_config *lane)
+{
+    const struct lane_config empty = { .slots = lane->slots, .spec = lane->spec };
+    uint64_t share = session->plan->stream->deliver.memory_limit / session->plan->replicas;
+    uint64_t frame = lane_segment_bytes(&empty);
+
+    if (share == 0)
+        return 0;
+    return share > frame ? share - frame : 1;
+}
+
+/* What stays free below a limit for a batch that is not stored smaller: the trainer may work on one
+ * while it waits for the next. */
+static uint64_t
+lane_reserve_bytes(const struct slice_bytes *slice)
+{
+    return slice->stored < slice->as_is ? slice->as_is : 0;
+}
+
+/* What an arena may take before memory is scarce. */
+static uint64_t
+arena_allowed(const struct session *session, const struct lane_config *lane)
+{
+    const struct spec_deliver *deliver = &session->plan->stream->deliver;
+    uint64_t allowed = lane->limit_bytes != 0
+                           ? lane->limit_bytes
+                           : tnd_segment_room(deliver->memory_memfd) / 2 / session->plan->replicas;
+
+    return deliver->lane_bytes != 0 && deliver->lane_bytes < allowed ? deliver->lane_bytes
+                                                                     : allowed;
+}
+
+/* deliver.compression: auto. */
+static void
+compress_if_scarce(struct session *session, const struct lane_config *lane,
+                   const struct deal_slice *slice, struct slice_bytes *bytes)
+{
+    struct worker *worker = &session->workers[0];
+    uint64_t allowed = arena_allowed(session, lane);
+    struct lane_size size;
+
+    lane_size(&session->fill, bytes, &size);
+    if (session->plan->stream->deliver.compression != COMPRESS_AUTO || size.arena_bytes <= allowed)
+        return;
+    if (lane->limit_bytes != 0)
+        allowed = allowed > bytes->as_is ? allowed - bytes->as_is : 0;
+    compress_columns(&session->fill, &worker->evaluation, worker->context, slice, bytes, allowed);
+    scratch_reset(worker->evaluation.scratch);
+    (void)fill_measure(&session->fill, &worker->evaluation, worker->context, slice, bytes);
+}
+
+/* The largest slice of the first step: what the lanes are sized by where shapes do not say. A first
+ * step that fails does so again under way, where it can be told; neither is what it does, or leaves
+ * out, counted before. */
+static struct slice_bytes
+measure_first_step(struct session *session, const struct lane_config *lane)
+{
+    struct worker *worker = &session->workers[0];
+    const struct deal_slice *slice = NULL;
+    struct deal_round round = { 0 };
+    struct slice_bytes largest = { 0 };
+
+    worker->evaluation.meter = NULL;
+    if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
+        (void)dealer_next(session->dealer, &round);
+    for (uint32_t r = 0; r < round.present_count; r++) {
+        struct slice_bytes bytes;
+
+        scratch_reset(worker->evaluation.scratch);
+        if (fill_measure(&session->fill, &worker->evaluation, worker->context, &round.slices[r],
+                         &bytes) != TUNDISH_OK)
+            continue;
+        if (bytes.stored > largest.stored)
+            largest.stored = bytes.stored;
+        if (bytes.as_is > largest.as_is) {
+            largest.as_is = bytes.as_is;
+            slice = &round.slices[r];
+        }
+    }
+    if (slice != NULL)
+        compress_if_scarce(session, lane, slice, &largest);
+    deal_round_release(&round);
+    dealer_close(session->dealer);
+    session->dealer = NULL;
+    session->is_measured = true;
+    worker->evaluation.meter = &worker->figures.meter;
+    worker->skipped = worker->evaluation.skipped;
+    return largest;
+}
+
+/* All lanes, against what the file allows and what can be had. */
+static tundish_status
+check_lanes(const struct session *session, const struct lane_config *lane,
+            const struct slice_bytes *slice)
+{
+    const struct spec_deliver *deliver = &session->plan->stream->deliver;
+    struct tnd_memory_room room;
+    uint64_t each = lane_segment_bytes(lane), all;
+
+    tnd_memory_room(&room);
+    if (deliver->memory_limit != 0 && deliver->memory_limit < room.bytes) {
+        room.bytes = deliver->memory_limit;
+        each += lane_reserve_bytes(slice);
+        snprintf(room.why, sizeof room.why, "memory_limit");
+    }
+    if (__builtin_mul_overflow(each, session->plan->replicas, &all))
+        all = UINT64_MAX;
+    if (all <= room.bytes)
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_MEMORY,
+                    "%u lanes of %u slots need %llu bytes (the first batch has %llu), but there is "
+                    "room for %llu (%s): fewer slots, smaller batches or compression",
+                    session->plan->replicas, deliver->slots, (unsigned long long)all,
+                    (unsigned long long)slice->as_is, (unsigned long long)room.bytes, room.why);
+}
+
+/* Below a limit the arena has no more than leaves the reserve, if the slots need no more. */
+static void
+fit_limit(struct lane_config *lane, const struct slice_bytes *slice)
+{
+    uint64_t reserve = lane_reserve_bytes(slice), needed = lane->slots * slice->stored;
+    uint64_t room = lane->limit_bytes > reserve ? lane->limit_bytes - reserve : 0;
+
+    if (lane->limit_bytes == 0)
+        return;
+    if (lane->arena_bytes > room)
+        lane->arena_bytes = needed > room ? needed : room;
+    if (lane->most_bytes > lane->limit_bytes)
+        lane->most_bytes = lane->limit_bytes;
+}
+
+tundish_status
+session_size_lanes(struct session *session, struct lane_config *lane)
+{
+    uint64_t given = session->plan->stream->deliver.lane_bytes;
+    struct slice_bytes slice;
+    struct lane_size size;
+    tundish_status status;
+
+    lane->limit_bytes = lane_limit(session, lane);
+    slice = measure_first_step(session, lane);
+    session->step_bytes = slice.stored * session->plan->replicas;
+    lane_size(&session->fill, &slice, &size);
+    lane->arena_bytes = given != 0 ? given : size.arena_bytes;
+    lane->most_bytes = given != 0 ? given : size.most_bytes;
+    if (given == 0)
+        fit_limit(lane, &slice);
+    status = session_open_dealer(session);
+    return status == TUNDISH_OK ? check_lanes(session, lane, &slice) : status;
+}

@@ -1,0 +1,151 @@
+"""Shared memory that lanes take, by counting it: what slots need, and never more than a limit."""
+
+import os
+import random
+import unittest
+
+from rig import Rig, batches
+
+PAGE = 4096
+MIB = 1 << 20
+
+
+def pages(size):
+    return (size + PAGE - 1) // PAGE * PAGE
+
+
+def lane_bytes(server):
+    """Of all segments that the server has made for batches, named or not."""
+    found = {}
+    folder = f"/proc/{server.pid}/fd"
+    for name in os.listdir(folder):
+        try:
+            if "tundish-" in (at := os.readlink(f"{folder}/{name}")) and (
+                at.startswith("/dev/shm/") or "tundish-batches" in at
+            ):
+                status = os.stat(f"{folder}/{name}")
+                found[status.st_dev, status.st_ino] = status.st_size
+        except FileNotFoundError:
+            pass
+    return sum(found.values())
+
+
+class LaneSizes(Rig):
+    ROWS, SLOTS = 40000, 8
+    KNOWN = [
+        "range: 80000",
+        'map: {value: "value % 7"}',
+        "integer_lookup: {columns: value, vocabulary: [0, 1, 2, 3, 4, 5, 6], output: known}",
+        'select: "known"',
+        "batch: 40000",
+    ]
+
+    def taken(self, stages, compression, distribute="{replicas: 1}"):
+        server = self.serve(
+            self.pipeline(stages, distribute, f"{{epochs: 1, compression: {compression}}}"))
+        taken = lane_bytes(server)
+        server.terminate()
+        server.wait()
+        return taken
+
+    def test_what_is_narrow_takes_what_narrow_columns_take(self):
+        as_is, narrow = self.taken(self.KNOWN, "none"), self.taken(self.KNOWN, "narrow")
+        raw, stored = 8 * self.ROWS, 3 * self.ROWS // 8  # of eight terms, one for those unknown
+        stored = (stored + 63) // 64 * 64
+        self.assertEqual(as_is - narrow, pages(self.SLOTS * raw) - pages(self.SLOTS * stored))
+
+    def test_what_zstd_makes_small_takes_little(self):
+        stages = ["range: 80000", 'map: {value: "value % 7"}', "batch: 40000"]
+        as_is, small = self.taken(stages, "none"), self.taken(stages, "zstd")
+        self.assertGreater(as_is, self.SLOTS * 8 * self.ROWS)
+        self.assertLess(small, as_is / 4)
+
+    def test_what_zstd_cannot_make_smaller_takes_no_more(self):
+        noise = self.path / "noise"
+        noise.write_bytes(random.Random(7).randbytes(64 * 8192))
+        stages = [
+            f'fixed_length_record: {{filenames: "{noise}", record_bytes: 8192}}',
+            "decode_raw: int64",
+            "batch: 16",
+        ]
+        self.assertEqual(self.taken(stages, "zstd"), self.taken(stages, "none"))
+
+    def test_every_replica_has_its_share(self):
+        one = self.taken(self.KNOWN, "narrow")
+        two = self.taken(self.KNOWN, "narrow", "{replicas: 2}")
+        self.assertLess(two, 2 * one)
+
+
+class Turning(Rig):
+    """Batches that compress well at first, and then not at all."""
+
+    ROW, ROWS, BATCH = 65536, 320, 16  # a batch of 1 MiB
+    GOOD = 8 * BATCH  # as many batches as a lane has slots
+    SLICE = ROW * BATCH
+
+    def file_of(self, deliver, distribute="{replicas: 1}"):
+        turning = self.path / "turning"
+        noise = random.Random(3).randbytes((self.ROWS - self.GOOD) * self.ROW)
+        turning.write_bytes(bytes(self.GOOD * self.ROW) + noise)
+        source = f'fixed_length_record: {{filenames: "{turning}", record_bytes: {self.ROW}}}'
+        return self.pipeline([source, f"batch: {self.BATCH}"], distribute, deliver)
+
+
+    def serve_all(self, deliver, *options, distribute="{replicas: 1}", replicas=1):
+        """Read everything; what there was of lanes meanwhile, at most."""
+        server = self.serve(self.file_of(deliver, distribute=distribute))
+        readers = [self.read_paced(*options, replica=r) for r in range(replicas)]
+        self.most = self.first = lane_bytes(server)
+        self.found = []
+        for _ in range(2 * self.ROWS // self.BATCH):
+            for reader in readers:
+                reader.take()
+            self.most = max(self.most, lane_bytes(server))
+        for reader in readers:
+            self.found.append(batches(reader.finish()))
+        server.terminate()
+        server.wait()
+        return self.found
+
+    def test_are_delivered_and_take_no_more_than_they_would_as_they_are(self):
+        expected = self.serve_all("{epochs: 2, compression: none}")
+        as_is = self.most
+        self.assertEqual(self.serve_all("{epochs: 2, compression: zstd}"), expected)
+        self.assertLess(self.first, as_is / 4)
+        self.assertLessEqual(self.most, as_is)
+        self.assertGreater(self.most, self.first)  # it did grow
+
+    def test_stay_below_a_limit(self):
+        expected = self.serve_all("{epochs: 2, compression: none}")
+        for compression in ("zstd", "auto"):
+            with self.subTest(compression=compression):
+                limit = 5 * self.SLICE
+                deliver = f"{{epochs: 2, compression: {compression}, memory_limit: {limit}}}"
+                self.assertEqual(self.serve_all(deliver), expected)
+                self.assertLessEqual(self.most, limit)
+
+    def test_are_dealt_to_replicas_below_a_limit(self):
+        two = {"distribute": "{replicas: 2}", "replicas": 2}
+        expected = self.serve_all("{epochs: 2, compression: none}", **two)
+        limit = 6 * self.SLICE
+        deliver = f"{{epochs: 2, compression: zstd, memory_limit: {limit}}}"
+        self.assertEqual(self.serve_all(deliver, **two), expected)
+        self.assertLessEqual(self.most, limit)
+
+    def test_come_again_after_a_server_was_killed(self):
+        expected = self.serve_all("{epochs: 2, compression: none}")[0]
+        file = self.file_of("{epochs: 2, compression: zstd}")
+        state = self.path / "state"
+        state.mkdir()
+        server = self.serve(file, "--state", str(state))
+        reader = self.read("--survive", "--delay-ms", "10")
+        for step in (3, 9, 15):  # among those that compress, and those that do not
+            self.wait_for_line(reader, f"batch 0 {step} ")
+            server.kill()
+            server.wait()
+            server = self.serve(file, "--state", str(state))
+        self.assertEqual(batches(self.whole(reader)), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
