@@ -1,8 +1,10 @@
 """tundish-launch runs a job to its end and leaves nothing behind, whoever is killed."""
 
+import ast
 import contextlib
 import json
 import os
+import runpy
 import shlex
 import shutil
 import signal
@@ -447,6 +449,29 @@ class LaunchOnNodes(LaunchRig):
             command = [LAUNCH, "a.yaml", "--replicas", "3", "--nodes", nodes, "--", "x"]
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done)
+
+
+class Attending(unittest.TestCase):
+    """By what a launcher learns of trainers that another one runs."""
+
+    def test_those_that_end_are_there_until_they_have(self):
+        launch = runpy.run_path(str(LAUNCH))
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder, "task"))
+            begun, ended = launch["Attendance"](path), launch["Attendance"](path)
+            self.assertEqual(self.look(path), (None, None))
+            begun.begin(7)
+            self.assertEqual(self.look(path), (7, None))
+            begun.end(7, 3)
+            self.assertEqual(self.look(path), (7, None), "whoever runs them is not done")
+            os.close(begun.file)
+            self.assertEqual(ended.look(), (None, 3))
+            self.assertEqual(list(Path(folder).iterdir()), [])
+
+    def look(self, path):
+        """Of another process: locks are a process' own."""
+        script = f"import runpy; print(runpy.run_path({str(LAUNCH)!r})['Attendance']({path!r}).look())"
+        return ast.literal_eval(subprocess.check_output(["python3", "-B", "-c", script], text=True))
 
 
 def parent_of(pid):
