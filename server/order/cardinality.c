@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+struct counting {
+    struct order_instance *instance;
+    bool at_most; /* a bound will do where the number is not known */
+};
+
+static int64_t count_of(const struct plan_node *node, const struct counting *counting);
+
 static bool
 is(const struct plan_node *node, const char *name)
 {
@@ -16,7 +23,7 @@ of_source(const struct plan_node *node, struct order_instance *instance)
     struct order_iterator *iterator = NULL;
     uint64_t count;
     bool known = is(node, "range") || is(node, "from_tensors") || is(node, "from_tensor_slices") ||
-                 is(node, "list_files");
+                 (is(node, "list_files") && instance->services->files != NULL);
 
     if (!known || node->order->count == NULL)
         return CARDINALITY_UNKNOWN;
@@ -53,10 +60,12 @@ repeated(int64_t count, int64_t times)
 }
 
 static int64_t
-taken(int64_t count, int64_t limit)
+taken(int64_t count, int64_t limit, bool at_most)
 {
-    if (count == CARDINALITY_UNKNOWN || limit < 0)
+    if (limit < 0 || (count == CARDINALITY_UNKNOWN && !at_most))
         return count;
+    if (count == CARDINALITY_UNKNOWN)
+        return limit;
     return count == CARDINALITY_INFINITE || limit < count ? limit : count;
 }
 
@@ -81,19 +90,19 @@ batched(const struct plan_node *node, struct order_instance *instance, int64_t c
 }
 
 static int64_t
-sharded(const struct plan_node *node, struct order_instance *instance, int64_t count)
+sharded(const struct plan_node *node, const struct counting *counting, int64_t count)
 {
+    int64_t otherwise = counting->at_most ? count : CARDINALITY_UNKNOWN, shards, at;
     const struct spec_value *index;
-    int64_t shards, at;
 
     if (node->stage == NULL || node->numbers[0] != 0 || count < 0)
-        return count < 0 ? count : CARDINALITY_UNKNOWN;
+        return count < 0 ? count : otherwise;
     index = spec_get(node->stage, "index");
     if (index == NULL || spec_get(node->stage, "num_shards")->kind == SPEC_TEXT)
-        return CARDINALITY_UNKNOWN;
-    shards = parameter(node, instance, "num_shards");
-    at = parameter(node, instance, "index");
-    return shards < 1 || at < 0 ? CARDINALITY_UNKNOWN : count / shards + (at < count % shards);
+        return otherwise;
+    shards = parameter(node, counting->instance, "num_shards");
+    at = parameter(node, counting->instance, "index");
+    return shards < 1 || at < 0 ? otherwise : count / shards + (at < count % shards);
 }
 
 /* Where a shape says how many rows each batch has. */
@@ -109,28 +118,28 @@ unbatched(const struct plan_node *node, int64_t count)
 }
 
 static int64_t
-zipped(const struct plan_node *node, struct order_instance *instance)
+zipped(const struct plan_node *node, const struct counting *counting)
 {
     int64_t least = CARDINALITY_INFINITE;
+    bool all_known = true;
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        int64_t count = order_cardinality(node->inputs[i], instance);
+        int64_t count = count_of(node->inputs[i], counting);
 
-        if (count == CARDINALITY_UNKNOWN)
-            return count;
+        all_known &= count != CARDINALITY_UNKNOWN;
         if (count >= 0 && (least < 0 || count < least))
             least = count;
     }
-    return least;
+    return all_known || (counting->at_most && least >= 0) ? least : CARDINALITY_UNKNOWN;
 }
 
 static int64_t
-concatenated(const struct plan_node *node, struct order_instance *instance)
+concatenated(const struct plan_node *node, const struct counting *counting)
 {
     int64_t all = 0;
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        int64_t count = order_cardinality(node->inputs[i], instance);
+        int64_t count = count_of(node->inputs[i], counting);
 
         if (count == CARDINALITY_INFINITE)
             return count;
@@ -148,33 +157,46 @@ keeps_count(const struct plan_node *node)
            is(node, "cache");
 }
 
-int64_t
-order_cardinality(const struct plan_node *node, struct order_instance *instance)
+static int64_t
+count_of(const struct plan_node *node, const struct counting *counting)
 {
+    struct order_instance *instance = counting->instance;
     int64_t count;
 
     if (node->input_count == 0)
         return of_source(node, instance);
     if (is(node, "zip"))
-        return zipped(node, instance);
+        return zipped(node, counting);
     if (is(node, "concatenate"))
-        return concatenated(node, instance);
+        return concatenated(node, counting);
     if (node->body != NULL || node->input_count > 1)
         return CARDINALITY_UNKNOWN;
-    count = order_cardinality(node->inputs[0], instance);
-    if (keeps_count(node))
+    count = count_of(node->inputs[0], counting);
+    if (keeps_count(node) || (counting->at_most && is(node, "filter")))
         return count;
     if (is(node, "repeat"))
         return repeated(count, parameter(node, instance, "count"));
     if (is(node, "take"))
-        return taken(count, parameter(node, instance, "count"));
+        return taken(count, parameter(node, instance, "count"), counting->at_most);
     if (is(node, "skip"))
         return skipped(count, parameter(node, instance, "count"));
     if (is(node, "shard"))
-        return sharded(node, instance, count);
+        return sharded(node, counting, count);
     if (is(node, "unbatch"))
         return unbatched(node, count);
     if (is(node, "batch") || is(node, "padded_batch") || is(node, "ragged_batch"))
         return batched(node, instance, count);
     return CARDINALITY_UNKNOWN;
+}
+
+int64_t
+order_cardinality(const struct plan_node *node, struct order_instance *instance)
+{
+    return count_of(node, &(struct counting){ .instance = instance });
+}
+
+int64_t
+order_count_at_most(const struct plan_node *node, struct order_instance *instance)
+{
+    return count_of(node, &(struct counting){ .instance = instance, .at_most = true });
 }

@@ -7,7 +7,12 @@
 
 enum { CARDINALITY_INFINITE = -1, CARDINALITY_UNKNOWN = -2 };
 
-/* The dataset objects are left as they were. */
+/* The dataset objects are left as they were. A list of files counts where there is a table of files
+ * (order_services.files). */
 int64_t order_cardinality(const struct plan_node *node, struct order_instance *instance);
+
+/* A number that it does not exceed, also where tf.data tells none: take's count, whatever it takes
+ * from, or what a filter is given. */
+int64_t order_count_at_most(const struct plan_node *node, struct order_instance *instance);
 
 #endif

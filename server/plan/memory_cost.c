@@ -2,6 +2,7 @@
 #include "plan/memory_cost.h"
 
 #include "core/memory_room.h"
+#include "plan/batch_rows.h"
 #include "plan/build.h"
 
 static int64_t
@@ -28,29 +29,6 @@ window_bytes(const struct plan_graph *graph)
             bytes += window_bytes(node->body);
     }
     return bytes;
-}
-
-static bool
-is_sized_batch(const struct plan_node *node)
-{
-    return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
-}
-
-static int64_t
-rows_of_slice(const struct plan *plan)
-{
-    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas;
-
-    if (plan->global_batch >= 0)
-        return (plan->global_batch + slices - 1) / slices;
-    if (plan->user_root->depth == 1) {
-        const struct plan_node *node = plan->user_root;
-
-        while (node->input_count == 1 && !is_sized_batch(node))
-            node = node->inputs[0];
-        return is_sized_batch(node) ? build_literal(node, "batch_size", -1) : -1;
-    }
-    return plan->user_root->depth == 0 ? 1 : -1;
 }
 
 static int64_t
@@ -85,10 +63,11 @@ void
 plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
 {
     struct plan_memory memory = { .window_bytes = window_bytes(plan->graph) };
-    int64_t rows = rows_of_slice(plan);
+    struct plan_rows rows;
 
-    for (uint32_t i = 0; i < plan->element_spec.count; i++) {
-        int64_t bytes = column_bytes(&plan->element_spec.columns[i], rows);
+    plan_rows(plan, &rows);
+    for (uint32_t i = 0; rows.slice != 0 && i < plan->element_spec.count; i++) {
+        int64_t bytes = column_bytes(&plan->element_spec.columns[i], rows.slice);
 
         if (bytes < 0 || memory.slice_bytes < 0)
             memory.slice_bytes = -1;
@@ -110,11 +89,17 @@ static tundish_status
 too_large(const struct plan *plan, const struct plan_memory *memory, const char *limit,
           uint64_t limit_bytes)
 {
+    struct plan_rows rows;
+
+    plan_rows(plan, &rows);
     return tnd_fail(TUNDISH_E_MEMORY,
                     "a batch of %lld rows takes %lld bytes for each of %u replicas, but there is "
-                    "room for %llu (%s): give a smaller batch_size, or more room",
-                    (long long)rows_of_slice(plan), (long long)memory->slice_bytes, plan->replicas,
-                    (unsigned long long)limit_bytes, limit);
+                    "room for %llu (%s): give a smaller batch_size, or more room%s",
+                    (long long)rows.slice, (long long)memory->slice_bytes, plan->replicas,
+                    (unsigned long long)limit_bytes, limit,
+                    rows.may_be_fewer ? "; if no more than N rows come, say so: `take: N` before "
+                                        "the batch"
+                                      : "");
 }
 
 tundish_status

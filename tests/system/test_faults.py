@@ -162,7 +162,7 @@ class Faults(Rig):
 
     @unittest.skipUnless(may_mount(), "mounting is not permitted here")
     def test_a_batch_that_the_plan_finds_too_large_is_refused(self):
-        plan = [TUNDISH, "plan", self.pipeline(["range: 100", "batch: 40000000"])]
+        plan = [TUNDISH, "plan", self.pipeline(["range: 50000000", "batch: 40000000"])]
         files = {"job/memory.max": "100000000", "job/memory.current": "0"}
         status, said = self.in_groups("0::/job/step", files, *plan)
         self.assertEqual(status, 3)
@@ -176,6 +176,21 @@ class Faults(Rig):
                                       capture_output=True, text=True, timeout=DEADLINE_S)
                 self.assertEqual(done.returncode, 3)
                 self.assertIn(f"room for 399 ({key})", done.stderr)
+
+    def test_a_batch_of_all_rows_of_a_small_data_set_is_served(self):
+        for stages in (["range: 10", "repeat: 2", "batch: 1000000000"],
+                       ["range: 10", "batch: 1000000000", "repeat: 2"]):
+            with self.subTest(stages=stages):
+                file = self.pipeline(stages, "{replicas: 2}", "{epochs: 1, memory_limit: 1MiB}")
+                done = subprocess.run([TUNDISH, "plan", file], env=self.environment,
+                                      capture_output=True, text=True, timeout=DEADLINE_S)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                expected = self.peek(file)
+                server = self.serve(file)
+                readers = [self.read(replica=replica) for replica in range(2)]
+                for replica, reader in enumerate(readers):
+                    self.assertEqual(batches(self.whole(reader)), expected[replica])
+                self.assertEqual(stop(server), 0)
 
     def test_what_is_unpacked_stays_within_the_limits(self):
         packed = base64.urlsafe_b64encode(gzip.compress(bytes(64 << 20))).decode()

@@ -1,0 +1,124 @@
+/* batch_rows.c - batch sizes, held against what comes in. */
+#include "plan/batch_rows.h"
+
+#include "order/cardinality.h"
+#include "plan/build.h"
+
+/* The stage that makes the batches, and what their sizes are. */
+struct batching {
+    const struct plan_node *node; /* NULL: none that has one size */
+    int64_t size;                 /* as written; -1: a variable */
+    int64_t come;                 /* rows that it is given in all, at most, or a CARDINALITY_ */
+};
+
+static int64_t
+product(int64_t a, int64_t b)
+{
+    int64_t result;
+
+    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+
+static int64_t
+rebatch_size(const struct plan_node *node)
+{
+    const struct spec_value *sizes = spec_get(node->stage, "batch_size");
+    int64_t largest = build_literal(node, "batch_size", -1);
+
+    for (uint32_t i = 0; sizes->kind == SPEC_LIST && i < sizes->count; i++)
+        if (sizes->items[i].kind == SPEC_INTEGER && sizes->items[i].integer > largest)
+            largest = sizes->items[i].integer;
+    return largest;
+}
+
+static int64_t rows_of_batch(const struct plan_node *node, struct order_instance *instance);
+
+/* Rows that `rebatch` is given: those of all batches. */
+static int64_t
+rows_in_all(const struct plan_node *batches, struct order_instance *instance)
+{
+    int64_t count = order_count_at_most(batches, instance);
+    int64_t rows = rows_of_batch(batches, instance);
+
+    return count < 0 ? count : rows < 0 ? CARDINALITY_UNKNOWN : product(count, rows);
+}
+
+static struct batching
+find_batching(const struct plan_node *node, struct order_instance *instance)
+{
+    uint32_t depth = node->depth;
+
+    while (node->input_count == 1 && node->depth == depth) {
+        const struct plan_node *input = node->inputs[0];
+
+        if (node_is(node, "batch") || node_is(node, "padded_batch") ||
+            node_is(node, "ragged_batch"))
+            return (struct batching){ node, build_literal(node, "batch_size", -1),
+                                      order_count_at_most(input, instance) };
+        if (node_is(node, "rebatch"))
+            return (struct batching){ node, rebatch_size(node),
+                                      input->depth == 1 ? rows_in_all(input, instance)
+                                                        : CARDINALITY_UNKNOWN };
+        node = input;
+    }
+    return (struct batching){ .size = -1, .come = CARDINALITY_UNKNOWN };
+}
+
+/* None at all if what remains is dropped. */
+static int64_t
+rows_that_come(const struct batching *batching)
+{
+    if (batching->come < 0 || batching->come >= batching->size)
+        return batching->size;
+    return spec_bool(batching->node->stage, "drop_remainder") ? 0 : batching->come;
+}
+
+static int64_t
+rows_of_batch(const struct plan_node *node, struct order_instance *instance)
+{
+    struct batching batching = find_batching(node, instance);
+
+    return batching.size < 0 ? -1 : rows_that_come(&batching);
+}
+
+/* Of a batch of so many rows. Where rows carry over from batch to batch, a slice is filled from as
+ * many as it takes. */
+static int64_t
+rows_of_slice(const struct plan *plan, int64_t rows, struct order_instance *instance)
+{
+    int64_t slices = (int64_t)plan->options.worker_count * plan->replicas, batches, whole;
+
+    if (!plan->rebatched || rows < 0)
+        return rows;
+    if (plan->rule != REBATCH_CARRY)
+        return rows / slices + (rows % slices != 0);
+    whole = plan->global_batch / slices + (plan->global_batch % slices != 0);
+    batches = order_count_at_most(plan->user_root, instance);
+    return batches >= 0 && product(batches, rows) < whole ? product(batches, rows) : whole;
+}
+
+void
+plan_rows(const struct plan *plan, struct plan_rows *ret_rows)
+{
+    struct order_services services = {
+        .worker = plan->options.worker,
+        .worker_count = plan->options.worker_count,
+        .replicas_in_sync = plan->options.worker_count * plan->replicas,
+        .root_seed = plan->options.root_seed,
+    };
+    struct order_instance *instance = order_instance_open(plan->graph, NULL, &services);
+    struct batching batching = find_batching(plan->user_root, instance);
+    int64_t rows = plan->global_batch >= 0       ? plan->global_batch
+                   : plan->user_root->depth <= 1 ? batching.size
+                                                 : -1;
+
+    if (rows >= 0 && rows == batching.size)
+        rows = rows_that_come(&batching);
+    if (rows < 0 && plan->user_root->depth == 0)
+        rows = 1;
+    *ret_rows = (struct plan_rows){
+        .slice = rows_of_slice(plan, rows, instance),
+        .may_be_fewer = batching.node != NULL && batching.come == CARDINALITY_UNKNOWN,
+    };
+    order_instance_close(instance);
+}
