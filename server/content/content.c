@@ -7,21 +7,20 @@
 #include "core/memory.h"
 #include "pipeline/columns.h"
 
-#define CONTENT(name) extern const struct content_ops content_##name;
-#include "content/stages.def"
-#undef CONTENT
+#define CONTENT(name, ...) extern const struct content_ops content_##name;
+#define PLANNED_CONTENT(name) CONTENT(name, )
+#include "pipeline/stages.def"
 
 static const struct content_ops *const table[] = {
-#define CONTENT(name) &content_##name,
-#include "content/stages.def"
-#undef CONTENT
-    NULL,
+#define CONTENT(name, ...) &content_##name,
+#define PLANNED_CONTENT(name) CONTENT(name, )
+#include "pipeline/stages.def"
 };
 
 const struct content_ops *
 content_find(const char *name)
 {
-    for (size_t i = 0; table[i] != NULL; i++)
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i]->name, name) == 0)
             return table[i];
     return NULL;

@@ -12,14 +12,14 @@
 #include "core/must.h"
 #include "shm/segment.h"
 
-#define ORDER(stage) extern const struct order_ops order_##stage;
-#include "order/stages.def"
-#undef ORDER
+#define ORDER(name, ...) extern const struct order_ops order_##name;
+#define PLANNED_ORDER(name) ORDER(name, )
+#include "pipeline/stages.def"
 
 static const struct order_ops *const table[] = {
-#define ORDER(stage) &order_##stage,
-#include "order/stages.def"
-#undef ORDER
+#define ORDER(name, ...) &order_##name,
+#define PLANNED_ORDER(name) ORDER(name, )
+#include "pipeline/stages.def"
 };
 
 const struct order_ops *

@@ -134,33 +134,34 @@ enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
 
 /* Each list ends with a row without a name, so that a stage without parameters has a list too. */
 #define READER(name_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
+#define ABSENT(name_, form_, namesake_, help_, remedy_, ...) ROW(name_, __VA_ARGS__)
 #define ORDER(name_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
 #define CONTENT(name_, group_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
 #define ROW(name_, ...)                                                                            \
     static const struct parameter_info name_##_parameters[] = { __VA_ARGS__ __VA_OPT__(, ){ 0 } };
 #include "pipeline/stages.def"
-#undef READER
-#undef ORDER
-#undef CONTENT
 #undef ROW
 
-#define ROW(name_, kind_, group_, form_, namesake_, help_)                                         \
+#define ROW(name_, kind_, group_, form_, namesake_, help_, remedy_)                                \
     { .name = #name_,                                                                              \
       .kind = kind_,                                                                               \
       .group = group_,                                                                             \
       .namesake = namesake_,                                                                       \
       .help = help_,                                                                               \
+      .absent = remedy_,                                                                           \
       .stands_first = (kind_) == STAGE_SOURCE || ((form_)&FIRST) != 0,                             \
       .has_short_form = ((form_)&SHORT) != 0,                                                      \
       .is_whole = ((form_)&WHOLE) != 0,                                                            \
       .parameter_count = sizeof name_##_parameters / sizeof name_##_parameters[0] - 1,             \
       .parameters = name_##_parameters },
 #define READER(name_, form_, namesake_, help_, ...)                                                \
-    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_)
+    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_, NULL)
+#define ABSENT(name_, form_, namesake_, help_, remedy_, ...)                                       \
+    ROW(name_, STAGE_SOURCE, "Sources", form_, namesake_, help_, remedy_)
 #define ORDER(name_, form_, namesake_, help_, ...)                                                 \
-    ROW(name_, STAGE_ORDER, "Order", form_, namesake_, help_)
+    ROW(name_, STAGE_ORDER, "Order", form_, namesake_, help_, NULL)
 #define CONTENT(name_, group_, form_, namesake_, help_, ...)                                       \
-    ROW(name_, STAGE_CONTENT, group_, form_, namesake_, help_)
+    ROW(name_, STAGE_CONTENT, group_, form_, namesake_, help_, NULL)
 const struct stage_info stage_table[] = {
 #include "pipeline/stages.def"
 };

@@ -281,15 +281,9 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     bool numbers_bodies;
     tundish_status status = TUNDISH_OK;
 
-    if ((order_find(name) == NULL && source_find(name) == NULL && content_find(name) == NULL) ||
-        (strcmp(name, "filter") == 0 && content_find(name) == NULL))
-        return spec_complain(
-            builder->errors, stage->line, stage->column, "stage %s is not in this build%s", name,
-            strcmp(name, "parquet") == 0
-                ? ": there is no C library for it in the distribution. Convert the "
-                  "files to TFRecord or CSV, or let a program write their rows "
-                  "(stage program, with pyarrow)"
-                : "");
+    if (stage->info->absent != NULL)
+        return spec_complain(builder->errors, stage->line, stage->column,
+                             "stage %s is not in this build: %s", name, stage->info->absent);
     if (stage->info->stands_first && stage->info->kind == STAGE_ORDER) {
         status = build_inputs(builder, graph, stage, function_place, &inputs, &input_count);
         if (status != TUNDISH_OK) {

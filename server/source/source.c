@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define SOURCE(name) extern const struct source_ops source_##name;
-#include "source/stages.def"
-#undef SOURCE
+#define READER(name, ...) extern const struct source_ops source_##name;
+#define PLANNED_READER(name) READER(name, )
+#include "pipeline/stages.def"
 
 static const struct source_ops *const table[] = {
-#define SOURCE(name) &source_##name,
-#include "source/stages.def"
-#undef SOURCE
+#define READER(name, ...) &source_##name,
+#define PLANNED_READER(name) READER(name, )
+#include "pipeline/stages.def"
 };
 
 const struct source_ops *

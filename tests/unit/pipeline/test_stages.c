@@ -1,8 +1,10 @@
 /* test_stages.c - the table agrees with itself. */
 #include "spec_fixture.h"
 
+#include "order/order.h"
 #include "pipeline/check.h"
 #include "pipeline/stages.h"
+#include "source/source.h"
 
 static const struct stage_info *
 row(uint32_t index)
@@ -41,6 +43,35 @@ every_default_is_a_value_its_parameter_takes(void **state)
     if (errors.count > 0)
         fail_msg("%s", errors.list[0].text);
     spec_memory_close(check.memory);
+}
+
+/* The name of what runs for the stage. */
+static const char *
+name_of_ops(const struct stage_info *stage)
+{
+    switch (stage->kind) {
+    case STAGE_SOURCE:
+        return source_find(stage->name) == NULL ? NULL : source_find(stage->name)->name;
+    case STAGE_ORDER:
+        return order_find(stage->name) == NULL ? NULL : order_find(stage->name)->name;
+    case STAGE_CONTENT:
+        return content_find(stage->name) == NULL ? NULL : content_find(stage->name)->name;
+    }
+    return NULL;
+}
+
+static void
+every_stage_runs_under_its_name_unless_it_is_absent(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < stage_count; i++) {
+        const char *name = name_of_ops(&stage_table[i]);
+
+        if (stage_table[i].absent != NULL)
+            assert_null(name);
+        else
+            assert_string_equal(name != NULL ? name : "nothing", stage_table[i].name);
+    }
 }
 
 static void
@@ -121,6 +152,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_a_value_its_parameter_takes),
+        cmocka_unit_test(every_stage_runs_under_its_name_unless_it_is_absent),
         cmocka_unit_test(names_are_unique_and_parameters_fit_the_mask),
         cmocka_unit_test(a_needed_parameter_has_no_default_and_every_row_has_help),
         cmocka_unit_test(only_some_content_stages_have_a_short_form),
