@@ -6,6 +6,7 @@
 #include "batch/inputs.h"
 #include "plan/memory_cost.h"
 #include "plan/print.h"
+#include "session/lane_size.h"
 
 /* Files of other nodes are found when all of them serve. */
 static tundish_status
@@ -19,9 +20,24 @@ check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
     return inputs_check(plan, &options, NULL);
 }
 
+enum form { AS_TEXT, AS_JSON, AS_DRAWING };
+
+static void
+print(const struct plan *plan, enum form form)
+{
+    struct plan_lanes lanes;
+
+    lane_forecast(plan, &lanes);
+    if (form == AS_JSON)
+        plan_print_json(plan, &lanes, stdout);
+    else if (form == AS_TEXT)
+        plan_print_text(plan, &lanes, stdout);
+    else
+        plan_print_dot(plan, stdout);
+}
+
 static int
-run_plan(const struct pipeline_options *wanted, uint32_t worker,
-         void (*print)(const struct plan *, FILE *))
+run_plan(const struct pipeline_options *wanted, uint32_t worker, enum form form)
 {
     struct pipeline pipeline;
     tundish_status status = pipeline_open(wanted, &pipeline);
@@ -30,7 +46,7 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker,
     if (status != TUNDISH_OK) {
         result = command_failed(&command_plan, status, &pipeline.errors);
     } else {
-        print(pipeline.plans[worker], stdout);
+        print(pipeline.plans[worker], form);
         status = plan_memory_check(pipeline.plans[worker]);
         if (status == TUNDISH_OK)
             status = check_inputs(wanted, pipeline.plans[worker]);
@@ -65,10 +81,7 @@ command_plan_run(int argc, char **argv)
     if (worker >= wanted.worker_count)
         return command_misused(&command_plan, "--worker %u, but --num-workers is %u", worker,
                                wanted.worker_count);
-    return run_plan(&wanted, worker,
-                    json  ? plan_print_json
-                    : dot ? plan_print_dot
-                          : plan_print_text);
+    return run_plan(&wanted, worker, json ? AS_JSON : dot ? AS_DRAWING : AS_TEXT);
 }
 
 const struct command command_plan = {

@@ -56,7 +56,8 @@ SECTION(
     deliver, "deliver", "How batches are handed over.",
     DEFAULT(slots, "8", INTEGER, BETWEEN(3, 65536), "Batches a lane can hold."),
     MAY(lane_bytes, SIZE | NOTHING, ANY_VALUE,
-        "Memory of a lane's batches; left out: computed from shapes and the first batches."),
+        "Memory of a lane's batches; left out: computed from shapes and the first batches, as they "
+        "are stored."),
     MAY(max_batch_bytes, SIZE | NOTHING, ANY_VALUE,
         "A larger batch is an error, and a compressed text that becomes larger."),
     MAY(memory_limit, SIZE | NOTHING, ANY_VALUE,

@@ -1,4 +1,4 @@
-/* memory_cost.c - bytes by shapes: what shuffles hold, a batch, a lane. */
+/* memory_cost.c - bytes by shapes: what shuffles hold, and a batch. */
 #include "plan/memory_cost.h"
 
 #include "core/memory_room.h"
@@ -74,11 +74,6 @@ plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
         else if (__builtin_add_overflow(memory.slice_bytes, bytes, &memory.slice_bytes))
             memory.slice_bytes = INT64_MAX;
     }
-    memory.lane_bytes = memory.slice_bytes < 0
-                            ? -1
-                            : product(memory.slice_bytes, (int64_t)plan->stream->deliver.slots);
-    if (plan->stream->deliver.lane_bytes != 0)
-        memory.lane_bytes = (int64_t)plan->stream->deliver.lane_bytes;
     *ret_memory = memory;
 }
 

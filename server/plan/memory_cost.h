@@ -7,8 +7,15 @@
 /* -1 where a dimension is not known before the data; INT64_MAX for more than can be counted. */
 struct plan_memory {
     int64_t slice_bytes;  /* one slice of one replica */
-    int64_t lane_bytes;   /* all slots of one replica's lane */
     int64_t window_bytes; /* references held by shuffles, caches */
+};
+
+/* Shared memory that a server takes when it starts, where batches are whole; -1 where only data
+ * tells. Made by who knows lanes (session/lane_size.h). */
+struct plan_lanes {
+    int64_t lane_bytes;  /* of one replica */
+    int64_t as_is_bytes; /* the same without compression */
+    bool is_exact;       /* else lane_bytes is the most */
 };
 
 void plan_memory(const struct plan *plan, struct plan_memory *ret_memory);

@@ -27,6 +27,14 @@ print_bytes(FILE *file, int64_t bytes)
         fprintf(file, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
+static int64_t
+all_lanes(const struct plan *plan, int64_t lane_bytes)
+{
+    int64_t all;
+
+    return __builtin_mul_overflow(lane_bytes, (int64_t)plan->replicas, &all) ? INT64_MAX : all;
+}
+
 /* The arguments that were written, as they were. */
 static void
 print_value(FILE *file, const struct spec_value *value)
@@ -183,8 +191,32 @@ print_widen(FILE *file, const struct plan_widen *widen)
     print_numbers(file, "offset", widen->offset, widen->offset_count);
 }
 
+/* Of one lane, and of all. */
+static void
+print_lane(const struct plan *plan, int64_t lane_bytes, FILE *file)
+{
+    print_bytes(file, lane_bytes);
+    if (plan->replicas == 1)
+        return;
+    fprintf(file, ", all %u lanes ", plan->replicas);
+    print_bytes(file, all_lanes(plan, lane_bytes));
+}
+
+static void
+print_lanes(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
+{
+    fprintf(file, "shared memory: a lane of %u slots takes %s", plan->stream->deliver.slots,
+            lanes->lane_bytes >= 0 && !lanes->is_exact ? "at most " : "");
+    print_lane(plan, lanes->lane_bytes, file);
+    if (lanes->as_is_bytes > lanes->lane_bytes) {
+        fputs("; without compression ", file);
+        print_lane(plan, lanes->as_is_bytes, file);
+    }
+    fputc('\n', file);
+}
+
 void
-plan_print_text(const struct plan *plan, FILE *file)
+plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
 {
     struct plan_memory memory;
 
@@ -216,9 +248,8 @@ plan_print_text(const struct plan *plan, FILE *file)
     print_bytes(file, memory.window_bytes);
     fputs(", a replica's batch ", file);
     print_bytes(file, memory.slice_bytes);
-    fprintf(file, ", its lane of %u slots ", plan->stream->deliver.slots);
-    print_bytes(file, memory.lane_bytes);
     fputc('\n', file);
+    print_lanes(plan, lanes, file);
     fprintf(file, "compression %s\n", compression_text(&plan->stream->deliver));
     print_resume(plan, file);
 }
@@ -336,6 +367,16 @@ json_bytes_or_null(struct json *json, const char *key, int64_t bytes)
 }
 
 static void
+json_lanes(struct json *json, const struct plan *plan, const struct plan_lanes *lanes)
+{
+    json_bytes_or_null(json, "lane_bytes", lanes->lane_bytes);
+    json_bytes_or_null(json, "all_lanes_bytes", all_lanes(plan, lanes->lane_bytes));
+    json_key_bool(json, "lanes_at_most", !lanes->is_exact);
+    json_bytes_or_null(json, "uncompressed_lane_bytes", lanes->as_is_bytes);
+    json_bytes_or_null(json, "uncompressed_all_lanes_bytes", all_lanes(plan, lanes->as_is_bytes));
+}
+
+static void
 json_resume(struct json *json, const struct plan *plan)
 {
     char *sentence;
@@ -350,7 +391,7 @@ json_resume(struct json *json, const struct plan *plan)
 }
 
 void
-plan_print_json(const struct plan *plan, FILE *file)
+plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file)
 {
     struct plan_memory memory;
     struct json json;
@@ -381,7 +422,7 @@ plan_print_json(const struct plan *plan, FILE *file)
     json_object(&json);
     json_bytes_or_null(&json, "reference_bytes", memory.window_bytes);
     json_bytes_or_null(&json, "slice_bytes", memory.slice_bytes);
-    json_bytes_or_null(&json, "lane_bytes", memory.lane_bytes);
+    json_lanes(&json, plan, lanes);
     json_object_end(&json);
     json_resume(&json, plan);
     json_key(&json, "root");

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "core/json.h"
-#include "plan/plan.h"
+#include "plan/memory_cost.h"
 
-void plan_print_text(const struct plan *plan, FILE *file);
-void plan_print_json(const struct plan *plan, FILE *file);
+void plan_print_text(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
+void plan_print_json(const struct plan *plan, const struct plan_lanes *lanes, FILE *file);
 void plan_print_dot(const struct plan *plan, FILE *file);
 
 /* A column's shape: null for an unknown dimension, or instead of all if the rank is unknown. */

@@ -9,6 +9,7 @@
 #ifndef SESSION_LANE_SIZE_H
 #define SESSION_LANE_SIZE_H
 
+#include "plan/memory_cost.h"
 #include "session/fill.h"
 
 struct lane_size {
@@ -19,5 +20,21 @@ struct lane_size {
 /* Of slices of about so many bytes. */
 void lane_size(const struct fill *fill, const struct slice_bytes *slice,
                struct lane_size *ret_size);
+
+/* What the plan says of a lane, and the limit, all but its size. */
+void lane_describe(const struct plan *plan, const tundish_spec *spec,
+                   struct lane_config *ret_config);
+
+/* Size a lane that is described, for slices of about so many bytes; deliver.lane_bytes has
+ * precedence, and a limit holds. */
+void lane_give_size(const struct fill *fill, const struct slice_bytes *slice,
+                    struct lane_config *lane);
+
+/* What stays free below a limit for a batch that is not stored smaller: the trainer may work on one
+ * while it waits for the next. */
+uint64_t lane_reserve_bytes(const struct slice_bytes *slice);
+
+/* What all that comes to where shapes tell, before there is data. */
+void lane_forecast(const struct plan *plan, struct plan_lanes *ret_lanes);
 
 #endif

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "plan/memory_cost.h"
+#include "session/lane_size.h"
 #include "session/nodes/session_marks.h"
 #include "session/session_lanes.h"
 #include "session/session_private.h"
@@ -114,7 +115,7 @@ open_feed(struct session *session, uint64_t server_generation)
     };
     tundish_status status;
 
-    session_lane_config(session->plan, &session->spec, &config.lane);
+    lane_describe(session->plan, &session->spec, &config.lane);
     config.lane.server_generation = server_generation;
     config.lane.bell = session->bell;
     status = session_size_lanes(session, &config.lane);

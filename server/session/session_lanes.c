@@ -9,44 +9,6 @@
 #include "session/session_private.h"
 #include "shm/segment.h"
 
-void
-session_lane_config(const struct plan *plan, const tundish_spec *spec,
-                    struct lane_config *ret_config)
-{
-    const struct spec_stream *stream = plan->stream;
-
-    *ret_config = (struct lane_config){
-        .slots = stream->deliver.slots,
-        .max_batch_bytes = stream->deliver.max_batch_bytes,
-        .memory = stream->deliver.memory_memfd ? LANE_MEMFD : LANE_SHM,
-        .huge_pages = stream->deliver.huge_pages,
-        .checksums = stream->deliver.checksums,
-        .queue = stream->distribute.delivery == DELIVER_QUEUE,
-        .spec = spec,
-    };
-}
-
-/* What memory_limit leaves the batches of a lane; 0: there is none. */
-static uint64_t
-lane_limit(const struct session *session, const struct lane_config *lane)
-{
-    const struct lane_config empty = { .slots = lane->slots, .spec = lane->spec };
-    uint64_t share = session->plan->stream->deliver.memory_limit / session->plan->replicas;
-    uint64_t frame = lane_segment_bytes(&empty);
-
-    if (share == 0)
-        return 0;
-    return share > frame ? share - frame : 1;
-}
-
-/* What stays free below a limit for a batch that is not stored smaller: the trainer may work on one
- * while it waits for the next. */
-static uint64_t
-lane_reserve_bytes(const struct slice_bytes *slice)
-{
-    return slice->stored < slice->as_is ? slice->as_is : 0;
-}
-
 /* What an arena may take before memory is scarce. */
 static uint64_t
 arena_allowed(const struct session *session, const struct lane_config *lane)
@@ -144,37 +106,14 @@ check_lanes(const struct session *session, const struct lane_config *lane,
                     (unsigned long long)slice->as_is, (unsigned long long)room.bytes, room.why);
 }
 
-/* Below a limit the arena has no more than leaves the reserve, if the slots need no more. */
-static void
-fit_limit(struct lane_config *lane, const struct slice_bytes *slice)
-{
-    uint64_t reserve = lane_reserve_bytes(slice), needed = lane->slots * slice->stored;
-    uint64_t room = lane->limit_bytes > reserve ? lane->limit_bytes - reserve : 0;
-
-    if (lane->limit_bytes == 0)
-        return;
-    if (lane->arena_bytes > room)
-        lane->arena_bytes = needed > room ? needed : room;
-    if (lane->most_bytes > lane->limit_bytes)
-        lane->most_bytes = lane->limit_bytes;
-}
-
 tundish_status
 session_size_lanes(struct session *session, struct lane_config *lane)
 {
-    uint64_t given = session->plan->stream->deliver.lane_bytes;
-    struct slice_bytes slice;
-    struct lane_size size;
+    struct slice_bytes slice = measure_first_step(session, lane);
     tundish_status status;
 
-    lane->limit_bytes = lane_limit(session, lane);
-    slice = measure_first_step(session, lane);
     session->step_bytes = slice.stored * session->plan->replicas;
-    lane_size(&session->fill, &slice, &size);
-    lane->arena_bytes = given != 0 ? given : size.arena_bytes;
-    lane->most_bytes = given != 0 ? given : size.most_bytes;
-    if (given == 0)
-        fit_limit(lane, &slice);
+    lane_give_size(&session->fill, &slice, lane);
     status = session_open_dealer(session);
     return status == TUNDISH_OK ? check_lanes(session, lane, &slice) : status;
 }

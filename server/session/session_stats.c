@@ -8,6 +8,7 @@
 
 #include "core/memory.h"
 #include "plan/print.h"
+#include "session/lane_size.h"
 #include "session/session_private.h"
 
 void
@@ -24,13 +25,15 @@ session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct session *se
 static void
 add_plan(struct session *session, struct stats *stats)
 {
+    struct plan_lanes lanes;
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
     if (file == NULL)
         return;
-    plan_print_json(session->plan, file);
+    lane_forecast(session->plan, &lanes);
+    plan_print_json(session->plan, &lanes, file);
     if (fclose(file) == 0)
         stats_add_text(stats, "plan", session->plan->stream->name, text);
     free(text);

@@ -1,10 +1,12 @@
 """Shared memory that lanes take, by counting it: what slots need, and never more than a limit."""
 
+import json
 import os
 import random
+import subprocess
 import unittest
 
-from rig import Rig, batches
+from rig import TUNDISH, Rig, batches
 
 PAGE = 4096
 MIB = 1 << 20
@@ -69,6 +71,56 @@ class LaneSizes(Rig):
             "batch: 16",
         ]
         self.assertEqual(self.taken(stages, "zstd"), self.taken(stages, "none"))
+
+    def plan(self, file, *options):
+        command = [TUNDISH, "plan", file, *options]
+        out = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return out.stdout
+
+    def planned(self, stages, deliver, distribute="{replicas: 1}"):
+        file = self.pipeline(stages, distribute, deliver)
+        return json.loads(self.plan(file, "--json"))["memory"]
+
+    def test_are_what_the_plan_says(self):
+        images = ["range: 64", 'map: {value: "cast([value, value, value], uint8)"}', "batch: 8"]
+        for stages in (self.KNOWN, images):
+            for replicas in (1, 2):
+                distribute = f"{{replicas: {replicas}}}"
+                as_is = self.taken(stages, "none", distribute)
+                for compression in ("none", "narrow", "zstd", "auto"):
+                    with self.subTest(stages=stages, replicas=replicas, compression=compression):
+                        deliver = f"{{compression: {compression}}}"
+                        memory = self.planned(stages, deliver, distribute)
+                        taken = self.taken(stages, compression, distribute)
+                        self.assertEqual(memory["uncompressed_all_lanes_bytes"], as_is)
+                        by_data = compression == "auto" or (
+                            compression == "zstd" and stages is images)
+                        self.assertEqual(memory["lanes_at_most"], by_data)
+                        if memory["lanes_at_most"]:
+                            self.assertLessEqual(taken, memory["all_lanes_bytes"])
+                        else:
+                            self.assertEqual(taken, memory["all_lanes_bytes"])
+
+    def test_are_not_in_a_plan_that_only_data_makes_whole(self):
+        file = self.path / "lines"
+        file.write_text("a\nbb\n" * 50)
+        stages = [f'text_line: "{file}"', "batch: 10"]
+        self.assertIsNone(self.planned(stages, "{}")["lane_bytes"])
+        limited = self.planned(stages, "{memory_limit: 4MiB}", "{replicas: 2}")
+        self.assertEqual((limited["lane_bytes"], limited["lanes_at_most"]), (2 * MIB, True))
+        given = self.planned(stages, "{lane_bytes: 1MiB}")
+        self.assertFalse(given["lanes_at_most"])
+        server = self.serve(self.pipeline(stages, deliver="{lane_bytes: 1MiB}"))
+        self.assertEqual(lane_bytes(server), given["all_lanes_bytes"])
+
+    def test_are_told_to_people(self):
+        file = self.pipeline(self.KNOWN, "{replicas: 2}", "{compression: narrow}")
+        self.assertRegex(self.plan(file), r"shared memory: a lane of 8 slots takes [\d.]+ KiB, "
+                         r"all 2 lanes [\d.]+ KiB; without compression [\d.]+ KiB, all 2 lanes ")
+        stages = ["range: 64", 'map: {value: "value * value"}', "batch: 8"]
+        file = self.pipeline(stages, deliver="{compression: zstd}")
+        self.assertRegex(self.plan(file), r"a lane of 8 slots takes at most [\d.]+ KiB\n")
 
     def test_every_replica_has_its_share(self):
         one = self.taken(self.KNOWN, "narrow")
