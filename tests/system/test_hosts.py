@@ -57,8 +57,8 @@ class HostsRig(NetworkRig, LauncherOfJobs):
     def log(self):
         return self.all_logs()
 
-    def all_values(self):
-        lines = [line.split() for rank in (0, 1) for line in self.outs(rank)]
+    def all_values(self, ranks=(0, 1)):
+        lines = [line.split() for rank in ranks for line in self.outs(rank)]
         return sorted(int(word) for words in lines if words[0] == "batch" for word in words[3:])
 
     def remember(self, launchers):
@@ -89,6 +89,19 @@ class Hosts(HostsRig):
         self.assertEqual(self.all_values(), list(range(3000)))
         for rank in (0, 1):
             self.assertEqual((self.path / f"host.{rank}").read_text(), f"tundish-{rank}\n")
+
+    def test_share_a_server_on_each_host(self):
+        """The second worker of a host has its trainer from the first one's launcher."""
+        file = self.pipeline(self.STAGES, "{replicas: 2}")
+        script = f"echo $TF_CONFIG >{self.path}/task.$RANK; exec $READER"
+        launchers = [self.task(index, file, script, hosts=(0, 0, 1, 1), replicas=2)
+                     for index in (3, 2, 1, 0)]
+        self.assert_over(launchers)
+        self.assertEqual(self.all_values(range(4)), list(range(3000)))
+        self.assertEqual(self.all_logs().count("rank 1 of 2 nodes"), 1)
+        for rank in range(4):
+            config = json.loads((self.path / f"task.{rank}").read_text())
+            self.assertEqual(config["task"], {"type": "worker", "index": rank})
 
     def begin(self):
         file = self.pipeline(SHUFFLED, deliver="{epochs: 100000}")

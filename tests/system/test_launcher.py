@@ -180,11 +180,8 @@ class LauncherRestarts(LauncherOfJobs):
         self.assertEqual(list((self.path / "tmp").iterdir()), [])
 
 
-class LauncherOfCluster(LauncherOfJobs):
+class ClusterRig(LauncherOfJobs):
     """Tasks of one TF_CONFIG, each under a launcher of its own, on one host."""
-
-    CLUSTER = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"],
-               "ps": ["localhost:4"]}
 
     def file(self, train="{delivery: queue}"):
         file = self.path / "pipeline.yaml"
@@ -196,12 +193,6 @@ class LauncherOfCluster(LauncherOfJobs):
         file.write_text(f"seed: 1\nstreams:\n{text}")
         return str(file)
 
-    def task(self, file, kind, index, script, *options):
-        """Its trainer prints to a file that is named after it."""
-        config = json.dumps({"cluster": self.CLUSTER, "task": {"type": kind, "index": index}})
-        into = f"exec >{self.path}/out.{kind}-{index}.$TORCHELASTIC_RESTART_COUNT; {script}"
-        return self.job(file, 1, into, *options, TF_CONFIG=config)
-
     def launchers(self):
         return [process for process in self.processes if process.args[0] == sys.executable]
 
@@ -209,15 +200,33 @@ class LauncherOfCluster(LauncherOfJobs):
         return [pid for launcher in self.launchers()
                 for pid in self.pids(descendants(launcher.pid), TUNDISH, "serve")]
 
-    def wait_for_batches(self, task, restart, count):
-        while self.out(task, restart).count("batch ") < count:
-            self.assertEqual({process.poll() for process in self.launchers()}, {None})
-            time.sleep(0.02)
-
     def end_well(self, launchers):
         for launcher in launchers:
             self.assertEqual(self.status_of(launcher), 0, self.log())
         self.assertEqual(list((self.path / "tmp").iterdir()), [])
+
+    def wait_for_file(self, name):
+        while not (self.path / name).exists():
+            self.assertEqual({process.poll() for process in self.launchers()}, {None})
+            time.sleep(0.02)
+
+
+class LauncherOfCluster(ClusterRig):
+    """A queue's workers beside parameter servers."""
+
+    CLUSTER = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"],
+               "ps": ["localhost:4"]}
+
+    def task(self, file, kind, index, script, *options):
+        """Its trainer prints to a file that is named after it."""
+        config = json.dumps({"cluster": self.CLUSTER, "task": {"type": kind, "index": index}})
+        into = f"exec >{self.path}/out.{kind}-{index}.$TORCHELASTIC_RESTART_COUNT; {script}"
+        return self.job(file, 1, into, *options, TF_CONFIG=config)
+
+    def wait_for_batches(self, task, restart, count):
+        while self.out(task, restart).count("batch ") < count:
+            self.assertEqual({process.poll() for process in self.launchers()}, {None})
+            time.sleep(0.02)
 
     def test_counts_every_row_though_a_worker_is_killed_twice(self):
         file = self.file()
@@ -247,11 +256,6 @@ class LauncherOfCluster(LauncherOfJobs):
         self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
         (self.path / "end").touch()
         self.end_well([ps])
-
-    def wait_for_file(self, name):
-        while not (self.path / name).exists():
-            self.assertEqual({process.poll() for process in self.launchers()}, {None})
-            time.sleep(0.02)
 
     def test_keeps_a_server_as_long_as_any_worker_reads(self):
         file, gate = self.file(), "until [ -e {} ]; do sleep 0.02; done"
@@ -309,6 +313,39 @@ class LauncherOfCluster(LauncherOfJobs):
         self.end_well([self.task(file, "worker", index, "exec $READER", "--stream", "train")
                        for index in range(2)])
         self.assertEqual(self.all_rows(["worker-0", "worker-1"]), list(range(3000)))
+
+
+class LauncherOfHost(ClusterRig):
+    """Workers that all have the same batches, without parameter servers."""
+
+    def launch_tasks(self, script):
+        """The second comes first. Trainers print to a file that is named after their rank."""
+        file, workers = self.file("{replicas: 2}"), {"worker": ["localhost:2", "localhost:3"]}
+        configs = [json.dumps({"cluster": workers, "task": {"type": "worker", "index": index}})
+                   for index in (1, 0)]
+        return [self.job(file, 2, script, "--stream", "train", TF_CONFIG=config) for config in configs]
+
+    def test_share_a_server_whose_replicas_they_are(self):
+        launchers = self.launch_tasks(
+            f"echo $TF_CONFIG >{self.path}/task.$RANK; touch {self.path}/begun.$RANK;"
+            f" until [ -e {self.path}/go ]; do sleep 0.02; done; exec $READER")
+        for rank in (0, 1):
+            self.wait_for_file(f"begun.{rank}")
+        self.assertEqual(len(self.servers()), 1)
+        (self.path / "go").touch()
+        self.end_well(launchers)
+        rows = [self.all_rows([rank]) for rank in (0, 1)]
+        self.assertEqual([len(of_one) for of_one in rows], [1500, 1500])
+        self.assertEqual(sorted(rows[0] + rows[1]), list(range(3000)))
+        for rank in (0, 1):
+            config = json.loads((self.path / f"task.{rank}").read_text())
+            self.assertEqual(config["task"], {"type": "worker", "index": rank})
+
+    def test_end_with_the_first_that_fails(self):
+        launchers = self.launch_tasks("if [ $RANK = 1 ]; then exit 7; fi; exec $READER --batches 5 --hold")
+        for launcher in launchers:
+            self.assertEqual(self.status_of(launcher), 7, self.log())
+        self.assertEqual(list((self.path / "tmp").iterdir()), [])
 
 
 @unittest.skipIf(why_not(), why_not())
