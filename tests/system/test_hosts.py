@@ -146,6 +146,44 @@ class Hosts(HostsRig):
         return [word for command in descendants(launcher.pid).values() for word in command]
 
 
+class Tasks(HostsRig):
+    """Launchers that srun has started, one on each node, without PMI."""
+
+    def setUp(self):
+        super().setUp()
+        scontrol = self.path / "programs/scontrol"
+        scontrol.write_text("#!/bin/sh\n[ \"$*\" = 'show hostnames a[1-2]' ] && echo " +
+                            " ".join(ADDRESSES) + "\n")
+        scontrol.chmod(0o755)
+
+    def srun(self, number, script, nodes=2, **more):
+        variables = {"JOB_ID": 7, "STEP_ID": 0, "STEP_NUM_TASKS": 2, "STEP_NUM_NODES": nodes,
+                     "NTASKS": 2, "JOB_NUM_NODES": nodes, "PROCID": number, "STEP_NODELIST": "a[1-2]"}
+        file = self.pipeline(self.STAGES)
+        return self.launch_on(number, number, file, script, **more,
+                              **{f"SLURM_{name}": str(value) for name, value in variables.items()})
+
+    def test_find_each_other(self):
+        launchers = [self.srun(number, "exec $READER", TUNDISH_LAUNCH_SECRET=SECRET)
+                     for number in (1, 0)]
+        self.assert_over(launchers)
+        self.assertEqual(self.all_values(), list(range(3000)))
+
+    def test_end_together(self):
+        script = "if [ $RANK = 1 ]; then exit 7; fi; exec $READER --batches 5 --hold"
+        for launcher in [self.srun(number, script, TUNDISH_LAUNCH_SECRET=SECRET) for number in (0, 1)]:
+            self.assertEqual(self.status_of(launcher), 7, self.log())
+
+    def test_without_a_secret_are_refused(self):
+        self.assert_over([self.srun(number, "exec $READER") for number in (0, 1)], is_well=False)
+        self.assertEqual(self.log().count("use `srun --mpi=pmix`, or `export TUNDISH_LAUNCH_SECRET="), 2)
+
+    def test_that_are_several_on_a_node_are_refused(self):
+        launchers = [self.srun(number, "exec $READER", nodes=1) for number in (0, 1)]
+        self.assert_over(launchers, is_well=False)
+        self.assertEqual(self.log().count("start one on each (--ntasks-per-node=1)"), 2)
+
+
 class Strangers(HostsRig):
     """Who does not know the secret."""
 
