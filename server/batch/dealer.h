@@ -8,6 +8,7 @@
 #define BATCH_DEALER_H
 
 #include "batch/evaluate.h"
+#include "plan/plan.h"
 #include "source/files/files.h"
 #include "source/peer/far.h"
 

@@ -2,6 +2,7 @@
  * whole elements; those that mind their own rows are asked about each row as a batch of its own. */
 #include "batch/combine.h"
 #include "batch/evaluate_parts.h"
+#include "content/content.h"
 
 static bool
 minds_its_rows(const struct plan_node *node, const struct plan_node *before)

@@ -34,7 +34,7 @@ content_draws(const struct content_ops *ops, const struct spec_stage *stage)
 
 /* The names that the targets have in the output. */
 static tundish_status
-output_names(const struct content_config *config, const struct name_list *columns,
+output_names(const struct stage_config *config, const struct name_list *columns,
              struct name_list *ret_names, bool *ret_given)
 {
     const struct spec_value *output = stage_parameter(config->stage->info, "output") < 0
@@ -48,11 +48,11 @@ output_names(const struct content_config *config, const struct name_list *column
 }
 
 static tundish_status
-only_column(const struct content_config *config, struct name_list *ret_list)
+only_column(const struct stage_config *config, struct name_list *ret_list)
 {
     if (config->input->count + (config->missing != NULL ? config->missing->count : 0) != 1)
-        return content_complain(config, "%s needs columns: the element has %u of them",
-                                config->stage->info->name, config->input->count);
+        return stage_complain(config, "%s needs columns: the element has %u of them",
+                              config->stage->info->name, config->input->count);
     ret_list->count = 1;
     ret_list->names = tnd_zalloc(1, sizeof *ret_list->names);
     ret_list->names[0] = tnd_strdup(config->input->count == 1 ? config->input->columns[0].name
@@ -61,7 +61,7 @@ only_column(const struct content_config *config, struct name_list *ret_list)
 }
 
 static tundish_status
-place_targets(const struct content_config *config, const struct name_list *columns,
+place_targets(const struct stage_config *config, const struct name_list *columns,
               const struct name_list *outputs, bool given, struct schema *schema,
               struct content_targets *targets)
 {
@@ -106,7 +106,7 @@ add_name(struct name_list *list, const char *name)
 
 /* The names in force, with those that are still missing behind. */
 static const char **
-all_names(const struct content_config *config, size_t *ret_count)
+all_names(const struct stage_config *config, size_t *ret_count)
 {
     const char **known = schema_names(config->input);
 
@@ -121,7 +121,7 @@ all_names(const struct content_config *config, size_t *ret_count)
 
 /* Leave out the targets that are missing; what would have become of them is missing too. */
 static void
-leave_missing(const struct content_config *config, bool given, struct name_list *columns,
+leave_missing(const struct stage_config *config, bool given, struct name_list *columns,
               struct name_list *outputs)
 {
     size_t left = 0;
@@ -148,7 +148,7 @@ leave_missing(const struct content_config *config, bool given, struct name_list 
 }
 
 tundish_status
-content_targets_open(const struct content_config *config, struct schema *ret_schema,
+content_targets_open(const struct stage_config *config, struct schema *ret_schema,
                      struct content_targets *ret_targets)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
@@ -196,8 +196,7 @@ content_sort_columns(struct schema *schema, struct content_targets *targets)
 }
 
 tundish_status
-content_column_named(const struct content_config *config, const char *parameter,
-                     uint32_t *ret_index)
+content_column_named(const struct stage_config *config, const char *parameter, uint32_t *ret_index)
 {
     const struct spec_value *value = spec_get(config->stage, parameter);
     int32_t index = schema_find(config->input, value->text);

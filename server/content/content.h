@@ -13,35 +13,11 @@
 #define CONTENT_CONTENT_H
 
 #include "column/frame.h"
-#include "pipeline/pipeline.h"
+#include "plan/stage.h"
 
-struct learned;
-struct name_list;
-struct expression_literal;
 struct vocab;
 
 typedef void content_say_vocabulary(void *context, const char *name, const struct vocab *vocab);
-
-struct content_config {
-    const struct spec_stage *stage;
-    uint32_t following_count; /* stages of the same list that stand behind: stage[1] ... */
-    const struct schema *input;
-    uint32_t depth;             /* how often the element has been batched: 0 is a row */
-    const struct schema *outer; /* columns that $name may mean; NULL outside a function */
-    int64_t unseeded;           /* the seed of a stage that draws and was given none */
-    const char *cache_folder;
-    const struct learned *learned; /* content/learned/learned.h; NULL: nothing is */
-    uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */
-    /* While something is still to be learned: columns that the stages written so far would give
-     * and that are not there yet. Stages that are for one column after the other leave these out
-     * and add what they would have made of them. NULL: every column is there. */
-    struct name_list *missing;
-    uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
-    bool tokens_only;      /* text_vectorization: give the tokens themselves (to learn from) */
-    const struct expression_literal *literals; /* what expressions may use by name besides */
-    uint32_t literal_count;
-    struct spec_errors *errors; /* complain here, at the stage's or a value's position */
-};
 
 struct content_ops {
     const char *name;
@@ -54,7 +30,7 @@ struct content_ops {
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so
      * that a slice cannot be made from its own rows alone. May fail half-way: close is called
      * either way. */
-    tundish_status (*open)(void *state, const struct content_config *config,
+    tundish_status (*open)(void *state, const struct stage_config *config,
                            struct schema *ret_schema, bool *ret_batch_wide);
 
     /* Fill output->columns (output->column_count of them, as the schema says; those with
@@ -95,7 +71,7 @@ struct content_targets {
 /* Expand the stage's `columns` (default: the only column) and `output` (a name, or a list as long
  * as columns; absent: in place) and pass everything else through. The schema's target columns are
  * copies of the input's with passed_from -1: the stage then sets dtype, shape and so on. */
-tundish_status content_targets_open(const struct content_config *config, struct schema *ret_schema,
+tundish_status content_targets_open(const struct stage_config *config, struct schema *ret_schema,
                                     struct content_targets *ret_targets);
 void content_targets_close(struct content_targets *targets);
 
@@ -104,11 +80,7 @@ void content_targets_close(struct content_targets *targets);
 void content_sort_columns(struct schema *schema, struct content_targets *targets);
 
 /* A column named by a parameter of the stage, for instance `key`: its index, or a complaint. */
-tundish_status content_column_named(const struct content_config *config, const char *parameter,
+tundish_status content_column_named(const struct stage_config *config, const char *parameter,
                                     uint32_t *ret_index);
-
-/* Complain at the stage's own position. */
-#define content_complain(config, ...)                                                              \
-    spec_complain((config)->errors, (config)->stage->line, (config)->stage->column, __VA_ARGS__)
 
 #endif

@@ -13,7 +13,7 @@ reduced(int64_t word)
 }
 
 int64_t
-draws_seed(const struct content_config *config)
+draws_seed(const struct stage_config *config)
 {
     const struct spec_value *seed = spec_get(config->stage, "seed");
 

@@ -10,7 +10,7 @@
 #include "core/philox.h"
 
 /* The stage's seed, or what stands for it where it has none. */
-int64_t draws_seed(const struct content_config *config);
+int64_t draws_seed(const struct stage_config *config);
 
 /* The generator of draw `number`. */
 struct tnd_philox draws_at(int64_t seed, uint64_t number);

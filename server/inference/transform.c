@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "learn/learn_view.h"
 #include "learn/results/origin.h"
+#include "plan/plan.h"
 #include "source/source.h"
 
 struct transform {
@@ -250,7 +251,7 @@ open_csv(struct transform *transform, const struct transform_options *options,
          struct spec_errors *errors)
 {
     static const struct schema none = { 0 };
-    const struct content_config config = {
+    const struct stage_config config = {
         .stage = transform->replaced.stage,
         .input = &none,
         .cache_folder = options->cache_folder,

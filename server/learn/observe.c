@@ -25,7 +25,7 @@ _Thread_local struct observer *observer_planning;
 
 static tundish_status
 before(struct plan_learning *learning, const struct plan_node *node,
-       const struct content_config *config, const struct content_ops **ret_ops)
+       const struct stage_config *config, const struct content_ops **ret_ops)
 {
     struct observer *observer = observer_of(learning);
     int64_t index = node->stage == NULL ? -1 : node->stage - observer->stages;

@@ -38,13 +38,13 @@ is_one_of(const char *name, const char *const *list)
 
 /* May the node be part of this pass's plan? */
 bool observer_lets_follow(const struct observer *observer, const struct plan_node *node,
-                          const struct content_config *config);
+                          const struct stage_config *config);
 
 /* Does the stage name a column beside its own that is missing? */
 bool observer_lacks_sides(const struct observer *observer, const struct spec_stage *stage);
 
 /* Are all the columns there that the stage learns from? */
-bool observer_has_columns(const struct observer *observer, const struct content_config *config);
+bool observer_has_columns(const struct observer *observer, const struct stage_config *config);
 
 /* The observer whose plan is being made: the plan calls one thing after the other, in one thread,
  * and from observer_planning's setting to the watch's opening nothing else comes. */

@@ -62,7 +62,7 @@ observer_lacks_sides(const struct observer *observer, const struct spec_stage *s
 
 bool
 observer_lets_follow(const struct observer *observer, const struct plan_node *node,
-                     const struct content_config *config)
+                     const struct stage_config *config)
 {
     if (observer->observed_count == 0)
         return true;
@@ -81,7 +81,7 @@ observer_lets_follow(const struct observer *observer, const struct plan_node *no
 
 /* A glob finds what there is, so one that a missing column would match means that some are not. */
 bool
-observer_has_columns(const struct observer *observer, const struct content_config *config)
+observer_has_columns(const struct observer *observer, const struct stage_config *config)
 {
     const struct spec_value *columns = spec_get(config->stage, "columns");
     uint32_t count = columns == NULL ? 0 : columns->kind == SPEC_LIST ? columns->count : 1;

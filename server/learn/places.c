@@ -18,7 +18,7 @@ keep_axis(struct places *places, const struct analyzer_config *config, int64_t a
 
     if (column->rank == RANK_UNKNOWN || column->kind != TUNDISH_DENSE || k < 0 ||
         k >= column->rank || column->shape[k] < 0)
-        return content_complain(
+        return stage_complain(
             config->content,
             "%s: '%s' has no axis %lld whose size is known (shape %s); axis: "
             "null takes one mean for all",
@@ -54,10 +54,10 @@ keep_positions(struct places *places, const struct analyzer_config *config)
     if (column->rank >= 0 && column->kind == TUNDISH_DENSE &&
         __builtin_popcount(places->axes) == column->rank - (int)config->content->depth)
         return TUNDISH_OK;
-    return content_complain(config->content,
-                            "%s: elementwise needs rows of a known shape, and those of '%s' are "
-                            "not",
-                            config->content->stage->info->name, column->name);
+    return stage_complain(config->content,
+                          "%s: elementwise needs rows of a known shape, and those of '%s' are "
+                          "not",
+                          config->content->stage->info->name, column->name);
 }
 
 tundish_status

@@ -30,7 +30,7 @@ add_missing(struct observer *observer, const char *name)
 }
 
 static tundish_status
-find_sides(struct observed *observed, const struct content_config *config)
+find_sides(struct observed *observed, const struct stage_config *config)
 {
     for (int i = 0; i < SIDES; i++) {
         uint32_t index;
@@ -46,28 +46,28 @@ find_sides(struct observed *observed, const struct content_config *config)
         observed->side_dtypes[i] = config->input->columns[index].dtype;
         if ((i == 0) != (observed->side_dtypes[i] == TUNDISH_STRING) ||
             (i == 2 && !tnd_dtype_is_integer(observed->side_dtypes[i])))
-            return content_complain(config, "%s: '%s' is %s", side_parameters[i],
-                                    config->input->columns[index].name,
-                                    tnd_dtype_name(observed->side_dtypes[i]));
+            return stage_complain(config, "%s: '%s' is %s", side_parameters[i],
+                                  config->input->columns[index].name,
+                                  tnd_dtype_name(observed->side_dtypes[i]));
     }
     return TUNDISH_OK;
 }
 
 static tundish_status
-check_name(const struct observer *observer, const struct content_config *config, const char *name)
+check_name(const struct observer *observer, const struct stage_config *config, const char *name)
 {
     for (uint32_t i = 0; i < observer->observed_count; i++)
         if (strcmp(observer->observed[i]->name, name) == 0)
-            return content_complain(config,
-                                    "%s: something else is learned under the name '%s' already; "
-                                    "statistics gives it another",
-                                    config->stage->info->name, name);
+            return stage_complain(config,
+                                  "%s: something else is learned under the name '%s' already; "
+                                  "statistics gives it another",
+                                  config->stage->info->name, name);
     return TUNDISH_OK;
 }
 
 /* One more column to learn from. */
 static tundish_status
-observe(struct observer *observer, const struct content_config *config,
+observe(struct observer *observer, const struct stage_config *config,
         const struct column_spec *column, const char *output, struct observed **ret_observed)
 {
     static const char *const single[] = { "normalization", "discretization", NULL };
@@ -103,9 +103,9 @@ observe(struct observer *observer, const struct content_config *config,
 
 /* text_vectorization learns from its own tokens. */
 static tundish_status
-open_tokens(struct watch *watch, const struct content_config *config)
+open_tokens(struct watch *watch, const struct stage_config *config)
 {
-    struct content_config asked = *config;
+    struct stage_config asked = *config;
     bool batch_wide = false;
 
     if (strcmp(config->stage->info->name, "text_vectorization") != 0)
@@ -127,9 +127,9 @@ tfidf_weights(const struct spec_stage *stage)
 }
 
 static tundish_status
-open_targets(struct watch *watch, const struct content_config *config, struct schema *schema)
+open_targets(struct watch *watch, const struct stage_config *config, struct schema *schema)
 {
-    struct content_config asked = *config;
+    struct stage_config asked = *config;
     struct spec_stage plain = *config->stage;
 
     asked.missing = NULL;
@@ -151,7 +151,7 @@ open_targets(struct watch *watch, const struct content_config *config, struct sc
 
 /* What the stage would give is missing from here on; what it only looks at stays. */
 static void
-describe(struct watch *watch, const struct content_config *config, struct schema *schema)
+describe(struct watch *watch, const struct stage_config *config, struct schema *schema)
 {
     struct observer *observer = watch->observer;
     struct name_list gone = { 0 };
@@ -182,7 +182,7 @@ describe(struct watch *watch, const struct content_config *config, struct schema
 }
 
 static tundish_status
-watch_open(void *state, const struct content_config *config, struct schema *ret_schema,
+watch_open(void *state, const struct stage_config *config, struct schema *ret_schema,
            bool *ret_batch_wide)
 {
     struct watch *watch = state;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "column/frame.h"
 #include "core/memory.h"
 #include "core/must.h"
 

@@ -15,7 +15,7 @@
 
 #include "order/digest.h"
 #include "order/run.h"
-#include "plan/plan.h"
+#include "plan/node.h"
 #include "shm/stats.h"
 
 enum order_result {
@@ -25,6 +25,8 @@ enum order_result {
                     tf.data's iterators do, where the stage can; else ORDER_END */
 };
 
+struct byte_view;
+struct frame;
 struct order_iterator;
 struct order_scope;
 struct source_files;

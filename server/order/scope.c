@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column/frame.h"
 #include "core/memory.h"
 #include "core/must.h"
 

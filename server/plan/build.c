@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "core/memory.h"
 #include "order/order.h"
 #include "source/source.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "content/expression/expression.h"
 #include "core/memory.h"
 #include "order/order.h"
@@ -80,7 +81,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         { "$input_pipeline_id", options->worker },
         { EXPRESSION_REPLICAS_IN_SYNC, replicas_in_sync },
     };
-    struct content_config config = {
+    struct stage_config config = {
         .stage = node->stage,
         .following_count = node->following_count,
         .input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "content/vocabulary/vocab.h"
 #include "core/memory.h"
 #include "session/session_private.h"

@@ -11,7 +11,7 @@
 #include "source/variable.h"
 
 static tundish_status
-check_names(const struct content_config *config, const struct spec_value *names)
+check_names(const struct stage_config *config, const struct spec_value *names)
 {
     if (names->kind == SPEC_VARIABLE)
         return variable_check_text(config, names);
@@ -36,26 +36,26 @@ check_names(const struct content_config *config, const struct spec_value *names)
 
 /* Without names, the outer element's `value` is the name. */
 static tundish_status
-check_outer(const struct content_config *config)
+check_outer(const struct stage_config *config)
 {
     int32_t index = config->outer == NULL ? -1 : schema_find(config->outer, "value");
     const struct column_spec *column;
 
     if (index < 0)
-        return content_complain(
+        return stage_complain(
             config, "%s needs filenames%s", config->stage->info->name,
             config->outer == NULL ? "" : ": the outer element has no column `value` to be one");
     column = &config->outer->columns[index];
     if (column->dtype != TUNDISH_STRING || column->kind != TUNDISH_DENSE || column->rank != 0)
-        return content_complain(config,
-                                "%s takes the outer element's `value` as its file, but that is not "
-                                "one string",
-                                config->stage->info->name);
+        return stage_complain(config,
+                              "%s takes the outer element's `value` as its file, but that is not "
+                              "one string",
+                              config->stage->info->name);
     return TUNDISH_OK;
 }
 
 static tundish_status
-read_packing(const struct content_config *config, enum packing *ret_packing)
+read_packing(const struct stage_config *config, enum packing *ret_packing)
 {
     const struct spec_value *value = stage_parameter(config->stage->info, "compression_type") < 0
                                          ? NULL
@@ -74,7 +74,7 @@ read_packing(const struct content_config *config, enum packing *ret_packing)
 }
 
 tundish_status
-reader_open(struct reader *reader, const struct content_config *config,
+reader_open(struct reader *reader, const struct stage_config *config,
             const struct scanner_ops *scanner)
 {
     tundish_status status = read_packing(config, &reader->format.packing);

@@ -31,7 +31,7 @@ struct reader_state {
 
 /* Read `filenames` and `compression_type` of the stage; the scanner and its numbers are the
  * caller's. */
-tundish_status reader_open(struct reader *reader, const struct content_config *config,
+tundish_status reader_open(struct reader *reader, const struct stage_config *config,
                            const struct scanner_ops *scanner);
 
 /* Of struct order_ops, the node's state beginning with a reader. */

@@ -7,7 +7,9 @@
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
 
+#include "column/frame.h"
 #include "order/order.h"
+#include "plan/stage.h"
 
 struct far_rows;
 struct source_files;
@@ -32,7 +34,7 @@ struct source_ops {
 
     /* Check the parameters, state the columns, parse what lies in the pipeline file itself.
      * config->input is empty. May fail half-way: close is called either way. */
-    tundish_status (*open)(void *state, const struct content_config *config,
+    tundish_status (*open)(void *state, const struct stage_config *config,
                            struct schema *ret_schema);
 
     /* Fill output->columns for `count` rows. Any thread, several at a time. A row that cannot be

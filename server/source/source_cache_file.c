@@ -55,7 +55,7 @@ state_of(struct order_iterator *iterator)
 }
 
 static tundish_status
-cache_file_open(void *memory, const struct content_config *config, struct schema *ret_schema)
+cache_file_open(void *memory, const struct stage_config *config, struct schema *ret_schema)
 {
     struct cache_file *cache = memory;
     const char *reason = NULL;
@@ -65,7 +65,7 @@ cache_file_open(void *memory, const struct content_config *config, struct schema
     if (obstacle == NULL && config->outer != NULL)
         obstacle = row_codec_obstacle(config->outer, &reason);
     if (obstacle != NULL)
-        return content_complain(config, "cache in a file: column '%s' %s", obstacle, reason);
+        return stage_complain(config, "cache in a file: column '%s' %s", obstacle, reason);
     schema_pass_all(ret_schema, config->input);
     for (uint32_t i = 0; i < ret_schema->count; i++)
         ret_schema->columns[i].passed_from = -1;

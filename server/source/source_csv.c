@@ -13,7 +13,7 @@ struct csv {
 };
 
 static tundish_status
-csv_open(void *state, const struct content_config *config, struct schema *ret_schema)
+csv_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct csv *csv = state;
     tundish_status status = reader_open(&csv->reader, config, &scanner_csv);

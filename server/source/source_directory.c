@@ -36,7 +36,7 @@ texts_of(const struct spec_value *value, size_t *ret_count)
 }
 
 static tundish_status
-check_classes(const struct content_config *config, const struct spec_value *names)
+check_classes(const struct stage_config *config, const struct spec_value *names)
 {
     for (uint32_t i = 0; i < names->count; i++) {
         const struct spec_value *name = &names->items[i];
@@ -54,7 +54,7 @@ check_classes(const struct content_config *config, const struct spec_value *name
 }
 
 static tundish_status
-directory_open(void *state, const struct content_config *config, struct schema *ret_schema)
+directory_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct directory *directory = state;
     const struct spec_value *names = spec_get(config->stage, "class_names");
@@ -64,7 +64,7 @@ directory_open(void *state, const struct content_config *config, struct schema *
 
     directory->wanted.directory = spec_text(config->stage, "directory");
     if (directory->wanted.directory[0] == '\0')
-        return content_complain(config, "directory needs the path of a folder");
+        return stage_complain(config, "directory needs the path of a folder");
     if (names != NULL && names->kind == SPEC_LIST) {
         status = check_classes(config, names);
         directory->wanted.class_names = texts_of(names, &directory->wanted.class_count);

@@ -5,7 +5,7 @@
 #include "source/rows/tensor_table.h"
 
 static tundish_status
-filenames_open(void *state, const struct content_config *config, struct schema *ret_schema)
+filenames_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     return tensor_table_open_text(state, config, "value", spec_get(config->stage, "filenames"),
                                   ret_schema);

@@ -4,7 +4,7 @@
 #include "source/variable.h"
 
 static int64_t
-number_or_zero(const struct content_config *config, const char *parameter)
+number_or_zero(const struct stage_config *config, const char *parameter)
 {
     const struct spec_value *value = spec_get(config->stage, parameter);
 
@@ -12,8 +12,7 @@ number_or_zero(const struct content_config *config, const char *parameter)
 }
 
 static tundish_status
-fixed_length_record_open(void *state, const struct content_config *config,
-                         struct schema *ret_schema)
+fixed_length_record_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct reader *reader = state;
     tundish_status status = reader_open(reader, config, &scanner_fixed_length_record);
@@ -25,9 +24,9 @@ fixed_length_record_open(void *state, const struct content_config *config,
     reader->format.numbers[FIXED_FOOTER] = number_or_zero(config, "footer_bytes");
     if (reader->format.numbers[FIXED_RECORD] < 1 ||
         reader->format.numbers[FIXED_RECORD] > RECORD_BYTES_MAX)
-        return content_complain(config, "record_bytes must be 1 to %d", RECORD_BYTES_MAX);
+        return stage_complain(config, "record_bytes must be 1 to %d", RECORD_BYTES_MAX);
     if (reader->format.numbers[FIXED_HEADER] < 0 || reader->format.numbers[FIXED_FOOTER] < 0)
-        return content_complain(config, "header_bytes and footer_bytes must not be negative");
+        return stage_complain(config, "header_bytes and footer_bytes must not be negative");
     schema_add(ret_schema, source_column_name(config), TUNDISH_STRING);
     return TUNDISH_OK;
 }

@@ -3,7 +3,7 @@
 #include "source/rows/tensor_table.h"
 
 static tundish_status
-from_tensor_slices_open(void *state, const struct content_config *config, struct schema *ret_schema)
+from_tensor_slices_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     return tensor_table_open(state, config, true, ret_schema);
 }

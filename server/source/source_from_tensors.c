@@ -2,7 +2,7 @@
 #include "source/rows/tensor_table.h"
 
 static tundish_status
-from_tensors_open(void *state, const struct content_config *config, struct schema *ret_schema)
+from_tensors_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     return tensor_table_open(state, config, false, ret_schema);
 }

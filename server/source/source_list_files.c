@@ -35,13 +35,13 @@ pattern_at(const struct spec_value *patterns, uint32_t index)
 }
 
 static tundish_status
-list_files_open(void *state, const struct content_config *config, struct schema *ret_schema)
+list_files_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct list_files *files = state;
 
     files->patterns = spec_get(config->stage, "file_pattern");
     if (files->patterns == NULL || pattern_count(files->patterns) == 0)
-        return content_complain(config, "list_files needs a file_pattern");
+        return stage_complain(config, "list_files needs a file_pattern");
     for (uint32_t i = 0; i < pattern_count(files->patterns); i++) {
         const struct spec_value *pattern = pattern_at(files->patterns, i);
         tundish_status status = TUNDISH_OK;

@@ -52,8 +52,8 @@ struct program_state {
 enum { READ_BYTES = 256 << 10, WIDTH = SOURCE_WIDTH + 1 };
 
 static tundish_status
-open_column(struct schema *schema, const struct content_config *config,
-            const struct spec_value *name, const struct spec_value *entry)
+open_column(struct schema *schema, const struct stage_config *config, const struct spec_value *name,
+            const struct spec_value *entry)
 {
     const struct spec_value *shape = spec_map_get(entry, "shape");
     struct column_spec *column =
@@ -76,7 +76,7 @@ open_column(struct schema *schema, const struct content_config *config,
 }
 
 static tundish_status
-open_spec(struct program *program, const struct content_config *config)
+open_spec(struct program *program, const struct stage_config *config)
 {
     const struct spec_value *spec = spec_get(config->stage, "spec");
     const char *reason = NULL, *obstacle;
@@ -86,23 +86,23 @@ open_spec(struct program *program, const struct content_config *config)
         status = open_column(&program->schema, config, &spec->keys[i], &spec->items[i]);
     obstacle = status == TUNDISH_OK ? row_codec_obstacle(&program->schema, &reason) : NULL;
     if (obstacle != NULL)
-        return content_complain(config, "program: column '%s' %s", obstacle, reason);
+        return stage_complain(config, "program: column '%s' %s", obstacle, reason);
     if (status == TUNDISH_OK && row_codec_least_bytes(&program->schema) == 0)
-        return content_complain(config, "program: a row of this spec has no bytes, so that rows "
-                                        "cannot be told apart");
+        return stage_complain(config, "program: a row of this spec has no bytes, so that rows "
+                                      "cannot be told apart");
     return status;
 }
 
 static tundish_status
-program_open(void *state, const struct content_config *config, struct schema *ret_schema)
+program_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct program *program = state;
     const struct spec_value *command = spec_get(config->stage, "command");
     tundish_status status;
 
     if (command->count == 0 || command->items[0].text_bytes == 0)
-        return content_complain(config, "command needs the program to run, then its arguments: "
-                                        "[python3, rows.py]");
+        return stage_complain(config, "command needs the program to run, then its arguments: "
+                                      "[python3, rows.py]");
     program->arguments = tnd_zalloc(command->count + 1, sizeof *program->arguments);
     for (uint32_t i = 0; i < command->count; i++)
         program->arguments[i] = command->items[i].text;

@@ -26,7 +26,7 @@ struct range_state {
 
 /* `stop` may be a list: [start,] stop[, step]. */
 static tundish_status
-read_bounds(const struct content_config *config, struct range *range)
+read_bounds(const struct stage_config *config, struct range *range)
 {
     const struct spec_value *stop = spec_get(config->stage, "stop");
     const struct spec_value *start = spec_get(config->stage, "start");
@@ -36,7 +36,7 @@ read_bounds(const struct content_config *config, struct range *range)
     range->stop = (struct range_bound){ stop, 0 };
     range->step = (struct range_bound){ step, 1 };
     if (stop == NULL)
-        return content_complain(config, "range needs a stop: a number, or [start, stop, step]");
+        return stage_complain(config, "range needs a stop: a number, or [start, stop, step]");
     if (stop->kind != SPEC_LIST)
         return TUNDISH_OK;
     if (stop->count < 1 || stop->count > 3)
@@ -57,7 +57,7 @@ read_bounds(const struct content_config *config, struct range *range)
 }
 
 static tundish_status
-check_bound(const struct content_config *config, const char *name, const struct spec_value *value)
+check_bound(const struct stage_config *config, const char *name, const struct spec_value *value)
 {
     if (value == NULL || value->kind == SPEC_INTEGER)
         return TUNDISH_OK;
@@ -114,7 +114,7 @@ state_range(const struct range *range, struct column_spec *column)
 }
 
 static tundish_status
-range_open(void *state, const struct content_config *config, struct schema *ret_schema)
+range_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct range *range = state;
     tundish_status status = read_bounds(config, range);
@@ -129,8 +129,8 @@ range_open(void *state, const struct content_config *config, struct schema *ret_
         return status;
     range->dtype = spec_dtype(config->stage, "output_type");
     if (!tnd_dtype_is_integer(range->dtype) && !tnd_dtype_is_float(range->dtype))
-        return content_complain(config, "output_type of range must be a number's, not %s",
-                                tnd_dtype_name(range->dtype));
+        return stage_complain(config, "output_type of range must be a number's, not %s",
+                              tnd_dtype_name(range->dtype));
     if (is_literal(&range->step) && literal(&range->step) == 0)
         return spec_complain(config->errors, range->step.value->line, range->step.value->column,
                              "the step of range must not be 0");

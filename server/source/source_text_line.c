@@ -7,7 +7,7 @@
 #include "source/variable.h"
 
 static tundish_status
-text_line_open(void *state, const struct content_config *config, struct schema *ret_schema)
+text_line_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     tundish_status status = reader_open(state, config, &scanner_text_line);
 

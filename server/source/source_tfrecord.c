@@ -9,7 +9,7 @@
 enum { CHECKSUM_BYTES = 4 };
 
 static tundish_status
-tfrecord_open(void *state, const struct content_config *config, struct schema *ret_schema)
+tfrecord_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     tundish_status status = reader_open(state, config, &scanner_tfrecord);
 

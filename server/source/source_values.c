@@ -61,7 +61,7 @@ values_order_close(struct order_iterator *iterator)
 }
 
 static tundish_status
-open_expression(struct values *values, const struct content_config *config, const char *name,
+open_expression(struct values *values, const struct stage_config *config, const char *name,
                 const struct spec_value *text, struct schema *ret_schema)
 {
     struct expression_config wanted = {
@@ -87,7 +87,7 @@ open_expression(struct values *values, const struct content_config *config, cons
 }
 
 static tundish_status
-open_tensor(struct values *values, const struct content_config *config, const char *name,
+open_tensor(struct values *values, const struct stage_config *config, const char *name,
             const struct spec_value *value, struct schema *ret_schema)
 {
     struct tensor *tensor = &values->columns[values->count].tensor;
@@ -109,7 +109,7 @@ open_tensor(struct values *values, const struct content_config *config, const ch
 }
 
 static tundish_status
-values_open(void *state, const struct content_config *config, struct schema *ret_schema)
+values_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct values *values = state;
     const struct spec_value *map = spec_get(config->stage, "expressions");

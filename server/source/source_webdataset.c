@@ -15,7 +15,7 @@ struct webdataset {
 };
 
 static tundish_status
-add_extension(struct sample_columns *columns, const struct content_config *config,
+add_extension(struct sample_columns *columns, const struct stage_config *config,
               const struct spec_value *value)
 {
     if (value->kind != SPEC_TEXT || value->text_bytes == 0)
@@ -33,14 +33,14 @@ add_extension(struct sample_columns *columns, const struct content_config *confi
 }
 
 static tundish_status
-add_column(struct sample_columns *columns, const struct content_config *config,
+add_column(struct sample_columns *columns, const struct stage_config *config,
            const struct spec_value *name, const struct spec_value *extensions,
            struct schema *ret_schema)
 {
     tundish_status status = TUNDISH_OK;
 
     if (columns->count == SAMPLE_COLUMNS_MAX)
-        return content_complain(config, "webdataset has at most %d columns", SAMPLE_COLUMNS_MAX);
+        return stage_complain(config, "webdataset has at most %d columns", SAMPLE_COLUMNS_MAX);
     if (schema_find(ret_schema, name->text) >= 0)
         return spec_complain(config->errors, name->line, name->column, "column '%s' twice",
                              name->text);
@@ -57,7 +57,7 @@ add_column(struct sample_columns *columns, const struct content_config *config,
 }
 
 static tundish_status
-open_columns(struct sample_columns *columns, const struct content_config *config,
+open_columns(struct sample_columns *columns, const struct stage_config *config,
              struct schema *ret_schema)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
@@ -68,7 +68,7 @@ open_columns(struct sample_columns *columns, const struct content_config *config
     if (value->kind == SPEC_TEXT)
         return add_column(columns, config, value, value, ret_schema);
     if (value->count == 0)
-        return content_complain(config, "webdataset needs a column");
+        return stage_complain(config, "webdataset needs a column");
     for (uint32_t i = 0; i < value->count && status == TUNDISH_OK; i++)
         status = add_column(columns, config,
                             value->kind == SPEC_MAP ? &value->keys[i] : &value->items[i],
@@ -93,7 +93,7 @@ hash_columns(const struct sample_columns *columns)
 }
 
 static tundish_status
-webdataset_open(void *state, const struct content_config *config, struct schema *ret_schema)
+webdataset_open(void *state, const struct stage_config *config, struct schema *ret_schema)
 {
     struct webdataset *webdataset = state;
     tundish_status status = reader_open(&webdataset->reader, config, &scanner_webdataset);

@@ -18,7 +18,7 @@ static const char *const distribution_names[] = {
 enum { NAME_COUNT = sizeof distribution_names / sizeof *distribution_names };
 
 const char *
-source_column_name(const struct content_config *config)
+source_column_name(const struct stage_config *config)
 {
     const struct spec_value *name = spec_get(config->stage, "name");
 
@@ -37,7 +37,7 @@ variable_is_distribution(const struct spec_value *value, const struct schema *ou
 }
 
 tundish_status
-variable_spec(const struct content_config *config, const struct spec_value *value,
+variable_spec(const struct stage_config *config, const struct spec_value *value,
               struct column_spec *ret_spec)
 {
     int32_t index = config->outer == NULL ? -1 : schema_find(config->outer, value->text);
@@ -59,7 +59,7 @@ variable_spec(const struct content_config *config, const struct spec_value *valu
 }
 
 tundish_status
-variable_check_integer(const struct content_config *config, const struct spec_value *value)
+variable_check_integer(const struct stage_config *config, const struct spec_value *value)
 {
     struct column_spec spec;
     tundish_status status = variable_spec(config, value, &spec);
@@ -72,7 +72,7 @@ variable_check_integer(const struct content_config *config, const struct spec_va
 }
 
 tundish_status
-variable_check_text(const struct content_config *config, const struct spec_value *value)
+variable_check_text(const struct stage_config *config, const struct spec_value *value)
 {
     struct column_spec spec;
     tundish_status status = variable_spec(config, value, &spec);

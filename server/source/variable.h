@@ -10,19 +10,19 @@
 #include "source/source.h"
 
 /* The name of the only column: `name:`, else "value". */
-const char *source_column_name(const struct content_config *config);
+const char *source_column_name(const struct stage_config *config);
 
 /* The column that a variable means, described as an element's column: of the outer element, or an
  * int32 scalar for what is said of the distribution. Complains about a name that means nothing. */
-tundish_status variable_spec(const struct content_config *config, const struct spec_value *value,
+tundish_status variable_spec(const struct stage_config *config, const struct spec_value *value,
                              struct column_spec *ret_spec);
 
 /* Complain unless the variable is a scalar integer. */
-tundish_status variable_check_integer(const struct content_config *config,
+tundish_status variable_check_integer(const struct stage_config *config,
                                       const struct spec_value *value);
 
 /* The same for a string. */
-tundish_status variable_check_text(const struct content_config *config,
+tundish_status variable_check_text(const struct stage_config *config,
                                    const struct spec_value *value);
 
 /* Does the variable mean something of the distribution, rather than a column of `outer` (may be

@@ -97,7 +97,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     enum vocab_keys keys = (choice & 4) != 0 ? VOCAB_INTEGERS : VOCAB_STRINGS;
     struct learned learned = { .folder = folder, .is_analyzing = true };
     struct spec_errors errors = { 0 };
-    const struct content_config config = {
+    const struct stage_config config = {
         .stage = stage_of(choice % FORMS),
         .cache_folder = folder,
         .learned = &learned,

@@ -21,7 +21,7 @@ keeps_range(const struct column_spec *column, tundish_dtype dtype)
 }
 
 static tundish_status
-cast_open(void *state, const struct content_config *config, struct schema *ret_schema,
+cast_open(void *state, const struct stage_config *config, struct schema *ret_schema,
           bool *ret_batch_wide)
 {
     struct cast *cast = state;
@@ -36,7 +36,7 @@ cast_open(void *state, const struct content_config *config, struct schema *ret_s
         struct column_spec *column = &ret_schema->columns[cast->targets.list[i].output];
 
         if (!convert_is_possible(column->dtype, cast->dtype))
-            status = content_complain(
+            status = stage_complain(
                 config, "cast: '%s' is %s, which cannot become %s%s", column->name,
                 tnd_dtype_name(column->dtype), tnd_dtype_name(cast->dtype),
                 cast->dtype == TUNDISH_STRING ? "; as_string can" : "; string_to_number can");

@@ -15,7 +15,7 @@ is_listed(const struct name_list *names, const char *name)
 }
 
 static tundish_status
-drop_open(void *state, const struct content_config *config, struct schema *ret_schema,
+drop_open(void *state, const struct stage_config *config, struct schema *ret_schema,
           bool *ret_batch_wide)
 {
     const char **known = schema_names(config->input);

@@ -9,18 +9,18 @@ struct expand_dims {
 };
 
 static tundish_status
-open_column(const struct content_config *config, const struct expand_dims *stage,
+open_column(const struct stage_config *config, const struct expand_dims *stage,
             struct column_spec *column, bool *batch_wide)
 {
     int64_t axis = stage->axis < 0 ? stage->axis + column->rank + 1 : stage->axis;
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "expand_dims: '%s' is %s", column->name,
-                                column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
-                                                               : "of unknown rank");
+        return stage_complain(config, "expand_dims: '%s' is %s", column->name,
+                              column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                                                             : "of unknown rank");
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
-        return content_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
-                                (long long)stage->axis, column->name, column->rank);
+        return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
+                              (long long)stage->axis, column->name, column->rank);
     if (config->depth > 0 && axis == 0)
         *batch_wide = true;
     memmove(&column->shape[axis + 1], &column->shape[axis],
@@ -36,7 +36,7 @@ open_column(const struct content_config *config, const struct expand_dims *stage
 }
 
 static tundish_status
-expand_dims_open(void *state, const struct content_config *config, struct schema *ret_schema,
+expand_dims_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct expand_dims *stage = state;

@@ -37,14 +37,14 @@ dtype_of(const struct spec_value *value)
 
 /* 1 and 0, where the file says nothing. */
 static tundish_status
-read_value(const struct content_config *config, const struct one_hot *stage, const char *name,
+read_value(const struct stage_config *config, const struct one_hot *stage, const char *name,
            int64_t otherwise, struct filler *fill)
 {
     const struct spec_value *value = spec_get(config->stage, name);
 
     if (!is_given(value) && (stage->dtype == TUNDISH_STRING || stage->dtype == TUNDISH_BOOL))
-        return content_complain(config, "one_hot of %ss needs both on_value and off_value",
-                                tnd_dtype_name(stage->dtype));
+        return stage_complain(config, "one_hot of %ss needs both on_value and off_value",
+                              tnd_dtype_name(stage->dtype));
     if (is_given(value))
         return filler_open(value, stage->dtype, name, config->errors, fill);
     *fill = (struct filler){ .dtype = stage->dtype, .bytes = tnd_dtype_bytes(stage->dtype) };
@@ -53,7 +53,7 @@ read_value(const struct content_config *config, const struct one_hot *stage, con
 }
 
 static tundish_status
-read_values(const struct content_config *config, struct one_hot *stage)
+read_values(const struct stage_config *config, struct one_hot *stage)
 {
     const struct spec_value *on = spec_get(config->stage, "on_value");
     const struct spec_value *off = spec_get(config->stage, "off_value");
@@ -72,23 +72,23 @@ read_values(const struct content_config *config, struct one_hot *stage)
 }
 
 static tundish_status
-open_column(const struct content_config *config, const struct one_hot *stage,
+open_column(const struct stage_config *config, const struct one_hot *stage,
             struct column_spec *column, bool *batch_wide)
 {
     int64_t axis = stage->axis < 0 ? column->rank : stage->axis;
 
     if (column->dtype != TUNDISH_UINT8 && column->dtype != TUNDISH_INT8 &&
         column->dtype != TUNDISH_INT32 && column->dtype != TUNDISH_INT64)
-        return content_complain(config,
-                                "one_hot: '%s' is %s, and integers are needed: uint8, int8, int32 "
-                                "or int64",
-                                column->name, tnd_dtype_name(column->dtype));
+        return stage_complain(config,
+                              "one_hot: '%s' is %s, and integers are needed: uint8, int8, int32 "
+                              "or int64",
+                              column->name, tnd_dtype_name(column->dtype));
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN ||
         column->rank == RANK_MAX || (column->kind == TUNDISH_RAGGED && axis != column->rank))
-        return content_complain(config, "one_hot: '%s' must be dense, of known rank", column->name);
+        return stage_complain(config, "one_hot: '%s' must be dense, of known rank", column->name);
     if (axis > column->rank)
-        return content_complain(config, "one_hot: axis %lld is outside: '%s' has %d dimensions",
-                                (long long)stage->axis, column->name, column->rank);
+        return stage_complain(config, "one_hot: axis %lld is outside: '%s' has %d dimensions",
+                              (long long)stage->axis, column->name, column->rank);
     if (config->depth > 0 && axis == 0)
         *batch_wide = true;
     memmove(&column->shape[axis + 1], &column->shape[axis],
@@ -101,7 +101,7 @@ open_column(const struct content_config *config, const struct one_hot *stage,
 }
 
 static tundish_status
-one_hot_open(void *state, const struct content_config *config, struct schema *ret_schema,
+one_hot_open(void *state, const struct stage_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
 {
     struct one_hot *stage = state;

@@ -17,27 +17,27 @@ struct pad_or_truncate {
 };
 
 static tundish_status
-open_column(const struct content_config *config, const struct pad_or_truncate *stage,
+open_column(const struct stage_config *config, const struct pad_or_truncate *stage,
             struct column_spec *column, struct padded *padded, bool *batch_wide)
 {
     int64_t axis = spec_int(config->stage, "axis");
     int64_t k = axis < 0 ? axis + column->rank : axis;
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config,
-                                "pad_or_truncate: '%s' is sparse or of unknown rank; "
-                                "to_ragged or reshape first",
-                                column->name);
+        return stage_complain(config,
+                              "pad_or_truncate: '%s' is sparse or of unknown rank; "
+                              "to_ragged or reshape first",
+                              column->name);
     if (k < 0 || k >= column->rank)
-        return content_complain(config,
-                                "pad_or_truncate: axis %lld is outside: '%s' has %d "
-                                "dimensions",
-                                (long long)axis, column->name, column->rank);
+        return stage_complain(config,
+                              "pad_or_truncate: axis %lld is outside: '%s' has %d "
+                              "dimensions",
+                              (long long)axis, column->name, column->rank);
     if (column->kind == TUNDISH_RAGGED && k < column->ragged_rank)
-        return content_complain(config,
-                                "pad_or_truncate: lists behind axis %lld of '%s' are "
-                                "ragged; pad the last axis first",
-                                (long long)axis, column->name);
+        return stage_complain(config,
+                              "pad_or_truncate: lists behind axis %lld of '%s' are "
+                              "ragged; pad the last axis first",
+                              (long long)axis, column->name);
     *batch_wide |= config->depth > 0 && k == 0;
     padded->axis = (uint32_t)k;
     column->shape[k] = stage->length;
@@ -49,7 +49,7 @@ open_column(const struct content_config *config, const struct pad_or_truncate *s
 }
 
 static tundish_status
-pad_or_truncate_open(void *state, const struct content_config *config, struct schema *ret_schema,
+pad_or_truncate_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                      bool *ret_batch_wide)
 {
     struct pad_or_truncate *stage = state;

@@ -6,7 +6,7 @@
 #include "core/memory.h"
 
 static tundish_status
-check_old_names(const struct content_config *config, const struct spec_value *names)
+check_old_names(const struct stage_config *config, const struct spec_value *names)
 {
     tundish_status status = TUNDISH_OK;
 
@@ -28,7 +28,7 @@ check_old_names(const struct content_config *config, const struct spec_value *na
 }
 
 static tundish_status
-rename_open(void *state, const struct content_config *config, struct schema *ret_schema,
+rename_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     const struct spec_value *names = config->stage->arguments[0];

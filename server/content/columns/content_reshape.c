@@ -12,7 +12,7 @@ struct reshape {
 };
 
 static tundish_status
-read_shape(const struct content_config *config, struct reshape *stage)
+read_shape(const struct stage_config *config, struct reshape *stage)
 {
     const struct spec_value *shape = spec_get(config->stage, "shape");
     uint32_t unknown = 0;
@@ -93,27 +93,26 @@ may_fit(const struct reshape *stage, const struct column_spec *column)
 }
 
 static tundish_status
-open_column(const struct content_config *config, const struct reshape *stage,
+open_column(const struct stage_config *config, const struct reshape *stage,
             struct column_spec *column, bool *batch_wide)
 {
     int64_t values = column_spec_values(column), dims[RANK_MAX];
     char from[128], to[128];
 
     if (column->kind != TUNDISH_DENSE)
-        return content_complain(config, "reshape: '%s' is %s; to_dense makes it dense",
-                                column->name, column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
+        return stage_complain(config, "reshape: '%s' is %s; to_dense makes it dense", column->name,
+                              column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
     if (values >= 0 && !fit(stage, values, dims))
-        return content_complain(config,
-                                "reshape: '%s' has %lld values (shape %s), which do not "
-                                "fit into %s",
-                                column->name, (long long)values,
-                                dims_text(column->shape, (uint32_t)column->rank, from),
-                                dims_text(stage->shape, stage->rank, to));
+        return stage_complain(config,
+                              "reshape: '%s' has %lld values (shape %s), which do not "
+                              "fit into %s",
+                              column->name, (long long)values,
+                              dims_text(column->shape, (uint32_t)column->rank, from),
+                              dims_text(stage->shape, stage->rank, to));
     if (values < 0 && column->rank != RANK_UNKNOWN && !may_fit(stage, column))
-        return content_complain(config, "reshape: '%s' of shape %s never fits into %s",
-                                column->name,
-                                dims_text(column->shape, (uint32_t)column->rank, from),
-                                dims_text(stage->shape, stage->rank, to));
+        return stage_complain(config, "reshape: '%s' of shape %s never fits into %s", column->name,
+                              dims_text(column->shape, (uint32_t)column->rank, from),
+                              dims_text(stage->shape, stage->rank, to));
     if (config->depth > 0 && !keeps_rows(stage, column))
         *batch_wide = true;
     column->rank = (int)stage->rank;
@@ -122,7 +121,7 @@ open_column(const struct content_config *config, const struct reshape *stage,
 }
 
 static tundish_status
-reshape_open(void *state, const struct content_config *config, struct schema *ret_schema,
+reshape_open(void *state, const struct stage_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
 {
     struct reshape *stage = state;

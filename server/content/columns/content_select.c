@@ -5,7 +5,7 @@
 #include "pipeline/columns.h"
 
 static tundish_status
-select_open(void *state, const struct content_config *config, struct schema *ret_schema,
+select_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     const char **known = schema_names(config->input);

@@ -12,7 +12,7 @@ struct squeeze {
 };
 
 static tundish_status
-add_axis(const struct content_config *config, const struct column_spec *column,
+add_axis(const struct stage_config *config, const struct column_spec *column,
          const struct spec_value *axis, uint32_t *axes)
 {
     int64_t k = axis->integer < 0 ? axis->integer + column->rank : axis->integer;
@@ -30,16 +30,16 @@ add_axis(const struct content_config *config, const struct column_spec *column,
 }
 
 static tundish_status
-find_axes(const struct content_config *config, const struct column_spec *column, uint32_t *ret_axes)
+find_axes(const struct stage_config *config, const struct column_spec *column, uint32_t *ret_axes)
 {
     const struct spec_value *axis = spec_get(config->stage, "axis");
     tundish_status status = TUNDISH_OK;
     char text[128];
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "squeeze: '%s' is %s", column->name,
-                                column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
-                                                               : "of unknown rank");
+        return stage_complain(config, "squeeze: '%s' is %s", column->name,
+                              column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                                                             : "of unknown rank");
     if (axis != NULL && axis->kind == SPEC_INTEGER)
         return add_axis(config, column, axis, ret_axes);
     if (axis != NULL && axis->kind == SPEC_LIST && axis->count > 0) {
@@ -48,14 +48,14 @@ find_axes(const struct content_config *config, const struct column_spec *column,
         return status;
     }
     if (column->kind == TUNDISH_RAGGED)
-        return content_complain(config, "squeeze: '%s' is ragged: say which axis", column->name);
+        return stage_complain(config, "squeeze: '%s' is ragged: say which axis", column->name);
     for (int k = 0; k < column->rank; k++) {
         if (column->shape[k] < 0)
-            return content_complain(config,
-                                    "squeeze: the shape %s of '%s' is not known before the "
-                                    "data is; say which axis",
-                                    dims_text(column->shape, (uint32_t)column->rank, text),
-                                    column->name);
+            return stage_complain(config,
+                                  "squeeze: the shape %s of '%s' is not known before the "
+                                  "data is; say which axis",
+                                  dims_text(column->shape, (uint32_t)column->rank, text),
+                                  column->name);
         if (column->shape[k] == 1)
             *ret_axes |= 1U << k;
     }
@@ -86,7 +86,7 @@ describe(uint32_t axes, struct column_spec *column)
 }
 
 static tundish_status
-squeeze_open(void *state, const struct content_config *config, struct schema *ret_schema,
+squeeze_open(void *state, const struct stage_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
 {
     struct squeeze *stage = state;

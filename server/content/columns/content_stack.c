@@ -2,7 +2,7 @@
 #include "content/columns/joined.h"
 
 static tundish_status
-stack_open(void *state, const struct content_config *config, struct schema *ret_schema,
+stack_open(void *state, const struct stage_config *config, struct schema *ret_schema,
            bool *ret_batch_wide)
 {
     return joined_open(state, true, config, ret_schema, ret_batch_wide);

@@ -17,7 +17,7 @@ struct to_dense {
 };
 
 static tundish_status
-read_shape(const struct content_config *config, struct to_dense *stage)
+read_shape(const struct stage_config *config, struct to_dense *stage)
 {
     const struct spec_value *shape = spec_get(config->stage, "shape");
 
@@ -36,17 +36,17 @@ read_shape(const struct content_config *config, struct to_dense *stage)
 /* Which dimensions are as large as the largest of them: these make rows of a batch depend on each
  * other, unless the shape says how large. */
 static tundish_status
-open_column(const struct content_config *config, const struct to_dense *stage,
+open_column(const struct stage_config *config, const struct to_dense *stage,
             struct column_spec *column, bool *batch_wide)
 {
     if (column->kind == TUNDISH_DENSE)
-        return content_complain(config,
-                                "to_dense: '%s' is dense already; pad_or_truncate gives it another "
-                                "length",
-                                column->name);
+        return stage_complain(config,
+                              "to_dense: '%s' is dense already; pad_or_truncate gives it another "
+                              "length",
+                              column->name);
     if (column->rank == RANK_UNKNOWN || (stage->has_shape && (int)stage->rank != column->rank))
-        return content_complain(config, "to_dense: the shape has %u dimensions, and '%s' has %d",
-                                stage->rank, column->name, column->rank);
+        return stage_complain(config, "to_dense: the shape has %u dimensions, and '%s' has %d",
+                              stage->rank, column->name, column->rank);
     for (int k = 0; k < column->rank; k++) {
         bool is_set = stage->has_shape && stage->shape[k] >= 0;
 
@@ -61,7 +61,7 @@ open_column(const struct content_config *config, const struct to_dense *stage,
 }
 
 static tundish_status
-to_dense_open(void *state, const struct content_config *config, struct schema *ret_schema,
+to_dense_open(void *state, const struct stage_config *config, struct schema *ret_schema,
               bool *ret_batch_wide)
 {
     struct to_dense *stage = state;

@@ -18,8 +18,7 @@ struct to_ragged {
 };
 
 static tundish_status
-open_column(const struct content_config *config, struct column_spec *column,
-            struct made_ragged *made)
+open_column(const struct stage_config *config, struct column_spec *column, struct made_ragged *made)
 {
     const struct spec_value *padding = spec_get(config->stage, "padding");
     tundish_status status;
@@ -28,26 +27,26 @@ open_column(const struct content_config *config, struct column_spec *column,
     if (column->kind == TUNDISH_RAGGED)
         return TUNDISH_OK;
     if (column->rank < 2)
-        return content_complain(config,
-                                "to_ragged: '%s' needs two dimensions or more; after batch "
-                                "it has one more",
-                                column->name);
+        return stage_complain(config,
+                              "to_ragged: '%s' needs two dimensions or more; after batch "
+                              "it has one more",
+                              column->name);
     if (padding != NULL && padding->kind != SPEC_NULL) {
         if (column->rank != 2 || column->kind == TUNDISH_SPARSE)
-            return content_complain(config,
-                                    "to_ragged: padding is for dense columns of two "
-                                    "dimensions, and '%s' is not one",
-                                    column->name);
+            return stage_complain(config,
+                                  "to_ragged: padding is for dense columns of two "
+                                  "dimensions, and '%s' is not one",
+                                  column->name);
         status = filler_open(padding, column->dtype, "padding", config->errors, &made->padding);
         if (status != TUNDISH_OK)
             return status;
         made->has_padding = true;
     }
     if (column->kind == TUNDISH_SPARSE && column->rank != 2)
-        return content_complain(config,
-                                "to_ragged: a sparse column must have two dimensions, and "
-                                "'%s' has %d",
-                                column->name, column->rank);
+        return stage_complain(config,
+                              "to_ragged: a sparse column must have two dimensions, and "
+                              "'%s' has %d",
+                              column->name, column->rank);
     if (made->has_padding || column->kind == TUNDISH_SPARSE)
         column->shape[1] = -1;
     column->kind = TUNDISH_RAGGED;
@@ -57,7 +56,7 @@ open_column(const struct content_config *config, struct column_spec *column,
 }
 
 static tundish_status
-to_ragged_open(void *state, const struct content_config *config, struct schema *ret_schema,
+to_ragged_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                bool *ret_batch_wide)
 {
     struct to_ragged *stage = state;

@@ -11,7 +11,7 @@ struct to_sparse {
 };
 
 static tundish_status
-to_sparse_open(void *state, const struct content_config *config, struct schema *ret_schema,
+to_sparse_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                bool *ret_batch_wide)
 {
     struct to_sparse *stage = state;
@@ -22,9 +22,9 @@ to_sparse_open(void *state, const struct content_config *config, struct schema *
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->kind == TUNDISH_SPARSE)
-            return content_complain(config, "to_sparse: '%s' is sparse already", column->name);
+            return stage_complain(config, "to_sparse: '%s' is sparse already", column->name);
         if (column->rank < 1)
-            return content_complain(config, "to_sparse: '%s' needs a dimension", column->name);
+            return stage_complain(config, "to_sparse: '%s' needs a dimension", column->name);
         /* The shape of a ragged column is that of its longest lists. */
         if (column->kind == TUNDISH_RAGGED && config->depth > 0)
             *ret_batch_wide = true;

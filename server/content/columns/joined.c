@@ -12,7 +12,7 @@
 enum { TILE_BYTES = 8 << 10 };
 
 static tundish_status
-find_inputs(const struct content_config *config, struct joined *joined)
+find_inputs(const struct stage_config *config, struct joined *joined)
 {
     const char **known = schema_names(config->input);
     struct name_list names = { 0 };
@@ -26,41 +26,40 @@ find_inputs(const struct content_config *config, struct joined *joined)
     free(known);
     name_list_close(&names);
     if (status == TUNDISH_OK && joined->count == 0)
-        return content_complain(config, "%s needs columns", config->stage->info->name);
+        return stage_complain(config, "%s needs columns", config->stage->info->name);
     return status;
 }
 
 static tundish_status
-check_column(const struct content_config *config, const struct joined *joined,
+check_column(const struct stage_config *config, const struct joined *joined,
              const struct column_spec *first, const struct column_spec *column)
 {
     const char *stage = config->stage->info->name;
     char a[128], b[128];
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config, "%s: '%s' is %s", stage, column->name,
-                                column->kind == TUNDISH_SPARSE
-                                    ? "sparse; to_dense or to_ragged before it"
-                                    : "of unknown rank");
+        return stage_complain(config, "%s: '%s' is %s", stage, column->name,
+                              column->kind == TUNDISH_SPARSE
+                                  ? "sparse; to_dense or to_ragged before it"
+                                  : "of unknown rank");
     if (!joined->is_new && column->rank == 0)
-        return content_complain(config, "concat: '%s' is a scalar; stack joins scalars",
-                                column->name);
+        return stage_complain(config, "concat: '%s' is a scalar; stack joins scalars",
+                              column->name);
     if (column->dtype != first->dtype)
-        return content_complain(config, "%s: '%s' is %s, but '%s' is %s", stage, first->name,
-                                tnd_dtype_name(first->dtype), column->name,
-                                tnd_dtype_name(column->dtype));
+        return stage_complain(config, "%s: '%s' is %s, but '%s' is %s", stage, first->name,
+                              tnd_dtype_name(first->dtype), column->name,
+                              tnd_dtype_name(column->dtype));
     if (column->rank != first->rank)
-        return content_complain(config,
-                                "%s: the shapes %s of '%s' and %s of '%s' do not go "
-                                "together",
-                                stage, dims_text(first->shape, (uint32_t)first->rank, a),
-                                first->name, dims_text(column->shape, (uint32_t)column->rank, b),
-                                column->name);
+        return stage_complain(config,
+                              "%s: the shapes %s of '%s' and %s of '%s' do not go "
+                              "together",
+                              stage, dims_text(first->shape, (uint32_t)first->rank, a), first->name,
+                              dims_text(column->shape, (uint32_t)column->rank, b), column->name);
     return TUNDISH_OK;
 }
 
 static tundish_status
-find_axis(const struct content_config *config, struct joined *joined, int rank)
+find_axis(const struct stage_config *config, struct joined *joined, int rank)
 {
     const struct spec_value *axis = spec_get(config->stage, "axis");
     int limit = rank + joined->is_new;
@@ -75,7 +74,7 @@ find_axis(const struct content_config *config, struct joined *joined, int rank)
 
 /* Take one more column's shape into the result's. */
 static tundish_status
-join_shape(const struct content_config *config, const struct joined *joined,
+join_shape(const struct stage_config *config, const struct joined *joined,
            const struct column_spec *first, const struct column_spec *column,
            struct column_spec *result)
 {
@@ -90,7 +89,7 @@ join_shape(const struct content_config *config, const struct joined *joined,
         else if (*made < 0)
             *made = size;
         else if (size >= 0 && size != *made)
-            return content_complain(
+            return stage_complain(
                 config,
                 "%s: the shapes %s of '%s' and %s of '%s' do not go "
                 "together",
@@ -101,7 +100,7 @@ join_shape(const struct content_config *config, const struct joined *joined,
 }
 
 tundish_status
-joined_open(struct joined *joined, bool is_new, const struct content_config *config,
+joined_open(struct joined *joined, bool is_new, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
 {
     const struct spec_value *name = spec_get(config->stage, "output");

@@ -9,14 +9,14 @@
 #include "content/columns/joined.h"
 
 static const struct column_spec *
-input_of(const struct joined *joined, const struct content_config *config, uint32_t i)
+input_of(const struct joined *joined, const struct stage_config *config, uint32_t i)
 {
     return &config->input->columns[joined->inputs[i]];
 }
 
 /* The size of dimension k of the rows' uniform insides, which must be known and the same. */
 static tundish_status
-join_inside(const struct joined *joined, const struct content_config *config, int k,
+join_inside(const struct joined *joined, const struct stage_config *config, int k,
             int64_t *ret_size)
 {
     bool along = !joined->is_new && k == (int)joined->axis;
@@ -26,12 +26,11 @@ join_inside(const struct joined *joined, const struct content_config *config, in
         int64_t other = input_of(joined, config, i)->shape[k];
 
         if (size < 0 || other < 0 || (!along && other != size))
-            return content_complain(config,
-                                    "%s: dimension %d of '%s' and '%s' must be known%s, for it is "
-                                    "inside ragged rows",
-                                    config->stage->info->name, k, input_of(joined, config, 0)->name,
-                                    input_of(joined, config, i)->name,
-                                    along ? "" : " and the same");
+            return stage_complain(config,
+                                  "%s: dimension %d of '%s' and '%s' must be known%s, for it is "
+                                  "inside ragged rows",
+                                  config->stage->info->name, k, input_of(joined, config, 0)->name,
+                                  input_of(joined, config, i)->name, along ? "" : " and the same");
         size = along ? size + other : size;
     }
     *ret_size = size;
@@ -39,7 +38,7 @@ join_inside(const struct joined *joined, const struct content_config *config, in
 }
 
 tundish_status
-joined_ragged_describe(const struct joined *joined, const struct content_config *config,
+joined_ragged_describe(const struct joined *joined, const struct stage_config *config,
                        struct column_spec *result)
 {
     int ragged_rank = 1, axis = (int)joined->axis;
@@ -53,10 +52,10 @@ joined_ragged_describe(const struct joined *joined, const struct content_config 
         if (first_ragged == NULL)
             first_ragged = column;
         if (column->splits_int32 != first_ragged->splits_int32)
-            return content_complain(config,
-                                    "%s: '%s' and '%s' have row splits of int32 and int64, which "
-                                    "TensorFlow does not join",
-                                    config->stage->info->name, first_ragged->name, column->name);
+            return stage_complain(config,
+                                  "%s: '%s' and '%s' have row splits of int32 and int64, which "
+                                  "TensorFlow does not join",
+                                  config->stage->info->name, first_ragged->name, column->name);
         if (column->ragged_rank > ragged_rank)
             ragged_rank = column->ragged_rank;
     }

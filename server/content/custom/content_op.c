@@ -41,7 +41,7 @@ takes_vectors(const struct op *stage)
 }
 
 static tundish_status
-describe_input(const struct content_config *config, const struct op *stage,
+describe_input(const struct stage_config *config, const struct op *stage,
                const struct column_spec *column, tundish_op_spec *ret_spec)
 {
     *ret_spec = (tundish_op_spec){ .dtype = column->dtype };
@@ -50,22 +50,22 @@ describe_input(const struct content_config *config, const struct op *stage,
     if (column->kind == TUNDISH_SPARSE || column->rank <= (int)config->depth ||
         column->shape[column->rank - 1] <= 0 || column->shape[column->rank - 1] > WIDTH_MAX ||
         (column->kind == TUNDISH_RAGGED && column->ragged_rank >= column->rank - 1))
-        return content_complain(config,
-                                "op %s takes vectors, and '%s' has no last dimension of a known "
-                                "size from 1 to %d in each row",
-                                stage->op->name, column->name, WIDTH_MAX);
+        return stage_complain(config,
+                              "op %s takes vectors, and '%s' has no last dimension of a known "
+                              "size from 1 to %d in each row",
+                              stage->op->name, column->name, WIDTH_MAX);
     ret_spec->width = (uint32_t)column->shape[column->rank - 1];
     return TUNDISH_OK;
 }
 
 /* `column` is as the first input yet. */
 static tundish_status
-describe_output(const struct content_config *config, const struct op *stage,
+describe_output(const struct stage_config *config, const struct op *stage,
                 const tundish_op_spec *spec, struct column_spec *column)
 {
     if (spec->dtype != TUNDISH_STRING && tnd_dtype_bytes(spec->dtype) == 0)
-        return content_complain(config, "op %s gives an unknown dtype %d", stage->op->name,
-                                (int)spec->dtype);
+        return stage_complain(config, "op %s gives an unknown dtype %d", stage->op->name,
+                              (int)spec->dtype);
     column->dtype = spec->dtype;
     column->has_range = false;
     if (takes_vectors(stage))
@@ -73,19 +73,19 @@ describe_output(const struct content_config *config, const struct op *stage,
     if (spec->width == TUNDISH_OP_LIST)
         return texts_open_lists(config, column);
     if (spec->width > WIDTH_MAX)
-        return content_complain(config, "op %s gives %u values for one, and at most %d may be",
-                                stage->op->name, spec->width, WIDTH_MAX);
+        return stage_complain(config, "op %s gives %u values for one, and at most %d may be",
+                              stage->op->name, spec->width, WIDTH_MAX);
     if (spec->width == 0)
         return TUNDISH_OK;
     if (column->kind == TUNDISH_SPARSE || column->rank < 0 || column->rank == RANK_MAX)
-        return content_complain(config, "op %s cannot give '%s' one more dimension",
-                                stage->op->name, column->name);
+        return stage_complain(config, "op %s cannot give '%s' one more dimension", stage->op->name,
+                              column->name);
     column->shape[column->rank++] = spec->width;
     return TUNDISH_OK;
 }
 
 static tundish_status
-ask_object(const struct content_config *config, const struct op *stage, struct group *group)
+ask_object(const struct stage_config *config, const struct op *stage, struct group *group)
 {
     char *parameters = op_object_parameters(config);
     tundish_op_spec given[OP_COLUMNS_MAX] = { 0 };
@@ -96,13 +96,13 @@ ask_object(const struct content_config *config, const struct op *stage, struct g
     problem = stage->op->open(parameters, given, group->made, &group->state);
     free(parameters);
     if (problem != NULL)
-        return content_complain(config, "op %s, column '%s': %s", stage->op->name,
-                                config->input->columns[group->inputs[0]].name, problem);
+        return stage_complain(config, "op %s, column '%s': %s", stage->op->name,
+                              config->input->columns[group->inputs[0]].name, problem);
     return TUNDISH_OK;
 }
 
 static tundish_status
-open_group(const struct content_config *config, const struct op *stage, struct group *group,
+open_group(const struct stage_config *config, const struct op *stage, struct group *group,
            struct schema *schema)
 {
     tundish_status status = TUNDISH_OK;
@@ -120,7 +120,7 @@ open_group(const struct content_config *config, const struct op *stage, struct g
 
 /* Each column by itself. */
 static tundish_status
-open_singles(const struct content_config *config, struct op *stage, struct schema *schema)
+open_singles(const struct stage_config *config, struct op *stage, struct schema *schema)
 {
     tundish_status status = content_targets_open(config, schema, &stage->targets);
 
@@ -137,7 +137,7 @@ open_singles(const struct content_config *config, struct op *stage, struct schem
 
 /* All columns together, to new ones. */
 static tundish_status
-open_together(const struct content_config *config, struct op *stage, struct schema *schema)
+open_together(const struct stage_config *config, struct op *stage, struct schema *schema)
 {
     const struct spec_value *columns = spec_get(config->stage, "columns");
     const struct spec_value *output = spec_get(config->stage, "output");
@@ -149,17 +149,17 @@ open_together(const struct content_config *config, struct op *stage, struct sche
     stage->groups = tnd_zalloc(1, sizeof *stage->groups);
     group = stage->groups;
     if (columns == NULL || output == NULL)
-        status = content_complain(config, "op %s takes %u columns and needs columns and output",
-                                  stage->op->name, stage->op->input_count);
+        status = stage_complain(config, "op %s takes %u columns and needs columns and output",
+                                stage->op->name, stage->op->input_count);
     if (status == TUNDISH_OK)
         status = spec_expand_columns(columns, known, config->input->count, config->errors, &from);
     if (status == TUNDISH_OK)
         status = spec_expand_columns(output, NULL, 0, config->errors, &to);
     if (status == TUNDISH_OK &&
         (from.count != stage->op->input_count || to.count != stage->op->output_count))
-        status = content_complain(config, "op %s makes %u column%s of %u", stage->op->name,
-                                  stage->op->output_count, stage->op->output_count == 1 ? "" : "s",
-                                  stage->op->input_count);
+        status = stage_complain(config, "op %s makes %u column%s of %u", stage->op->name,
+                                stage->op->output_count, stage->op->output_count == 1 ? "" : "s",
+                                stage->op->input_count);
     schema_pass_all(schema, config->input);
     for (size_t i = 0; i < from.count && status == TUNDISH_OK; i++)
         group->inputs[i] = (uint32_t)schema_find(config->input, from.names[i]);
@@ -167,7 +167,7 @@ open_together(const struct content_config *config, struct op *stage, struct sche
         struct column_spec *column;
 
         if (schema_find(schema, to.names[i]) >= 0) {
-            status = content_complain(config, "output '%s' is a column already", to.names[i]);
+            status = stage_complain(config, "output '%s' is a column already", to.names[i]);
             break;
         }
         column = schema_pass(schema, config->input, group->inputs[0]);
@@ -187,7 +187,7 @@ open_together(const struct content_config *config, struct op *stage, struct sche
 }
 
 static tundish_status
-op_open(void *state, const struct content_config *config, struct schema *ret_schema,
+op_open(void *state, const struct stage_config *config, struct schema *ret_schema,
         bool *ret_batch_wide)
 {
     struct op *stage = state;

@@ -9,26 +9,26 @@
 #include "core/memory.h"
 
 static tundish_status
-check_op(const struct content_config *config, const tundish_op *op)
+check_op(const struct stage_config *config, const tundish_op *op)
 {
     if (op->version != TUNDISH_OP_VERSION || op->size < sizeof *op)
-        return content_complain(config, "op %s is made for version %u of tundish_op.h, not %u",
-                                op->name, op->version, TUNDISH_OP_VERSION);
+        return stage_complain(config, "op %s is made for version %u of tundish_op.h, not %u",
+                              op->name, op->version, TUNDISH_OP_VERSION);
     if ((op->flags & ~(TUNDISH_OP_PURE | TUNDISH_OP_VECTORS)) != 0)
-        return content_complain(config, "op %s has flags that this build does not know (%#x)",
-                                op->name, op->flags);
+        return stage_complain(config, "op %s has flags that this build does not know (%#x)",
+                              op->name, op->flags);
     if ((op->flags & TUNDISH_OP_PURE) == 0)
-        return content_complain(config, "op %s does not say that it is pure (TUNDISH_OP_PURE)",
-                                op->name);
+        return stage_complain(config, "op %s does not say that it is pure (TUNDISH_OP_PURE)",
+                              op->name);
     if (op->input_count < 1 || op->input_count > OP_COLUMNS_MAX || op->output_count < 1 ||
         op->output_count > OP_COLUMNS_MAX || op->open == NULL || op->apply == NULL ||
         op->close == NULL)
-        return content_complain(config, "op %s: its table is incomplete", op->name);
+        return stage_complain(config, "op %s: its table is incomplete", op->name);
     return TUNDISH_OK;
 }
 
 tundish_status
-op_object_find(const struct content_config *config, const tundish_op **ret_op)
+op_object_find(const struct stage_config *config, const tundish_op **ret_op)
 {
     const char *library = spec_text(config->stage, "library");
     const char *name = spec_text(config->stage, "name");
@@ -41,17 +41,17 @@ op_object_find(const struct content_config *config, const tundish_op **ret_op)
 
     free(path);
     if (object == NULL)
-        return content_complain(config, "op: %s", dlerror());
+        return stage_complain(config, "op: %s", dlerror());
     *(void **)&ops = dlsym(object, "tundish_ops");
     if (ops == NULL)
-        return content_complain(config, "op: %s does not export tundish_ops", library);
+        return stage_complain(config, "op: %s does not export tundish_ops", library);
     list = ops();
     for (; list != NULL && *list != NULL; list++)
         if ((*list)->name != NULL && strcmp((*list)->name, name) == 0) {
             *ret_op = *list;
             return check_op(config, *list);
         }
-    return content_complain(config, "op: %s has no transform '%s'", library, name);
+    return stage_complain(config, "op: %s has no transform '%s'", library, name);
 }
 
 static void
@@ -85,7 +85,7 @@ write_parameters(struct json *json, const struct spec_value *value)
 }
 
 char *
-op_object_parameters(const struct content_config *config)
+op_object_parameters(const struct stage_config *config)
 {
     struct json json;
     char *text = NULL;

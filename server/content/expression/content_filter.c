@@ -9,7 +9,7 @@ struct filter {
 };
 
 static tundish_status
-filter_open(void *state, const struct content_config *config, struct schema *ret_schema,
+filter_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     struct filter *filter = state;

@@ -20,7 +20,7 @@ struct map {
 
 /* Compute column `output` of the schema as `value` says. */
 static tundish_status
-add_expression(struct map *map, const struct content_config *config, const struct spec_value *value,
+add_expression(struct map *map, const struct stage_config *config, const struct spec_value *value,
                uint32_t output, struct schema *schema, bool *batch_wide)
 {
     char *name = schema->columns[output].name;
@@ -56,7 +56,7 @@ add_expression(struct map *map, const struct content_config *config, const struc
 
 /* Columns that are there: each is passed on or computed anew. */
 static tundish_status
-open_known(struct map *map, const struct content_config *config, const struct spec_value *entries,
+open_known(struct map *map, const struct stage_config *config, const struct spec_value *entries,
            struct schema *schema, bool *batch_wide)
 {
     tundish_status status = TUNDISH_OK;
@@ -76,7 +76,7 @@ open_known(struct map *map, const struct content_config *config, const struct sp
 
 /* Names that no column has yet: new columns, in the order written. */
 static tundish_status
-open_new(struct map *map, const struct content_config *config, const struct spec_value *entries,
+open_new(struct map *map, const struct stage_config *config, const struct spec_value *entries,
          uint32_t index, struct schema *schema, bool *batch_wide)
 {
     const struct spec_value *key = &entries->keys[index];
@@ -114,7 +114,7 @@ find_alike(struct map *map)
 }
 
 static tundish_status
-map_open(void *state, const struct content_config *config, struct schema *ret_schema,
+map_open(void *state, const struct stage_config *config, struct schema *ret_schema,
          bool *ret_batch_wide)
 {
     struct map *map = state;

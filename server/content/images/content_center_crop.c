@@ -84,7 +84,7 @@ is_known(const struct resized *resized, const struct column_spec *column)
 }
 
 static tundish_status
-center_crop_open(void *state, const struct content_config *config, struct schema *ret_schema,
+center_crop_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct resized *resized = state;
@@ -110,10 +110,10 @@ center_crop_open(void *state, const struct content_config *config, struct schema
             column->shape[axis] = column->shape[axis + 1] = -1;
     }
     if (any_small && any_large)
-        return content_complain(config,
-                                "center_crop: some columns are smaller than %lld by %lld "
-                                "and some are not; give each kind a stage of its own",
-                                (long long)resized->width, (long long)resized->height);
+        return stage_complain(config,
+                              "center_crop: some columns are smaller than %lld by %lld "
+                              "and some are not; give each kind a stage of its own",
+                              (long long)resized->width, (long long)resized->height);
     resized->copies = !any_small;
     resized->place = any_small ? place_smart : place_slice;
     resized->method = RESAMPLE_BILINEAR;

@@ -12,7 +12,7 @@ dtype_of(const char *name)
 }
 
 static tundish_status
-decode_image_open(void *state, const struct content_config *config, struct schema *ret_schema,
+decode_image_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     struct decoded *decoded = state;

@@ -29,7 +29,7 @@ lets_through(const struct spec_stage *stage)
 }
 
 static tundish_status
-find_size(const struct content_config *config, const char *name, struct picture_jpeg *jpeg)
+find_size(const struct stage_config *config, const char *name, struct picture_jpeg *jpeg)
 {
     for (uint32_t i = 1; i <= config->following_count; i++) {
         const struct spec_stage *stage = &config->stage[i];
@@ -48,29 +48,28 @@ find_size(const struct content_config *config, const char *name, struct picture_
             is_resize ? spec_get(stage, "size")->items[1].integer : spec_int(stage, "width");
         return TUNDISH_OK;
     }
-    return content_complain(config,
-                            "decode_jpeg: scaled needs a resize (or resizing) of '%s' in "
-                            "place behind it, before any other stage that looks at pixels",
-                            name);
+    return stage_complain(config,
+                          "decode_jpeg: scaled needs a resize (or resizing) of '%s' in "
+                          "place behind it, before any other stage that looks at pixels",
+                          name);
 }
 
 static tundish_status
-open_scaled(struct decoded *decoded, const struct content_config *config,
-            const struct schema *schema)
+open_scaled(struct decoded *decoded, const struct stage_config *config, const struct schema *schema)
 {
     struct picture_jpeg *jpeg = &decoded->options.jpeg;
 
     if (decoded->targets.count != 1)
-        return content_complain(config, "decode_jpeg: scaled takes one column, and there are %u",
-                                decoded->targets.count);
+        return stage_complain(config, "decode_jpeg: scaled takes one column, and there are %u",
+                              decoded->targets.count);
     if (jpeg->ratio != 1)
-        return content_complain(config, "decode_jpeg: scaled finds the ratio itself; leave ratio "
-                                        "out");
+        return stage_complain(config, "decode_jpeg: scaled finds the ratio itself; leave ratio "
+                                      "out");
     return find_size(config, schema->columns[decoded->targets.list[0].output].name, jpeg);
 }
 
 static tundish_status
-decode_jpeg_open(void *state, const struct content_config *config, struct schema *ret_schema,
+decode_jpeg_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct decoded *decoded = state;

@@ -4,7 +4,7 @@
 #include "content/images/decoded.h"
 
 static tundish_status
-decode_png_open(void *state, const struct content_config *config, struct schema *ret_schema,
+decode_png_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct decoded *decoded = state;

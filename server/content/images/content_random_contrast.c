@@ -41,7 +41,7 @@ contrast(const struct image_layer *layer, const struct images *images, const flo
 }
 
 static tundish_status
-random_contrast_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_contrast_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                      bool *ret_batch_wide)
 {
     struct image_layer *layer = state;

@@ -62,7 +62,7 @@ place(const struct resized *resized, const struct images *images, int64_t elemen
 }
 
 static tundish_status
-random_crop_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_crop_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct random_crop *layer = state;
@@ -90,10 +90,10 @@ random_crop_open(void *state, const struct content_config *config, struct schema
             column->shape[axis] = from->shape[axis];
             column->shape[axis + 1] = from->shape[axis + 1];
         } else if (from->shape[axis] < 0 || from->shape[axis + 1] < 0) {
-            return content_complain(config,
-                                    "random_crop: the height and width of '%s' are not known; "
-                                    "resize it first, or take random_resized_crop",
-                                    column->name);
+            return stage_complain(config,
+                                  "random_crop: the height and width of '%s' are not known; "
+                                  "resize it first, or take random_resized_crop",
+                                  column->name);
         }
     }
     return status;

@@ -21,7 +21,7 @@ flip(const struct image_layer *layer, const struct images *images, const float *
 }
 
 static tundish_status
-random_flip_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_flip_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct image_layer *layer = state;

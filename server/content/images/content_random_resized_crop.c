@@ -103,7 +103,7 @@ place(const struct resized *resized, const struct images *images, int64_t elemen
 }
 
 static tundish_status
-read_range(const struct content_config *config, const char *parameter, double most, float ret[2])
+read_range(const struct stage_config *config, const char *parameter, double most, float ret[2])
 {
     const struct spec_value *list = spec_get(config->stage, parameter);
     double numbers[2] = { 0, 0 };
@@ -121,8 +121,8 @@ read_range(const struct content_config *config, const char *parameter, double mo
 }
 
 static tundish_status
-random_resized_crop_open(void *state, const struct content_config *config,
-                         struct schema *ret_schema, bool *ret_batch_wide)
+random_resized_crop_open(void *state, const struct stage_config *config, struct schema *ret_schema,
+                         bool *ret_batch_wide)
 {
     struct random_resized_crop *layer = state;
     struct resized *resized = &layer->resized;

@@ -20,7 +20,7 @@ rotate(const struct image_layer *layer, const struct images *images, const float
 }
 
 static tundish_status
-random_rotation_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_rotation_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                      bool *ret_batch_wide)
 {
     struct image_layer *layer = state;

@@ -14,7 +14,7 @@ translate(const struct image_layer *layer, const struct images *images, const fl
 }
 
 static tundish_status
-random_translation_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_translation_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                         bool *ret_batch_wide)
 {
     struct image_layer *layer = state;

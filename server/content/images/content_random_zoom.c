@@ -17,22 +17,22 @@ zoom(const struct image_layer *layer, const struct images *images, const float *
 }
 
 static tundish_status
-check_factor(const struct content_config *config, const char *parameter, struct image_layer *layer,
+check_factor(const struct stage_config *config, const char *parameter, struct image_layer *layer,
              int which)
 {
     tundish_status status =
         image_layer_factor(config, parameter, -1, &layer->low[which], &layer->high[which]);
 
     if (status == TUNDISH_OK && layer->low[which] <= -1 && layer->high[which] < 1)
-        return content_complain(config,
-                                "random_zoom: %s must be above -1, where nothing would be "
-                                "left of the image",
-                                parameter);
+        return stage_complain(config,
+                              "random_zoom: %s must be above -1, where nothing would be "
+                              "left of the image",
+                              parameter);
     return status;
 }
 
 static tundish_status
-random_zoom_open(void *state, const struct content_config *config, struct schema *ret_schema,
+random_zoom_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     struct image_layer *layer = state;

@@ -42,7 +42,7 @@ place(const struct resized *resized, const struct images *images, int64_t elemen
 }
 
 static tundish_status
-resize_open(void *state, const struct content_config *config, struct schema *ret_schema,
+resize_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     struct resized *resized = state;

@@ -48,7 +48,7 @@ place(const struct resized *resized, const struct images *images, int64_t elemen
 }
 
 static tundish_status
-resizing_open(void *state, const struct content_config *config, struct schema *ret_schema,
+resizing_open(void *state, const struct stage_config *config, struct schema *ret_schema,
               bool *ret_batch_wide)
 {
     struct resizing *layer = state;
@@ -58,12 +58,12 @@ resizing_open(void *state, const struct content_config *config, struct schema *r
     layer->crops = spec_bool(config->stage, "crop_to_aspect_ratio");
     layer->pads = spec_bool(config->stage, "pad_to_aspect_ratio");
     if (layer->crops && layer->pads)
-        return content_complain(config, "resizing takes only one of crop_to_aspect_ratio and "
-                                        "pad_to_aspect_ratio");
+        return stage_complain(config, "resizing takes only one of crop_to_aspect_ratio and "
+                                      "pad_to_aspect_ratio");
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
     if (resized->height > INT32_MAX || resized->width > INT32_MAX)
-        return content_complain(config, "resizing: height and width are too large");
+        return stage_complain(config, "resizing: height and width are too large");
     resized->is_whole = !layer->crops && !layer->pads;
     resized->place = place;
     resample_method_of(spec_text(config->stage, "interpolation"), &resized->method);

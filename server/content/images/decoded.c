@@ -6,20 +6,20 @@
 #include "column/dims.h"
 
 static tundish_status
-open_column(const struct decoded *decoded, const struct content_config *config,
+open_column(const struct decoded *decoded, const struct stage_config *config,
             struct column_spec *column)
 {
     const char *stage = config->stage->info->name;
     int channels = decoded->options.channels;
 
     if (column->dtype != TUNDISH_STRING)
-        return content_complain(config, "%s: '%s' is %s, and the bytes of a file are needed", stage,
-                                column->name, tnd_dtype_name(column->dtype));
+        return stage_complain(config, "%s: '%s' is %s, and the bytes of a file are needed", stage,
+                              column->name, tnd_dtype_name(column->dtype));
     if (column->kind != TUNDISH_DENSE || column->rank != 0 || config->depth > 0)
-        return content_complain(config,
-                                "%s takes one file, and '%s' has %d dimensions: it must stand "
-                                "before batch",
-                                stage, column->name, column->rank);
+        return stage_complain(config,
+                              "%s takes one file, and '%s' has %d dimensions: it must stand "
+                              "before batch",
+                              stage, column->name, column->rank);
     column->dtype = decoded->options.dtype;
     column->has_range = false;
     if (decoded->options.expand_animations) {
@@ -33,15 +33,14 @@ open_column(const struct decoded *decoded, const struct content_config *config,
 }
 
 tundish_status
-decoded_open(struct decoded *decoded, const struct content_config *config,
-             struct schema *ret_schema)
+decoded_open(struct decoded *decoded, const struct stage_config *config, struct schema *ret_schema)
 {
     tundish_status status;
 
     decoded->options.stage = config->stage->info->name;
     if (decoded->options.channels == 2)
-        return content_complain(config, "%s: channels must be 0, 1, 3 or 4, not 2",
-                                decoded->options.stage);
+        return stage_complain(config, "%s: channels must be 0, 1, 3 or 4, not 2",
+                              decoded->options.stage);
     status = content_targets_open(config, ret_schema, &decoded->targets);
     for (uint32_t i = 0; i < decoded->targets.count && status == TUNDISH_OK; i++)
         status =

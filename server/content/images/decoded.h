@@ -11,7 +11,7 @@ struct decoded {
 };
 
 /* The rest of `open`, once the options are read: the columns, and what is refused before data. */
-tundish_status decoded_open(struct decoded *decoded, const struct content_config *config,
+tundish_status decoded_open(struct decoded *decoded, const struct stage_config *config,
                             struct schema *ret_schema);
 
 tundish_status decoded_apply(const void *state, const struct frame *input, struct frame *output);

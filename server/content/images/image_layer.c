@@ -7,7 +7,7 @@
 #include "content/draws.h"
 
 tundish_status
-image_layer_open(struct image_layer *layer, const struct content_config *config,
+image_layer_open(struct image_layer *layer, const struct stage_config *config,
                  struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status = content_targets_open(config, ret_schema, &layer->targets);
@@ -28,7 +28,7 @@ image_layer_open(struct image_layer *layer, const struct content_config *config,
 }
 
 void
-image_layer_open_warp(struct image_layer *layer, const struct content_config *config)
+image_layer_open_warp(struct image_layer *layer, const struct stage_config *config)
 {
     const char *fill = spec_text(config->stage, "fill_mode");
 
@@ -47,7 +47,7 @@ number_of(const struct spec_value *value)
 }
 
 tundish_status
-image_layer_open_range(struct image_layer *layer, const struct content_config *config, bool sorted)
+image_layer_open_range(struct image_layer *layer, const struct stage_config *config, bool sorted)
 {
     const struct spec_value *range = spec_get(config->stage, "value_range");
 
@@ -64,7 +64,7 @@ image_layer_open_range(struct image_layer *layer, const struct content_config *c
 }
 
 tundish_status
-image_layer_factor(const struct content_config *config, const char *parameter, double least,
+image_layer_factor(const struct stage_config *config, const char *parameter, double least,
                    double *ret_low, double *ret_high)
 {
     const struct spec_value *factor = spec_get(config->stage, parameter);

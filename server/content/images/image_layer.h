@@ -30,18 +30,18 @@ struct image_layer {
 };
 
 /* Seed, training, data_format, columns. The rest is set by the caller, before or behind. */
-tundish_status image_layer_open(struct image_layer *layer, const struct content_config *config,
+tundish_status image_layer_open(struct image_layer *layer, const struct stage_config *config,
                                 struct schema *ret_schema, bool *ret_batch_wide);
 
 /* fill_mode, interpolation, fill_value. */
-void image_layer_open_warp(struct image_layer *layer, const struct content_config *config);
+void image_layer_open_warp(struct image_layer *layer, const struct stage_config *config);
 
 /* value_range: two numbers, in order if `sorted`. */
-tundish_status image_layer_open_range(struct image_layer *layer,
-                                      const struct content_config *config, bool sorted);
+tundish_status image_layer_open_range(struct image_layer *layer, const struct stage_config *config,
+                                      bool sorted);
 
 /* A factor: f is [-|f|, |f|], or [least, |f|] if least is greater; a list of two is sorted. */
-tundish_status image_layer_factor(const struct content_config *config, const char *parameter,
+tundish_status image_layer_factor(const struct stage_config *config, const char *parameter,
                                   double least, double *ret_low, double *ret_high);
 
 /* For stages whose state is a struct image_layer. */

@@ -6,32 +6,32 @@
 #include "column/dims.h"
 
 tundish_status
-images_check(const struct content_config *config, const struct column_spec *column)
+images_check(const struct stage_config *config, const struct column_spec *column)
 {
     const char *stage = config->stage->info->name;
 
     if (column->dtype == TUNDISH_STRING)
-        return content_complain(config,
-                                "%s: '%s' is string, and images are needed; decode_jpeg "
-                                "makes them",
-                                stage, column->name);
+        return stage_complain(config,
+                              "%s: '%s' is string, and images are needed; decode_jpeg "
+                              "makes them",
+                              stage, column->name);
     if (column->kind != TUNDISH_DENSE)
-        return content_complain(config, "%s: '%s' is %s, and images are dense", stage, column->name,
-                                column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
+        return stage_complain(config, "%s: '%s' is %s, and images are dense", stage, column->name,
+                              column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
     if (column->rank == RANK_UNKNOWN)
-        return content_complain(config,
-                                "%s: the rank of '%s' is not known; decode_image with "
-                                "expand_animations: false gives 3 dimensions",
-                                stage, column->name);
+        return stage_complain(config,
+                              "%s: the rank of '%s' is not known; decode_image with "
+                              "expand_animations: false gives 3 dimensions",
+                              stage, column->name);
     if (column->rank != 3 && column->rank != 4)
-        return content_complain(config,
-                                "%s: '%s' has rank %d, and an image has 3 dimensions (several: 4)",
-                                stage, column->name, column->rank);
+        return stage_complain(config,
+                              "%s: '%s' has rank %d, and an image has 3 dimensions (several: 4)",
+                              stage, column->name, column->rank);
     return TUNDISH_OK;
 }
 
 bool
-images_channels_first(const struct content_config *config)
+images_channels_first(const struct stage_config *config)
 {
     const struct spec_value *format = spec_get(config->stage, "data_format");
 

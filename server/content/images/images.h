@@ -12,10 +12,10 @@ struct images {
 };
 
 /* Refuse what holds no images: text, sparse and ragged columns, other ranks than 3 and 4. */
-tundish_status images_check(const struct content_config *config, const struct column_spec *column);
+tundish_status images_check(const struct stage_config *config, const struct column_spec *column);
 
 /* Is `data_format` channels_first? */
-bool images_channels_first(const struct content_config *config);
+bool images_channels_first(const struct stage_config *config);
 
 /* The dimensions of an element, by name. */
 struct images images_at(const struct column *column, int64_t element, bool channels_first);

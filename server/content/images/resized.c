@@ -7,7 +7,7 @@
 #include "column/dims.h"
 
 static tundish_status
-open_column(const struct resized *resized, const struct content_config *config,
+open_column(const struct resized *resized, const struct stage_config *config,
             struct column_spec *column, bool *batch_wide)
 {
     tundish_status status = images_check(config, column);
@@ -16,8 +16,8 @@ open_column(const struct resized *resized, const struct content_config *config,
     if (status != TUNDISH_OK)
         return status;
     if (column->dtype == TUNDISH_BOOL && !resized->takes_bools)
-        return content_complain(config, "%s: '%s' is bool, and numbers are needed",
-                                config->stage->info->name, column->name);
+        return stage_complain(config, "%s: '%s' is bool, and numbers are needed",
+                              config->stage->info->name, column->name);
     axis = images_height_axis((uint32_t)column->rank, resized->channels_first);
     column->shape[axis] = resized->keeps_proportions ? -1 : resized->height;
     column->shape[axis + 1] = resized->keeps_proportions ? -1 : resized->width;
@@ -30,8 +30,8 @@ open_column(const struct resized *resized, const struct content_config *config,
 }
 
 tundish_status
-resized_open(struct resized *resized, const struct content_config *config,
-             struct schema *ret_schema, bool *ret_batch_wide)
+resized_open(struct resized *resized, const struct stage_config *config, struct schema *ret_schema,
+             bool *ret_batch_wide)
 {
     tundish_status status = content_targets_open(config, ret_schema, &resized->targets);
 

@@ -40,7 +40,7 @@ struct resized {
 
 /* Targets, dtypes and shapes: height and width are those of the result, or not known where it keeps
  * proportions. Sets *ret_batch_wide where the rows of a batch are the lines of an image. */
-tundish_status resized_open(struct resized *resized, const struct content_config *config,
+tundish_status resized_open(struct resized *resized, const struct stage_config *config,
                             struct schema *ret_schema, bool *ret_batch_wide);
 
 tundish_status resized_apply(const struct resized *resized, const struct frame *input,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 bool
-keyed_in_text(const struct content_config *config)
+keyed_in_text(const struct stage_config *config)
 {
     const struct spec_value *file = NULL;
 
@@ -14,44 +14,43 @@ keyed_in_text(const struct content_config *config)
 }
 
 tundish_status
-keyed_check(const struct content_config *config, const struct column_spec *column,
+keyed_check(const struct stage_config *config, const struct column_spec *column,
             const struct column_spec *key)
 {
     if (key->dtype != TUNDISH_STRING)
-        return content_complain(config, "%s: the keys in '%s' are %s, and strings are needed",
-                                config->stage->info->name, key->name, tnd_dtype_name(key->dtype));
+        return stage_complain(config, "%s: the keys in '%s' are %s, and strings are needed",
+                              config->stage->info->name, key->name, tnd_dtype_name(key->dtype));
     if (key->rank != RANK_UNKNOWN && column->rank != RANK_UNKNOWN && key->rank > column->rank)
-        return content_complain(config, "%s: '%s' has more dimensions than '%s'",
-                                config->stage->info->name, key->name, column->name);
+        return stage_complain(config, "%s: '%s' has more dimensions than '%s'",
+                              config->stage->info->name, key->name, column->name);
     if (stage_parameter(config->stage->info, "elementwise") < 0 ||
         !spec_bool(config->stage, "elementwise"))
         return TUNDISH_OK;
     if (keyed_in_text(config))
-        return content_complain(config,
-                                "%s: elementwise and key_vocabulary_filename do not go together",
-                                config->stage->info->name);
+        return stage_complain(config,
+                              "%s: elementwise and key_vocabulary_filename do not go together",
+                              config->stage->info->name);
     if (key->rank != (int)config->depth)
-        return content_complain(config, "%s: elementwise needs one key a row, and '%s' has more",
-                                config->stage->info->name, key->name);
+        return stage_complain(config, "%s: elementwise needs one key a row, and '%s' has more",
+                              config->stage->info->name, key->name);
     return TUNDISH_OK;
 }
 
 tundish_status
-keyed_open(const struct content_config *config, const struct learned_table *table,
+keyed_open(const struct stage_config *config, const struct learned_table *table,
            struct vocab **ret_keys)
 {
     tundish_status status;
 
     if (!table->has_keys)
-        return content_complain(config,
-                                "%s: what was learned has no keys; run `tundish analyze %s`",
-                                config->stage->info->name, config->stage->file->path);
+        return stage_complain(config, "%s: what was learned has no keys; run `tundish analyze %s`",
+                              config->stage->info->name, config->stage->file->path);
     *ret_keys = NULL;
     if (table->key_count == 0)
         return TUNDISH_OK;
     status = vocab_open_terms(config->cache_folder, "keys", table->keys, (size_t)table->key_count,
                               ret_keys);
-    return status == TUNDISH_OK ? status : content_complain(config, "%s", tnd_error_text());
+    return status == TUNDISH_OK ? status : stage_complain(config, "%s", tnd_error_text());
 }
 
 int64_t

@@ -6,15 +6,15 @@
 
 /* Check that `key` is a column of strings that goes with `column`: as many dimensions or fewer; for
  * a stage that is elementwise, one key a row, as what is learned has its row's shape. */
-tundish_status keyed_check(const struct content_config *config, const struct column_spec *column,
+tundish_status keyed_check(const struct stage_config *config, const struct column_spec *column,
                            const struct column_spec *key);
 
 /* Would tf.Transform keep what it learned as text beside the keys, in a file of their own? Here it
  * lies where it always does, but text is read as float32, which shows in results. */
-bool keyed_in_text(const struct content_config *config);
+bool keyed_in_text(const struct stage_config *config);
 
 /* Number the keys of a table, in its order. NULL: there are none, as nothing was seen. */
-tundish_status keyed_open(const struct content_config *config, const struct learned_table *table,
+tundish_status keyed_open(const struct stage_config *config, const struct learned_table *table,
                           struct vocab **ret_keys);
 
 /* For each value of `column` the key's number, or -1: not seen while learning (keys NULL: none

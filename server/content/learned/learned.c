@@ -71,7 +71,7 @@ learned_fingerprint(const struct spec_stage *stage)
 }
 
 const char *
-learned_name_of(const struct content_config *config, const char *output_column)
+learned_name_of(const struct stage_config *config, const char *output_column)
 {
     const struct spec_value *name = NULL;
 
@@ -83,36 +83,35 @@ learned_name_of(const struct content_config *config, const char *output_column)
 }
 
 tundish_status
-learned_require(const struct content_config *config, const char *name)
+learned_require(const struct stage_config *config, const char *name)
 {
     const struct learned *learned = config->learned;
     const char *stage = config->stage->info->name;
 
     if (learned == NULL)
-        return content_complain(config,
-                                "%s: nothing was learned for '%s'; run `tundish analyze %s`", stage,
-                                name, config->stage->file->path);
+        return stage_complain(config, "%s: nothing was learned for '%s'; run `tundish analyze %s`",
+                              stage, name, config->stage->file->path);
     if (learned->is_analyzing)
         return TUNDISH_OK;
     if (learned->problem != NULL)
-        return content_complain(config, "%s: %s; run `tundish analyze %s`", stage, learned->problem,
-                                config->stage->file->path);
+        return stage_complain(config, "%s: %s; run `tundish analyze %s`", stage, learned->problem,
+                              config->stage->file->path);
     for (uint32_t i = 0; i < learned->count; i++)
         if (strcmp(learned->names[i].name, name) == 0) {
             if (learned->names[i].stage == learned_fingerprint(config->stage))
                 return TUNDISH_OK;
-            return content_complain(config,
-                                    "%s: what was learned for '%s' is of a stage with other "
-                                    "parameters; run `tundish analyze %s`",
-                                    stage, name, config->stage->file->path);
+            return stage_complain(config,
+                                  "%s: what was learned for '%s' is of a stage with other "
+                                  "parameters; run `tundish analyze %s`",
+                                  stage, name, config->stage->file->path);
         }
-    return content_complain(config,
-                            "%s: nothing was learned for '%s' (in %s); run `tundish analyze %s`",
-                            stage, name, learned->folder, config->stage->file->path);
+    return stage_complain(config,
+                          "%s: nothing was learned for '%s' (in %s); run `tundish analyze %s`",
+                          stage, name, learned->folder, config->stage->file->path);
 }
 
 void
-learned_file_note(const struct content_config *config, const struct learned_file *file)
+learned_file_note(const struct stage_config *config, const struct learned_file *file)
 {
     if (config->learned_hash != NULL)
         *config->learned_hash =
@@ -120,7 +119,7 @@ learned_file_note(const struct content_config *config, const struct learned_file
 }
 
 tundish_status
-learned_file_check(const struct content_config *config, const char *path, uint64_t hash)
+learned_file_check(const struct stage_config *config, const char *path, uint64_t hash)
 {
     const struct learned *learned = config->learned;
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -133,10 +132,10 @@ learned_file_check(const struct content_config *config, const char *path, uint64
 }
 
 tundish_status
-learned_complain_of(const struct content_config *config)
+learned_complain_of(const struct stage_config *config)
 {
-    return content_complain(config, "%s: %s; run `tundish analyze %s`", config->stage->info->name,
-                            tnd_error_text(), config->stage->file->path);
+    return stage_complain(config, "%s: %s; run `tundish analyze %s`", config->stage->info->name,
+                          tnd_error_text(), config->stage->file->path);
 }
 
 char *

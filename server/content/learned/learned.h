@@ -40,13 +40,13 @@ bool learned_is_needed(const struct spec_stage *stage);
 uint64_t learned_fingerprint(const struct spec_stage *stage);
 
 /* What the learned results for a target are called: `statistics` if given, else the column. */
-const char *learned_name_of(const struct content_config *config, const char *output_column);
+const char *learned_name_of(const struct stage_config *config, const char *output_column);
 
 /* Complain if the results called `name` may not be used by this stage. */
-tundish_status learned_require(const struct content_config *config, const char *name);
+tundish_status learned_require(const struct stage_config *config, const char *name);
 
 /* Complain of what the thread's last error says of something learned, and say what helps. */
-tundish_status learned_complain_of(const struct content_config *config);
+tundish_status learned_complain_of(const struct stage_config *config);
 
 /* FOLDER/NAMESUFFIX; the caller frees. */
 char *learned_path(const struct learned *learned, const char *name, const char *suffix);
@@ -67,7 +67,7 @@ struct byte_view learned_without_blanks(struct byte_view text, struct scratch *s
 
 /* The vocabulary called `name` of the config's stage: terms lose nothing and may be empty.
  * Complains if that fails. */
-tundish_status learned_vocab_open(const struct content_config *config, const char *name,
+tundish_status learned_vocab_open(const struct stage_config *config, const char *name,
                                   enum vocab_keys keys, struct vocab **ret_vocab);
 
 /* A table of numbers, for each of some keys if it was learned per key. */
@@ -87,7 +87,7 @@ tundish_status learned_table_parse(const char *text, size_t text_bytes,
                                    struct learned_table *ret_table);
 
 /* The table FOLDER/NAMESUFFIX, its values as `dtype`. Complains if that fails. */
-tundish_status learned_table_open(const struct content_config *config, const char *name,
+tundish_status learned_table_open(const struct stage_config *config, const char *name,
                                   const char *suffix, tundish_dtype dtype,
                                   struct learned_table *ret_table);
 void learned_table_close(struct learned_table *table); /* accepts zeros */

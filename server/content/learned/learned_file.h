@@ -19,13 +19,13 @@ void learned_file_close(struct learned_file *file);
 tundish_status learned_file_hash(const char *path, uint64_t *ret_hash);
 uint64_t learned_bytes_hash(const uint8_t *bytes, size_t byte_count);
 
-struct content_config;
+struct stage_config;
 
 /* The stage that is being opened uses this: count it in config->learned_hash. */
-void learned_file_note(const struct content_config *config, const struct learned_file *file);
+void learned_file_note(const struct stage_config *config, const struct learned_file *file);
 
 /* E_DATA: what is in the file at `path` is not what was written there. */
-tundish_status learned_file_check(const struct content_config *config, const char *path,
+tundish_status learned_file_check(const struct stage_config *config, const char *path,
                                   uint64_t hash);
 
 #endif

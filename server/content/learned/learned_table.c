@@ -337,7 +337,7 @@ learned_table_parse(const char *text, size_t text_bytes, struct learned_table *r
 }
 
 static tundish_status
-open_checked(const struct content_config *config, const char *path, struct learned_table *ret_table)
+open_checked(const struct stage_config *config, const char *path, struct learned_table *ret_table)
 {
     struct learned_file file = { 0 };
     struct learned_table table = { 0 };
@@ -372,7 +372,7 @@ convert_table(struct learned_table *table, tundish_dtype dtype)
 }
 
 tundish_status
-learned_table_open(const struct content_config *config, const char *name, const char *suffix,
+learned_table_open(const struct stage_config *config, const char *name, const char *suffix,
                    tundish_dtype dtype, struct learned_table *ret_table)
 {
     char *path = learned_path(config->learned, name, suffix);

@@ -186,7 +186,7 @@ read_packed(const char *path, struct learned_file *ret_file)
 }
 
 static tundish_status
-open_integers(const struct content_config *config, const char *path, const struct entries *entries,
+open_integers(const struct stage_config *config, const char *path, const struct entries *entries,
               struct vocab **ret_vocab)
 {
     int64_t *integers = tnd_zalloc(entries->count + 1, sizeof *integers);
@@ -207,7 +207,7 @@ open_integers(const struct content_config *config, const char *path, const struc
 }
 
 static tundish_status
-open_entries(const struct content_config *config, const char *path, enum vocab_keys keys,
+open_entries(const struct stage_config *config, const char *path, enum vocab_keys keys,
              const struct learned_form *form, const struct learned_file *file,
              struct vocab **ret_vocab)
 {
@@ -232,7 +232,7 @@ open_entries(const struct content_config *config, const char *path, enum vocab_k
 
 /* Read first and then held against what was written: what is damaged says so better itself. */
 static tundish_status
-open_checked(const struct content_config *config, const char *path, enum vocab_keys keys,
+open_checked(const struct stage_config *config, const char *path, enum vocab_keys keys,
              const struct learned_form *form, struct vocab **ret_vocab)
 {
     struct learned_file file = { 0 };
@@ -258,7 +258,7 @@ open_checked(const struct content_config *config, const char *path, enum vocab_k
 }
 
 tundish_status
-learned_vocab_open(const struct content_config *config, const char *name, enum vocab_keys keys,
+learned_vocab_open(const struct stage_config *config, const char *name, enum vocab_keys keys,
                    struct vocab **ret_vocab)
 {
     const struct learned_form form = learned_form_of(config->stage);

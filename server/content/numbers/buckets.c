@@ -40,7 +40,7 @@ read_singles(struct bucketed *bucketed)
 }
 
 static tundish_status
-read_boundaries(const struct buckets *buckets, const struct content_config *config,
+read_boundaries(const struct buckets *buckets, const struct stage_config *config,
                 const char *column, struct bucketed *bucketed)
 {
     const char *name = learned_name_of(config, column);
@@ -52,8 +52,8 @@ read_boundaries(const struct buckets *buckets, const struct content_config *conf
         status = learned_table_open(config, name, suffix, TUNDISH_FLOAT64, &table);
     if (status == TUNDISH_OK &&
         (table.rank < 1 || (table.rank > 1 && table.value_count < 1 && !table.has_keys)))
-        status = content_complain(config, "%s: %s%s should be a list", config->stage->info->name,
-                                  name, suffix);
+        status = stage_complain(config, "%s: %s%s should be a list", config->stage->info->name,
+                                name, suffix);
     if (status == TUNDISH_OK && buckets->per_key)
         status = keyed_open(config, &table, &bucketed->keys);
     if (status == TUNDISH_OK) {
@@ -74,15 +74,15 @@ read_boundaries(const struct buckets *buckets, const struct content_config *conf
 }
 
 static tundish_status
-open_column(const struct buckets *buckets, const struct content_config *config,
+open_column(const struct buckets *buckets, const struct stage_config *config,
             struct column_spec *column, struct bucketed *bucketed)
 {
     tundish_status status;
     int64_t places = 1;
 
     if (column->dtype == TUNDISH_STRING)
-        return content_complain(config, "%s: '%s' is string, and numbers are needed",
-                                config->stage->info->name, column->name);
+        return stage_complain(config, "%s: '%s' is string, and numbers are needed",
+                              config->stage->info->name, column->name);
     status = read_boundaries(buckets, config, column->name, bucketed);
     if (status != TUNDISH_OK)
         return status;
@@ -90,11 +90,10 @@ open_column(const struct buckets *buckets, const struct content_config *config,
         places = column->shape[i] < 0 ? -1 : places * column->shape[i];
     if (!buckets->per_key && bucketed->places != 1 &&
         (places != bucketed->places || column->kind != TUNDISH_DENSE))
-        return content_complain(config,
-                                "%s: elementwise needs rows of a known shape, here of %lld values, "
-                                "and '%s' has others",
-                                config->stage->info->name, (long long)bucketed->places,
-                                column->name);
+        return stage_complain(config,
+                              "%s: elementwise needs rows of a known shape, here of %lld values, "
+                              "and '%s' has others",
+                              config->stage->info->name, (long long)bucketed->places, column->name);
     column->dtype = TUNDISH_INT64;
     column->has_range = true;
     column->minimum = buckets->per_key ? -1 : 0;
@@ -103,7 +102,7 @@ open_column(const struct buckets *buckets, const struct content_config *config,
 }
 
 tundish_status
-buckets_open(struct buckets *buckets, bool per_key, const struct content_config *config,
+buckets_open(struct buckets *buckets, bool per_key, const struct stage_config *config,
              struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status = TUNDISH_OK;

@@ -14,7 +14,7 @@ struct buckets {
 };
 
 tundish_status buckets_open(struct buckets *buckets, bool per_key,
-                            const struct content_config *config, struct schema *ret_schema,
+                            const struct stage_config *config, struct schema *ret_schema,
                             bool *ret_batch_wide);
 tundish_status buckets_apply(const void *state, const struct frame *input, struct frame *output);
 void buckets_close(void *state);

@@ -2,7 +2,7 @@
 #include "content/numbers/buckets.h"
 
 static tundish_status
-bucketize_per_key_open(void *state, const struct content_config *config, struct schema *ret_schema,
+bucketize_per_key_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                        bool *ret_batch_wide)
 {
     return buckets_open(state, true, config, ret_schema, ret_batch_wide);

@@ -2,7 +2,7 @@
 #include "content/learned/learned.h"
 
 static tundish_status
-covariance_open(void *state, const struct content_config *config, struct schema *ret_schema,
+covariance_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct content_targets targets = { 0 };
@@ -16,10 +16,10 @@ covariance_open(void *state, const struct content_config *config, struct schema 
         column->passed_from = (int32_t)targets.list[i].input;
         if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
             column->rank != (int)config->depth + 1 || column->shape[column->rank - 1] < 0)
-            return content_complain(config,
-                                    "covariance: the rows of '%s' must be vectors of a known "
-                                    "number of numbers",
-                                    column->name);
+            return stage_complain(config,
+                                  "covariance: the rows of '%s' must be vectors of a known "
+                                  "number of numbers",
+                                  column->name);
         status = learned_require(config, learned_name_of(config, column->name));
     }
     content_sort_columns(ret_schema, &targets);

@@ -25,7 +25,7 @@ struct discretization {
 };
 
 static tundish_status
-check_parameters(const struct content_config *config)
+check_parameters(const struct stage_config *config)
 {
     const struct spec_value *boundaries = spec_get(config->stage, "bin_boundaries");
     const struct spec_value *bins = spec_get(config->stage, "num_bins");
@@ -33,15 +33,14 @@ check_parameters(const struct content_config *config)
     bool has_bins = bins != NULL && bins->kind != SPEC_NULL;
 
     if (has_boundaries == has_bins)
-        return content_complain(config, "discretization needs %s num_bins %s bin_boundaries%s",
-                                has_bins ? "only one of" : "either", has_bins ? "and" : "or",
-                                has_bins ? ", and both are given" : "");
+        return stage_complain(config, "discretization needs %s num_bins %s bin_boundaries%s",
+                              has_bins ? "only one of" : "either", has_bins ? "and" : "or",
+                              has_bins ? ", and both are given" : "");
     return TUNDISH_OK;
 }
 
 static tundish_status
-learned_boundaries(const struct content_config *config, const char *column,
-                   struct discretized *layer)
+learned_boundaries(const struct stage_config *config, const char *column, struct discretized *layer)
 {
     const char *name = learned_name_of(config, column);
     struct learned_table table = { 0 };
@@ -59,7 +58,7 @@ learned_boundaries(const struct content_config *config, const char *column,
 }
 
 static tundish_status
-read_boundaries(const struct content_config *config, const char *column, struct discretized *layer)
+read_boundaries(const struct stage_config *config, const char *column, struct discretized *layer)
 {
     const struct spec_value *boundaries = spec_get(config->stage, "bin_boundaries");
     tundish_status status;
@@ -80,7 +79,7 @@ read_boundaries(const struct content_config *config, const char *column, struct 
 
 /* The layer works in this dtype; its result has it too, but for bare bin numbers. */
 static tundish_dtype
-dtype_of(const struct content_config *config)
+dtype_of(const struct stage_config *config)
 {
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
 
@@ -89,14 +88,14 @@ dtype_of(const struct content_config *config)
 }
 
 static tundish_status
-open_column(const struct content_config *config, const struct discretization *stage,
+open_column(const struct stage_config *config, const struct discretization *stage,
             struct discretized *layer, struct column_spec *column, bool *batch_wide)
 {
     tundish_status status;
 
     if (column->dtype == TUNDISH_STRING)
-        return content_complain(config, "discretization: '%s' is string, and numbers are needed",
-                                column->name);
+        return stage_complain(config, "discretization: '%s' is string, and numbers are needed",
+                              column->name);
     status = read_boundaries(config, column->name, layer);
     if (status != TUNDISH_OK)
         return status;
@@ -113,7 +112,7 @@ open_column(const struct content_config *config, const struct discretization *st
 }
 
 static tundish_status
-discretization_open(void *state, const struct content_config *config, struct schema *ret_schema,
+discretization_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                     bool *ret_batch_wide)
 {
     struct discretization *layer = state;
@@ -125,10 +124,9 @@ discretization_open(void *state, const struct content_config *config, struct sch
     layer->computed = dtype_of(config);
     layer->encoding.dtype = layer->encoding.mode == ENCODE_INT ? TUNDISH_INT32 : layer->computed;
     if (layer->encoding.sparse && layer->encoding.mode == ENCODE_INT)
-        return content_complain(config,
-                                "discretization: sparse needs another output_mode than int");
+        return stage_complain(config, "discretization: sparse needs another output_mode than int");
     if (layer->computed == TUNDISH_STRING || layer->computed == TUNDISH_BOOL)
-        return content_complain(config, "discretization: dtype must be a number's");
+        return stage_complain(config, "discretization: dtype must be a number's");
     status = check_parameters(config);
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &layer->targets);

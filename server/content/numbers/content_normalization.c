@@ -25,7 +25,7 @@ struct normalization {
 };
 
 static tundish_status
-read_floats(const struct content_config *config, const struct spec_value *value, const char *name,
+read_floats(const struct stage_config *config, const struct spec_value *value, const char *name,
             int64_t count, float **ret_values)
 {
     *ret_values = tnd_zalloc((size_t)count, sizeof **ret_values);
@@ -46,7 +46,7 @@ rank_of(const struct spec_value *value)
 }
 
 static uint32_t
-axis_count(const struct content_config *config)
+axis_count(const struct stage_config *config)
 {
     const struct spec_value *axis = spec_get(config->stage, "axis");
 
@@ -54,7 +54,7 @@ axis_count(const struct content_config *config)
 }
 
 static tundish_status
-given_statistics(const struct content_config *config, struct normalized *layer)
+given_statistics(const struct stage_config *config, struct normalized *layer)
 {
     const struct spec_value *mean = spec_get(config->stage, "mean");
     const struct spec_value *variance = spec_get(config->stage, "variance");
@@ -63,15 +63,14 @@ given_statistics(const struct content_config *config, struct normalized *layer)
     tundish_status status;
 
     if (has_mean != has_variance)
-        return content_complain(config,
-                                "normalization needs both mean and variance, or neither; "
-                                "%s is missing",
-                                has_mean ? "variance" : "mean");
+        return stage_complain(config,
+                              "normalization needs both mean and variance, or neither; "
+                              "%s is missing",
+                              has_mean ? "variance" : "mean");
     layer->count = literal_count(mean);
     if (layer->count < 1 || literal_count(variance) != layer->count ||
         (mean->kind == SPEC_LIST) != (variance->kind == SPEC_LIST))
-        return content_complain(config,
-                                "normalization: mean and variance must have the same shape");
+        return stage_complain(config, "normalization: mean and variance must have the same shape");
     if (rank_of(mean) > axis_count(config))
         return spec_complain(config->errors, mean->line, mean->column,
                              "mean has %u dimensions, but axis names %u", rank_of(mean),
@@ -83,7 +82,7 @@ given_statistics(const struct content_config *config, struct normalized *layer)
 }
 
 static tundish_status
-learned_floats(const struct content_config *config, const char *name, const char *suffix,
+learned_floats(const struct stage_config *config, const char *name, const char *suffix,
                float **ret_values, int64_t *ret_count)
 {
     struct learned_table table = { 0 };
@@ -99,8 +98,7 @@ learned_floats(const struct content_config *config, const char *name, const char
 }
 
 static tundish_status
-learned_statistics(const struct content_config *config, const char *column,
-                   struct normalized *layer)
+learned_statistics(const struct stage_config *config, const char *column, struct normalized *layer)
 {
     const char *name = learned_name_of(config, column);
     int64_t variance_count = 0;
@@ -111,13 +109,13 @@ learned_statistics(const struct content_config *config, const char *column,
     if (status == TUNDISH_OK)
         status = learned_floats(config, name, ".variance", &layer->deviations, &variance_count);
     if (status == TUNDISH_OK && (layer->count < 1 || layer->count != variance_count))
-        status = content_complain(
+        status = stage_complain(
             config, "normalization: %s.mean and %s.variance must have the same shape", name, name);
     return status;
 }
 
 static tundish_status
-read_statistics(const struct content_config *config, const char *column, struct normalized *layer)
+read_statistics(const struct stage_config *config, const char *column, struct normalized *layer)
 {
     tundish_status status = learned_is_needed(config->stage)
                                 ? learned_statistics(config, column, layer)
@@ -133,30 +131,29 @@ read_statistics(const struct content_config *config, const char *column, struct 
 }
 
 static tundish_status
-keep_axis(const struct content_config *config, const struct column_spec *column,
+keep_axis(const struct stage_config *config, const struct column_spec *column,
           const struct spec_value *axis, uint32_t *axes, int64_t *kept)
 {
     int64_t k = axis->integer < 0 ? axis->integer + column->rank : axis->integer;
     char text[128];
 
     if (k < 0 || k >= column->rank)
-        return content_complain(config, "normalization: '%s' has no axis %lld: its shape is %s",
-                                column->name, (long long)axis->integer,
-                                dims_text(column->shape, (uint32_t)column->rank, text));
+        return stage_complain(config, "normalization: '%s' has no axis %lld: its shape is %s",
+                              column->name, (long long)axis->integer,
+                              dims_text(column->shape, (uint32_t)column->rank, text));
     if (column->shape[k] < 0)
-        return content_complain(config,
-                                "normalization: the size of axis %lld of '%s' is not known "
-                                "(shape %s); axis: null takes one mean for all",
-                                (long long)axis->integer, column->name,
-                                dims_text(column->shape, (uint32_t)column->rank, text));
+        return stage_complain(config,
+                              "normalization: the size of axis %lld of '%s' is not known "
+                              "(shape %s); axis: null takes one mean for all",
+                              (long long)axis->integer, column->name,
+                              dims_text(column->shape, (uint32_t)column->rank, text));
     *axes |= 1U << k;
     *kept *= column->shape[k];
     return TUNDISH_OK;
 }
 
 static tundish_status
-open_column(const struct content_config *config, struct normalized *layer,
-            struct column_spec *column)
+open_column(const struct stage_config *config, struct normalized *layer, struct column_spec *column)
 {
     const struct spec_value *axis = spec_get(config->stage, "axis");
     uint32_t axes = 0;
@@ -164,16 +161,15 @@ open_column(const struct content_config *config, struct normalized *layer,
     tundish_status status = TUNDISH_OK;
 
     if (column->dtype == TUNDISH_STRING || column->kind == TUNDISH_SPARSE)
-        return content_complain(config, "normalization: '%s' is %s", column->name,
-                                column->dtype == TUNDISH_STRING
-                                    ? "string, and numbers are needed"
-                                    : "sparse; to_dense makes it dense");
+        return stage_complain(config, "normalization: '%s' is %s", column->name,
+                              column->dtype == TUNDISH_STRING ? "string, and numbers are needed"
+                                                              : "sparse; to_dense makes it dense");
     if (axis != NULL && axis->kind != SPEC_NULL && axis_count(config) > 0) {
         if (column->rank == RANK_UNKNOWN || column->kind == TUNDISH_RAGGED)
-            return content_complain(config,
-                                    "normalization: the shape of '%s' is not known; axis: "
-                                    "null takes one mean for all",
-                                    column->name);
+            return stage_complain(config,
+                                  "normalization: the shape of '%s' is not known; axis: "
+                                  "null takes one mean for all",
+                                  column->name);
         if (axis->kind == SPEC_INTEGER)
             status = keep_axis(config, column, axis, &axes, &kept);
         for (uint32_t i = 0; axis->kind == SPEC_LIST && i < axis->count; i++)
@@ -183,10 +179,10 @@ open_column(const struct content_config *config, struct normalized *layer,
     if (status == TUNDISH_OK)
         status = read_statistics(config, column->name, layer);
     if (status == TUNDISH_OK && layer->count != 1 && layer->count != kept)
-        return content_complain(config,
-                                "normalization: there are %lld means, but '%s' has %lld "
-                                "along the axis",
-                                (long long)layer->count, column->name, (long long)kept);
+        return stage_complain(config,
+                              "normalization: there are %lld means, but '%s' has %lld "
+                              "along the axis",
+                              (long long)layer->count, column->name, (long long)kept);
     layer->axes = layer->count == 1 ? 0 : axes;
     column->dtype = TUNDISH_FLOAT32;
     column->has_range = false;
@@ -194,7 +190,7 @@ open_column(const struct content_config *config, struct normalized *layer,
 }
 
 static tundish_status
-normalization_open(void *state, const struct content_config *config, struct schema *ret_schema,
+normalization_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     struct normalization *layer = state;

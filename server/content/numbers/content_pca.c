@@ -17,7 +17,7 @@ struct pca {
 };
 
 static tundish_status
-read_components(const struct content_config *config, const char *column,
+read_components(const struct stage_config *config, const char *column,
                 struct components *components)
 {
     const char *name = learned_name_of(config, column);
@@ -27,7 +27,7 @@ read_components(const struct content_config *config, const char *column,
     if (status == TUNDISH_OK)
         status = learned_table_open(config, name, ".pca", TUNDISH_FLOAT64, &table);
     if (status == TUNDISH_OK && table.rank != 2)
-        status = content_complain(config, "pca: %s.pca should have two dimensions", name);
+        status = stage_complain(config, "pca: %s.pca should have two dimensions", name);
     if (status == TUNDISH_OK) {
         components->size = table.shape[0];
         components->count = table.shape[1];
@@ -39,7 +39,7 @@ read_components(const struct content_config *config, const char *column,
 }
 
 static tundish_status
-pca_open(void *state, const struct content_config *config, struct schema *ret_schema,
+pca_open(void *state, const struct stage_config *config, struct schema *ret_schema,
          bool *ret_batch_wide)
 {
     struct pca *stage = state;
@@ -54,14 +54,14 @@ pca_open(void *state, const struct content_config *config, struct schema *ret_sc
 
         if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
             column->rank != (int)config->depth + 1)
-            return content_complain(config, "pca: the rows of '%s' must be vectors of numbers",
-                                    column->name);
+            return stage_complain(config, "pca: the rows of '%s' must be vectors of numbers",
+                                  column->name);
         status = read_components(config, column->name, components);
         if (status == TUNDISH_OK && column->shape[column->rank - 1] != components->size)
-            status = content_complain(config,
-                                      "pca: components of %lld numbers were learned for '%s'; run "
-                                      "`tundish analyze` again",
-                                      (long long)components->size, column->name);
+            status = stage_complain(config,
+                                    "pca: components of %lld numbers were learned for '%s'; run "
+                                    "`tundish analyze` again",
+                                    (long long)components->size, column->name);
         column->dtype = stage->dtype;
         column->has_range = false;
         column->shape[column->rank - 1] = components->count;

@@ -22,7 +22,7 @@ struct rescaling {
 };
 
 static tundish_status
-read_factors(const struct content_config *config, const char *name, struct factors *factors)
+read_factors(const struct stage_config *config, const char *name, struct factors *factors)
 {
     const struct spec_value *value = spec_get(config->stage, name), *at = value;
 
@@ -49,40 +49,40 @@ is_number(const struct factors *factors, const struct column_spec *column)
 }
 
 static tundish_status
-open_column(const struct content_config *config, const struct factors *factors, const char *name,
+open_column(const struct stage_config *config, const struct factors *factors, const char *name,
             struct column_spec *column, bool *ret_batch_wide)
 {
     char own[128], its[128];
     uint32_t rank;
 
     if (column->dtype == TUNDISH_STRING)
-        return content_complain(config, "rescaling: '%s' is string, and numbers are needed",
-                                column->name);
+        return stage_complain(config, "rescaling: '%s' is string, and numbers are needed",
+                              column->name);
     if (column->kind == TUNDISH_SPARSE)
-        return content_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
-                                column->name);
+        return stage_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
+                              column->name);
     if (is_number(factors, column))
         return TUNDISH_OK;
     if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
-        return content_complain(config,
-                                "rescaling: %s is a list, and '%s' is %s: only dense columns of "
-                                "known rank take one",
-                                name, column->name,
-                                column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
+        return stage_complain(config,
+                              "rescaling: %s is a list, and '%s' is %s: only dense columns of "
+                              "known rank take one",
+                              name, column->name,
+                              column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
     /* A list along a dimension of the batch tells rows apart. */
     if (factors->rank + config->depth > (uint32_t)column->rank && config->depth > 0)
         *ret_batch_wide = true;
     if (!dims_broadcast(column->shape, (uint32_t)column->rank, factors->dims, factors->rank,
                         column->shape, &rank))
-        return content_complain(config, "rescaling: %s of shape %s does not fit '%s' of shape %s",
-                                name, dims_text(factors->dims, factors->rank, own), column->name,
-                                dims_text(column->shape, (uint32_t)column->rank, its));
+        return stage_complain(config, "rescaling: %s of shape %s does not fit '%s' of shape %s",
+                              name, dims_text(factors->dims, factors->rank, own), column->name,
+                              dims_text(column->shape, (uint32_t)column->rank, its));
     column->rank = (int)rank;
     return TUNDISH_OK;
 }
 
 static tundish_status
-rescaling_open(void *state, const struct content_config *config, struct schema *ret_schema,
+rescaling_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                bool *ret_batch_wide)
 {
     struct rescaling *layer = state;

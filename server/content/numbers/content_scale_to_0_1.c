@@ -2,7 +2,7 @@
 #include "content/numbers/scale.h"
 
 static tundish_status
-scale_to_0_1_open(void *state, const struct content_config *config, struct schema *ret_schema,
+scale_to_0_1_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     return scale_open(state, SCALE_0_1, false, config, ret_schema, ret_batch_wide);

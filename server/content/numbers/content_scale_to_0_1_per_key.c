@@ -2,8 +2,8 @@
 #include "content/numbers/scale.h"
 
 static tundish_status
-scale_to_0_1_per_key_open(void *state, const struct content_config *config,
-                          struct schema *ret_schema, bool *ret_batch_wide)
+scale_to_0_1_per_key_open(void *state, const struct stage_config *config, struct schema *ret_schema,
+                          bool *ret_batch_wide)
 {
     return scale_open(state, SCALE_0_1, true, config, ret_schema, ret_batch_wide);
 }

@@ -33,7 +33,7 @@ struct scaled {
 };
 
 static tundish_status
-read_range(struct scale *scale, const struct content_config *config)
+read_range(struct scale *scale, const struct stage_config *config)
 {
     scale->low = 0;
     scale->high = 1;
@@ -43,12 +43,12 @@ read_range(struct scale *scale, const struct content_config *config)
     scale->high = (float)spec_number(config->stage, "output_max");
     if (scale->low < scale->high)
         return TUNDISH_OK;
-    return content_complain(config, "%s: output_min %g is not below output_max %g",
-                            config->stage->info->name, (double)scale->low, (double)scale->high);
+    return stage_complain(config, "%s: output_min %g is not below output_max %g",
+                          config->stage->info->name, (double)scale->low, (double)scale->high);
 }
 
 static tundish_dtype
-result_dtype(const struct scale *scale, const struct content_config *config, tundish_dtype from)
+result_dtype(const struct scale *scale, const struct stage_config *config, tundish_dtype from)
 {
     const struct spec_value *dtype;
 
@@ -63,7 +63,7 @@ result_dtype(const struct scale *scale, const struct content_config *config, tun
 }
 
 static tundish_status
-read_part(const struct scale *scale, const struct content_config *config, const char *column,
+read_part(const struct scale *scale, const struct stage_config *config, const char *column,
           const char *suffix, uint32_t part, struct scaled *scaled)
 {
     const char *name = learned_name_of(config, column);
@@ -72,14 +72,14 @@ read_part(const struct scale *scale, const struct content_config *config, const 
     tundish_status status = learned_table_open(config, name, whole, TUNDISH_FLOAT64, &table);
 
     if (status == TUNDISH_OK && part > 0 && table.value_count != scaled->places)
-        status = content_complain(config,
-                                  "%s: %s%s has %lld values and not %lld; run `tundish "
-                                  "analyze` again",
-                                  config->stage->info->name, name, whole,
-                                  (long long)table.value_count, (long long)scaled->places);
+        status = stage_complain(config,
+                                "%s: %s%s has %lld values and not %lld; run `tundish "
+                                "analyze` again",
+                                config->stage->info->name, name, whole,
+                                (long long)table.value_count, (long long)scaled->places);
     if (status == TUNDISH_OK && table.value_count < 1 && !table.has_keys)
         status =
-            content_complain(config, "%s: %s%s is empty", config->stage->info->name, name, whole);
+            stage_complain(config, "%s: %s%s is empty", config->stage->info->name, name, whole);
     if (status == TUNDISH_OK && part == 0 && scale->per_key)
         status = keyed_open(config, &table, &scaled->keys);
     if (status == TUNDISH_OK) {
@@ -96,7 +96,7 @@ read_part(const struct scale *scale, const struct content_config *config, const 
 }
 
 static tundish_status
-read_parts(const struct scale *scale, const struct content_config *config, const char *column,
+read_parts(const struct scale *scale, const struct stage_config *config, const char *column,
            struct scaled *scaled)
 {
     static const char *const suffixes[][PARTS_MAX] = {
@@ -115,7 +115,7 @@ read_parts(const struct scale *scale, const struct content_config *config, const
 
 /* The places of a row must be as many as were learned. */
 static tundish_status
-check_places(const struct content_config *config, const struct scaled *scaled,
+check_places(const struct stage_config *config, const struct scaled *scaled,
              const struct column_spec *column)
 {
     int64_t positions = 1;
@@ -123,33 +123,33 @@ check_places(const struct content_config *config, const struct scaled *scaled,
     if (!spec_bool(config->stage, "elementwise"))
         return scaled->positions == 1
                    ? TUNDISH_OK
-                   : content_complain(config, "%s: one value should have been learned for '%s'",
-                                      config->stage->info->name, column->name);
+                   : stage_complain(config, "%s: one value should have been learned for '%s'",
+                                    config->stage->info->name, column->name);
     for (int i = (int)config->depth; i < column->rank; i++)
         positions = column->shape[i] < 0 || positions < 0 ? -1 : positions * column->shape[i];
     if (column->kind == TUNDISH_DENSE && positions == scaled->positions)
         return TUNDISH_OK;
-    return content_complain(config,
-                            "%s: elementwise needs rows of a known shape, here of %lld values, and "
-                            "'%s' has others",
-                            config->stage->info->name, (long long)scaled->positions, column->name);
+    return stage_complain(config,
+                          "%s: elementwise needs rows of a known shape, here of %lld values, and "
+                          "'%s' has others",
+                          config->stage->info->name, (long long)scaled->positions, column->name);
 }
 
 static tundish_status
-open_column(const struct scale *scale, const struct content_config *config,
+open_column(const struct scale *scale, const struct stage_config *config,
             struct column_spec *column, struct scaled *scaled)
 {
     tundish_status status;
 
     if (column->dtype == TUNDISH_STRING)
-        return content_complain(config, "%s: '%s' is string, and numbers are needed",
-                                config->stage->info->name, column->name);
+        return stage_complain(config, "%s: '%s' is string, and numbers are needed",
+                              config->stage->info->name, column->name);
     scaled->dtype = result_dtype(scale, config, column->dtype);
     scaled->is_double = scaled->dtype == TUNDISH_FLOAT64;
     if (tnd_dtype_is_integer(scaled->dtype) || scaled->dtype == TUNDISH_STRING ||
         scaled->dtype == TUNDISH_BOOL)
-        return content_complain(config, "%s: output_dtype must be a float",
-                                config->stage->info->name);
+        return stage_complain(config, "%s: output_dtype must be a float",
+                              config->stage->info->name);
     status = read_parts(scale, config, column->name, scaled);
     if (status == TUNDISH_OK)
         status = check_places(config, scaled, column);
@@ -164,7 +164,7 @@ open_column(const struct scale *scale, const struct content_config *config,
 
 tundish_status
 scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
-           const struct content_config *config, struct schema *ret_schema, bool *ret_batch_wide)
+           const struct stage_config *config, struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status;
 

@@ -18,7 +18,7 @@ struct scale {
 };
 
 tundish_status scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
-                          const struct content_config *config, struct schema *ret_schema,
+                          const struct stage_config *config, struct schema *ret_schema,
                           bool *ret_batch_wide);
 tundish_status scale_apply(const void *state, const struct frame *input, struct frame *output);
 void scale_close(void *state);

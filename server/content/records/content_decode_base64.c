@@ -62,7 +62,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
 }
 
 static tundish_status
-decode_base64_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+decode_base64_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     struct decode_base64 *state = memory;

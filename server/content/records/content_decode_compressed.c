@@ -139,7 +139,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
 }
 
 static tundish_status
-decode_compressed_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+decode_compressed_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                        bool *ret_batch_wide)
 {
     struct decode_compressed *state = memory;

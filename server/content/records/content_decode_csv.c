@@ -11,7 +11,7 @@ struct decode_csv {
 };
 
 static tundish_status
-decode_csv_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+decode_csv_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct decode_csv *state = memory;
@@ -31,7 +31,7 @@ decode_csv_open(void *memory, const struct content_config *config, struct schema
         struct column_spec *spec;
 
         if (schema_find(ret_schema, column->name) >= 0)
-            status = content_complain(config, "'%s' is a column already", column->name);
+            status = stage_complain(config, "'%s' is a column already", column->name);
         spec = schema_add(ret_schema, column->name, column->dtype);
         spec->rank = records->rank;
         for (int i = 0; i < records->rank; i++)

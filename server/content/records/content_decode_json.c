@@ -3,7 +3,7 @@
 #include "content/records/json_parse.h"
 
 static tundish_status
-decode_json_open(void *state, const struct content_config *config, struct schema *ret_schema,
+decode_json_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                  bool *ret_batch_wide)
 {
     return feature_columns_open(state, config, ret_schema, ret_batch_wide);

@@ -18,7 +18,7 @@ is_raw_dtype(tundish_dtype dtype)
 }
 
 static tundish_status
-read_parameters(struct decode_raw *state, const struct content_config *config)
+read_parameters(struct decode_raw *state, const struct stage_config *config)
 {
     const struct spec_value *length = spec_get(config->stage, "fixed_length");
     const struct spec_value *type = spec_get(config->stage, "out_type");
@@ -46,7 +46,7 @@ read_parameters(struct decode_raw *state, const struct content_config *config)
 }
 
 static tundish_status
-decode_raw_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+decode_raw_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct decode_raw *state = memory;
@@ -58,11 +58,11 @@ decode_raw_open(void *memory, const struct content_config *config, struct schema
         struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
 
         if (column->dtype != TUNDISH_STRING || column->kind != TUNDISH_DENSE)
-            return content_complain(config, "column '%s' is %s, but decode_raw needs strings",
-                                    config->input->columns[state->targets.list[i].input].name,
-                                    tnd_dtype_name(column->dtype));
+            return stage_complain(config, "column '%s' is %s, but decode_raw needs strings",
+                                  config->input->columns[state->targets.list[i].input].name,
+                                  tnd_dtype_name(column->dtype));
         if (column->rank >= RANK_MAX)
-            return content_complain(config, "column '%s' has too many dimensions", column->name);
+            return stage_complain(config, "column '%s' has too many dimensions", column->name);
         column->dtype = state->dtype;
         column->shape[column->rank++] =
             state->fixed_bytes < 0 ? -1 : state->fixed_bytes / (int64_t)state->value_bytes;

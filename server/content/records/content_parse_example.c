@@ -2,7 +2,7 @@
 #include "content/records/feature_columns.h"
 
 static tundish_status
-parse_example_open(void *state, const struct content_config *config, struct schema *ret_schema,
+parse_example_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     return feature_columns_open(state, config, ret_schema, ret_batch_wide);

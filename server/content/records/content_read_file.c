@@ -14,7 +14,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
 }
 
 static tundish_status
-read_file_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+read_file_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                bool *ret_batch_wide)
 {
     struct read_file *state = memory;

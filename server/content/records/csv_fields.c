@@ -22,7 +22,7 @@ is_csv_dtype(tundish_dtype dtype)
 
 /* {values: V, dtype: D}: V may be a scalar, a list of one, or an empty list (no default). */
 static tundish_status
-read_long_default(const struct content_config *config, const struct spec_value *value,
+read_long_default(const struct stage_config *config, const struct spec_value *value,
                   struct csv_column *column)
 {
     const struct spec_value *values = spec_map_get(value, "values");
@@ -54,7 +54,7 @@ read_long_default(const struct content_config *config, const struct spec_value *
 }
 
 static tundish_status
-read_default(const struct content_config *config, const struct spec_value *value,
+read_default(const struct stage_config *config, const struct spec_value *value,
              struct csv_column *column)
 {
     char what[256];
@@ -84,7 +84,7 @@ read_default(const struct content_config *config, const struct spec_value *value
 
 /* The columns, by name; their defaults by place or, in a mapping, by name. */
 static tundish_status
-read_columns(const struct content_config *config, struct csv_table *table)
+read_columns(const struct stage_config *config, struct csv_table *table)
 {
     const struct spec_value *defaults = spec_get(config->stage, "record_defaults");
     const struct spec_value *given = spec_get(config->stage, "column_names");
@@ -118,7 +118,7 @@ read_columns(const struct content_config *config, struct csv_table *table)
 }
 
 static tundish_status
-check_rising(const struct content_config *config, const struct spec_value *list, const char *name)
+check_rising(const struct stage_config *config, const struct spec_value *list, const char *name)
 {
     if (list->kind != SPEC_LIST)
         return spec_complain(config->errors, list->line, list->column,
@@ -144,7 +144,7 @@ has_number(const struct spec_value *list, int64_t number)
 
 /* All fields but those: TensorFlow counts the defaults and the exclusions together. */
 static tundish_status
-read_excluded(const struct content_config *config, struct csv_table *table)
+read_excluded(const struct stage_config *config, struct csv_table *table)
 {
     const struct spec_value *list = spec_get(config->stage, "exclude_cols");
     int64_t total;
@@ -172,7 +172,7 @@ read_excluded(const struct content_config *config, struct csv_table *table)
 }
 
 static tundish_status
-read_selected(const struct content_config *config, struct csv_table *table)
+read_selected(const struct stage_config *config, struct csv_table *table)
 {
     const struct spec_value *list = spec_get(config->stage, "select_cols");
     tundish_status status;
@@ -194,7 +194,7 @@ read_selected(const struct content_config *config, struct csv_table *table)
 }
 
 static tundish_status
-read_rules(const struct content_config *config, struct csv_table *table)
+read_rules(const struct stage_config *config, struct csv_table *table)
 {
     const struct spec_value *delimiter = spec_get(config->stage, "field_delim");
     const struct spec_value *na_value = spec_get(config->stage, "na_value");
@@ -211,7 +211,7 @@ read_rules(const struct content_config *config, struct csv_table *table)
 }
 
 tundish_status
-csv_table_open(const struct content_config *config, bool is_dataset, struct csv_table *ret_table)
+csv_table_open(const struct stage_config *config, bool is_dataset, struct csv_table *ret_table)
 {
     tundish_status status = read_columns(config, ret_table);
     tundish_status rules = read_rules(config, ret_table);

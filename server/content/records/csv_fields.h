@@ -22,7 +22,7 @@ struct csv_table {
 /* Read record_defaults, column_names, field_delim, use_quote_delim, na_value and select_cols of
  * the stage (of the csv source exclude_cols too). Complains about all that is wrong. Close accepts
  * what a failed open leaves. */
-tundish_status csv_table_open(const struct content_config *config, bool is_dataset,
+tundish_status csv_table_open(const struct stage_config *config, bool is_dataset,
                               struct csv_table *ret_table);
 void csv_table_close(struct csv_table *table);
 

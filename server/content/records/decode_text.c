@@ -4,7 +4,7 @@
 #include "content/text/texts.h"
 
 tundish_status
-decode_text_open(const struct content_config *config, struct schema *ret_schema,
+decode_text_open(const struct stage_config *config, struct schema *ret_schema,
                  struct content_targets *ret_targets)
 {
     return texts_open(config, TUNDISH_STRING, ret_schema, ret_targets);

@@ -5,7 +5,7 @@
 #include "content/content.h"
 
 /* Expand the targets, which must be strings and stay such. */
-tundish_status decode_text_open(const struct content_config *config, struct schema *ret_schema,
+tundish_status decode_text_open(const struct stage_config *config, struct schema *ret_schema,
                                 struct content_targets *ret_targets);
 
 /* For each value of each target call `decode`. It stores what comes of `from` in *ret_to, in

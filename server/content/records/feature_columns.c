@@ -106,8 +106,7 @@ describe(const struct feature_columns *state, const struct feature *feature, int
 }
 
 static tundish_status
-make_schema(struct feature_columns *state, const struct content_config *config,
-            struct schema *schema)
+make_schema(struct feature_columns *state, const struct stage_config *config, struct schema *schema)
 {
     const struct column_spec *serialized = &config->input->columns[state->serialized];
     tundish_status status = TUNDISH_OK;
@@ -130,7 +129,7 @@ make_schema(struct feature_columns *state, const struct content_config *config,
 }
 
 tundish_status
-feature_columns_open(struct feature_columns *state, const struct content_config *config,
+feature_columns_open(struct feature_columns *state, const struct stage_config *config,
                      struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status = features_serialized(config, &state->serialized);
@@ -141,11 +140,11 @@ feature_columns_open(struct feature_columns *state, const struct content_config 
         return status != TUNDISH_OK ? status : features;
     rank = config->input->columns[state->serialized].rank;
     if (rank > 1)
-        return content_complain(config,
-                                "column '%s' has %d dimensions; %s takes one record or a vector "
-                                "of them",
-                                config->input->columns[state->serialized].name, rank,
-                                config->stage->info->name);
+        return stage_complain(config,
+                              "column '%s' has %d dimensions; %s takes one record or a vector "
+                              "of them",
+                              config->input->columns[state->serialized].name, rank,
+                              config->stage->info->name);
     state->is_batch = rank == 1;
     status = make_schema(state, config, ret_schema);
     make_parser(state);

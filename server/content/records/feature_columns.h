@@ -22,7 +22,7 @@ typedef void feature_parse(const struct example_parser *parser, const struct exa
                            struct frame *frame, struct example_values *values);
 
 tundish_status feature_columns_open(struct feature_columns *columns,
-                                    const struct content_config *config, struct schema *ret_schema,
+                                    const struct stage_config *config, struct schema *ret_schema,
                                     bool *ret_batch_wide);
 void feature_columns_apply(const struct feature_columns *columns, const struct frame *input,
                            struct frame *output, feature_parse *parse);

@@ -30,7 +30,7 @@ shape_text(const int64_t *shape, int rank)
 
 /* What is being read: an entry and the column that it is for. */
 struct entry {
-    const struct content_config *config;
+    const struct stage_config *config;
     const struct spec_value *map;
     struct feature *feature;
 };
@@ -126,7 +126,7 @@ zero_value(tundish_dtype dtype, void *to)
 
 /* decode_json may ask for zeros where parse_example wants a default or the feature. */
 static bool
-gives_defaults(const struct content_config *config)
+gives_defaults(const struct stage_config *config)
 {
     return strcmp(config->stage->info->name, "decode_json") == 0 &&
            strcmp(spec_text(config->stage, "missing"), "default") == 0;
@@ -262,7 +262,7 @@ read_ragged(const struct entry *entry)
 }
 
 static tundish_status
-read_feature(const struct content_config *config, const struct spec_value *map,
+read_feature(const struct stage_config *config, const struct spec_value *map,
              struct feature *feature)
 {
     static tundish_status (*const steps[])(const struct entry *) = {
@@ -283,7 +283,7 @@ read_feature(const struct content_config *config, const struct spec_value *map,
 
 /* Without `columns`, the keys of `features` are the names. */
 static tundish_status
-names_of_keys(const struct content_config *config, const struct spec_value *features,
+names_of_keys(const struct stage_config *config, const struct spec_value *features,
               struct name_list *ret_names)
 {
     for (uint32_t i = 0; i < features->count; i++) {
@@ -304,7 +304,7 @@ names_of_keys(const struct content_config *config, const struct spec_value *feat
 
 /* Does every entry say something about some column? */
 static tundish_status
-check_entries_used(const struct content_config *config, const struct spec_value *features,
+check_entries_used(const struct stage_config *config, const struct spec_value *features,
                    const struct name_list *names)
 {
     tundish_status status = TUNDISH_OK;
@@ -322,7 +322,7 @@ check_entries_used(const struct content_config *config, const struct spec_value 
 }
 
 static tundish_status
-read_all(const struct content_config *config, const struct spec_value *features,
+read_all(const struct stage_config *config, const struct spec_value *features,
          const struct name_list *names, struct feature_list *list)
 {
     tundish_status status = check_entries_used(config, features, names);
@@ -335,8 +335,8 @@ read_all(const struct content_config *config, const struct spec_value *features,
 
         feature->column = tnd_strdup(names->names[i]);
         each = map != NULL ? read_feature(config, map, feature)
-                           : content_complain(config, "features says nothing about column '%s'",
-                                              feature->column);
+                           : stage_complain(config, "features says nothing about column '%s'",
+                                            feature->column);
         if (each != TUNDISH_OK)
             status = each;
     }
@@ -344,7 +344,7 @@ read_all(const struct content_config *config, const struct spec_value *features,
 }
 
 tundish_status
-features_open(const struct content_config *config, struct feature_list *ret_list)
+features_open(const struct stage_config *config, struct feature_list *ret_list)
 {
     const struct spec_value *features = spec_get(config->stage, "features");
     const struct spec_value *columns = spec_get(config->stage, "columns");
@@ -352,7 +352,7 @@ features_open(const struct content_config *config, struct feature_list *ret_list
     tundish_status status;
 
     if (features == NULL || features->kind != SPEC_MAP || features->count == 0)
-        return content_complain(config, "features must say what to parse: {NAME: {type: ...}}");
+        return stage_complain(config, "features must say what to parse: {NAME: {type: ...}}");
     status = columns == NULL ? names_of_keys(config, features, &names)
                              : spec_expand_columns(columns, NULL, 0, config->errors, &names);
     if (status == TUNDISH_OK)
@@ -380,7 +380,7 @@ features_close(struct feature_list *list)
 }
 
 tundish_status
-features_serialized(const struct content_config *config, uint32_t *ret_index)
+features_serialized(const struct stage_config *config, uint32_t *ret_index)
 {
     const struct spec_value *serialized = spec_get(config->stage, "serialized");
     const char *name = serialized == NULL ? "value" : serialized->text;
@@ -394,9 +394,9 @@ features_serialized(const struct content_config *config, uint32_t *ret_index)
                              "there is no column '%s' to parse; name one with serialized", name);
     if (config->input->columns[index].dtype != TUNDISH_STRING ||
         config->input->columns[index].kind != TUNDISH_DENSE)
-        return content_complain(config, "column '%s' is %s, but parsing needs strings",
-                                config->input->columns[index].name,
-                                tnd_dtype_name(config->input->columns[index].dtype));
+        return stage_complain(config, "column '%s' is %s, but parsing needs strings",
+                              config->input->columns[index].name,
+                              tnd_dtype_name(config->input->columns[index].dtype));
     *ret_index = (uint32_t)index;
     return TUNDISH_OK;
 }

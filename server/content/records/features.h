@@ -47,12 +47,12 @@ struct feature_list {
 };
 
 /* Read `features` and `columns` of the stage. Complains about all that is wrong. */
-tundish_status features_open(const struct content_config *config, struct feature_list *ret_list);
+tundish_status features_open(const struct stage_config *config, struct feature_list *ret_list);
 void features_close(struct feature_list *list);
 
 /* The input column that the stage reads: `serialized`, else `value`, else the only one. It must be
  * a string column. */
-tundish_status features_serialized(const struct content_config *config, uint32_t *ret_index);
+tundish_status features_serialized(const struct stage_config *config, uint32_t *ret_index);
 
 /* "[2,3]"; the caller frees. */
 char *shape_text(const int64_t *shape, int rank);

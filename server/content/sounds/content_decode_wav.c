@@ -14,7 +14,7 @@ struct decode_wav {
 };
 
 static tundish_status
-add_rate(struct decode_wav *state, const struct content_config *config, struct schema *schema)
+add_rate(struct decode_wav *state, const struct stage_config *config, struct schema *schema)
 {
     const struct spec_value *name = spec_get(config->stage, "sample_rate");
 
@@ -22,10 +22,10 @@ add_rate(struct decode_wav *state, const struct content_config *config, struct s
     if (name == NULL || name->kind != SPEC_TEXT)
         return TUNDISH_OK;
     if (state->targets.count != 1)
-        return content_complain(config,
-                                "decode_wav: sample_rate names one column, and there are "
-                                "%u of sound",
-                                state->targets.count);
+        return stage_complain(config,
+                              "decode_wav: sample_rate names one column, and there are "
+                              "%u of sound",
+                              state->targets.count);
     if (schema_find(schema, name->text) >= 0)
         return spec_complain(config->errors, name->line, name->column,
                              "sample_rate: '%s' is a column already", name->text);
@@ -35,7 +35,7 @@ add_rate(struct decode_wav *state, const struct content_config *config, struct s
 }
 
 static tundish_status
-decode_wav_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+decode_wav_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct decode_wav *state = memory;
@@ -45,17 +45,17 @@ decode_wav_open(void *memory, const struct content_config *config, struct schema
     state->samples = spec_int(config->stage, "desired_samples");
     state->channels = spec_int(config->stage, "desired_channels");
     if (state->channels > INT32_MAX || state->samples > INT32_MAX)
-        return content_complain(config, "decode_wav: desired_channels and desired_samples must be "
-                                        "below 2147483648");
+        return stage_complain(config, "decode_wav: desired_channels and desired_samples must be "
+                                      "below 2147483648");
     for (uint32_t i = 0; i < state->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[state->targets.list[i].output];
 
         if (column->dtype != TUNDISH_STRING || column->rank != 0 || column->kind != TUNDISH_DENSE ||
             config->depth > 0)
-            return content_complain(config,
-                                    "decode_wav takes the bytes of one file, and '%s' is %s of %d "
-                                    "dimensions: it must stand before batch",
-                                    column->name, tnd_dtype_name(column->dtype), column->rank);
+            return stage_complain(config,
+                                  "decode_wav takes the bytes of one file, and '%s' is %s of %d "
+                                  "dimensions: it must stand before batch",
+                                  column->name, tnd_dtype_name(column->dtype), column->rank);
         column->dtype = TUNDISH_FLOAT32;
         column->rank = 2;
         column->shape[0] = state->samples;

@@ -79,7 +79,7 @@ dims_of(const void *state, int64_t samples, int64_t ret_dims[2], char ret_fault[
 }
 
 static tundish_status
-open_column(const struct mel_spectrogram *layer, const struct content_config *config,
+open_column(const struct mel_spectrogram *layer, const struct stage_config *config,
             struct column_spec *column, bool *batch_wide)
 {
     tundish_status status = signals_open_column(config, layer, dims_of, column, batch_wide);
@@ -90,7 +90,7 @@ open_column(const struct mel_spectrogram *layer, const struct content_config *co
 }
 
 static tundish_status
-read_parameters(struct mel_spectrogram *layer, const struct content_config *config)
+read_parameters(struct mel_spectrogram *layer, const struct stage_config *config)
 {
     const struct spec_value *length = spec_get(config->stage, "sequence_length");
     const struct spec_value *window = spec_get(config->stage, "window");
@@ -103,16 +103,16 @@ read_parameters(struct mel_spectrogram *layer, const struct content_config *conf
     if (length != NULL && length->kind == SPEC_INTEGER)
         frame_length = length->integer;
     if (fft_length < frame_length)
-        return content_complain(config,
-                                "mel_spectrogram: fft_length (%lld) must not be less than "
-                                "sequence_length (%lld)",
-                                (long long)fft_length, (long long)frame_length);
+        return stage_complain(config,
+                              "mel_spectrogram: fft_length (%lld) must not be less than "
+                              "sequence_length (%lld)",
+                              (long long)fft_length, (long long)frame_length);
     layer->stride = spec_int(config->stage, "sequence_stride");
     layer->bins = spec_int(config->stage, "num_mel_bins");
     layer->lines = fft_length / 2 + 1;
     if (fft_length > 1 << 24 || layer->stride > INT32_MAX || layer->bins > 1 << 16)
-        return content_complain(config, "mel_spectrogram: fft_length, sequence_stride or "
-                                        "num_mel_bins is too large");
+        return stage_complain(config, "mel_spectrogram: fft_length, sequence_stride or "
+                                      "num_mel_bins is too large");
     if (highest == 0)
         highest = floor(rate / 2);
     layer->decibels = spec_bool(config->stage, "power_to_db");
@@ -131,15 +131,15 @@ read_parameters(struct mel_spectrogram *layer, const struct content_config *conf
 }
 
 static tundish_status
-mel_spectrogram_open(void *state, const struct content_config *config, struct schema *ret_schema,
+mel_spectrogram_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                      bool *ret_batch_wide)
 {
     struct mel_spectrogram *layer = state;
     tundish_status status;
 
     if (!spectrum_is_possible())
-        return content_complain(config,
-                                "stage mel_spectrogram is not in this build: kissfft was missing");
+        return stage_complain(config,
+                              "stage mel_spectrogram is not in this build: kissfft was missing");
     status = read_parameters(layer, config);
     /* The loudest of the whole batch decides what is too quiet. */
     *ret_batch_wide = config->depth > 0 && layer->decibels;

@@ -37,7 +37,7 @@ dims_of(const void *memory, int64_t samples, int64_t ret_dims[2], char ret_fault
 
 /* One for each dtype that there is a column of. */
 static void
-open_spectrum(struct stft *state, const struct content_config *config, tundish_dtype dtype)
+open_spectrum(struct stft *state, const struct stage_config *config, tundish_dtype dtype)
 {
     const struct spec_value *window = spec_get(config->stage, "window");
     struct spectrum *spectrum = dtype == TUNDISH_FLOAT64 ? &state->of_float64 : &state->of_float32;
@@ -48,20 +48,20 @@ open_spectrum(struct stft *state, const struct content_config *config, tundish_d
 }
 
 static tundish_status
-open_column(struct stft *state, const struct content_config *config, struct column_spec *column,
+open_column(struct stft *state, const struct stage_config *config, struct column_spec *column,
             bool *batch_wide)
 {
     if (column->dtype != TUNDISH_FLOAT32 && column->dtype != TUNDISH_FLOAT64)
-        return content_complain(config,
-                                "stft: '%s' is %s, and float32 or float64 is needed (cast makes "
-                                "it)",
-                                column->name, tnd_dtype_name(column->dtype));
+        return stage_complain(config,
+                              "stft: '%s' is %s, and float32 or float64 is needed (cast makes "
+                              "it)",
+                              column->name, tnd_dtype_name(column->dtype));
     open_spectrum(state, config, column->dtype);
     return signals_open_column(config, state, dims_of, column, batch_wide);
 }
 
 static tundish_status
-stft_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+stft_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
           bool *ret_batch_wide)
 {
     struct stft *state = memory;
@@ -71,17 +71,17 @@ stft_open(void *memory, const struct content_config *config, struct schema *ret_
 
     *ret_batch_wide = false;
     if (!spectrum_is_possible())
-        return content_complain(config, "stage stft is not in this build: kissfft was missing");
+        return stage_complain(config, "stage stft is not in this build: kissfft was missing");
     state->step = spec_int(config->stage, "frame_step");
     state->pad_end = spec_bool(config->stage, "pad_end");
     if (frame_length > 1 << 24 || state->step > INT32_MAX)
-        return content_complain(config, "stft: frame_length and frame_step are too large");
+        return stage_complain(config, "stft: frame_length and frame_step are too large");
     while (fft_length < frame_length)
         fft_length *= 2;
     if (fft != NULL && fft->kind == SPEC_INTEGER)
         fft_length = fft->integer;
     if (fft_length > 1 << 24)
-        return content_complain(config, "stft: fft_length is too large");
+        return stage_complain(config, "stft: fft_length is too large");
     state->frame_length = frame_length;
     state->fft_length = fft_length;
     status = content_targets_open(config, ret_schema, &state->targets);

@@ -6,7 +6,7 @@
 #include "column/dims.h"
 
 tundish_status
-signals_open_column(const struct content_config *config, const void *state, signals_dims *dims,
+signals_open_column(const struct stage_config *config, const void *state, signals_dims *dims,
                     struct column_spec *column, bool *batch_wide)
 {
     const char *stage = config->stage->info->name;
@@ -15,8 +15,8 @@ signals_open_column(const struct content_config *config, const void *state, sign
 
     if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE || column->rank < 1 ||
         column->rank >= RANK_MAX)
-        return content_complain(config, "%s: '%s' must be dense numbers of 1 to %d dimensions",
-                                stage, column->name, RANK_MAX - 1);
+        return stage_complain(config, "%s: '%s' must be dense numbers of 1 to %d dimensions", stage,
+                              column->name, RANK_MAX - 1);
     *batch_wide |= config->depth > 0 && column->rank == 1; /* the rows are the samples */
     last = &column->shape[column->rank++ - 1];
     dims(state, *last, last, fault);

@@ -12,7 +12,7 @@ typedef bool signals_dims(const void *state, int64_t length, int64_t ret_dims[2]
 
 /* Refuse what is no dense column of numbers, and set the shape of what comes out; *batch_wide where
  * the rows of a batch are one signal. */
-tundish_status signals_open_column(const struct content_config *config, const void *state,
+tundish_status signals_open_column(const struct stage_config *config, const void *state,
                                    signals_dims *dims, struct column_spec *column,
                                    bool *batch_wide);
 

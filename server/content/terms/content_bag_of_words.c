@@ -12,7 +12,7 @@ struct bag_of_words {
 };
 
 static tundish_status
-read_range(struct bag_of_words *stage, const struct content_config *config)
+read_range(struct bag_of_words *stage, const struct stage_config *config)
 {
     const struct spec_value *range = spec_get(config->stage, "ngram_range");
     const struct spec_value *separator = spec_get(config->stage, "separator");
@@ -30,7 +30,7 @@ read_range(struct bag_of_words *stage, const struct content_config *config)
 }
 
 static tundish_status
-bag_of_words_open(void *state, const struct content_config *config, struct schema *ret_schema,
+bag_of_words_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     struct bag_of_words *stage = state;
@@ -43,10 +43,10 @@ bag_of_words_open(void *state, const struct content_config *config, struct schem
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->kind != TUNDISH_SPARSE || column->rank != (int)config->depth + 1)
-            return content_complain(config,
-                                    "bag_of_words: '%s' must be sparse, with one list of words a "
-                                    "row; to_sparse makes it so",
-                                    column->name);
+            return stage_complain(config,
+                                  "bag_of_words: '%s' must be sparse, with one list of words a "
+                                  "row; to_sparse makes it so",
+                                  column->name);
         column->shape[column->rank - 1] = -1;
     }
     content_sort_columns(ret_schema, &stage->targets);

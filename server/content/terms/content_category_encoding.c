@@ -12,7 +12,7 @@ struct category_encoding {
 };
 
 static tundish_status
-find_weights(const struct content_config *config, struct category_encoding *layer)
+find_weights(const struct stage_config *config, struct category_encoding *layer)
 {
     const struct spec_value *weights = spec_get(config->stage, "count_weights");
 
@@ -56,7 +56,7 @@ dtype_is_possible(const struct category_encoding *layer, int rank)
 /* What fails in Keras: its sparse counts take no floats, which the layer makes of all where no
  * other dtype is asked for. */
 static tundish_status
-check_rank(const struct content_config *config, const struct category_encoding *layer,
+check_rank(const struct stage_config *config, const struct category_encoding *layer,
            const struct column_spec *column)
 {
     tundish_dtype dtype = layer->encoding.dtype;
@@ -64,26 +64,26 @@ check_rank(const struct content_config *config, const struct category_encoding *
     bool is_wide = dtype == TUNDISH_INT32 || dtype == TUNDISH_INT64;
 
     if (counts && layer->encoding.sparse && !is_wide)
-        return content_complain(config,
-                                "category_encoding: no sparse %s of '%s': leave sparse out, and "
-                                "let to_sparse follow, or ask for dtype: int64",
-                                spec_text(config->stage, "output_mode"), column->name);
+        return stage_complain(config,
+                              "category_encoding: no sparse %s of '%s': leave sparse out, and "
+                              "let to_sparse follow, or ask for dtype: int64",
+                              spec_text(config->stage, "output_mode"), column->name);
     if (!dtype_is_possible(layer, column->rank))
-        return content_complain(config,
-                                "category_encoding: no %s of '%s' in %s: ask for another dtype, "
-                                "and let cast follow",
-                                spec_text(config->stage, "output_mode"), column->name,
-                                tnd_dtype_name(dtype));
+        return stage_complain(config,
+                              "category_encoding: no %s of '%s' in %s: ask for another dtype, "
+                              "and let cast follow",
+                              spec_text(config->stage, "output_mode"), column->name,
+                              tnd_dtype_name(dtype));
     if (layer->weights >= 0 && column->rank == 0)
-        return content_complain(config,
-                                "category_encoding: count_weights of single numbers, and '%s' is "
-                                "one in each row: batch them first",
-                                column->name);
+        return stage_complain(config,
+                              "category_encoding: count_weights of single numbers, and '%s' is "
+                              "one in each row: batch them first",
+                              column->name);
     return TUNDISH_OK;
 }
 
 static tundish_status
-category_encoding_open(void *state, const struct content_config *config, struct schema *ret_schema,
+category_encoding_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                        bool *ret_batch_wide)
 {
     struct category_encoding *layer = state;
@@ -107,10 +107,10 @@ category_encoding_open(void *state, const struct content_config *config, struct 
         struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
 
         if (column->dtype == TUNDISH_STRING)
-            return content_complain(config,
-                                    "category_encoding: '%s' is string; it takes integers "
-                                    "(string_lookup makes them)",
-                                    column->name);
+            return stage_complain(config,
+                                  "category_encoding: '%s' is string; it takes integers "
+                                  "(string_lookup makes them)",
+                                  column->name);
         status = check_rank(config, layer, column);
         if (status == TUNDISH_OK)
             status = encoding_open(&layer->encoding, config, column, ret_batch_wide);

@@ -22,8 +22,7 @@ struct compute_and_apply_vocabulary {
 };
 
 static tundish_status
-open_column(const struct content_config *config, struct column_spec *column,
-            struct applied *applied)
+open_column(const struct stage_config *config, struct column_spec *column, struct applied *applied)
 {
     const char *name = learned_name_of(config, column->name);
     int64_t buckets = spec_int(config->stage, "num_oov_buckets");
@@ -32,9 +31,9 @@ open_column(const struct content_config *config, struct column_spec *column,
 
     applied->dtype = column->dtype;
     if (column->dtype != TUNDISH_STRING && !tnd_dtype_is_integer(column->dtype))
-        return content_complain(config, "%s: '%s' is %s, and strings or integers are needed",
-                                config->stage->info->name, column->name,
-                                tnd_dtype_name(column->dtype));
+        return stage_complain(config, "%s: '%s' is %s, and strings or integers are needed",
+                              config->stage->info->name, column->name,
+                              tnd_dtype_name(column->dtype));
     status = learned_require(config, name);
     if (status == TUNDISH_OK)
         status = learned_vocab_open(
@@ -57,7 +56,7 @@ open_column(const struct content_config *config, struct column_spec *column,
 }
 
 static tundish_status
-compute_and_apply_vocabulary_open(void *state, const struct content_config *config,
+compute_and_apply_vocabulary_open(void *state, const struct stage_config *config,
                                   struct schema *ret_schema, bool *ret_batch_wide)
 {
     struct compute_and_apply_vocabulary *stage = state;

@@ -2,7 +2,7 @@
 #include "content/text/text_buckets.h"
 
 static tundish_status
-hash_strings_open(void *state, const struct content_config *config, struct schema *ret_schema,
+hash_strings_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     struct text_buckets *stage = state;

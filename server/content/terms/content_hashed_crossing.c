@@ -36,29 +36,29 @@ have_equal_shapes(const struct column_spec *a, const struct column_spec *b)
 }
 
 static tundish_status
-check_crossed(const struct content_config *config, const struct column_spec *first,
+check_crossed(const struct stage_config *config, const struct column_spec *first,
               const struct column_spec *column)
 {
     if (column->dtype != TUNDISH_STRING && !tnd_dtype_is_integer(column->dtype))
-        return content_complain(
-            config, "hashed_crossing works on integer or string columns, but '%s' is %s",
-            column->name, tnd_dtype_name(column->dtype));
+        return stage_complain(config,
+                              "hashed_crossing works on integer or string columns, but '%s' is %s",
+                              column->name, tnd_dtype_name(column->dtype));
     if (column->kind != TUNDISH_DENSE || column->rank < 0 || column->rank > 2 ||
         (column->rank == 2 && column->shape[1] != 1))
-        return content_complain(config,
-                                "hashed_crossing takes columns of shape [], [batch] or [batch,1], "
-                                "and '%s' has another shape",
-                                column->name);
+        return stage_complain(config,
+                              "hashed_crossing takes columns of shape [], [batch] or [batch,1], "
+                              "and '%s' has another shape",
+                              column->name);
     if (!have_equal_shapes(first, column))
-        return content_complain(config,
-                                "hashed_crossing needs columns of one shape, but '%s' and '%s' "
-                                "differ",
-                                first->name, column->name);
+        return stage_complain(config,
+                              "hashed_crossing needs columns of one shape, but '%s' and '%s' "
+                              "differ",
+                              first->name, column->name);
     return TUNDISH_OK;
 }
 
 static tundish_status
-read_crossed(struct hashed_crossing *state, const struct content_config *config)
+read_crossed(struct hashed_crossing *state, const struct stage_config *config)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
     const char **known = schema_names(config->input);
@@ -84,7 +84,7 @@ read_crossed(struct hashed_crossing *state, const struct content_config *config)
 }
 
 static tundish_status
-describe(struct hashed_crossing *state, const struct content_config *config, struct schema *schema,
+describe(struct hashed_crossing *state, const struct stage_config *config, struct schema *schema,
          bool *ret_batch_wide)
 {
     const char *name = spec_text(config->stage, "output");
@@ -93,7 +93,7 @@ describe(struct hashed_crossing *state, const struct content_config *config, str
 
     schema_pass_all(schema, config->input);
     if (schema_find(schema, name) >= 0)
-        return content_complain(config, "output '%s' is a column already", name);
+        return stage_complain(config, "output '%s' is a column already", name);
     state->output = schema->count;
     column = schema_add(schema, name, TUNDISH_INT64);
     column->rank = first->rank;
@@ -110,7 +110,7 @@ describe(struct hashed_crossing *state, const struct content_config *config, str
 }
 
 static tundish_status
-hashed_crossing_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+hashed_crossing_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
                      bool *ret_batch_wide)
 {
     struct hashed_crossing *state = memory;

@@ -31,7 +31,7 @@ struct hashing {
 };
 
 static tundish_status
-read_parameters(struct hashing *state, const struct content_config *config)
+read_parameters(struct hashing *state, const struct stage_config *config)
 {
     const struct spec_value *mask = spec_get(config->stage, "mask_value");
     tundish_status status = lookup_salt(config, state->salt, &state->is_salted);
@@ -49,22 +49,21 @@ read_parameters(struct hashing *state, const struct content_config *config)
 }
 
 static tundish_status
-check_input(const struct hashing *state, const struct content_config *config,
+check_input(const struct hashing *state, const struct stage_config *config,
             const struct column_spec *column)
 {
     bool is_text = column->dtype == TUNDISH_STRING;
 
     if (state->encoding.mode == ENCODE_ONE_HOT && column->rank == 0)
-        return content_complain(config,
-                                "hashing: one_hot of single values, and '%s' is one in each row: "
-                                "batch them first",
-                                column->name);
+        return stage_complain(config,
+                              "hashing: one_hot of single values, and '%s' is one in each row: "
+                              "batch them first",
+                              column->name);
     if (state->has_mask && column->dtype == TUNDISH_BOOL)
-        return content_complain(config, "column '%s' is bool, which has no mask_value",
-                                column->name);
+        return stage_complain(config, "column '%s' is bool, which has no mask_value", column->name);
     if (state->has_mask && state->mask_is_text != is_text)
-        return content_complain(config, "mask_value must be %s, as column '%s' is",
-                                is_text ? "text" : "a number", column->name);
+        return stage_complain(config, "mask_value must be %s, as column '%s' is",
+                              is_text ? "text" : "a number", column->name);
     return TUNDISH_OK;
 }
 
@@ -79,7 +78,7 @@ forget_lengths(struct column_spec *column)
 }
 
 static tundish_status
-hashing_open(void *memory, const struct content_config *config, struct schema *ret_schema,
+hashing_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
              bool *ret_batch_wide)
 {
     struct hashing *state = memory;

@@ -2,7 +2,7 @@
 #include "content/terms/lookup.h"
 
 static tundish_status
-string_lookup_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_lookup_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     return lookup_open(state, VOCAB_STRINGS, config, ret_schema, ret_batch_wide);

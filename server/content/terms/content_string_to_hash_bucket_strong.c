@@ -2,7 +2,7 @@
 #include "content/text/text_buckets.h"
 
 static tundish_status
-string_to_hash_bucket_strong_open(void *state, const struct content_config *config,
+string_to_hash_bucket_strong_open(void *state, const struct stage_config *config,
                                   struct schema *ret_schema, bool *ret_batch_wide)
 {
     struct text_buckets *stage = state;

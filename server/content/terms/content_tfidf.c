@@ -14,7 +14,7 @@ struct tfidf {
 };
 
 static tundish_status
-output_names(const struct content_config *config, const char *column, struct name_list *ret_names)
+output_names(const struct stage_config *config, const char *column, struct name_list *ret_names)
 {
     const struct spec_value *output = spec_get(config->stage, "output");
     tundish_status status = spec_expand_columns(output, NULL, 0, config->errors, ret_names);
@@ -31,7 +31,7 @@ output_names(const struct content_config *config, const char *column, struct nam
 }
 
 static tundish_status
-find_input(struct tfidf *stage, const struct content_config *config)
+find_input(struct tfidf *stage, const struct stage_config *config)
 {
     const struct spec_value *value = spec_get(config->stage, "columns");
     const char **known = schema_names(config->input);
@@ -41,7 +41,7 @@ find_input(struct tfidf *stage, const struct content_config *config)
     if (value != NULL)
         status = spec_expand_columns(value, known, config->input->count, config->errors, &columns);
     if (status == TUNDISH_OK && (value != NULL ? columns.count : config->input->count) != 1)
-        status = content_complain(config, "tfidf works on one column: name it in columns");
+        status = stage_complain(config, "tfidf works on one column: name it in columns");
     if (status == TUNDISH_OK && value != NULL)
         stage->input = (uint32_t)schema_find(config->input, columns.names[0]);
     free(known);
@@ -50,7 +50,7 @@ find_input(struct tfidf *stage, const struct content_config *config)
 }
 
 static tundish_status
-read_rarities(struct tfidf *stage, const struct content_config *config, const char *name)
+read_rarities(struct tfidf *stage, const struct stage_config *config, const char *name)
 {
     struct learned_table table = { 0 };
     tundish_status status = learned_require(config, name);
@@ -58,8 +58,8 @@ read_rarities(struct tfidf *stage, const struct content_config *config, const ch
     if (status == TUNDISH_OK)
         status = learned_table_open(config, name, ".idf_weights", TUNDISH_FLOAT32, &table);
     if (status == TUNDISH_OK && table.value_count != stage->vocab_size)
-        status = content_complain(config, "tfidf: %s.idf_weights has %lld weights, not %lld", name,
-                                  (long long)table.value_count, (long long)stage->vocab_size);
+        status = stage_complain(config, "tfidf: %s.idf_weights has %lld weights, not %lld", name,
+                                (long long)table.value_count, (long long)stage->vocab_size);
     if (status == TUNDISH_OK) {
         stage->rarities = table.values;
         table.values = NULL;
@@ -70,7 +70,7 @@ read_rarities(struct tfidf *stage, const struct content_config *config, const ch
 
 /* All columns but the input, and the two. */
 static void
-describe(struct tfidf *stage, const struct content_config *config, const struct name_list *names,
+describe(struct tfidf *stage, const struct stage_config *config, const struct name_list *names,
          struct schema *schema)
 {
     struct content_target list[2] = { { 0, 0 }, { 0, 0 } };
@@ -97,7 +97,7 @@ describe(struct tfidf *stage, const struct content_config *config, const struct 
 }
 
 static tundish_status
-tfidf_open(void *state, const struct content_config *config, struct schema *ret_schema,
+tfidf_open(void *state, const struct stage_config *config, struct schema *ret_schema,
            bool *ret_batch_wide)
 {
     struct tfidf *stage = state;
@@ -112,10 +112,10 @@ tfidf_open(void *state, const struct content_config *config, struct schema *ret_
     stage->vocab_size = spec_int(config->stage, "vocab_size");
     if (!tnd_dtype_is_integer(column->dtype) || column->kind != TUNDISH_SPARSE ||
         column->rank != (int)config->depth + 1)
-        return content_complain(config,
-                                "tfidf: '%s' must hold integers and be sparse, with one list of "
-                                "ids a row; to_sparse makes it so",
-                                column->name);
+        return stage_complain(config,
+                              "tfidf: '%s' must hold integers and be sparse, with one list of "
+                              "ids a row; to_sparse makes it so",
+                              column->name);
     status = output_names(config, column->name, &names);
     if (status == TUNDISH_OK)
         status = read_rarities(stage, config, learned_name_of(config, names.names[1]));

@@ -7,7 +7,7 @@ struct word_count {
 };
 
 static tundish_status
-word_count_open(void *state, const struct content_config *config, struct schema *ret_schema,
+word_count_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                 bool *ret_batch_wide)
 {
     struct word_count *stage = state;
@@ -19,8 +19,8 @@ word_count_open(void *state, const struct content_config *config, struct schema 
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->rank <= (int)config->depth)
-            return content_complain(config, "word_count: the rows of '%s' are no lists",
-                                    column->name);
+            return stage_complain(config, "word_count: the rows of '%s' are no lists",
+                                  column->name);
         column->dtype = TUNDISH_INT64;
         column->kind = TUNDISH_DENSE;
         column->rank = (int)config->depth;

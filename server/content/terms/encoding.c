@@ -65,42 +65,42 @@ counted_shape(struct column_spec *column, int64_t depth)
 
 /* What Keras cannot do in a pipeline, where the shape is not known beforehand. */
 static tundish_status
-check_sparse(const struct encoding *encoding, const struct content_config *config,
+check_sparse(const struct encoding *encoding, const struct stage_config *config,
              const struct column_spec *column)
 {
     const char *layer = config->stage->info->name;
     bool by_shape = encoding->mode == ENCODE_ONE_HOT || column->rank > 2;
 
     if (encoding->mode == ENCODE_TF_IDF && column->rank == 2)
-        return content_complain(config,
-                                "%s: sparse tf_idf takes single rows, and '%s' has two dimensions: "
-                                "do this before batch",
-                                layer, column->name);
+        return stage_complain(config,
+                              "%s: sparse tf_idf takes single rows, and '%s' has two dimensions: "
+                              "do this before batch",
+                              layer, column->name);
     for (int k = 0; by_shape && k < column->rank; k++)
         if (column->shape[k] < 0)
-            return content_complain(config,
-                                    "%s: a sparse encoding of '%s' needs a known shape: do this "
-                                    "before batch, or batch with drop_remainder",
-                                    layer, column->name);
+            return stage_complain(config,
+                                  "%s: a sparse encoding of '%s' needs a known shape: do this "
+                                  "before batch, or batch with drop_remainder",
+                                  layer, column->name);
     return TUNDISH_OK;
 }
 
 tundish_status
-encoding_open(const struct encoding *encoding, const struct content_config *config,
+encoding_open(const struct encoding *encoding, const struct stage_config *config,
               struct column_spec *column, bool *ret_batch_wide)
 {
     const char *layer = config->stage->info->name;
     bool one_hot = encoding->mode == ENCODE_ONE_HOT;
 
     if (column->rank == RANK_UNKNOWN || (one_hot && column->rank >= RANK_MAX))
-        return content_complain(config, "%s: the shape of '%s' must be known for %s", layer,
-                                column->name, one_hot ? "one_hot" : "this output_mode");
+        return stage_complain(config, "%s: the shape of '%s' must be known for %s", layer,
+                              column->name, one_hot ? "one_hot" : "this output_mode");
     if (column->kind != TUNDISH_DENSE && (one_hot || column->rank > 2)) {
         if (column->kind == TUNDISH_SPARSE || column->rank > 2)
-            return content_complain(config, "%s: '%s' is %s, which %s cannot encode", layer,
-                                    column->name,
-                                    column->kind == TUNDISH_SPARSE ? "sparse" : "ragged",
-                                    one_hot ? "one_hot" : "this output_mode");
+            return stage_complain(config, "%s: '%s' is %s, which %s cannot encode", layer,
+                                  column->name,
+                                  column->kind == TUNDISH_SPARSE ? "sparse" : "ragged",
+                                  one_hot ? "one_hot" : "this output_mode");
     }
     if (encoding->sparse) {
         tundish_status status = check_sparse(encoding, config, column);
@@ -504,7 +504,7 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
 }
 
 tundish_status
-encoding_read(struct encoding *encoding, const struct content_config *config)
+encoding_read(struct encoding *encoding, const struct stage_config *config)
 {
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
     bool crosses = strcmp(config->stage->info->name, "hashed_crossing") == 0, is_int;
@@ -516,7 +516,7 @@ encoding_read(struct encoding *encoding, const struct content_config *config)
     if (is_int && crosses)
         encoding->sparse = false; /* HashedCrossing passes it over */
     if (encoding->sparse && is_int)
-        return content_complain(config, "sparse is not for output_mode int");
+        return stage_complain(config, "sparse is not for output_mode int");
     if (dtype == NULL || dtype->kind == SPEC_NULL)
         return TUNDISH_OK;
     encoding->dtype = spec_dtype(config->stage, "dtype");

@@ -34,7 +34,7 @@ bool encoding_mode_of(const char *name, enum encoding_mode *ret_mode);
  * tells which dimension is the batch: *ret_batch_wide is set to true, else left alone, where rows
  * of one batch meet in one vector (a batch of scalars is one sample). A shape that the mode cannot
  * take is complained about with the layer's name. Not for ENCODE_INT. */
-tundish_status encoding_open(const struct encoding *encoding, const struct content_config *config,
+tundish_status encoding_open(const struct encoding *encoding, const struct stage_config *config,
                              struct column_spec *column, bool *ret_batch_wide);
 
 /* Encode `indices` (levels and all; values int64), which `input_spec` describes, into column
@@ -44,7 +44,7 @@ void encoding_apply(const struct encoding *encoding, const struct column_spec *i
                     uint32_t index);
 
 /* Hashing and HashedCrossing: mode, dtype and sparse as the stage asks for them. */
-tundish_status encoding_read(struct encoding *encoding, const struct content_config *config);
+tundish_status encoding_read(struct encoding *encoding, const struct stage_config *config);
 
 /* Store `bins` (int64) in the form that was read: as they are, narrowed, or encoded. */
 void encoding_store(const struct encoding *encoding, const struct column_spec *input_spec,

@@ -13,7 +13,7 @@
 enum { FEW_VALUES = 4 };
 
 static const struct spec_value *
-given(const struct content_config *config, const char *parameter)
+given(const struct stage_config *config, const char *parameter)
 {
     const struct spec_value *value = spec_get(config->stage, parameter);
 
@@ -21,7 +21,7 @@ given(const struct content_config *config, const char *parameter)
 }
 
 tundish_status
-lookup_salt(const struct content_config *config, uint64_t ret_salt[2], bool *ret_given)
+lookup_salt(const struct stage_config *config, uint64_t ret_salt[2], bool *ret_given)
 {
     const struct spec_value *salt = given(config, "salt");
 
@@ -41,7 +41,7 @@ lookup_salt(const struct content_config *config, uint64_t ret_salt[2], bool *ret
 }
 
 static tundish_status
-read_oov_method(struct lookup_rules *rules, const struct content_config *config)
+read_oov_method(struct lookup_rules *rules, const struct stage_config *config)
 {
     bool is_farm = strcmp(spec_text(config->stage, "oov_method"), "farmhash") == 0;
     bool is_salted;
@@ -53,12 +53,12 @@ read_oov_method(struct lookup_rules *rules, const struct content_config *config)
     else if (rules->keys == VOCAB_INTEGERS && !is_farm)
         rules->method = VOCAB_OOV_FLOORMOD;
     if (status == TUNDISH_OK && is_salted && rules->keys == VOCAB_INTEGERS && !is_farm)
-        return content_complain(config, "salt needs oov_method: farmhash");
+        return stage_complain(config, "salt needs oov_method: farmhash");
     return status;
 }
 
 static void
-read_tokens(struct lookup_rules *rules, const struct content_config *config)
+read_tokens(struct lookup_rules *rules, const struct stage_config *config)
 {
     const struct spec_value *mask = given(config, "mask_token");
     const struct spec_value *oov = given(config, "oov_token");
@@ -76,25 +76,25 @@ read_tokens(struct lookup_rules *rules, const struct content_config *config)
 
 /* Parameters that exclude each other. */
 static tundish_status
-check_modes(const struct lookup *lookup, const struct content_config *config)
+check_modes(const struct lookup *lookup, const struct stage_config *config)
 {
     const struct lookup_rules *rules = &lookup->rules;
     tundish_status status = TUNDISH_OK;
 
     if (lookup->sparse && rules->mode == ENCODE_INT)
-        status = content_complain(config, "sparse is not for output_mode int");
+        status = stage_complain(config, "sparse is not for output_mode int");
     if (rules->invert && rules->mode != ENCODE_INT)
-        status = content_complain(config, "invert needs output_mode int, not %s",
-                                  spec_text(config->stage, "output_mode"));
+        status = stage_complain(config, "invert needs output_mode int, not %s",
+                                spec_text(config->stage, "output_mode"));
     if (rules->pad_to_max_tokens && rules->max_tokens == 0)
-        status = content_complain(config, "pad_to_max_tokens needs max_tokens");
+        status = stage_complain(config, "pad_to_max_tokens needs max_tokens");
     if (rules->mode != ENCODE_TF_IDF && given(config, "idf_weights") != NULL)
-        status = content_complain(config, "idf_weights are for output_mode tf_idf");
+        status = stage_complain(config, "idf_weights are for output_mode tf_idf");
     return status;
 }
 
 static tundish_status
-read_rules(struct lookup *lookup, const struct content_config *config)
+read_rules(struct lookup *lookup, const struct stage_config *config)
 {
     struct lookup_rules *rules = &lookup->rules;
     const struct spec_value *max_tokens = given(config, "max_tokens");
@@ -113,32 +113,32 @@ read_rules(struct lookup *lookup, const struct content_config *config)
 }
 
 static tundish_status
-check_input(const struct lookup_rules *rules, const struct content_config *config,
+check_input(const struct lookup_rules *rules, const struct stage_config *config,
             const struct column_spec *column)
 {
     bool wants_integers = rules->invert || rules->keys == VOCAB_INTEGERS;
 
     if (rules->keys == VOCAB_INTEGERS && column->kind == TUNDISH_SPARSE)
-        return content_complain(config,
-                                "integer_lookup: '%s' is sparse, which Keras does not look up; "
-                                "to_ragged or to_dense first",
-                                column->name);
+        return stage_complain(config,
+                              "integer_lookup: '%s' is sparse, which Keras does not look up; "
+                              "to_ragged or to_dense first",
+                              column->name);
     if (rules->mode == ENCODE_TF_IDF && column->rank > 2 && given(config, "vocabulary") == NULL)
-        return content_complain(config,
-                                "%s: tf_idf is learned from lists of terms, and '%s' has %d "
-                                "dimensions: reshape it",
-                                config->stage->info->name, column->name, column->rank);
+        return stage_complain(config,
+                              "%s: tf_idf is learned from lists of terms, and '%s' has %d "
+                              "dimensions: reshape it",
+                              config->stage->info->name, column->name, column->rank);
     if (wants_integers == (column->dtype != TUNDISH_STRING))
         return TUNDISH_OK;
-    return content_complain(config, "column '%s' is %s, but %s works on %s", column->name,
-                            tnd_dtype_name(column->dtype), config->stage->info->name,
-                            wants_integers ? "numbers" : "string");
+    return stage_complain(config, "column '%s' is %s, but %s works on %s", column->name,
+                          tnd_dtype_name(column->dtype), config->stage->info->name,
+                          wants_integers ? "numbers" : "string");
 }
 
 /* What comes out of one target. */
 static tundish_status
 describe(const struct lookup *lookup, const struct lookup_table *table,
-         const struct content_config *config, struct column_spec *column, bool *ret_batch_wide)
+         const struct stage_config *config, struct column_spec *column, bool *ret_batch_wide)
 {
     const struct lookup_rules *rules = &lookup->rules;
     const struct encoding encoding = {
@@ -162,7 +162,7 @@ describe(const struct lookup *lookup, const struct lookup_table *table,
 }
 
 tundish_status
-lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct content_config *config,
+lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
 {
     const struct spec_value *statistics = given(config, "statistics");

@@ -14,7 +14,7 @@ struct lookup {
 
 /* The usual members of content_ops, for a state of type struct lookup. */
 tundish_status lookup_open(struct lookup *lookup, enum vocab_keys keys,
-                           const struct content_config *config, struct schema *ret_schema,
+                           const struct stage_config *config, struct schema *ret_schema,
                            bool *ret_batch_wide);
 tundish_status lookup_apply(const void *state, const struct frame *input, struct frame *output);
 void lookup_close(void *state);
@@ -25,7 +25,7 @@ void lookup_files(const void *state,
 void lookup_vocabularies(const void *state, content_say_vocabulary *say, void *context);
 
 /* Read `salt`: an integer or two of them. *ret_given says whether it was there. */
-tundish_status lookup_salt(const struct content_config *config, uint64_t ret_salt[2],
+tundish_status lookup_salt(const struct stage_config *config, uint64_t ret_salt[2],
                            bool *ret_given);
 
 /* The integers of a column as int64: its own values, or a copy in scratch. */

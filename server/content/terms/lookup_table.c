@@ -58,7 +58,7 @@ compare_views(const void *a, const void *b)
 
 /* All terms that stand in the list more than once, as one sentence. */
 static tundish_status
-check_repeated(const struct content_config *config, const struct spec_value *list,
+check_repeated(const struct stage_config *config, const struct spec_value *list,
                const struct terms *terms)
 {
     struct byte_view *sorted = tnd_alloc((terms->count + 1) * sizeof *sorted);
@@ -89,7 +89,7 @@ check_repeated(const struct content_config *config, const struct spec_value *lis
 
 /* The special tokens may stand in front, all of them, or nowhere. */
 static tundish_status
-check_special(const struct content_config *config, const struct lookup_rules *rules,
+check_special(const struct stage_config *config, const struct lookup_rules *rules,
               const struct spec_value *list, size_t first)
 {
     for (size_t i = first; i < list->count; i++) {
@@ -110,7 +110,7 @@ check_special(const struct content_config *config, const struct lookup_rules *ru
 }
 
 static tundish_status
-check_size(const struct content_config *config, const struct lookup_rules *rules,
+check_size(const struct stage_config *config, const struct lookup_rules *rules,
            const struct spec_value *list, size_t terms)
 {
     int64_t size = lookup_first_term(rules) + (int64_t)terms;
@@ -124,7 +124,7 @@ check_size(const struct content_config *config, const struct lookup_rules *rules
 
 /* Integers have a text too, as they were written: +1 and 1 are one term, so it is made anew. */
 static tundish_status
-list_terms(const struct content_config *config, const struct lookup_rules *rules,
+list_terms(const struct stage_config *config, const struct lookup_rules *rules,
            const struct spec_value *list, struct terms *terms)
 {
     size_t first;
@@ -154,7 +154,7 @@ list_terms(const struct content_config *config, const struct lookup_rules *rules
 
 /* "pipeline.yaml:12", without the folders. */
 static char *
-name_place(const struct content_config *config, const struct spec_value *list)
+name_place(const struct stage_config *config, const struct spec_value *list)
 {
     const char *path = config->errors->path != NULL ? config->errors->path : "";
     const char *slash = strrchr(path, '/');
@@ -163,7 +163,7 @@ name_place(const struct content_config *config, const struct spec_value *list)
 }
 
 static tundish_status
-open_list(const struct content_config *config, const struct lookup_rules *rules,
+open_list(const struct stage_config *config, const struct lookup_rules *rules,
           const struct spec_value *list, struct terms *terms, struct lookup_table *table)
 {
     tundish_status status = list_terms(config, rules, list, terms);
@@ -193,7 +193,7 @@ share(const struct lookup_table *first, struct lookup_table *table)
 }
 
 static tundish_status
-open_file(const struct content_config *config, const struct lookup_rules *rules,
+open_file(const struct stage_config *config, const struct lookup_rules *rules,
           const struct spec_value *value, const char *column, const struct lookup_table *first,
           struct lookup_table *table)
 {
@@ -237,7 +237,7 @@ mean_weight(const struct spec_value *list)
 /* Weights for indices: those given, with their mean for special tokens that were left out, and
  * zeros after them. */
 static tundish_status
-make_weights(const struct content_config *config, const struct lookup_rules *rules,
+make_weights(const struct stage_config *config, const struct lookup_rules *rules,
              const struct terms *terms, struct lookup_table *table)
 {
     const struct spec_value *list = spec_get(config->stage, "idf_weights");
@@ -246,7 +246,7 @@ make_weights(const struct content_config *config, const struct lookup_rules *rul
     double mean;
 
     if (list == NULL || list->kind != SPEC_LIST)
-        return content_complain(config, "output_mode tf_idf needs idf_weights, one for each term");
+        return stage_complain(config, "output_mode tf_idf needs idf_weights, one for each term");
     if (list->count != vocabulary->count)
         return COMPLAIN(config, list, "idf_weights has %u weights, but vocabulary has %u terms",
                         list->count, vocabulary->count);
@@ -262,24 +262,24 @@ make_weights(const struct content_config *config, const struct lookup_rules *rul
 
 /* Those that were learned, one for each index, and zeros behind. */
 static tundish_status
-learned_weights(const struct content_config *config, const char *name, struct lookup_table *table)
+learned_weights(const struct stage_config *config, const char *name, struct lookup_table *table)
 {
     struct learned_table weights = { 0 };
     tundish_status status =
         learned_table_open(config, name, ".idf_weights", TUNDISH_FLOAT32, &weights);
 
     if (status == TUNDISH_OK && weights.value_count != table->size)
-        status = content_complain(config,
-                                  "%s: %s.idf_weights has %lld weights, but there are %lld "
-                                  "indices; run `tundish analyze` again",
-                                  config->stage->info->name, name, (long long)weights.value_count,
-                                  (long long)table->size);
+        status = stage_complain(config,
+                                "%s: %s.idf_weights has %lld weights, but there are %lld "
+                                "indices; run `tundish analyze` again",
+                                config->stage->info->name, name, (long long)weights.value_count,
+                                (long long)table->size);
     if (status == TUNDISH_OK && table->size > table->depth)
-        status = content_complain(config,
-                                  "%s: max_tokens is %lld, but %s has %lld indices with the "
-                                  "special ones: Keras pads no weights then",
-                                  config->stage->info->name, (long long)table->depth, name,
-                                  (long long)table->size);
+        status = stage_complain(config,
+                                "%s: max_tokens is %lld, but %s has %lld indices with the "
+                                "special ones: Keras pads no weights then",
+                                config->stage->info->name, (long long)table->depth, name,
+                                (long long)table->size);
     if (status == TUNDISH_OK) {
         table->weights = tnd_zalloc((size_t)table->depth, sizeof *table->weights);
         memcpy(table->weights, weights.values, (size_t)table->size * sizeof *table->weights);
@@ -309,7 +309,7 @@ set_rule(const struct lookup_rules *rules, struct lookup_table *table)
 }
 
 tundish_status
-lookup_table_open(const struct content_config *config, const struct lookup_rules *rules,
+lookup_table_open(const struct stage_config *config, const struct lookup_rules *rules,
                   const char *column, const char *name, const struct lookup_table *first,
                   struct lookup_table *ret_table)
 {

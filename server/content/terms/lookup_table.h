@@ -47,7 +47,7 @@ lookup_first_term(const struct lookup_rules *rules)
 
 /* Open the stage's `vocabulary` for `column`; `name` is what learned statistics are called.
  * `first` is the table of the stage's first column, or NULL. Complains with file and position. */
-tundish_status lookup_table_open(const struct content_config *config,
+tundish_status lookup_table_open(const struct stage_config *config,
                                  const struct lookup_rules *rules, const char *column,
                                  const char *name, const struct lookup_table *first,
                                  struct lookup_table *ret_table);

@@ -16,7 +16,7 @@ struct as_string {
 };
 
 static tundish_status
-make_formats(const struct content_config *config, struct as_string *stage)
+make_formats(const struct stage_config *config, struct as_string *stage)
 {
     const struct spec_value *fill = spec_get(config->stage, "fill");
     bool scientific = spec_bool(config->stage, "scientific");
@@ -26,13 +26,13 @@ make_formats(const struct content_config *config, struct as_string *stage)
     char flag[2] = "", size[24] = "", digits[24] = "";
 
     if (scientific && shortest)
-        return content_complain(config, "as_string: scientific and shortest exclude each other");
+        return stage_complain(config, "as_string: scientific and shortest exclude each other");
     if (fill->text_bytes > 1 || (fill->text_bytes == 1 && strchr(" +-0#", fill->text[0]) == NULL))
         return spec_complain(config->errors, fill->line, fill->column,
                              "fill must be one of ' ', '+', '-', '0' and '#', not \"%s\"",
                              fill->text);
     if (width > 1000 || precision > 1000)
-        return content_complain(config, "as_string: width and precision go up to 1000");
+        return stage_complain(config, "as_string: width and precision go up to 1000");
     if (fill->text_bytes == 1)
         flag[0] = fill->text[0];
     if (width >= 0)
@@ -51,23 +51,23 @@ make_formats(const struct content_config *config, struct as_string *stage)
 }
 
 static tundish_status
-open_column(const struct content_config *config, struct column_spec *column)
+open_column(const struct stage_config *config, struct column_spec *column)
 {
     bool floats = spec_bool(config->stage, "scientific") || spec_bool(config->stage, "shortest") ||
                   spec_int(config->stage, "precision") >= 0;
 
     if (floats && column->dtype != TUNDISH_STRING && !tnd_dtype_is_float(column->dtype))
-        return content_complain(config,
-                                "as_string: precision, scientific and shortest are for "
-                                "floats, and '%s' is %s",
-                                column->name, tnd_dtype_name(column->dtype));
+        return stage_complain(config,
+                              "as_string: precision, scientific and shortest are for "
+                              "floats, and '%s' is %s",
+                              column->name, tnd_dtype_name(column->dtype));
     column->dtype = TUNDISH_STRING;
     column->has_range = false;
     return texts_refuse_sparse(config, column);
 }
 
 static tundish_status
-as_string_open(void *state, const struct content_config *config, struct schema *ret_schema,
+as_string_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                bool *ret_batch_wide)
 {
     struct as_string *stage = state;

@@ -23,7 +23,7 @@ text_of(const struct spec_value *value)
 }
 
 static tundish_status
-read_padding(const struct content_config *config, struct ngrams *stage)
+read_padding(const struct stage_config *config, struct ngrams *stage)
 {
     const struct spec_value *pads = spec_get(config->stage, "pad_values");
     const struct spec_value *width = spec_get(config->stage, "padding_width");
@@ -31,7 +31,7 @@ read_padding(const struct content_config *config, struct ngrams *stage)
     stage->padding = 0;
     if (pads == NULL || pads->kind == SPEC_NULL) {
         if (width != NULL && width->kind != SPEC_NULL)
-            return content_complain(config, "ngrams: padding_width needs pad_values");
+            return stage_complain(config, "ngrams: padding_width needs pad_values");
         return TUNDISH_OK;
     }
     if (pads->kind == SPEC_LIST && pads->count != 2)
@@ -48,7 +48,7 @@ read_padding(const struct content_config *config, struct ngrams *stage)
 }
 
 static tundish_status
-read_widths(const struct content_config *config, struct ngrams *stage)
+read_widths(const struct stage_config *config, struct ngrams *stage)
 {
     const struct spec_value *widths = spec_get(config->stage, "ngram_width");
 
@@ -67,7 +67,7 @@ read_widths(const struct content_config *config, struct ngrams *stage)
 }
 
 static tundish_status
-open_column(const struct content_config *config, bool pads, struct column_spec *column,
+open_column(const struct stage_config *config, bool pads, struct column_spec *column,
             bool *batch_wide)
 {
     tundish_status status = texts_need_lists(config, column);
@@ -75,11 +75,11 @@ open_column(const struct content_config *config, bool pads, struct column_spec *
     if (status != TUNDISH_OK)
         return status;
     if (column->rank == 0)
-        return content_complain(config, "ngrams: '%s' is a scalar; string_split makes words of it",
-                                column->name);
+        return stage_complain(config, "ngrams: '%s' is a scalar; string_split makes words of it",
+                              column->name);
     if (column->kind == TUNDISH_RAGGED && column->ragged_rank != column->rank - 1)
-        return content_complain(config, "ngrams: the last dimension of '%s' must be ragged",
-                                column->name);
+        return stage_complain(config, "ngrams: the last dimension of '%s' must be ragged",
+                              column->name);
     if (config->depth > 0 && (column->rank == 1 || pads))
         *batch_wide = true; /* the words are the batch; or see apply_column */
     column->shape[column->rank - 1] = -1;
@@ -87,7 +87,7 @@ open_column(const struct content_config *config, bool pads, struct column_spec *
 }
 
 static tundish_status
-ngrams_open(void *state, const struct content_config *config, struct schema *ret_schema,
+ngrams_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     struct ngrams *stage = state;

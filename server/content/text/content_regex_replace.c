@@ -19,7 +19,7 @@ struct regex_replace {
 };
 
 static tundish_status
-compile(const struct content_config *config, struct regex_replace *stage)
+compile(const struct stage_config *config, struct regex_replace *stage)
 {
     const struct spec_value *pattern = spec_get(config->stage, "pattern");
     const char *fault;
@@ -51,7 +51,7 @@ compile(const struct content_config *config, struct regex_replace *stage)
  * escape that it does not know it drops the rest of the rewrite, or, where only one match is to be
  * replaced, replaces nothing. */
 static void
-read_rewrite(const struct content_config *config, struct regex_replace *stage)
+read_rewrite(const struct stage_config *config, struct regex_replace *stage)
 {
     const struct spec_value *rewrite = spec_get(config->stage, "rewrite");
     size_t known = SIZE_MAX;
@@ -74,7 +74,7 @@ read_rewrite(const struct content_config *config, struct regex_replace *stage)
 }
 
 static tundish_status
-regex_replace_open(void *state, const struct content_config *config, struct schema *ret_schema,
+regex_replace_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     struct regex_replace *stage = state;

@@ -9,7 +9,7 @@ struct string_length {
 };
 
 static tundish_status
-string_length_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_length_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     struct string_length *stage = state;

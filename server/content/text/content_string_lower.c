@@ -2,7 +2,7 @@
 #include "content/text/text_case.h"
 
 static tundish_status
-string_lower_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_lower_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     return text_case_open(state, false, config, ret_schema, ret_batch_wide);

@@ -12,7 +12,7 @@ struct string_split {
 };
 
 static tundish_status
-string_split_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_split_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     struct string_split *stage = state;

@@ -6,7 +6,7 @@ struct string_strip {
 };
 
 static tundish_status
-string_strip_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_strip_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                   bool *ret_batch_wide)
 {
     struct string_strip *stage = state;

@@ -10,7 +10,7 @@ struct string_to_number {
 };
 
 static tundish_status
-string_to_number_open(void *state, const struct content_config *config, struct schema *ret_schema,
+string_to_number_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                       bool *ret_batch_wide)
 {
     struct string_to_number *stage = state;

@@ -10,7 +10,7 @@ struct substr {
 };
 
 static tundish_status
-substr_open(void *state, const struct content_config *config, struct schema *ret_schema,
+substr_open(void *state, const struct stage_config *config, struct schema *ret_schema,
             bool *ret_batch_wide)
 {
     struct substr *stage = state;

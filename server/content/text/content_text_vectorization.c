@@ -26,7 +26,7 @@ struct text_vectorization {
 };
 
 static const struct spec_value *
-given(const struct content_config *config, const char *parameter)
+given(const struct stage_config *config, const char *parameter)
 {
     const struct spec_value *value = spec_get(config->stage, parameter);
 
@@ -34,7 +34,7 @@ given(const struct content_config *config, const char *parameter)
 }
 
 static void
-read_text_rules(struct text_vectorization *state, const struct content_config *config)
+read_text_rules(struct text_vectorization *state, const struct stage_config *config)
 {
     const struct spec_value *standardize = given(config, "standardize");
     const struct spec_value *split = given(config, "split");
@@ -51,7 +51,7 @@ read_text_rules(struct text_vectorization *state, const struct content_config *c
 
 /* n stands for the widths 1 to n, a list for itself. */
 static void
-read_ngrams(struct text_vectorization *state, const struct content_config *config)
+read_ngrams(struct text_vectorization *state, const struct stage_config *config)
 {
     const struct spec_value *ngrams = given(config, "ngrams");
     bool is_list = ngrams != NULL && ngrams->kind == SPEC_LIST;
@@ -65,7 +65,7 @@ read_ngrams(struct text_vectorization *state, const struct content_config *confi
 }
 
 static tundish_status
-check_modes(const struct text_vectorization *state, const struct content_config *config)
+check_modes(const struct text_vectorization *state, const struct stage_config *config)
 {
     bool is_int = state->lookup.mode == ENCODE_INT;
     const char *mode = spec_text(config->stage, "output_mode");
@@ -73,20 +73,20 @@ check_modes(const struct text_vectorization *state, const struct content_config 
 
     if (!is_int && state->length >= 0)
         status =
-            content_complain(config, "output_sequence_length needs output_mode int, not %s", mode);
+            stage_complain(config, "output_sequence_length needs output_mode int, not %s", mode);
     if (!is_int && state->ragged)
-        status = content_complain(config, "ragged needs output_mode int, not %s", mode);
+        status = stage_complain(config, "ragged needs output_mode int, not %s", mode);
     if (is_int && state->sparse)
-        status = content_complain(config, "sparse is not for output_mode int");
+        status = stage_complain(config, "sparse is not for output_mode int");
     if (state->lookup.pad_to_max_tokens && state->lookup.max_tokens == 0)
-        status = content_complain(config, "pad_to_max_tokens needs max_tokens");
+        status = stage_complain(config, "pad_to_max_tokens needs max_tokens");
     if (state->lookup.mode != ENCODE_TF_IDF && given(config, "idf_weights") != NULL)
-        status = content_complain(config, "idf_weights are for output_mode tf_idf");
+        status = stage_complain(config, "idf_weights are for output_mode tf_idf");
     return status;
 }
 
 static tundish_status
-read_parameters(struct text_vectorization *state, const struct content_config *config)
+read_parameters(struct text_vectorization *state, const struct stage_config *config)
 {
     const struct spec_value *length = given(config, "output_sequence_length");
     const struct spec_value *max_tokens = given(config, "max_tokens");
@@ -124,7 +124,7 @@ makes_lists(const struct text_vectorization *state)
 /* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
  * they are, their last dimension being the tokens. */
 static tundish_status
-check_shape(const struct text_vectorization *state, const struct content_config *config,
+check_shape(const struct text_vectorization *state, const struct stage_config *config,
             struct vectorized *one)
 {
     const struct column_spec *input = &one->input;
@@ -132,36 +132,36 @@ check_shape(const struct text_vectorization *state, const struct content_config 
     bool is_squeezed = is_split && input->rank > 1;
 
     if (input->dtype != TUNDISH_STRING || input->rank < 0)
-        return content_complain(config, "column '%s' is %s, but text_vectorization needs strings",
-                                input->name, tnd_dtype_name(input->dtype));
+        return stage_complain(config, "column '%s' is %s, but text_vectorization needs strings",
+                              input->name, tnd_dtype_name(input->dtype));
     if (input->kind == TUNDISH_SPARSE)
-        return content_complain(config,
-                                "text_vectorization: '%s' is sparse; to_ragged or to_dense makes "
-                                "it something else",
-                                input->name);
+        return stage_complain(config,
+                              "text_vectorization: '%s' is sparse; to_ragged or to_dense makes "
+                              "it something else",
+                              input->name);
     if (is_split &&
         (input->kind != TUNDISH_DENSE || (is_squeezed && input->shape[input->rank - 1] != 1)))
-        return content_complain(config,
-                                "text_vectorization splits columns of rank 1, or with a last "
-                                "dimension of 1, and '%s' has another shape",
-                                input->name);
+        return stage_complain(config,
+                              "text_vectorization splits columns of rank 1, or with a last "
+                              "dimension of 1, and '%s' has another shape",
+                              input->name);
     if (!is_split && state->how.width_count > 0 && input->rank == 0)
-        return content_complain(config, "ngrams of column '%s' need split", input->name);
+        return stage_complain(config, "ngrams of column '%s' need split", input->name);
     if (!is_split && state->length >= 0 && input->rank <= (int)config->depth)
-        return content_complain(config, "output_sequence_length of column '%s' needs split",
-                                input->name);
+        return stage_complain(config, "output_sequence_length of column '%s' needs split",
+                              input->name);
     if (!is_split && input->kind == TUNDISH_RAGGED && input->rank != 2)
-        return content_complain(config,
-                                "text_vectorization: '%s' is ragged in more than one dimension, "
-                                "and not split",
-                                input->name);
+        return stage_complain(config,
+                              "text_vectorization: '%s' is ragged in more than one dimension, "
+                              "and not split",
+                              input->name);
     one->text_levels = (uint32_t)input->rank - (is_squeezed ? 1 : 0);
     one->is_vector = is_split ? one->text_levels == 0 : input->kind == TUNDISH_DENSE;
     if (is_split && one->is_vector && state->length == 0)
-        return content_complain(config,
-                                "output_sequence_length of column '%s' must be at least 1 where "
-                                "each row is a text by itself",
-                                input->name);
+        return stage_complain(config,
+                              "output_sequence_length of column '%s' must be at least 1 where "
+                              "each row is a text by itself",
+                              input->name);
     one->is_list = makes_lists(state) || input->kind == TUNDISH_RAGGED;
     if (!is_split && one->is_list)
         one->text_levels--; /* the last level is that of the tokens */
@@ -188,7 +188,7 @@ describe_ids(const struct text_vectorization *state, struct vectorized *one)
 }
 
 static tundish_status
-describe(const struct text_vectorization *state, const struct content_config *config,
+describe(const struct text_vectorization *state, const struct stage_config *config,
          const struct vectorized *one, struct column_spec *column, bool *ret_batch_wide)
 {
     const struct encoding encoding = {
@@ -222,8 +222,8 @@ describe(const struct text_vectorization *state, const struct content_config *co
 }
 
 static tundish_status
-text_vectorization_open(void *memory, const struct content_config *config,
-                        struct schema *ret_schema, bool *ret_batch_wide)
+text_vectorization_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
+                        bool *ret_batch_wide)
 {
     struct text_vectorization *state = memory;
     const struct spec_value *statistics = given(config, "statistics");

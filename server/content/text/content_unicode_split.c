@@ -45,7 +45,7 @@ encode(enum unicode_encoding encoding, uint32_t c, uint8_t *to)
 }
 
 static tundish_status
-unicode_split_open(void *state, const struct content_config *config, struct schema *ret_schema,
+unicode_split_open(void *state, const struct stage_config *config, struct schema *ret_schema,
                    bool *ret_batch_wide)
 {
     struct unicode_split *stage = state;

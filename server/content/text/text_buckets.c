@@ -6,7 +6,7 @@
 #include "core/modulus.h"
 
 tundish_status
-text_buckets_open(struct text_buckets *stage, const struct content_config *config, uint64_t count,
+text_buckets_open(struct text_buckets *stage, const struct stage_config *config, uint64_t count,
                   struct schema *ret_schema, bool *ret_batch_wide)
 {
     tundish_status status = (stage->takes_sparse ? texts_open_any : texts_open)(

@@ -12,7 +12,7 @@ struct text_buckets {
     struct content_targets targets;
 };
 
-tundish_status text_buckets_open(struct text_buckets *stage, const struct content_config *config,
+tundish_status text_buckets_open(struct text_buckets *stage, const struct stage_config *config,
                                  uint64_t count, struct schema *ret_schema, bool *ret_batch_wide);
 tundish_status text_buckets_apply(const void *state, const struct frame *input,
                                   struct frame *output);

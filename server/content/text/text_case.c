@@ -7,7 +7,7 @@
 #include "core/must.h"
 
 tundish_status
-text_case_open(struct text_case *stage, bool upper, const struct content_config *config,
+text_case_open(struct text_case *stage, bool upper, const struct stage_config *config,
                struct schema *ret_schema, bool *ret_batch_wide)
 {
     UErrorCode error = U_ZERO_ERROR;

@@ -11,7 +11,7 @@ struct text_case {
 };
 
 tundish_status text_case_open(struct text_case *stage, bool upper,
-                              const struct content_config *config, struct schema *ret_schema,
+                              const struct stage_config *config, struct schema *ret_schema,
                               bool *ret_batch_wide);
 tundish_status text_case_apply(const void *state, const struct frame *input, struct frame *output);
 void text_case_close(void *state);

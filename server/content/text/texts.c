@@ -89,7 +89,7 @@ text_utf8_letter(const uint8_t *at, const uint8_t *end)
 }
 
 tundish_status
-texts_open_any(const struct content_config *config, tundish_dtype result, struct schema *ret_schema,
+texts_open_any(const struct stage_config *config, tundish_dtype result, struct schema *ret_schema,
                struct content_targets *ret_targets)
 {
     tundish_status status = content_targets_open(config, ret_schema, ret_targets);
@@ -98,9 +98,9 @@ texts_open_any(const struct content_config *config, tundish_dtype result, struct
         struct column_spec *column = &ret_schema->columns[ret_targets->list[i].output];
 
         if (column->dtype != TUNDISH_STRING)
-            return content_complain(config, "%s: '%s' is %s, and strings are needed",
-                                    config->stage->info->name, column->name,
-                                    tnd_dtype_name(column->dtype));
+            return stage_complain(config, "%s: '%s' is %s, and strings are needed",
+                                  config->stage->info->name, column->name,
+                                  tnd_dtype_name(column->dtype));
         column->dtype = result;
         column->has_range = false;
     }
@@ -108,7 +108,7 @@ texts_open_any(const struct content_config *config, tundish_dtype result, struct
 }
 
 tundish_status
-texts_open(const struct content_config *config, tundish_dtype result, struct schema *ret_schema,
+texts_open(const struct stage_config *config, tundish_dtype result, struct schema *ret_schema,
            struct content_targets *ret_targets)
 {
     tundish_status status = texts_open_any(config, result, ret_schema, ret_targets);
@@ -119,20 +119,20 @@ texts_open(const struct content_config *config, tundish_dtype result, struct sch
 }
 
 tundish_status
-texts_refuse_sparse(const struct content_config *config, const struct column_spec *column)
+texts_refuse_sparse(const struct stage_config *config, const struct column_spec *column)
 {
     return column->kind != TUNDISH_SPARSE
                ? TUNDISH_OK
-               : content_complain(config, "%s: '%s' is sparse; to_ragged makes it ragged",
-                                  config->stage->info->name, column->name);
+               : stage_complain(config, "%s: '%s' is sparse; to_ragged makes it ragged",
+                                config->stage->info->name, column->name);
 }
 
 tundish_status
-texts_need_lists(const struct content_config *config, const struct column_spec *column)
+texts_need_lists(const struct stage_config *config, const struct column_spec *column)
 {
     if (column->kind != TUNDISH_SPARSE && column->rank == RANK_UNKNOWN)
-        return content_complain(config, "%s: the number of dimensions of '%s' is not known",
-                                config->stage->info->name, column->name);
+        return stage_complain(config, "%s: the number of dimensions of '%s' is not known",
+                              config->stage->info->name, column->name);
     return texts_refuse_sparse(config, column);
 }
 
@@ -173,15 +173,15 @@ text_parts_add(struct text_parts *parts, struct byte_view part)
 }
 
 tundish_status
-texts_open_lists(const struct content_config *config, struct column_spec *column)
+texts_open_lists(const struct stage_config *config, struct column_spec *column)
 {
     tundish_status status = texts_need_lists(config, column);
 
     if (status != TUNDISH_OK)
         return status;
     if (column->rank == RANK_MAX)
-        return content_complain(config, "%s: '%s' has %d dimensions already",
-                                config->stage->info->name, column->name, RANK_MAX);
+        return stage_complain(config, "%s: '%s' has %d dimensions already",
+                              config->stage->info->name, column->name, RANK_MAX);
     if (column->rank > 0) {
         column->kind = TUNDISH_RAGGED;
         column->ragged_rank = column->rank;

@@ -23,15 +23,15 @@ struct byte_view text_copy(struct text_maker *maker, const void *data, size_t by
 
 /* Open columns / output: all must hold strings, and what goes out has dtype `result`. TensorFlow's
  * string ops take no sparse columns; tf.Transform's do. */
-tundish_status texts_open_any(const struct content_config *config, tundish_dtype result,
+tundish_status texts_open_any(const struct stage_config *config, tundish_dtype result,
                               struct schema *ret_schema, struct content_targets *ret_targets);
-tundish_status texts_open(const struct content_config *config, tundish_dtype result,
+tundish_status texts_open(const struct stage_config *config, tundish_dtype result,
                           struct schema *ret_schema, struct content_targets *ret_targets);
 
 /* Refuse a sparse column; or one whose shape is not known, too, with the stage's name. */
-tundish_status texts_refuse_sparse(const struct content_config *config,
+tundish_status texts_refuse_sparse(const struct stage_config *config,
                                    const struct column_spec *column);
-tundish_status texts_need_lists(const struct content_config *config,
+tundish_status texts_need_lists(const struct stage_config *config,
                                 const struct column_spec *column);
 
 /* Make every text of the targets another: `change` gives it, from what `parameters` say. */
@@ -51,7 +51,7 @@ void text_parts_add(struct text_parts *parts, struct byte_view part);
 
 /* Each text becomes a list: say so in a spec. A scalar becomes a vector of unknown length, anything
  * else ragged. */
-tundish_status texts_open_lists(const struct content_config *config, struct column_spec *column);
+tundish_status texts_open_lists(const struct stage_config *config, struct column_spec *column);
 
 /* The column of what `cut` adds for each text. It returns false for a text that is bad, after
  * which the element is rejected with `fault`. */

@@ -26,10 +26,10 @@ struct samples {
 };
 
 struct analyzer_config {
-    const struct content_config *content; /* the stage, its input, its depth, where to complain */
-    const struct column_spec *column;     /* what is learned from */
-    const char *name;                     /* of the artifacts */
-    struct artifact_folder *folder;       /* where they go */
+    const struct stage_config *content; /* the stage, its input, its depth, where to complain */
+    const struct column_spec *column;   /* what is learned from */
+    const char *name;                   /* of the artifacts */
+    struct artifact_folder *folder;     /* where they go */
     int cache_folder;
     uint32_t thread_count;
     struct terms_memory *memory;

@@ -39,13 +39,13 @@ bins_open(void *state, const struct analyzer_config *config)
     bins->bin_count = spec_int(config->content->stage, "num_bins");
     bins->epsilon = spec_number(config->content->stage, "epsilon");
     if (config->column->dtype == TUNDISH_STRING)
-        return content_complain(config->content,
-                                "discretization: '%s' is string, and numbers are "
-                                "needed",
-                                config->column->name);
+        return stage_complain(config->content,
+                              "discretization: '%s' is string, and numbers are "
+                              "needed",
+                              config->column->name);
     if (!(bins->epsilon > 1e-6 && bins->epsilon <= 1))
-        return content_complain(config->content,
-                                "discretization: epsilon must be above 0.000001 and at most 1");
+        return stage_complain(config->content,
+                              "discretization: epsilon must be above 0.000001 and at most 1");
     return TUNDISH_OK;
 }
 

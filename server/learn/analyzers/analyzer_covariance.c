@@ -29,16 +29,16 @@ covariance_open(void *state, const struct analyzer_config *config)
     covariance->dtype = spec_dtype(stage, "dtype");
     if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
         column->rank != (int)config->content->depth + 1 || column->shape[column->rank - 1] < 1)
-        return content_complain(config->content,
-                                "%s: the rows of '%s' must be vectors of a known number of numbers",
-                                stage->info->name, column->name);
+        return stage_complain(config->content,
+                              "%s: the rows of '%s' must be vectors of a known number of numbers",
+                              stage->info->name, column->name);
     covariance->size = column->shape[column->rank - 1];
     covariance->result_count = covariance->is_pca ? spec_int(stage, "output_dim") : 0;
     if (covariance->size > 4096)
-        return content_complain(config->content, "%s: vectors of more than 4096 numbers",
-                                stage->info->name);
+        return stage_complain(config->content, "%s: vectors of more than 4096 numbers",
+                              stage->info->name);
     if (covariance->result_count > covariance->size)
-        return content_complain(
+        return stage_complain(
             config->content, "pca: output_dim is %lld, but the vectors of '%s' have %lld numbers",
             (long long)covariance->result_count, column->name, (long long)covariance->size);
     covariance->sums = tnd_zalloc((size_t)covariance->size, sizeof *covariance->sums);

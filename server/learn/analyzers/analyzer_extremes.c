@@ -41,8 +41,8 @@ extremes_open(void *state, const struct analyzer_config *config)
                       : config->column->dtype == TUNDISH_FLOAT64 ? TUNDISH_FLOAT64
                                                                  : TUNDISH_FLOAT32;
     if (config->column->dtype == TUNDISH_STRING)
-        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
-                                config->content->stage->info->name, config->column->name);
+        return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                              config->content->stage->info->name, config->column->name);
     return places_open(&extremes->places, config);
 }
 

@@ -34,8 +34,8 @@ moments_open(void *state, const struct analyzer_config *config)
                          ? TUNDISH_FLOAT64
                          : TUNDISH_FLOAT32;
     if (config->column->dtype == TUNDISH_STRING)
-        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
-                                config->content->stage->info->name, config->column->name);
+        return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                              config->content->stage->info->name, config->column->name);
     return places_open(&moments->places, config);
 }
 

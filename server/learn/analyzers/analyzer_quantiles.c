@@ -27,8 +27,8 @@ quantiles_open(void *state, const struct analyzer_config *config)
                              ? spec_number(stage, "epsilon")
                              : fmin(1.0 / (double)quantiles->bucket_count, 0.01);
     if (config->column->dtype == TUNDISH_STRING)
-        return content_complain(config->content, "%s: '%s' is string, and numbers are needed",
-                                stage->info->name, config->column->name);
+        return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
+                              stage->info->name, config->column->name);
     return places_open(&quantiles->places, config);
 }
 

@@ -25,11 +25,10 @@ rarities_open(void *state, const struct analyzer_config *config)
     rarities->vocab_size = spec_int(config->content->stage, "vocab_size");
     rarities->smooth = spec_bool(config->content->stage, "smooth");
     if (!tnd_dtype_is_integer(config->column->dtype) || config->column->rank < 1)
-        return content_complain(config->content,
-                                "tfidf: the rows of '%s' must be lists of integers",
-                                config->column->name);
+        return stage_complain(config->content, "tfidf: the rows of '%s' must be lists of integers",
+                              config->column->name);
     if (rarities->vocab_size > INT64_C(1) << 30)
-        return content_complain(config->content, "tfidf: vocab_size is above 2^30");
+        return stage_complain(config->content, "tfidf: vocab_size is above 2^30");
     rarities->rows_of = tnd_zalloc((size_t)rarities->vocab_size, sizeof *rarities->rows_of);
     rarities->last_row = tnd_zalloc((size_t)rarities->vocab_size, sizeof *rarities->last_row);
     return TUNDISH_OK;

@@ -73,9 +73,9 @@ open_keras(struct vocabulary *vocabulary, const struct analyzer_config *config)
     if (vocabulary->is_integer ? tnd_dtype_is_integer(config->column->dtype)
                                : config->column->dtype == TUNDISH_STRING)
         return TUNDISH_OK;
-    return content_complain(config->content, "column '%s' is %s, but %s works on %s",
-                            config->column->name, tnd_dtype_name(config->column->dtype),
-                            stage->info->name, vocabulary->is_integer ? "integers" : "string");
+    return stage_complain(config->content, "column '%s' is %s, but %s works on %s",
+                          config->column->name, tnd_dtype_name(config->column->dtype),
+                          stage->info->name, vocabulary->is_integer ? "integers" : "string");
 }
 
 static tundish_status
@@ -102,9 +102,9 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
         vocabulary->reserved = spec_get(stage, "reserved_tokens");
     if (config->column->dtype == TUNDISH_STRING || vocabulary->is_integer)
         return TUNDISH_OK;
-    return content_complain(config->content, "%s: '%s' is %s, and strings or integers are needed",
-                            stage->info->name, config->column->name,
-                            tnd_dtype_name(config->column->dtype));
+    return stage_complain(config->content, "%s: '%s' is %s, and strings or integers are needed",
+                          stage->info->name, config->column->name,
+                          tnd_dtype_name(config->column->dtype));
 }
 
 static tundish_status

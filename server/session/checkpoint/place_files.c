@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "content/content.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/files/catalogue.h"

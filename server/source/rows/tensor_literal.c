@@ -29,7 +29,7 @@ struct survey {
 
 /* One walk over all values, in order. */
 struct walk {
-    const struct content_config *config;
+    const struct stage_config *config;
     struct tensor *tensor;
     struct survey survey;
     int64_t index; /* of the next value */
@@ -285,7 +285,7 @@ value_bytes(tundish_dtype dtype)
 }
 
 static tundish_status
-tensor_of_lists(const struct content_config *config, const struct spec_value *value,
+tensor_of_lists(const struct stage_config *config, const struct spec_value *value,
                 tundish_dtype dtype, struct tensor *tensor)
 {
     struct walk walk = { .config = config, .tensor = tensor };
@@ -444,7 +444,7 @@ fill_from_npy(int file, uint64_t file_bytes, struct tensor *tensor)
 }
 
 static tundish_status
-tensor_of_npy(const struct content_config *config, const struct spec_value *name,
+tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
               struct tensor *tensor)
 {
     char *path;
@@ -473,7 +473,7 @@ tensor_of_npy(const struct content_config *config, const struct spec_value *name
 }
 
 static tundish_status
-tensor_of_map(const struct content_config *config, const struct spec_value *map,
+tensor_of_map(const struct stage_config *config, const struct spec_value *map,
               struct tensor *tensor)
 {
     const struct spec_value *npy = spec_map_get(map, "npy");
@@ -507,7 +507,7 @@ hand_over(tundish_status status, struct tensor *tensor, struct tensor *ret_tenso
 }
 
 tundish_status
-tensor_open(const struct content_config *config, const struct spec_value *value,
+tensor_open(const struct stage_config *config, const struct spec_value *value,
             struct tensor *ret_tensor)
 {
     struct tensor tensor = { .dtype = 0 };
@@ -518,7 +518,7 @@ tensor_open(const struct content_config *config, const struct spec_value *value,
 }
 
 tundish_status
-tensor_open_text(const struct content_config *config, const struct spec_value *value,
+tensor_open_text(const struct stage_config *config, const struct spec_value *value,
                  struct tensor *ret_tensor)
 {
     struct tensor tensor = { .dtype = 0 };

@@ -3,8 +3,9 @@
 #ifndef SOURCE_TENSOR_LITERAL_H
 #define SOURCE_TENSOR_LITERAL_H
 
-#include "content/content.h"
+#include "column/frame.h"
 #include "core/bytes.h"
+#include "plan/stage.h"
 
 /* A dense array. Values at which a variable stands are zero, and read by who makes rows. */
 struct tensor {
@@ -25,11 +26,11 @@ struct tensor {
 
 /* Nested lists or one value, or {values: ..., dtype: ...}, or {npy: file}. Dtypes as tf.constant
  * gives them. */
-tundish_status tensor_open(const struct content_config *config, const struct spec_value *value,
+tundish_status tensor_open(const struct stage_config *config, const struct spec_value *value,
                            struct tensor *ret_tensor);
 
 /* One text or nested lists of texts. */
-tundish_status tensor_open_text(const struct content_config *config, const struct spec_value *value,
+tundish_status tensor_open_text(const struct stage_config *config, const struct spec_value *value,
                                 struct tensor *ret_tensor);
 void tensor_close(struct tensor *tensor);
 

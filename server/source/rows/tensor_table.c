@@ -9,7 +9,7 @@
 #include "source/variable.h"
 
 static tundish_status
-open_variable(struct table_column *column, const struct content_config *config,
+open_variable(struct table_column *column, const struct stage_config *config,
               const struct spec_value *value, bool sliced, struct column_spec *spec)
 {
     struct column_spec outer;
@@ -35,7 +35,7 @@ open_variable(struct table_column *column, const struct content_config *config,
 }
 
 static tundish_status
-open_tensor(struct table_column *column, const struct content_config *config,
+open_tensor(struct table_column *column, const struct stage_config *config,
             const struct spec_value *value, bool sliced, struct column_spec *spec)
 {
     struct tensor *tensor = &column->tensor;
@@ -56,7 +56,7 @@ open_tensor(struct table_column *column, const struct content_config *config,
 
 /* All columns have the same number of slices. */
 static tundish_status
-agree_on_slices(struct tensor_table *table, const struct content_config *config,
+agree_on_slices(struct tensor_table *table, const struct stage_config *config,
                 const struct spec_value *tensors, uint32_t index)
 {
     const struct table_column *column = &table->columns[index];
@@ -84,13 +84,13 @@ column_needs_distribution(const struct table_column *column, const struct schema
 }
 
 tundish_status
-tensor_table_open(struct tensor_table *table, const struct content_config *config, bool sliced,
+tensor_table_open(struct tensor_table *table, const struct stage_config *config, bool sliced,
                   struct schema *ret_schema)
 {
     const struct spec_value *tensors = spec_get(config->stage, "tensors");
 
     if (tensors->count == 0)
-        return content_complain(config, "%s needs a column", config->stage->info->name);
+        return stage_complain(config, "%s needs a column", config->stage->info->name);
     table->sliced = sliced;
     table->slice_count = sliced ? -1 : 1;
     table->columns = tnd_zalloc(tensors->count, sizeof *table->columns);
@@ -114,7 +114,7 @@ tensor_table_open(struct tensor_table *table, const struct content_config *confi
 }
 
 tundish_status
-tensor_table_open_text(struct tensor_table *table, const struct content_config *config,
+tensor_table_open_text(struct tensor_table *table, const struct stage_config *config,
                        const char *name, const struct spec_value *value, struct schema *ret_schema)
 {
     struct column_spec *spec = schema_add(ret_schema, name, TUNDISH_STRING);

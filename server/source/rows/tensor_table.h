@@ -29,13 +29,13 @@ struct tensor_table_state {
     uint64_t next, count, packed;
 };
 
-tundish_status tensor_table_open(struct tensor_table *table, const struct content_config *config,
+tundish_status tensor_table_open(struct tensor_table *table, const struct stage_config *config,
                                  bool sliced, struct schema *ret_schema);
 
 /* One column of texts, given by one text, a list of them, or a variable. */
-tundish_status tensor_table_open_text(struct tensor_table *table,
-                                      const struct content_config *config, const char *name,
-                                      const struct spec_value *value, struct schema *ret_schema);
+tundish_status tensor_table_open_text(struct tensor_table *table, const struct stage_config *config,
+                                      const char *name, const struct spec_value *value,
+                                      struct schema *ret_schema);
 void tensor_table_close(struct tensor_table *table);
 
 /* Of struct order_ops and source_ops, the table being the node's state. */

@@ -116,9 +116,9 @@ read_stage(struct stage_run *run, const char *stage)
 tundish_status
 stage_run(struct stage_run *run, const char *stage)
 {
-    struct content_config config = { .input = &run->input_schema,
-                                     .depth = run->depth,
-                                     .errors = &run->complaints };
+    struct stage_config config = { .input = &run->input_schema,
+                                   .depth = run->depth,
+                                   .errors = &run->complaints };
     tundish_status status = TUNDISH_E_PIPELINE;
     uint64_t mode;
 

@@ -1,0 +1,97 @@
+/* node.h - the plan's tree as data: one node a stage, and the graphs that nodes share a life in.
+ *
+ * Sources, order and content stages read it; only the planner (plan.h) writes it. After plan_open
+ * nothing here changes, and any thread may read it.
+ */
+#ifndef PLAN_NODE_H
+#define PLAN_NODE_H
+
+#include "column/schema.h"
+#include "pipeline/pipeline.h"
+
+struct content_ops;
+struct decoded_resized;
+struct order_ops;
+struct source_ops;
+
+enum { PLAN_WIDTH_MAX = 64 };
+
+struct plan_node {
+    const struct spec_stage *stage;    /* NULL: put in by distribution */
+    const char *name;                  /* the stage's, or deal_split, deal_carry, shard */
+    const struct order_ops *order;     /* SOURCE and ORDER, else NULL */
+    const struct source_ops *source;   /* SOURCE, else NULL */
+    const struct content_ops *content; /* CONTENT (and filter's predicate), else NULL */
+    void *state;                       /* of source or content ops */
+
+    uint32_t input_count;
+    struct plan_node **inputs;
+    struct plan_graph *body; /* interleave, flat_map: what runs on each outer element */
+
+    uint32_t following_count; /* stages of its list behind `stage` */
+    uint32_t number;          /* in its graph: index of its dataset object's state */
+    uint32_t index;           /* in the plan, bodies included: below plan->node_count */
+    struct schema schema;     /* of an element after this stage */
+    uint32_t depth;           /* how often it has been batched */
+    uint32_t width;           /* words of an element; PLAN_WIDTH_MAX at most */
+    uint64_t run_words;       /* bit i: word i owns a run */
+    uint32_t first_word;      /* as an input of a stage that unites several: where its words go */
+    bool batch_wide;          /* a slice cannot be made from its rows alone */
+    uint64_t learned_hash;    /* of what was learned and this stage uses; 0: nothing */
+
+    /* Stages that are made as one, the last of which this is: the first of them, and how. NULL: it
+     * is made alone. */
+    const struct plan_node *first;
+    struct decoded_resized *decoded_resized;
+
+    /* interleave, flat_map: its body draws by ordinals, which begin elsewhere for each outer
+     * element; that has an ordinal itself, as its last word */
+    bool numbers_bodies;
+
+    bool random;          /* draws seeds when an iterator is made */
+    bool seeds_fixed;     /* reshuffle_each_iteration: false */
+    uint64_t seed, seed2; /* by TensorFlow's rule */
+
+    /* Stages that the plan puts in have no arguments but these.
+     *   shuffle      numbers[0]: buffer_size
+     *   interleave   numbers[0]: cycle_length; numbers[1]: block_length
+     *   deal_split   numbers[0]: slices each batch is cut into; numbers[1]: 1 if they are cut from
+     *                its content, each column by its own length: the element is its input's and,
+     *                as the last word, the slice's number. Else each run word is a slice's
+     *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and
+     * again; numbers[1], numbers[2] as for rebatch shard        numbers[0]: shards; numbers[1]:
+     * this one; numbers[2]: 1 if the first round must be whole (FILE: too few files is an error);
+     * numbers[3]: 1 if it is the last stage (DATA), 2 if the numbers are those of the iterator's
+     * services (an evaluation's shard). Also a user's stage whose SHARD_HINT was rewritten;
+     * numbers[0] is 0 where its parameters are meant ordinal      none; its element is its input's
+     * and, as the last word, a number that goes on counting over all iterators of its dataset
+     * object And of the user's: rebatch      numbers[1]: 1 if rows are cut from content: pieces are
+     * whole elements (run.h); numbers[2]: rows of each element; 0: as its runs say, -1: its content
+     * does unbatch      numbers[0]: 1 if only content knows the rows (its input has no run, is
+     *                batch_wide, or comes from such an unbatch itself): the element is its
+     *                input's and, as the last word, the row's number. Else each run word is
+     *                replaced by a row's words (order_row_width) */
+    int64_t numbers[4];
+    int64_t *sizes;
+};
+
+/* The nodes that share a life: a stream, or a function's body, whose datasets are made anew for
+ * every outer element. */
+struct plan_graph {
+    struct plan_node *root;     /* the last stage */
+    uint32_t node_count;        /* plan_node.number is below */
+    struct plan_node **nodes;   /* in the order written: inputs before what reads them */
+    struct plan_graph *outside; /* the graph in whose node's body this is, or NULL */
+    struct plan_node *outer;    /* the input of that node: whose columns $name means here */
+    struct schema outer_schema; /* outer's columns, then those from farther out it does not hide */
+    bool captures;              /* content in here (or deeper) uses $name */
+};
+
+/* The only source that has an input. */
+static inline bool
+plan_is_cache_in_file(const struct plan_node *node)
+{
+    return node->source != NULL && node->input_count > 0;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* stage.h - what a source or content stage is opened with: itself as the pipeline file has it, the
+ * columns that come in, and where to complain.
+ */
+#ifndef PLAN_STAGE_H
+#define PLAN_STAGE_H
+
+#include "column/schema.h"
+#include "pipeline/pipeline.h"
+
+struct expression_literal;
+struct learned;
+struct name_list;
+
+struct stage_config {
+    const struct spec_stage *stage;
+    uint32_t following_count; /* stages of the same list that stand behind: stage[1] ... */
+    const struct schema *input;
+    uint32_t depth;             /* how often the element has been batched: 0 is a row */
+    const struct schema *outer; /* columns that $name may mean; NULL outside a function */
+    int64_t unseeded;           /* the seed of a stage that draws and was given none */
+    const char *cache_folder;
+    const struct learned *learned; /* content/learned/learned.h; NULL: nothing is */
+    uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */
+    /* While something is still to be learned: columns that the stages written so far would give
+     * and that are not there yet. Stages that are for one column after the other leave these out
+     * and add what they would have made of them. NULL: every column is there. */
+    struct name_list *missing;
+    uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
+    bool tokens_only;      /* text_vectorization: give the tokens themselves (to learn from) */
+    const struct expression_literal *literals; /* what expressions may use by name besides */
+    uint32_t literal_count;
+    struct spec_errors *errors; /* complain here, at the stage's or a value's position */
+};
+
+/* Complain at the stage's own position. */
+#define stage_complain(config, ...)                                                                \
+    spec_complain((config)->errors, (config)->stage->line, (config)->stage->column, __VA_ARGS__)
+
+#endif
