@@ -1,6 +1,7 @@
 /* test_stages.c - the table agrees with itself. */
 #include "spec_fixture.h"
 
+#include "content/content.h"
 #include "order/order.h"
 #include "pipeline/check.h"
 #include "pipeline/stages.h"
