@@ -7,15 +7,18 @@ static tundish_status
 leave_epoch(tundish_reader *reader, uint64_t epoch)
 {
     const struct tnd_message_head restart = { .type = TND_RESTART, .id = epoch };
+    struct attachment *attachment = reader->attachments;
     tundish_status status = TUNDISH_OK;
 
+    /* Before any of it is given back. */
+    atomic_store(&attachment->returns->passed_from, attachment->taken + 1);
     reader->epoch = epoch + 1;
     reader->step = 0;
     reader->place_bytes = 0;
     reader->in_epoch = reader->is_at_end = false;
     reader->has_started = true;
-    if (!reader->attachments->is_gone)
-        status = tnd_channel_send(reader->attachments->socket, restart, NULL, NULL, 0);
+    if (!attachment->is_gone)
+        status = tnd_channel_send(attachment->socket, restart, NULL, NULL, 0);
     /* A server that is gone hears of it when we attach anew. */
     return status == TUNDISH_E_SERVER_GONE ? TUNDISH_OK : status;
 }

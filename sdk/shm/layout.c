@@ -50,6 +50,7 @@ AT(tnd_returns, polling, TND_LINE + 20);
 AT(tnd_returns, wanted, TND_LINE + 24);
 AT(tnd_returns, waiting_since_ns, TND_LINE + 32);
 AT(tnd_returns, waited_ns, TND_LINE + 40);
+AT(tnd_returns, passed_from, TND_LINE + 48);
 SIZE(tnd_returns, 2 * TND_LINE);
 
 AT(tnd_slot, position, 0);

@@ -31,7 +31,7 @@
 #define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
 #define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
 #define TND_LAYOUT_MAJOR 1
-#define TND_LAYOUT_MINOR 3
+#define TND_LAYOUT_MINOR 4
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64
@@ -131,6 +131,9 @@ struct tnd_returns {
     _Atomic uint64_t wanted;           /* queue: slots asked for since the start */
     _Atomic uint64_t waiting_since_ns; /* CLOCK_MONOTONIC while tundish_next waits, else 0 */
     _Atomic uint64_t waited_ns;        /* in all waits that are over */
+    _Atomic uint64_t passed_from; /* 1 + the position at which tundish_restart was last called: from
+                                   * there on the rest of that epoch is given back without having
+                                   * been returned; 0: never. Since 1.4 */
 
     /* Followed, on a new line, by _Atomic uint64_t released_slot[slot_count]: 1 + the position last
      * given back in each slot. A queue goes by these, and so does a lane for a detached group. */

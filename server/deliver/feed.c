@@ -38,6 +38,7 @@ feed_open(const struct feed_config *config, struct feed **ret_feed)
     must(config->replica_count > 0 && config->ops != NULL);
     must(config->replica_count == 1 || (!config->lane.queue && !config->broadcast));
     feed = tnd_zalloc(1, sizeof *feed);
+    feed->first_epoch = feed->first_step = UINT64_MAX;
     pthread_mutex_init(&feed->lock, NULL);
     feed->config = *config;
     feed->config.stream = feed->stream = tnd_strdup(config->stream);
@@ -95,6 +96,15 @@ feed_lane(struct feed *feed, uint32_t replica)
 {
     must(replica < feed->lane_count);
     return feed->lanes[replica];
+}
+
+void
+feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step)
+{
+    pthread_mutex_lock(&feed->lock);
+    feed->first_epoch = epoch;
+    feed->first_step = step;
+    pthread_mutex_unlock(&feed->lock);
 }
 
 tundish_status

@@ -108,6 +108,10 @@ void feed_close(struct feed *feed);
 
 struct lane *feed_lane(struct feed *feed, uint32_t replica);
 
+/* An evaluation's trainers are told that they are let in here: how many shards of the epoch are
+ * done, which its lane cannot say. Before they come; any thread. */
+void feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step);
+
 /* lane_reserve in that lane. A trainer that waits at any of the lanes counts as waiting at this
  * one: it may be the one that has to release something here. Any thread. */
 tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);

@@ -205,6 +205,8 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         .replica_count = feed->config.replica_count,
         .first_replica = feed->config.first_replica,
         .total_replica_count = feed->config.total_replica_count,
+        .first_epoch = feed->first_epoch,
+        .first_step = feed->first_step,
     };
     struct seat *seat;
     bool is_new = false;

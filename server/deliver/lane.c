@@ -93,6 +93,7 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     if (status != TUNDISH_OK)
         return status;
     lane = tnd_zalloc(1, sizeof *lane);
+    lane->passed_from = UINT64_MAX;
     pthread_mutex_init(&lane->lock, NULL);
     lane->config = *config;
     lane->segment = (struct tnd_segment)TND_SEGMENT_NONE;
@@ -573,6 +574,7 @@ lane_reset(struct lane *lane)
         lane->index_of[i] = NO_SLOT;
     }
     lane->published = lane->released = lane->visited_count = 0;
+    lane->passed_from = UINT64_MAX;
     lane->reserved_count = lane->visible_count = 0;
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];

@@ -160,6 +160,7 @@ struct lane_stats {
     uint64_t published;      /* positions below are with the trainers */
     uint64_t released;       /* positions below are free, by the slowest group */
     uint64_t taken;          /* positions below were returned by tundish_next, by the slowest */
+    uint64_t passed_from;    /* where a trainer last left an epoch; UINT64_MAX: none did */
     uint32_t reserved_count; /* reserved, not yet visible */
     uint64_t payload_bytes;  /* in use, segments of their own included */
     uint64_t arena_bytes;

@@ -82,6 +82,7 @@ struct lane {
     struct lane_slot *slots;
     uint32_t *index_of; /* position % slots -> slot, for those not yet published */
     uint64_t published, released;
+    uint64_t passed_from;                           /* as in lane_stats */
     uint64_t next_epoch, next_step;                 /* what follows the last published */
     uint32_t reserved_count;                        /* RESERVED or READY */
     uint32_t visible_count;                         /* PUBLISHED or PINNED */

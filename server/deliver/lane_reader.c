@@ -37,6 +37,7 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     /* seq_cst against tnd_ring_release and the server's `server_waits`. */
     uint64_t released = atomic_load(&page->released);
     uint64_t taken = atomic_load(&page->taken);
+    uint64_t passed_from = atomic_load(&page->passed_from); /* written before what it is about */
     uint64_t waiting_since_ns = atomic_load(&page->waiting_since_ns);
     uint64_t waited_ns = atomic_load_explicit(&page->waited_ns, memory_order_relaxed);
 
@@ -48,6 +49,8 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     taken = clamp(taken, released, limit);
     reader->taken_in_all += taken > reader->taken ? taken - reader->taken : 0;
     reader->taken = taken;
+    if (passed_from != 0)
+        lane->passed_from = passed_from - 1;
     reader->waiting_since_ns = waiting_since_ns;
     waited_ns += reader->waited_before_ns;
     if (waited_ns > reader->waited_ns)
@@ -412,8 +415,8 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
     welcome->batches_bytes = lane->segment.segment_bytes;
     welcome->returns_bytes = reader->returns.segment_bytes;
     welcome->position = lane->config.queue ? 0 : reader->released;
-    welcome->first_epoch = welcome->first_step = UINT64_MAX;
-    if (!lane->config.queue && lane_look_at(lane, reader->released, &look)) {
+    if (welcome->first_step == UINT64_MAX && !lane->config.queue &&
+        lane_look_at(lane, reader->released, &look)) {
         welcome->first_epoch = look.epoch;
         welcome->first_step = look.step;
     }

@@ -34,8 +34,8 @@ void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
 void lane_reader_close(struct lane_reader *reader);
 
 /* Let a trainer read from its first unreleased position on: make its page, event and bell, and send
- * them in a WELCOME, whose numbers of the lane are filled in here. The client stays the caller's
- * and lives until lane_reader_detach. */
+ * them in a WELCOME, whose numbers of the lane are filled in here, and where that position is
+ * unless it is given. The client stays the caller's and lives until lane_reader_detach. */
 tundish_status lane_reader_attach(struct lane_reader *reader, struct client *client,
                                   struct tnd_welcome *welcome);
 

@@ -49,6 +49,7 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
     lane_collect(lane);
     stats.published = stats.taken = lane->published;
     stats.released = lane->released;
+    stats.passed_from = lane->passed_from;
     stats.reserved_count = lane->reserved_count;
     stats.payload_bytes = lane->arena.used_bytes + lane->own_bytes;
     stats.arena_bytes = lane->config.arena_bytes;

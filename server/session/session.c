@@ -232,11 +232,8 @@ session_start(struct session *session)
 
     pthread_mutex_lock(&session->control);
     if (session->options.shards != NULL)
-        status = shards_join(session->options.shards, tnd_clock_ns(), &session->shard_share.reader,
-                             &session->shard_share.epoch);
-    if (status != TUNDISH_OK)
-        session->shard_share.reader = 0;
-    else if (session->plan->stream->distribute.groups > 1 && session->options.shards == NULL)
+        status = session_shards_start(session);
+    else if (session->plan->stream->distribute.groups > 1)
         wait_for_groups(session);
     else if (session->gate.closed)
         session_gate_open(session); /* at a kept place */

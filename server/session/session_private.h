@@ -87,12 +87,14 @@ enum { SHARDS_AT_A_TIME = 2 };
 /* What an evaluation's reader has taken and not done: each up to before the position `end`. */
 struct taken_shard {
     uint64_t epoch, end;
+    uint64_t epoch_begin; /* where its epoch begins in the lane */
     uint32_t shard;
 };
 
 struct shard_share {
-    uint32_t reader; /* on the board; 0: none (any more) */
-    uint64_t epoch;  /* that was on when it came */
+    uint32_t reader;      /* on the board; 0: none (any more) */
+    uint64_t epoch;       /* that was on when it came */
+    uint64_t epoch_begin; /* where the one that is dealt begins in the lane */
     uint32_t count;
     struct taken_shard taken[SHARDS_AT_A_TIME];
 };
@@ -196,8 +198,10 @@ tundish_status session_open_dealer(struct session *session);
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);
 
-/* An evaluation: the dealing thread's work, and telling the board what is done. */
+/* An evaluation: coming to the board, the dealing thread's work, and telling the board what is
+ * done. */
 void session_deal_shards(struct session *session);
+tundish_status session_shards_start(struct session *session);
 void session_shards_settle(struct session *session);
 
 /* The gate; `control` is held. Lowering it may refuse the place. */

@@ -17,6 +17,7 @@
  * --places        print the place after each batch
  * --no-close      end without tundish_close
  * --restart       ask for the next epoch at once
+ * --restart-after N  after N batches, with the last given back
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 struct wishes {
     unsigned long batches; /* 0: all */
     unsigned long delay_ms;
+    unsigned long restart_after; /* 0: never */
     int hold, paced, survive, places, widen, no_close, restart;
     const char *place;
 };
@@ -182,6 +184,8 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         }
         tundish_release(reader, batch);
         fflush(stdout);
+        if (taken == wishes->restart_after && (status = tundish_restart(reader)) != TUNDISH_OK)
+            return status;
         nanosleep(&(struct timespec){ .tv_sec = (time_t)(wishes->delay_ms / 1000),
                                       .tv_nsec = (long)(wishes->delay_ms % 1000) * 1000000 },
                   NULL);
@@ -191,7 +195,19 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
 int
 main(int argc, char **argv)
 {
-    enum { BATCHES = 256, HOLD, PLACE, DELAY, PACED, SURVIVE, PLACES, WIDEN, NO_CLOSE, RESTART };
+    enum {
+        BATCHES = 256,
+        HOLD,
+        PLACE,
+        DELAY,
+        PACED,
+        SURVIVE,
+        PLACES,
+        WIDEN,
+        NO_CLOSE,
+        RESTART,
+        RESTART_AFTER
+    };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
         { "hold", no_argument, NULL, HOLD },
@@ -202,6 +218,7 @@ main(int argc, char **argv)
         { "places", no_argument, NULL, PLACES },
         { "no-close", no_argument, NULL, NO_CLOSE },
         { "restart", no_argument, NULL, RESTART },
+        { "restart-after", required_argument, NULL, RESTART_AFTER },
         { "widen", no_argument, NULL, WIDEN },
         { 0 },
     };
@@ -235,6 +252,9 @@ main(int argc, char **argv)
             break;
         case RESTART:
             wishes.restart = 1;
+            break;
+        case RESTART_AFTER:
+            wishes.restart_after = strtoul(optarg, NULL, 10);
             break;
         case PLACES:
             wishes.places = 1;

@@ -80,6 +80,67 @@ class Evaluation(Rig):
         self.check([lines], 1, 5)
         self.assertEqual(len(batches(lines)), 5 * 13)
 
+    def rows(self, lines, epoch):
+        """Of the shards of an epoch that a reader has seen to their ends."""
+        shards = finished_shards(lines)
+        return [v for (e, _), values in shards.items() if e == epoch for v in values]
+
+    def evaluation(self, shards=6, epochs=2, stages=None):
+        return self.serve(self.pipeline(stages or self.stages,
+                                        f"{{auto_shard: DATA, evaluation_shards: {shards}}}",
+                                        f"{{epochs: {epochs}}}", seed=""))
+
+    def test_begins_anew_for_a_successor_that_asks(self):
+        self.evaluation()
+        victim = self.read("--batches", "30", "--hold")  # of its third shard
+        self.wait_for_line(victim, "place ")
+        victim.kill()
+        self.assertGreater(len(finished_shards(self.whole(victim))), 0)
+        lines = self.lines(self.read("--restart"))
+        self.assertRegex(lines[0], "first 0 [12]$")  # shards that are done
+        self.assertEqual({epoch for epoch, _, _ in batches(lines)}, {1})
+        self.assertEqual(sorted(self.rows(lines, 1)), list(range(1000)))
+        self.assertEqual(lines[-1], "end_of_stream")
+
+    def test_is_shared_by_those_who_ask_before_anything_is_done(self):
+        self.evaluation(epochs=1)
+        first = self.read("--batches", "1", "--hold")
+        self.wait_for_line(first, "place ")
+        second = self.read("--restart")
+        self.wait_for_line(second, "shard")
+        first.kill()
+        self.check([self.whole(second)], 1, 6)
+
+    def test_waits_with_the_next_epoch_for_those_who_are_in_this_one(self):
+        self.evaluation()
+        other = self.read_paced(replica=1)
+        other.take()
+        victim = self.read("--batches", "30", "--hold")
+        self.wait_for_line(victim, "place ")
+        victim.kill()
+        before = finished_shards(self.whole(victim))
+        successor = self.read("--restart")
+        self.wait_for_line(successor, "first")
+        other.go()
+        of_other, lines = other.finish(), self.whole(successor)
+        rows = self.rows(of_other, 0) + [v for values in before.values() for v in values]
+        self.assertEqual(sorted(rows), list(range(1000)))
+        self.assertEqual({epoch for epoch, _, _ in batches(lines)} - {1}, set())
+        self.assertEqual(sorted(self.rows(of_other, 1) + self.rows(lines, 1)), list(range(1000)))
+
+    def test_gives_the_shards_of_one_that_goes_on_to_the_next_epoch_to_others(self):
+        self.evaluation()
+        other = self.read_paced(replica=1)
+        other.take()
+        leaver = self.read("--restart-after", "16")  # in its second shard, 13 batches each
+        self.wait_for_line(leaver, "batch 0 15 ")
+        other.go()
+        of_other, lines = other.finish(), self.whole(leaver)
+        self.assertEqual(len([1 for epoch, _, _ in batches(lines) if epoch == 0]), 16)
+        for epoch in range(2):
+            rows = self.rows(of_other, epoch) + self.rows(lines, epoch)
+            self.assertEqual(sorted(rows), list(range(1000)))
+
     def test_forgets_readers_that_it_refuses(self):
         training = self.serve(self.pipeline(self.stages))
         token = place(self.lines(self.read("--batches", "1")))

@@ -290,6 +290,42 @@ class Shards(NodesRig):
         os.kill(self.ranks[1], signal.SIGTERM)
         self.check([self.whole(other)], but=[self.whole(victim)])
 
+    def rows(self, readers, epoch):
+        """Of all shards of an epoch that these have seen to their ends."""
+        return sorted(value for lines in readers
+                      for (e, _), values in finished_shards(lines).items() if e == epoch
+                      for value in values)
+
+    def test_begin_anew_for_a_successor_that_asks(self):
+        self.serve_nodes([self.evaluation(epochs=2)] * 2)
+        victim = self.read_node(1, "--batches", "30", "--hold")  # of its fourth shard or so
+        self.wait_for_line(victim, "place ")
+        victim.kill()
+        self.assertGreater(len(finished_shards(self.whole(victim))), 0)
+        lines = self.lines(self.read_node(1, "--restart"))
+        self.assertEqual({epoch for epoch, _, _ in batches(lines)}, {1})
+        self.assertEqual(self.rows([lines], 1), list(range(1000)))
+
+    def test_begin_anew_after_a_node_is_lost(self):
+        self.serve_nodes([self.evaluation(epochs=2)] * 2)
+        victim = self.read_node(1, "--batches", "30", "--hold")
+        self.wait_for_line(victim, "place ")
+        os.kill(self.ranks[1], signal.SIGKILL)
+        victim.kill()
+        lines = self.lines(self.read_node(0, "--restart"))
+        self.assertEqual({epoch for epoch, _, _ in batches(lines)}, {1})
+        self.assertEqual(self.rows([lines], 1), list(range(1000)))
+
+    def test_of_one_that_goes_on_to_the_next_epoch_go_to_another_node(self):
+        self.serve_nodes([self.evaluation(epochs=2)] * 2)
+        other = self.read_node(0, "--delay-ms", "5")
+        self.wait_for_line(other, "shard")
+        leaver = self.read_node(1, "--restart-after", "5", replica=1)
+        both = [self.whole(other), self.whole(leaver)]
+        self.assertLessEqual(len([1 for epoch, _, _ in batches(both[1]) if epoch == 0]), 5)
+        for epoch in range(2):
+            self.assertEqual(self.rows(both, epoch), list(range(1000)))
+
     def test_end_with_an_error_where_nobody_gives_them_out(self):
         file = self.evaluation()
         self.serve_nodes([file] * 2)

@@ -230,7 +230,11 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
  * early for the server too once every replica of the group has asked. Nothing happens where an
  * epoch is about to begin anyway. A reader that was opened without a place may follow one that
  * stopped in the midst of an epoch: call this first to have whole epochs. Batches held stay valid.
- */
+ *
+ * In an evaluation (distribute.evaluation_shards) the readers that are still in the epoch get every
+ * shard of it that this one was not given to its end, and the next epoch begins when they have done
+ * them; at once if there are none, as after a reader that died. A reader that has returned nothing
+ * yet stays in an epoch of which no shard is done, and shares it with the others. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Give a batch back, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */
@@ -278,7 +282,9 @@ typedef struct tundish_info {
     const char *stream;   /* lives as long as the reader */
     uint64_t first_epoch; /* where the server let this reader in: a group that comes to */
     uint64_t first_step;  /* a session under way begins at the oldest batch kept, or with
-                           * the next epoch; UINT64_MAX: nothing was published yet */
+                           * the next epoch; UINT64_MAX: nothing was published yet. In
+                           * an evaluation first_step is how many shards of that epoch
+                           * were done already */
 } tundish_info;
 TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info *ret_info);
 

@@ -15,9 +15,36 @@
 
 static const int64_t LOOK_AGAIN_NS = 5000000;
 
-/* A shard is done when what is published up to its end has been given back. */
-void
-session_shards_settle(struct session *session)
+/* The trainer is told how much of the epoch is done: its tundish_restart goes by that. */
+tundish_status
+session_shards_start(struct session *session)
+{
+    struct shards_seat seat;
+    tundish_status status = shards_join(session->options.shards, tnd_clock_ns(), &seat);
+
+    if (status != TUNDISH_OK)
+        return status;
+    session->shard_share.reader = seat.reader;
+    session->shard_share.epoch = seat.epoch;
+    feed_set_first(session->feed, seat.epoch, seat.done);
+    return session_run(session);
+}
+
+/* Has the reader been given all of it? Not of what it passed over, since it left the epoch before.
+ */
+static bool
+was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
+{
+    bool is_passed_over =
+        taken->epoch_begin <= stats->passed_from && taken->end > stats->passed_from;
+
+    return taken->end <= stats->taken && !is_passed_over;
+}
+
+/* A shard is done when what is published up to its end has been given back. Of an epoch that the
+ * reader has left, others get what it was not given. */
+static void
+settle(struct session *session, uint64_t left_epoch)
 {
     struct shard_share *share = &session->shard_share;
     struct lane_stats stats;
@@ -25,13 +52,29 @@ session_shards_settle(struct session *session)
 
     lane_stats(feed_lane(session->feed, 0), &stats);
     for (uint32_t i = 0; i < share->count; i++) {
-        if (share->taken[i].end <= stats.released)
-            shards_finish(session->options.shards, share->reader, share->taken[i].epoch,
-                          share->taken[i].shard);
+        const struct taken_shard *taken = &share->taken[i];
+
+        if (was_returned(taken, &stats) && taken->end <= stats.released)
+            shards_finish(session->options.shards, share->reader, taken->epoch, taken->shard);
+        else if (taken->epoch == left_epoch && !was_returned(taken, &stats))
+            shards_give_back(session->options.shards, share->reader, taken->epoch, taken->shard);
         else
-            share->taken[kept++] = share->taken[i];
+            share->taken[kept++] = *taken;
     }
     share->count = kept;
+}
+
+void
+session_shards_settle(struct session *session)
+{
+    settle(session, UINT64_MAX);
+}
+
+/* Has the reader asked for the next epoch? */
+static bool
+is_left(struct session *session, uint64_t epoch)
+{
+    return atomic_load(&session->restart_epoch) == epoch;
 }
 
 static tundish_status
@@ -50,16 +93,22 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
 }
 
 /* It is done once the reader has given back its last batch; of an empty one there is nothing to
- * give back, and what comes before it, the end of an epoch perhaps, is not its own. */
+ * give back, and what comes before it, the end of an epoch perhaps, is not its own. One that was
+ * cut off is never done. */
 static void
-note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty)
+note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty, bool is_cut)
 {
     struct shard_share *share = &session->shard_share;
 
-    if (is_empty)
+    if (is_empty && !is_cut)
         shards_finish(session->options.shards, share->reader, epoch, shard);
     else
-        share->taken[share->count++] = (struct taken_shard){ epoch, session->next_position, shard };
+        share->taken[share->count++] = (struct taken_shard){
+            .epoch = epoch,
+            .end = is_cut ? UINT64_MAX : session->next_position,
+            .epoch_begin = share->epoch_begin,
+            .shard = shard,
+        };
 }
 
 /* Deal a shard, one step behind the dealer: the last has to be known as such. */
@@ -67,14 +116,14 @@ static bool
 deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *number)
 {
     struct deal_round round = { 0 }, next = { 0 };
-    bool is_empty = true;
+    bool is_empty = true, is_cut;
     tundish_status status = start_shard(session, epoch, shard);
 
     session->shard = shard;
     session->flags = 0;
     if (status == TUNDISH_OK)
         status = dealer_next(session->dealer, &round);
-    while (status == TUNDISH_OK && round.present_count > 0) {
+    while (status == TUNDISH_OK && round.present_count > 0 && !is_left(session, epoch)) {
         is_empty = false;
         status = dealer_next(session->dealer, &next);
         if (status == TUNDISH_OK && next.present_count == 0)
@@ -86,6 +135,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
         round = next;
         next = (struct deal_round){ 0 };
     }
+    is_cut = round.present_count > 0;
     deal_round_release(&round);
     session->shard = -1;
     session->flags = 0;
@@ -93,7 +143,7 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
         session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
         return false;
     }
-    note_taken(session, epoch, shard, is_empty);
+    note_taken(session, epoch, shard, is_empty, is_cut);
     return true;
 }
 
@@ -113,7 +163,8 @@ deal_epoch_of_shards(struct session *session, uint64_t epoch)
     uint64_t number = 0;
     uint32_t shard;
 
-    while (next != SHARDS_OVER) {
+    share->epoch_begin = session->next_position;
+    while (next != SHARDS_OVER && !is_left(session, epoch)) {
         session_shards_settle(session);
         next = SHARDS_WAIT;
         if (share->count < SHARDS_AT_A_TIME)
@@ -128,6 +179,8 @@ deal_epoch_of_shards(struct session *session, uint64_t epoch)
             return false;
         }
     }
+    if (next != SHARDS_OVER)
+        settle(session, epoch);
     return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
 }
 

@@ -42,38 +42,70 @@ shards_close(struct shards *shards)
     shards_far_close(shards);
     pthread_mutex_destroy(&shards->lock);
     free(shards->owner);
+    free(shards->readers);
     free(shards);
 }
 
 /* The lock is held, here and below. */
 static void
-add_reader(struct shards *shards, int64_t now_ns, uint64_t *ret_epoch)
+add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 {
     if (shards->counted_at_ns < 0)
         shards->counted_at_ns = now_ns + shards->gather_ns;
-    shards->readers++;
-    *ret_epoch = shards->epoch;
+    shards->readers =
+        tnd_realloc(shards->readers, shards->reader_count + 1, sizeof *shards->readers);
+    shards->readers[shards->reader_count++] = (struct shards_reader){ reader, shards->epoch };
 }
 
 static void
-give_back(struct shards *shards, uint32_t reader)
+drop_reader(struct shards *shards, uint32_t reader)
 {
+    uint32_t kept = 0;
+
     for (uint32_t i = 0; i < shards->count; i++)
         if (shards->owner[i] == reader)
             shards->owner[i] = FREE;
+    for (uint32_t i = 0; i < shards->reader_count; i++)
+        if (shards->readers[i].number != reader)
+            shards->readers[kept++] = shards->readers[i];
+    shards->reader_count = kept;
 }
 
-/* What readers of nodes that are gone had. */
-static void
-give_back_of_gone(struct shards *shards)
+static bool
+is_of_gone_node(const struct shards *shards, uint32_t reader)
 {
-    for (uint32_t i = 0; shards->link != NULL && i < shards->count; i++) {
-        uint32_t rank = shards->owner[i] >> SHARDS_NODE_SHIFT;
+    uint32_t rank = reader >> SHARDS_NODE_SHIFT;
 
-        if (shards->owner[i] != FREE && shards->owner[i] != DONE && rank != 0 &&
-            (link_is_lost(shards->link, rank) || link_has_left(shards->link, rank)))
-            shards->owner[i] = FREE;
-    }
+    return shards->link != NULL && rank != 0 &&
+           (link_is_lost(shards->link, rank) || link_has_left(shards->link, rank));
+}
+
+static void
+drop_gone(struct shards *shards)
+{
+    for (uint32_t i = shards->reader_count; i-- > 0;)
+        if (is_of_gone_node(shards, shards->readers[i].number))
+            drop_reader(shards, shards->readers[i].number);
+}
+
+static struct shards_reader *
+find_reader(struct shards *shards, uint32_t reader)
+{
+    for (uint32_t i = 0; i < shards->reader_count; i++)
+        if (shards->readers[i].number == reader)
+            return &shards->readers[i];
+    return NULL;
+}
+
+/* All of it is done, or nobody is left who would do the rest. */
+static bool
+is_over(const struct shards *shards)
+{
+    bool is_left = true;
+
+    for (uint32_t i = 0; i < shards->reader_count; i++)
+        is_left &= shards->readers[i].epoch > shards->epoch;
+    return shards->done == shards->count || is_left;
 }
 
 static void
@@ -88,15 +120,21 @@ next_epoch(struct shards *shards)
 static enum shards_next
 take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret_shard)
 {
+    struct shards_reader *asker;
+
     if (epoch < shards->epoch)
         return SHARDS_OVER;
-    if (epoch > shards->epoch && shards->done == shards->count)
+    drop_gone(shards);
+    asker = find_reader(shards, reader);
+    if (asker == NULL)
+        return SHARDS_WAIT;
+    asker->epoch = epoch;
+    if (epoch > shards->epoch && is_over(shards))
         next_epoch(shards);
     if (epoch > shards->epoch)
         return SHARDS_WAIT;
     if (shards->done == shards->count)
         return SHARDS_OVER;
-    give_back_of_gone(shards);
     for (uint32_t i = 0; i < shards->count; i++)
         if (shards->owner[i] == FREE) {
             shards->owner[i] = reader;
@@ -110,30 +148,44 @@ static enum shards_next
 take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns, uint32_t *ret_shard)
 {
     if (shards->count == 0 && now_ns >= shards->counted_at_ns)
-        set_count(shards, shards->readers * SHARDS_PER_READER);
+        set_count(shards, shards->reader_count * SHARDS_PER_READER);
     return shards->count > 0 ? take_known(shards, reader, epoch, ret_shard) : SHARDS_WAIT;
+}
+
+static bool
+has(const struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    return epoch == shards->epoch && shard < shards->count && shards->owner[shard] == reader;
 }
 
 static void
 finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (epoch != shards->epoch || shard >= shards->count || shards->owner[shard] != reader)
+    if (!has(shards, reader, epoch, shard))
         return;
     shards->owner[shard] = DONE;
     shards->done++;
 }
 
+static void
+give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    if (has(shards, reader, epoch, shard))
+        shards->owner[shard] = FREE;
+}
+
 tundish_status
-shards_join(struct shards *shards, int64_t now_ns, uint32_t *ret_reader, uint64_t *ret_epoch)
+shards_join(struct shards *shards, int64_t now_ns, struct shards_seat *ret_seat)
 {
     uint32_t reader = shards->link != NULL ? link_rank(shards->link) << SHARDS_NODE_SHIFT : 0;
 
     pthread_mutex_lock(&shards->lock);
-    *ret_reader = reader |= ++shards->last_reader;
+    reader |= ++shards->last_reader;
     if (!shards_are_far(shards))
-        add_reader(shards, now_ns, ret_epoch);
+        add_reader(shards, reader, now_ns);
+    *ret_seat = (struct shards_seat){ reader, shards->done, shards->epoch };
     pthread_mutex_unlock(&shards->lock);
-    return shards_are_far(shards) ? shards_far_join(shards, reader, ret_epoch) : TUNDISH_OK;
+    return shards_are_far(shards) ? shards_far_join(shards, ret_seat) : TUNDISH_OK;
 }
 
 void
@@ -144,8 +196,7 @@ shards_leave(struct shards *shards, uint32_t reader)
         return;
     }
     pthread_mutex_lock(&shards->lock);
-    shards->readers--;
-    give_back(shards, reader);
+    drop_reader(shards, reader);
     pthread_mutex_unlock(&shards->lock);
 }
 
@@ -172,6 +223,18 @@ shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t s
     }
     pthread_mutex_lock(&shards->lock);
     finish(shards, reader, epoch, shard);
+    pthread_mutex_unlock(&shards->lock);
+}
+
+void
+shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    if (shards_are_far(shards)) {
+        shards_far_give_back(shards, reader, epoch, shard);
+        return;
+    }
+    pthread_mutex_lock(&shards->lock);
+    give_back(shards, reader, epoch, shard);
     pthread_mutex_unlock(&shards->lock);
 }
 
@@ -202,16 +265,19 @@ serve(struct shards *shards, uint32_t from, struct shards_letter letter)
 
     pthread_mutex_lock(&shards->lock);
     if (letter.kind == SHARDS_JOIN) {
-        add_reader(shards, now_ns, &letter.epoch);
+        add_reader(shards, letter.reader, now_ns);
+        letter.epoch = shards->epoch;
+        letter.answer = shards->done;
         letter.kind = SHARDS_JOINED;
     } else if (letter.kind == SHARDS_TAKE) {
         letter.answer = take(shards, letter.reader, letter.epoch, now_ns, &letter.shard);
         letter.kind = SHARDS_ANSWER;
     } else if (letter.kind == SHARDS_FINISH) {
         finish(shards, letter.reader, letter.epoch, letter.shard);
+    } else if (letter.kind == SHARDS_GIVE_BACK) {
+        give_back(shards, letter.reader, letter.epoch, letter.shard);
     } else if (letter.kind == SHARDS_LEAVE) {
-        give_back(shards, letter.reader);
-        shards->readers--;
+        drop_reader(shards, letter.reader);
     }
     letter.count = shards->count;
     pthread_mutex_unlock(&shards->lock);

@@ -1,10 +1,12 @@
 /* shards.h - the shards of an evaluation: who has which, and which are done.
  *
  * Each shard is given whole to one reader. It is done when that reader has given back its last
- * batch; what a reader had not done when it left is given to another. One board serves all readers
- * of a stream; of several nodes that of rank 0 serves all, and the others ask it. What readers of a
- * node that is gone had not done is given to others; without rank 0 nobody gets any more. Any
- * thread.
+ * batch; what a reader had not done when it left is given to another. A reader may also go on to
+ * the next epoch before this one is over. That begins when those who are still in this one have
+ * done the rest of it, or at once if nobody is: then what nobody did is passed over. One board
+ * serves all readers of a stream; of several nodes that of rank 0 serves all, and the others ask
+ * it. What readers of a node that is gone had not done is given to others; without rank 0 nobody
+ * gets any more. Any thread.
  */
 #ifndef SESSION_SHARDS_H
 #define SESSION_SHARDS_H
@@ -18,10 +20,16 @@ struct shards;
 struct shards *shards_open(uint32_t count, int64_t gather_ns, struct link *link, uint32_t stream);
 void shards_close(struct shards *shards); /* accepts NULL */
 
-/* A reader comes (ret_epoch: the one that is on), and leaves with all it has not done. Coming may
- * take as long as rank 0 takes to answer. */
-tundish_status shards_join(struct shards *shards, int64_t now_ns, uint32_t *ret_reader,
-                           uint64_t *ret_epoch);
+/* A reader that has come, and what it finds. */
+struct shards_seat {
+    uint32_t reader;
+    uint32_t done;  /* shards of the epoch that are done already */
+    uint64_t epoch; /* the one that is on */
+};
+
+/* A reader comes, and leaves with all it has not done. Coming may take as long as rank 0 takes to
+ * answer. */
+tundish_status shards_join(struct shards *shards, int64_t now_ns, struct shards_seat *ret_seat);
 void shards_leave(struct shards *shards, uint32_t reader);
 
 enum shards_next {
@@ -31,11 +39,13 @@ enum shards_next {
     SHARDS_LOST   /* nobody gives out shards any more; tnd_error_text says why */
 };
 
-/* The next shard of the epoch: the lowest that nobody has. Asking for the one after an epoch that
- * is over begins it. Never waits: ask again. */
+/* The next shard of the epoch: the lowest that nobody has. Who asks for one of a later epoch has
+ * gone on to that. Never waits: ask again. */
 enum shards_next shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
                              uint32_t *ret_shard);
 void shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+/* It will not do this one. */
+void shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 
 /* 0: not known yet. */
 uint32_t shards_count(struct shards *shards);

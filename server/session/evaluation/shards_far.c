@@ -48,8 +48,7 @@ drop(struct shards *shards, uint32_t reader)
 
 struct joining {
     struct shards *shards;
-    uint32_t reader;
-    uint64_t epoch;
+    struct shards_seat *seat;
 };
 
 static bool
@@ -61,31 +60,32 @@ has_joined(struct link *link, void *context)
 
     (void)link;
     pthread_mutex_lock(&joining->shards->lock);
-    reader = find(joining->shards, joining->reader);
+    reader = find(joining->shards, joining->seat->reader);
     joined = reader != NULL && reader->has_joined;
-    if (joined)
-        joining->epoch = reader->epoch;
+    if (joined) {
+        joining->seat->epoch = reader->epoch;
+        joining->seat->done = reader->done;
+    }
     pthread_mutex_unlock(&joining->shards->lock);
     return joined;
 }
 
 tundish_status
-shards_far_join(struct shards *shards, uint32_t reader, uint64_t *ret_epoch)
+shards_far_join(struct shards *shards, struct shards_seat *seat)
 {
-    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = reader };
-    struct joining joining = { .shards = shards, .reader = reader };
+    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = seat->reader };
+    struct joining joining = { .shards = shards, .seat = seat };
     tundish_status status;
 
     pthread_mutex_lock(&shards->lock);
-    add(shards, reader);
+    add(shards, seat->reader);
     pthread_mutex_unlock(&shards->lock);
     shards_send(shards, 0, &letter);
     status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
     if (status != TUNDISH_OK) {
-        shards_far_leave(shards, reader);
+        shards_far_leave(shards, seat->reader);
         return tnd_fail_while(status, "asking rank 0 for shards");
     }
-    *ret_epoch = joining.epoch;
     return TUNDISH_OK;
 }
 
@@ -110,18 +110,34 @@ is_hopeless(struct shards *shards, int64_t asked_ns, int64_t now_ns)
            (link_has_left(link, 0) && now_ns - asked_ns > ANSWER_NS);
 }
 
+/* An answer for an epoch that the reader has left since. Does it name a shard? That is for others.
+ */
+static bool
+take_late_answer(struct far_reader *asker, uint64_t epoch, struct shards_letter *ret_letter)
+{
+    if (asker == NULL || !asker->is_answered || asker->epoch == epoch)
+        return false;
+    asker->is_answered = false;
+    *ret_letter = (struct shards_letter){ .kind = SHARDS_GIVE_BACK,
+                                          .reader = asker->reader,
+                                          .epoch = asker->epoch,
+                                          .shard = asker->shard };
+    return asker->answer == SHARDS_TAKEN;
+}
+
 enum shards_next
 shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
                 uint32_t *ret_shard)
 {
-    struct shards_letter letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch };
+    struct shards_letter letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
     struct far_reader *asker;
     enum shards_next next = SHARDS_WAIT;
     int64_t asked_ns = now_ns;
-    bool ask = false;
+    bool ask = false, is_late;
 
     pthread_mutex_lock(&shards->lock);
     asker = find(shards, reader);
+    is_late = take_late_answer(asker, epoch, &late);
     if (asker != NULL && asker->is_answered) {
         next = asker->answer;
         *ret_shard = asker->shard;
@@ -136,6 +152,8 @@ shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t 
     if (asker != NULL && next != SHARDS_WAIT)
         asker->asked_ns = 0; /* ask for the next one at once */
     pthread_mutex_unlock(&shards->lock);
+    if (is_late)
+        shards_send(shards, 0, &late);
     if (ask)
         shards_send(shards, 0, &letter);
     return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
@@ -146,6 +164,16 @@ shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32
 {
     struct shards_letter letter = {
         .kind = SHARDS_FINISH, .reader = reader, .epoch = epoch, .shard = shard
+    };
+
+    shards_send(shards, 0, &letter);
+}
+
+void
+shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    struct shards_letter letter = {
+        .kind = SHARDS_GIVE_BACK, .reader = reader, .epoch = epoch, .shard = shard
     };
 
     shards_send(shards, 0, &letter);
@@ -174,6 +202,7 @@ shards_far_hear(struct shards *shards, const struct shards_letter *letter)
     if (reader != NULL && letter->kind == SHARDS_JOINED) {
         reader->has_joined = true;
         reader->epoch = letter->epoch;
+        reader->done = (uint32_t)letter->answer;
     } else if (reader != NULL && letter->kind == SHARDS_ANSWER && reader->is_asking) {
         reader->is_asking = false;
         reader->is_answered = letter->answer != SHARDS_WAIT;

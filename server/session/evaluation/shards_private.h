@@ -15,14 +15,21 @@ enum shards_letter_kind {
     SHARDS_TAKE,
     SHARDS_ANSWER,
     SHARDS_FINISH,
-    SHARDS_LEAVE
+    SHARDS_LEAVE,
+    SHARDS_GIVE_BACK
 };
 
 /* What nodes write each other. */
 struct shards_letter {
     uint32_t kind, reader, shard, count;
     uint64_t epoch;
-    uint64_t answer; /* enum shards_next */
+    uint64_t answer; /* enum shards_next; JOINED: how many shards are done */
+};
+
+/* A reader of any node, where the board is. */
+struct shards_reader {
+    uint32_t number;
+    uint64_t epoch; /* that it is in */
 };
 
 /* A reader here, of which the board there knows. */
@@ -30,7 +37,8 @@ struct far_reader {
     struct far_reader *next;
     uint32_t reader;
     bool has_joined, is_asking, is_answered;
-    uint64_t epoch;
+    uint64_t epoch; /* that was on when it came; then that of which it asked for a shard */
+    uint32_t done;  /* shards of the former */
     int64_t asked_ns;
     enum shards_next answer;
     uint32_t shard;
@@ -44,7 +52,8 @@ struct shards {
     uint32_t *owner; /* a reader's number, FREE or DONE */
     uint32_t done;
     uint64_t epoch;
-    uint32_t readers, last_reader;
+    uint32_t last_reader, reader_count;
+    struct shards_reader *readers;
     int64_t gather_ns, counted_at_ns; /* -1: nobody has come yet */
     struct far_reader *far_readers;   /* where the board is another node's */
 };
@@ -55,10 +64,11 @@ shards_are_far(const struct shards *shards)
     return shards->link != NULL && link_rank(shards->link) != 0;
 }
 
-tundish_status shards_far_join(struct shards *shards, uint32_t reader, uint64_t *ret_epoch);
+tundish_status shards_far_join(struct shards *shards, struct shards_seat *seat);
 enum shards_next shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch,
                                  int64_t now_ns, uint32_t *ret_shard);
 void shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+void shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_far_leave(struct shards *shards, uint32_t reader);
 void shards_far_hear(struct shards *shards, const struct shards_letter *letter);
 void shards_far_close(struct shards *shards);

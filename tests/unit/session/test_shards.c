@@ -1,8 +1,10 @@
 /* test_shards.c - a board of shards and made-up readers, taken through interleavings by a seed.
  *
  * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come,
- * take shards, finish them, die with some unfinished. What must hold: every shard of every epoch is
- * finished exactly once, nobody is told that an epoch is over before that, and it always goes on.
+ * take shards, finish them, die with some unfinished, leave an epoch for the next. What must hold:
+ * no shard of an epoch is finished twice, nobody is told that an epoch is over before each is
+ * finished once, a reader that comes and wants a whole epoch begins one of which nothing is
+ * finished, and it always goes on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,9 +44,27 @@ draw(struct model *model, uint64_t limit)
 static void
 come(struct model *model, struct reader *reader)
 {
-    *reader = (struct reader){ .is_here = true };
-    assert_int_equal(shards_join(model->shards, model->now_ns, &reader->number, &reader->epoch),
-                     TUNDISH_OK);
+    bool wants_whole = draw(model, 2) == 0;
+    struct shards_seat seat;
+
+    assert_int_equal(shards_join(model->shards, model->now_ns, &seat), TUNDISH_OK);
+    *reader = (struct reader){
+        .is_here = true,
+        .number = seat.reader,
+        .epoch = seat.epoch + (wants_whole && seat.done > 0),
+    };
+    for (uint32_t i = 0; wants_whole && i < SHARDS_MAX; i++)
+        assert_int_equal(model->finished[reader->epoch][i], 0);
+}
+
+/* It begins the next epoch, and does not do what it has. */
+static void
+leave_epoch(struct model *model, struct reader *reader)
+{
+    for (uint32_t i = 0; i < reader->held_count; i++)
+        shards_give_back(model->shards, reader->number, reader->epoch, reader->held[i]);
+    reader->held_count = 0;
+    reader->epoch++;
 }
 
 static void
@@ -86,8 +106,7 @@ take(struct model *model, struct reader *reader)
     case SHARDS_OVER:
         assert_int_equal(reader->held_count, 0);
         check_all_finished(model, reader->epoch);
-        if (++reader->epoch == EPOCHS)
-            model->is_over = true;
+        reader->epoch++;
         break;
     }
 }
@@ -113,11 +132,14 @@ step(struct model *model)
             come(model, reader);
     } else if (draw(model, 40) == 0) {
         die(model, reader);
+    } else if (draw(model, 60) == 0) {
+        leave_epoch(model, reader);
     } else if (reader->held_count > 0 && draw(model, 2) == 0) {
         finish(model, reader);
     } else {
         take(model, reader);
     }
+    model->is_over |= reader->is_here && reader->epoch == EPOCHS;
 }
 
 static void
