@@ -64,7 +64,7 @@ look_at_full_lane(struct watch_scene *scene, const struct watch_set *lane)
 
     if (reader == NULL || watch_value(reader, "attached") == 0) {
         scene->deserted = reader != NULL ? reader : lane;
-    } else if (reader != scene->waits_most && scene->waits_in_vain &&
+    } else if (scene->waits_in_vain &&
                (scene->holder == NULL ||
                 watch_value(reader, "silent") > watch_value(scene->holder, "silent"))) {
         scene->holder = reader;
@@ -97,6 +97,19 @@ look_at_processors(struct watch_scene *scene)
     scene->run_delay = share(scene, server, "run_delay");
     scene->throttled = share(scene, server, "throttled");
     scene->cpu = share(scene, server, "cpu");
+}
+
+/* Work that neither runs nor is ready to run waits for storage: memory that is swapped out
+ * included.
+ */
+static void
+look_at_storage(struct watch_scene *scene)
+{
+    double works = scene->busy * scene->threads + scene->deal_busy;
+    double waits = works - scene->cpu - scene->run_delay - scene->throttled;
+
+    if (works > 0 && waits > 0)
+        scene->off_processor = waits / works;
 }
 
 static void
@@ -138,6 +151,16 @@ look_at_order(struct watch_scene *scene, const struct watch_set *set)
         scene->filling = set;
 }
 
+/* A run is counted when it ends, but what it is of is there before. */
+static bool
+is_in_long_run(const struct watch_scene *scene, const struct watch_set *stage)
+{
+    const struct watch_set *then = watch_find(scene->before, "stage", stage->labels);
+
+    return watch_value(stage, "queued") > 0 && watch_value(then, "queued") > 0 &&
+           watch_growth(scene->before, stage, "calls") == 0;
+}
+
 static void
 look_at_stages(struct watch_scene *scene)
 {
@@ -152,11 +175,26 @@ look_at_stages(struct watch_scene *scene)
         watch_label(set, "part", part, sizeof part);
         if (strcmp(part, "order") == 0) {
             look_at_order(scene, set);
-        } else if (takes > scene->stage_share) {
+            continue;
+        }
+        if (takes > scene->stage_share) {
             scene->stage = set;
             scene->stage_share = takes;
         }
+        if (is_in_long_run(scene, set))
+            scene->long_run = set;
     }
+}
+
+/* It waits neither for room, since no step is under way, nor has it dealt one. */
+static void
+look_at_dealing(struct watch_scene *scene)
+{
+    scene->deal_busy = share(scene, scene->session, "deal_busy");
+    scene->program_wait = share(scene, scene->session, "program_wait");
+    scene->deals_long = scene->deal_busy <= 0 && scene->program_wait <= 0 &&
+                        share(scene, scene->session, "deal_wait") <= 0 &&
+                        watch_value(scene->session, "ready_steps") == 0;
 }
 
 static void
@@ -213,7 +251,7 @@ watch_scene_look(struct watch_scene *scene)
     look_at_threads(scene);
     look_at_processors(scene);
     look_at_stages(scene);
+    look_at_dealing(scene);
+    look_at_storage(scene);
     look_at_data(scene);
-    scene->deal_busy = share(scene, scene->session, "deal_busy");
-    scene->program_wait = share(scene, scene->session, "program_wait");
 }

@@ -18,7 +18,7 @@ struct watch_scene {
     double wait_share;
     bool waits_in_vain;             /* nothing lies in its lane */
     const struct watch_set *holder; /* silent for longest of those whose lane is full while another
-                                     * waits for nothing but that */
+                                     * waits for nothing but that, or it waits itself */
     uint64_t holder_slots;          /* of its lane */
     const struct watch_set *deserted; /* who fills a lane and is not there; or that lane */
     const struct watch_set *slowest;  /* attached, waits least */
@@ -28,13 +28,17 @@ struct watch_scene {
     double busy, slot_wait, order_wait; /* shares of the threads' time */
     double run_delay, throttled; /* seconds a second: without a processor, stopped by a quota */
     double cpu;
+    double
+        off_processor; /* of the time in which threads work, the share that they wait for files */
     double deal_busy, program_wait;
-    const struct watch_set *stage;   /* the most expensive */
-    double stage_share;              /* of the threads' time */
-    const struct watch_set *order;   /* of the order's stages the one that takes most */
-    double order_share;              /* of the dealing thread's time */
-    const struct watch_set *filling; /* a shuffle that has given nothing yet */
-    double skipped_share;            /* of the rows of late, those that were bad */
+    const struct watch_set *stage;    /* the most expensive */
+    double stage_share;               /* of the threads' time */
+    const struct watch_set *long_run; /* a stage that one run has kept busy all the time */
+    bool deals_long;                  /* the dealing thread has been at one step all the time */
+    const struct watch_set *order;    /* of the order's stages the one that takes most */
+    double order_share;               /* of the dealing thread's time */
+    const struct watch_set *filling;  /* a shuffle that has given nothing yet */
+    double skipped_share;             /* of the rows of late, those that were bad */
     const struct watch_set
         *unknown; /* the vocabulary that lacks far more than it used to, and its */
     double unknown_share, unknown_before; /* share of unknown values, of late and before */

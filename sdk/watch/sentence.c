@@ -62,7 +62,7 @@ void
 watch_blame(struct watch_verdict *verdict, const char *culprit, double share_of_time)
 {
     snprintf(verdict->culprit, sizeof verdict->culprit, "%s", culprit);
-    verdict->share = share_of_time;
+    verdict->share = share_of_time < 1 ? share_of_time : 1; /* runs are counted when they end */
 }
 
 void

@@ -14,6 +14,10 @@ static const uint64_t SILENT_NS = UINT64_C(10000000000);
 static const uint64_t SILENT_AT_FIRST_NS = UINT64_C(60000000000);
 enum { SILENT_STEPS = 3 };
 
+/* Where nobody waits for it, it may save its state or evaluate; as alerts.yml has it. */
+static const uint64_t SILENT_ALONE_NS = UINT64_C(120000000000);
+enum { SILENT_STEPS_ALONE = 4 };
+
 static const uint64_t HUNG_NS = UINT64_C(5000000000);
 
 const char *
@@ -102,7 +106,8 @@ say_stuck(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char who[WATCH_NAME_BYTES];
 
-    if (scene->holder == NULL || scene->wait_share < WATCH_WAIT_FINE || !is_stuck(scene->holder))
+    if (scene->holder == NULL || scene->holder == scene->waits_most ||
+        scene->wait_share < WATCH_WAIT_FINE || !is_stuck(scene->holder))
         return false;
     watch_name_reader(scene, scene->holder, who);
     watch_blame_replica(verdict, scene->holder, 0);
@@ -116,17 +121,20 @@ say_stuck(const struct watch_scene *scene, struct watch_verdict *verdict)
     return true;
 }
 
-/* It has as many batches as a trainer may hold, so it cannot go on: it waits for itself. */
+/* It has as many batches as a trainer may hold, so it cannot go on: the others wait for it, or it
+ * waits for itself. */
 static bool
 say_holding(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
+    bool waits = scene->holder == scene->waits_most;
     char who[WATCH_NAME_BYTES];
     uint64_t held;
 
-    if (scene->holder == NULL || scene->wait_share < WATCH_WAIT_FINE || scene->holder_slots < 4)
+    if (scene->holder == NULL || scene->wait_share < WATCH_WAIT_FINE ||
+        (!waits && scene->holder_slots < 4))
         return false;
     held = watch_value(scene->holder, "taken") - watch_value(scene->holder, "released");
-    if (held + 2 < scene->holder_slots)
+    if (held + (waits ? 0 : 2) < scene->holder_slots)
         return false;
     watch_name_reader(scene, scene->holder, who);
     watch_blame_replica(verdict, scene->holder, 0);
@@ -134,10 +142,10 @@ say_holding(const struct watch_scene *scene, struct watch_verdict *verdict)
         verdict, is_stuck(scene->holder) ? WATCH_STUCK : WATCH_WAITING, WATCH_CAUSE_TRAINER,
         "It must give batches back (tundish_release) before it takes more. More deliver.slots let "
         "it keep more.",
-        "%s (process %llu) holds %llu of the %llu batches in its lane and gives none back; the "
-        "others wait for it",
-        who, (unsigned long long)watch_value(scene->holder, "process"), (unsigned long long)held,
-        (unsigned long long)scene->holder_slots);
+        "%s (process %llu) holds %llu of the %llu batches in its lane and gives none back; %s", who,
+        (unsigned long long)watch_value(scene->holder, "process"), (unsigned long long)held,
+        (unsigned long long)scene->holder_slots,
+        waits ? "it waits for more" : "the others wait for it");
     return true;
 }
 
@@ -155,6 +163,47 @@ say_deserted(const struct watch_scene *scene, struct watch_verdict *verdict)
         verdict, WATCH_STUCK, WATCH_CAUSE_TRAINER,
         "Start it (again): it gets the steps that wait for it. Without it the job does not go on.",
         "%s for %s, whose trainer is gone or has not come", waiting, who);
+    return true;
+}
+
+/* Of the trainers that have been silent for longer than their steps take, the one that was longest,
+ * or NULL. It has batches, or they are ready for it. */
+static const struct watch_set *
+find_silent(const struct watch_scene *scene)
+{
+    const struct watch_set *set = NULL, *silent = NULL;
+
+    while ((set = watch_next(scene->now, "reader", set)) != NULL)
+        if (watch_is_of(set, scene->session) && watch_value(set, "attached") != 0 &&
+            is_stuck(set) &&
+            (silent == NULL || watch_value(set, "silent") > watch_value(silent, "silent")))
+            silent = set;
+    return silent;
+}
+
+/* Trainers that all stand still do not wait for a batch, nor do they train. */
+static bool
+say_silent(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    const struct watch_set *silent = find_silent(scene);
+    uint64_t silent_ns = watch_value(silent, "silent");
+    bool is_long = silent_ns > SILENT_ALONE_NS &&
+                   silent_ns > SILENT_STEPS_ALONE * watch_value(silent, "usual_step");
+    char who[WATCH_NAME_BYTES];
+
+    if (silent == NULL || scene->wait_share >= WATCH_WAIT_FINE)
+        return false;
+    watch_name_reader(scene, silent, who);
+    watch_blame_replica(verdict, silent, 1);
+    watch_say(
+        verdict, is_long ? WATCH_STUCK : WATCH_FINE, WATCH_CAUSE_TRAINER,
+        is_long ? "Look at that process: a debugger's backtrace says where it stands. Trainers "
+                  "that all stand still often wait for each other."
+                : "",
+        "%s (process %llu) has not taken or returned a batch for %llu s; no trainer waits for "
+        "the server",
+        who, (unsigned long long)watch_value(silent, "process"),
+        (unsigned long long)(silent_ns / UINT64_C(1000000000)));
     return true;
 }
 
@@ -243,6 +292,7 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
 
     watch_label(stream, "stream", verdict.stream, sizeof verdict.stream);
     watch_scene_look(&scene);
+    verdict.wait_share = scene.wait_share;
     if (watch_value(stream, "failed") != 0)
         say_failed(&scene, &verdict);
     else if (watch_value(stream, "paused") != 0)
@@ -253,7 +303,7 @@ watch_judge_stream(const struct watch_snapshot *before, const struct watch_snaps
         watch_say(&verdict, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
                   verdict.stream);
     else if (!say_deserted(&scene, &verdict) && !say_holding(&scene, &verdict) &&
-             !say_stuck(&scene, &verdict))
+             !say_stuck(&scene, &verdict) && !say_silent(&scene, &verdict))
         (scene.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&scene, &verdict);
     say_data(&scene, &verdict);
     advise_about_disk(&scene, &verdict);

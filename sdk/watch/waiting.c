@@ -41,7 +41,7 @@ say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     char waiting[WATCH_WAITING_BYTES], whom[WATCH_NAME_BYTES];
 
-    if (scene->holder == NULL)
+    if (scene->holder == NULL || scene->holder == scene->waits_most)
         return false;
     watch_name_waiting(scene, waiting);
     watch_name_reader(scene, scene->holder, whom);
@@ -115,12 +115,27 @@ name_stage(const struct watch_scene *scene, const struct watch_set *stage, char 
              is_alone ? "" : line);
 }
 
+/* "the storage is slow" for threads that work without running; "" for those that run. */
+static const char *
+name_slow_storage(const struct watch_scene *scene, char text[96])
+{
+    text[0] = '\0';
+    if (scene->off_processor >= SHARE_MATTERS)
+        snprintf(text, 96, ", and for %d%% of that the server waits for its storage",
+                 watch_percent(scene->off_processor));
+    return text;
+}
+
+static const char storage_advice[] =
+    "The files come too slowly: move them to faster or nearer storage, make them smaller, or read "
+    "more at once (serve --threads).";
+
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
 static void
 say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     bool reads = watch_value(scene->stage, "source") != 0;
-    char waiting[WATCH_WAITING_BYTES], stage[96] = "content";
+    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "content";
 
     watch_name_waiting(scene, waiting);
     if (scene->stage != NULL) {
@@ -130,22 +145,71 @@ say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
     } else {
         watch_blame(verdict, stage, scene->stage_share);
     }
+    name_slow_storage(scene, storage);
     watch_say(
         verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-        reads ? "The files come too slowly: move them to faster or nearer storage, make them "
-                "smaller, or read more at once (serve --threads)."
-              : "More threads (serve --threads) if the node has idle cores; else make that stage "
-                "cheaper, or spread the stream over more nodes.",
-        "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy", waiting,
+        reads && storage[0] != '\0'
+            ? storage_advice
+            : "More threads (serve --threads) if the node has idle cores; else make that stage "
+              "cheaper, or spread the stream over more nodes.",
+        "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s", waiting,
         reads ? "reading with " : "", stage, watch_percent(scene->stage_share), scene->threads,
         scene->threads == 1 ? "" : "s", scene->threads == 1 ? "is" : "are",
-        watch_percent(scene->busy));
+        watch_percent(scene->busy), reads ? storage : "");
+}
+
+/* Nothing has been counted yet of what takes all of the time. */
+static bool
+say_long_run(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    bool reads = watch_value(scene->long_run, "source") != 0;
+    char waiting[WATCH_WAITING_BYTES], stage[96];
+
+    if (scene->long_run == NULL)
+        return false;
+    watch_name_waiting(scene, waiting);
+    watch_label(scene->long_run, "stage", stage, sizeof stage);
+    watch_blame(verdict, stage, 1);
+    name_stage(scene, scene->long_run, stage);
+    watch_say(verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
+              reads ? "The storage does not answer, or takes seconds: look at its mount and at the "
+                      "notes."
+                    : "Look at the rows of that batch: they may be far larger than others.",
+              "%s: one run of %s%s has not ended in all of the last %.1f s", waiting,
+              reads ? "reading with " : "", stage, scene->passed_ns / 1e9);
+    return true;
+}
+
+static bool
+say_long_deal(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    const struct watch_set *set = NULL;
+    char waiting[WATCH_WAITING_BYTES], stage[64];
+    bool has_program = false;
+
+    if (!scene->deals_long)
+        return false;
+    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
+        watch_label(set, "stage", stage, sizeof stage);
+        has_program |= watch_is_of(set, scene->session) && strcmp(stage, "program") == 0;
+    }
+    watch_name_waiting(scene, waiting);
+    watch_blame(verdict, "order", 1);
+    watch_say(
+        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        has_program ? "Look at the program that writes the rows, and at the storage of the files."
+                    : "The storage does not answer, or takes seconds: look at its mount and at the "
+                      "notes.",
+        "%s: the order (one thread, which finds records and decides their order) has been at one "
+        "step for all of the last %.1f s",
+        waiting, scene->passed_ns / 1e9);
+    return true;
 }
 
 static void
 say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    char waiting[WATCH_WAITING_BYTES], stage[96] = "", named[96], most[160] = "";
+    char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "", named[96], most[160] = "";
 
     watch_name_waiting(scene, waiting);
     watch_blame(verdict, "order", scene->deal_busy);
@@ -155,15 +219,17 @@ say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
         snprintf(most, sizeof most, ", %d%% of its time in %s",
                  watch_percent(scene->order_share / scene->deal_busy), named);
     }
+    name_slow_storage(scene, storage);
     watch_say(
         verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        strcmp(stage, "shuffle") == 0
+        storage[0] != '\0' ? storage_advice
+        : strcmp(stage, "shuffle") == 0
             ? "Give shuffle a smaller buffer_size, which fits the processor's cache, or shuffle "
               "files and a smaller buffer of rows; or spread the stream over more nodes."
             : "Index the files once (tundish index), or move stages that look at content for the "
               "order (filter, bucketing) behind cheaper ones.",
-        "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s",
-        waiting, watch_percent(scene->deal_busy), most);
+        "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s%s",
+        waiting, watch_percent(scene->deal_busy), most, storage);
 }
 
 /* Nothing comes out of a shuffle before its buffer is full. */
@@ -212,7 +278,6 @@ say_unknown(const struct watch_scene *scene, struct watch_verdict *verdict)
 void
 watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
-    verdict->wait_share = scene->wait_share;
     if (say_slots(scene, verdict) || say_processors(scene, verdict) ||
         say_program(scene, verdict) || say_filling(scene, verdict))
         ;
@@ -220,6 +285,6 @@ watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict
         say_stage(scene, verdict);
     else if (scene->deal_busy >= SHARE_MATTERS)
         say_order(scene, verdict);
-    else
+    else if (!say_long_run(scene, verdict) && !say_long_deal(scene, verdict))
         say_unknown(scene, verdict);
 }

@@ -18,6 +18,9 @@ enum { CGROUPS = 16, PROCESSES = 4096 };
 /* Rivals are looked for while threads went without a processor for this share of the time. */
 static const double SHORT_SHARE = 0.2;
 
+/* And not more often than this: it reads a file for each process. */
+static const int64_t RIVALS_NS = 1000000000;
+
 struct process {
     int64_t pid;
     uint64_t ns;
@@ -32,6 +35,7 @@ struct processors {
     uint32_t cgroup_count;
     struct process *processes; /* as they were at the last look, by pid; NULL: not looked */
     uint32_t process_count;
+    int64_t processes_ns; /* when that was */
 };
 
 /* A line "KEY NUMBER" of a small file; 0 if there is none. */
@@ -217,11 +221,16 @@ find_rival(struct processors *processors, const struct process *now, uint32_t co
 }
 
 static void
-look_at_processes(struct processors *processors)
+look_at_processes(struct processors *processors, int64_t now_ns)
 {
-    struct process *now = tnd_alloc(PROCESSES * sizeof *now);
-    uint32_t count = read_processes(now);
+    struct process *now;
+    uint32_t count;
 
+    if (processors->processes != NULL && now_ns - processors->processes_ns < RIVALS_NS)
+        return;
+    now = tnd_alloc(PROCESSES * sizeof *now);
+    count = read_processes(now);
+    processors->processes_ns = now_ns;
     if (processors->processes != NULL)
         find_rival(processors, now, count);
     free(processors->processes);
@@ -241,7 +250,7 @@ processors_look(struct processors *processors, struct processors_use *ret_use)
     lacked_ns = (double)(processors->use.run_delay_ns - before.run_delay_ns) +
                 (double)(processors->use.throttled_ns - before.throttled_ns);
     if (processors->looked_ns > 0 && lacked_ns > SHORT_SHARE * passed_ns) {
-        look_at_processes(processors);
+        look_at_processes(processors, now_ns);
     } else {
         processors->use.rival = 0;
         free(processors->processes);

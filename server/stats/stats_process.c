@@ -11,7 +11,7 @@
 #include "core/status.h"
 #include "stats/stats_private.h"
 
-static const int64_t LOOK_AT_PROCESSORS_NS = 1000000000;
+static const int64_t LOOK_AT_PROCESSORS_NS = 200000000;
 
 static uint64_t
 nanoseconds(struct timeval time)
@@ -33,7 +33,8 @@ resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Seldom: it reads a file for each thread. */
+/* Not each time: it reads a file for each thread. But several times in the second that a look at
+ * the figures takes, or shares of it would be wrong. */
 static void
 show_processors(struct stats *stats, int64_t now_ns)
 {

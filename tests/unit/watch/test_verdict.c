@@ -118,6 +118,18 @@ judge(struct world *world)
     return verdict;
 }
 
+/* From now on, looks begin here. */
+static void
+take_as_before(struct world *world)
+{
+    struct tnd_stats_file file = TND_STATS_FILE_NONE;
+
+    watch_snapshot_close(&world->before);
+    assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
+    assert_int_equal(watch_snapshot_open(&file, &world->before), TUNDISH_OK);
+    tnd_stats_close(&file);
+}
+
 static void
 says(const struct watch_verdict *verdict, const char *words)
 {
@@ -178,6 +190,97 @@ slow_reading_is_named_by_its_source(void **state)
     assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
     assert_string_equal(verdict.culprit, "tfrecord");
     says(&verdict, "reading with tfrecord takes 95%");
+}
+
+/* Threads that work without running wait for their files; those that run do not. */
+static void
+slow_storage_is_told_from_costly_reading(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&stats_server(world->stats)->cpu, SECOND);
+    verdict = judge(world);
+    says(&verdict, "50% busy, and for 90% of that the server waits for its storage");
+    assert_non_null(strstr(verdict.advice, "faster or nearer storage"));
+    tnd_stats_set(&stats_server(world->stats)->cpu, 9 * SECOND);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
+    assert_null(strstr(verdict.sentence, "storage"));
+    assert_null(strstr(verdict.advice, "storage"));
+}
+
+static void
+an_order_that_waits_for_its_files_is_told_so(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->stream->deal_busy, 10 * SECOND);
+    tnd_stats_set(&stats_server(world->stats)->cpu, SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_ORDER);
+    says(&verdict, "and for 90% of that the server waits for its storage");
+}
+
+/* What a run took is counted when it ends: until then there is only what it is of. */
+static void
+a_run_that_does_not_end_is_named(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&world->read->queued, 16);
+    tnd_stats_set(&world->stream->ready_steps, 1);
+    take_as_before(world);
+    tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
+    assert_string_equal(verdict.culprit, "tfrecord");
+    says(&verdict, "one run of reading with tfrecord has not ended in all of the last 10.0 s");
+    tnd_stats_set(&world->read->calls, 1);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    verdict = judge(world);
+    says(&verdict, "it has little work at a time");
+}
+
+static void
+an_order_that_does_not_come_back_is_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_ORDER);
+    says(&verdict, "has been at one step for all of the last 10.0 s");
+    tnd_stats_set(&world->stream->deal_wait, SECOND);
+    world->now_ns -= 10 * (int64_t)SECOND;
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_NONE);
+}
+
+/* A run that was longer than the look is counted in one that is shorter. */
+static void
+a_share_is_at_most_all(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->threads[i]->busy, 20 * SECOND);
+    tnd_stats_set(&world->parse->busy, 40 * SECOND);
+    verdict = judge(world);
+    assert_string_equal(verdict.culprit, "parse_example");
+    assert_true(verdict.share <= 1);
 }
 
 static void
@@ -368,6 +471,52 @@ a_trainer_that_keeps_batches_is_told_so(void **state)
     assert_null(strstr(verdict.advice, "debugger"));
     tnd_stats_set(&world->readers[0]->taken, 17);
     says((verdict = judge(world), &verdict), "has not taken or returned a batch");
+}
+
+/* With a batch that it never gave back it has filled its lane, and waits for itself. */
+static void
+a_trainer_that_waits_for_itself_is_told_so(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
+    tnd_stats_set(&world->readers[0]->taken, 20);
+    tnd_stats_set(&world->readers[0]->released, 8);
+    tnd_stats_set(&world->lanes[0]->released, 8);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WAITING);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_TRAINER);
+    assert_string_equal(verdict.culprit, "0");
+    assert_true(verdict.wait_share > 0.9);
+    says(&verdict, "(process 4711) holds 12 of the 12 batches in its lane and gives none back; it "
+                   "waits for more");
+}
+
+/* As when all of a job stand in an all-reduce, or save their state: nobody waits for a batch. */
+static void
+a_trainer_that_is_silent_while_nobody_waits_is_told(void **state)
+{
+    struct world *world = *state;
+    struct watch_verdict verdict;
+
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->readers[i]->silent, 20 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_FINE);
+    says(&verdict, "replica 0 on node ");
+    says(&verdict, "has not taken or returned a batch for 20 s; no trainer waits for the server");
+    tnd_stats_set(&world->readers[1]->silent, 121 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_STUCK);
+    assert_string_equal(verdict.culprit, "1");
+    tnd_stats_set(&world->readers[1]->usual_step, 35 * SECOND); /* 121 s are not four of these */
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_FINE);
+    for (int i = 0; i < 2; i++)
+        tnd_stats_set(&world->readers[i]->usual_step, 60 * SECOND);
+    verdict = judge(world);
+    says(&verdict, "the trainers are the limit");
 }
 
 static void
@@ -583,6 +732,11 @@ main(void)
         IN_WORLD(trainers_are_the_limit),
         IN_WORLD(a_slow_stage_is_named),
         IN_WORLD(slow_reading_is_named_by_its_source),
+        IN_WORLD(slow_storage_is_told_from_costly_reading),
+        IN_WORLD(an_order_that_waits_for_its_files_is_told_so),
+        IN_WORLD(a_run_that_does_not_end_is_named),
+        IN_WORLD(an_order_that_does_not_come_back_is_told),
+        IN_WORLD(a_share_is_at_most_all),
         IN_WORLD(a_slow_order_is_named),
         IN_WORLD(a_program_that_writes_slowly_is_named),
         IN_WORLD(a_trainer_that_is_not_there_is_named),
@@ -595,6 +749,8 @@ main(void)
         IN_WORLD(before_its_first_step_a_trainer_has_more_time),
         IN_WORLD(a_silent_trainer_whose_lane_has_room_holds_nobody_up),
         IN_WORLD(a_trainer_that_keeps_batches_is_told_so),
+        IN_WORLD(a_trainer_that_waits_for_itself_is_told_so),
+        IN_WORLD(a_trainer_that_is_silent_while_nobody_waits_is_told),
         IN_WORLD(a_server_without_processors_is_told),
         IN_WORLD(a_quota_of_processor_time_is_told),
         IN_WORLD(many_bad_rows_are_told),
