@@ -14,6 +14,7 @@
  * --paced         take a batch for each line of standard input; at its end, leave
  * --survive       go on after E_SERVER_GONE and E_PEER_LOST, as long as something follows
  * --widen         print "value" as the float32 that deliver.widen makes of it
+ * --keep N        never give the first N batches back
  * --places        print the place after each batch
  * --no-close      end without tundish_close
  * --restart       ask for the next epoch at once
@@ -30,7 +31,7 @@
 
 struct wishes {
     unsigned long batches; /* 0: all */
-    unsigned long delay_ms;
+    unsigned long delay_ms, keep;
     unsigned long restart_after; /* 0: never */
     int hold, paced, survive, places, widen, no_close, restart;
     const char *place;
@@ -182,7 +183,8 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
             tundish_release(reader, batch);
             return TUNDISH_OK;
         }
-        tundish_release(reader, batch);
+        if (taken > wishes->keep)
+            tundish_release(reader, batch);
         fflush(stdout);
         if (taken == wishes->restart_after && (status = tundish_restart(reader)) != TUNDISH_OK)
             return status;
@@ -206,13 +208,15 @@ main(int argc, char **argv)
         WIDEN,
         NO_CLOSE,
         RESTART,
-        RESTART_AFTER
+        RESTART_AFTER,
+        KEEP
     };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
         { "hold", no_argument, NULL, HOLD },
         { "place", required_argument, NULL, PLACE },
         { "delay-ms", required_argument, NULL, DELAY },
+        { "keep", required_argument, NULL, KEEP },
         { "paced", no_argument, NULL, PACED },
         { "survive", no_argument, NULL, SURVIVE },
         { "places", no_argument, NULL, PLACES },
@@ -240,6 +244,9 @@ main(int argc, char **argv)
             break;
         case DELAY:
             wishes.delay_ms = strtoul(optarg, NULL, 10);
+            break;
+        case KEEP:
+            wishes.keep = strtoul(optarg, NULL, 10);
             break;
         case PACED:
             wishes.paced = 1;
