@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/read_at.h"
 #include "core/status.h"
 #include "shm/channel.h"
 #include "shm/layout.h"
@@ -122,17 +123,10 @@ tnd_stats_close(struct tnd_stats_file *file)
 static tundish_status
 read_at(int descriptor, void *bytes, uint64_t byte_count, uint64_t offset)
 {
-    while (byte_count > 0) {
-        ssize_t got = pread(descriptor, bytes, byte_count, (off_t)offset);
+    size_t got = 0;
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is too short");
-        bytes = (char *)bytes + got;
-        byte_count -= (uint64_t)got;
-        offset += (uint64_t)got;
-    }
+    if (tnd_read_at(descriptor, bytes, byte_count, offset, &got) != 0 || got < byte_count)
+        return tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is too short");
     return TUNDISH_OK;
 }
 

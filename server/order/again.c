@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "source/source.h"
 
 void
 order_counts_note(const struct order_instance *instance, struct order_counts *ret_counts)

@@ -86,6 +86,44 @@ class Layers(Check):
         self.assertEqual(self.includes(path, "<stdint.h>"), "")
         self.assertEqual(self.includes(path, '"tundish/tundish.h"'), "")
 
+    def test_every_family_of_kinds_is_known(self):
+        for kind in (
+            "source/source_csv",
+            "source/scan/scanner_csv",
+            "content/text/content_substr",
+            "content/images/picture_png",
+            "learn/analyzers/analyzer_bins",
+            "link/link_mpi",
+        ):
+            folder, _, stem = kind.rpartition("/")
+            other = f"{folder}/{stem.partition('_')[0]}_other.h"
+            self.put(f"server/{other}")
+            with self.subTest(kind):
+                self.assertIn("one kind never", self.includes(f"server/{kind}.c", f'"{other}"'))
+                self.put(f"server/{kind}.c")
+
+    def test_an_include_never_goes_up_the_order_of_folders(self):
+        self.put("server/source/source.h")
+        said = self.includes("server/order/order.c", '"source/source.h"')
+        self.assertIn("source stands above order", said)
+        self.put("server/order/order.c")
+        self.assertEqual(self.includes("server/source/source.c", '"order/order.h"'), "")
+
+    def test_a_header_may_stand_lower_than_its_folder(self):
+        self.put("server/plan/node.h")
+        self.put("server/plan/plan.h", '#include "plan/node.h"')
+        self.assertEqual(self.includes("server/order/order.h", '"plan/node.h"'), "")
+        self.assertIn("stands above", self.includes("server/order/order.h", '"plan/plan.h"'))
+
+    def test_a_low_header_includes_nothing_of_its_folder(self):
+        self.put("server/plan/plan.h")
+        said = self.includes("server/plan/node.h", '"plan/plan.h"')
+        self.assertIn("plan stands above plan/node.h", said)
+
+    def test_a_folder_without_a_place_in_the_order_is_named(self):
+        said = self.includes("server/extra/extra.c", '"order/order.h"')
+        self.assertIn("does not say where", said)
+
     def test_only_the_top_knows_the_commands(self):
         self.assertIn("commands", self.includes("server/order/order.c", '"commands/commands.h"'))
         self.put("server/order/order.c")

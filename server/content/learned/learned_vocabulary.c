@@ -8,9 +8,9 @@
 #include "content/learned/learned.h"
 #include "content/learned/learned_file.h"
 #include "content/records/number.h"
+#include "content/records/unpack.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
-#include "source/scan/unpack.h"
 
 enum { BLOCK_BYTES = 1 << 16, LENGTH_BYTES = 12, CHECKSUM_BYTES = 4 };
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/read_at.h"
+
 static tundish_status
 fail(struct byte_view path, const char *what, int error)
 {
@@ -20,20 +22,12 @@ fail(struct byte_view path, const char *what, int error)
 static tundish_status
 read_all(struct byte_view path, int descriptor, uint8_t *to, size_t bytes)
 {
-    size_t done = 0;
+    size_t got = 0;
+    int error = tnd_read_at(descriptor, to, bytes, 0, &got);
 
-    while (done < bytes) {
-        ssize_t got = pread(descriptor, to + done, bytes - done, (off_t)done);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail(path, "cannot be read", errno);
-        if (got == 0)
-            return fail(path, "it became shorter while it was read", 0);
-        done += (size_t)got;
-    }
-    return TUNDISH_OK;
+    if (error != 0)
+        return fail(path, "cannot be read", error);
+    return got == bytes ? TUNDISH_OK : fail(path, "it became shorter while it was read", 0);
 }
 
 static tundish_status

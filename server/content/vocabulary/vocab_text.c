@@ -1,42 +1,36 @@
 /* vocab_text.c - TensorFlow's reading of a text file of terms. */
 #include "content/vocabulary/vocab_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "core/read_at.h"
 #include "core/status.h"
 
 tundish_status
 vocab_text_read(int file, const char *path, uint64_t size, struct vocab_text *ret_text)
 {
     struct vocab_text text = { .path = path, .size = size };
-    uint64_t done = 0;
+    tundish_status status = TUNDISH_OK;
+    size_t got = 0;
+    int error;
 
     if (size > VOCAB_MAX_TEXT_BYTES)
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s has %" PRIu64 " bytes, more than %" PRIu64, path, size,
                         VOCAB_MAX_TEXT_BYTES);
     text.bytes = tnd_alloc(size + 1);
-    while (done < size) {
-        ssize_t taken = pread(file, text.bytes + done, size - done, (off_t)done);
-
-        if (taken < 0 && errno == EINTR)
-            continue;
-        if (taken <= 0) {
-            tundish_status status =
-                taken < 0 ? tnd_fail_errno(errno, "read vocabulary %s", path)
-                          : tnd_fail(TUNDISH_E_DATA,
-                                     "vocabulary %s became shorter while it was read", path);
-
-            free(text.bytes);
-            return status;
-        }
-        done += (uint64_t)taken;
+    error = tnd_read_at(file, text.bytes, size, 0, &got);
+    if (error != 0)
+        status = tnd_fail_errno(error, "read vocabulary %s", path);
+    else if (got < size)
+        status = tnd_fail(TUNDISH_E_DATA, "vocabulary %s became shorter while it was read", path);
+    if (status != TUNDISH_OK) {
+        free(text.bytes);
+        return status;
     }
     text.content = (struct vocab_content){
         .bytes = size,

@@ -16,6 +16,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "core/read_at.h"
 #include "source/files/files_private.h"
 
 #define ONE_READER (UINT64_C(1) << 32)
@@ -192,21 +193,9 @@ file_try_close(struct source_file *file)
 tundish_status
 file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *ret_bytes)
 {
-    size_t done = 0;
+    int error = tnd_read_at(descriptor, to, bytes, offset, ret_bytes);
 
-    while (done < bytes) {
-        ssize_t got = pread(descriptor, (uint8_t *)to + done, bytes - done, (off_t)(offset + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return tnd_fail_errno(errno, "cannot be read");
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    *ret_bytes = done;
-    return TUNDISH_OK;
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot be read");
 }
 
 static int64_t

@@ -66,7 +66,7 @@ tundish_status file_fail(const struct source_file *file, const char *what, int e
 /* Close its descriptors. */
 void file_close(struct source_file *file);
 
-/* pread, again and again until `bytes` are there or the file ends. */
+/* tnd_read_at; the sentence does not name the file. */
 tundish_status file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset,
                               size_t *ret_bytes);
 

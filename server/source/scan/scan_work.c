@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "content/records/unpack.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/files/files_private.h"
 #include "source/peer/far.h"
 #include "source/scan/index.h"
-#include "source/scan/unpack.h"
 
 enum {
     READ_BYTES = SCAN_BUFFER_BYTES, /* the largest read */

@@ -6,15 +6,8 @@
 #ifndef SOURCE_SCANNER_H
 #define SOURCE_SCANNER_H
 
-#include "core/status.h"
+#include "content/records/unpack.h"
 #include "source/scan/records.h"
-
-enum packing {
-    PACKING_NONE,
-    PACKING_GZIP,
-    PACKING_ZLIB,
-    PACKING_ANY /* whatever libarchive knows: gzip, bzip2, xz, zstd, lz4 */
-};
 
 struct scanner_ops;
 struct sample_columns;

@@ -3,7 +3,7 @@
  * Only the filters that run in this process are switched on: libarchive would start programs for
  * others. Archives inside are not its affair; the scanner walks them.
  */
-#include "source/scan/unpack_any.h"
+#include "content/records/unpack_any.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,13 +1,13 @@
 /* unpack.c - inflating, member by member. */
-#include "source/scan/unpack.h"
+#include "content/records/unpack.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "content/records/unpack_any.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "source/files/file.h"
-#include "source/scan/unpack_any.h"
+#include "core/read_at.h"
 
 enum { INPUT_BYTES = 256 << 10, GZIP_WINDOW = 15 + 16, ZLIB_WINDOW = 15 };
 
@@ -59,13 +59,13 @@ static tundish_status
 read_input(struct unpacker *unpacker)
 {
     size_t bytes = 0;
-    tundish_status status = file_read_some(unpacker->descriptor, unpacker->input, INPUT_BYTES,
-                                           unpacker->position, &bytes);
+    int error =
+        tnd_read_at(unpacker->descriptor, unpacker->input, INPUT_BYTES, unpacker->position, &bytes);
 
     unpacker->position += bytes;
     unpacker->stream.next_in = unpacker->input;
     unpacker->stream.avail_in = (uInt)bytes;
-    return status;
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot be read");
 }
 
 static tundish_status

@@ -1,11 +1,18 @@
 /* unpack.h - packed files as a stream of what is in them. */
-#ifndef SOURCE_UNPACK_H
-#define SOURCE_UNPACK_H
+#ifndef CONTENT_UNPACK_H
+#define CONTENT_UNPACK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "source/scan/scanner.h"
+#include "core/status.h"
+
+enum packing {
+    PACKING_NONE,
+    PACKING_GZIP,
+    PACKING_ZLIB,
+    PACKING_ANY /* whatever libarchive knows: gzip, bzip2, xz, zstd, lz4 */
+};
 
 struct unpacker;
 

@@ -1,6 +1,6 @@
 /* unpack_any.h - what is in a packed file, whatever libarchive can tell it was packed with. */
-#ifndef SOURCE_UNPACK_ANY_H
-#define SOURCE_UNPACK_ANY_H
+#ifndef CONTENT_UNPACK_ANY_H
+#define CONTENT_UNPACK_ANY_H
 
 #include <stddef.h>
 #include <stdint.h>
