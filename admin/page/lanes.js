@@ -48,6 +48,13 @@ const Lanes = (() => {
       groups.map((group) => [group.group, String(group.attached), `${group.epoch} : ${group.step}`, String(group.lag)]));
   }
 
+  // What was chosen, and why.
+  function describe_compression([one]) {
+    if (one === undefined) return "";
+    const otherwise = one.lanes_bytes < one.uncompressed_bytes ? `, not ${bytes(one.uncompressed_bytes)}` : "";
+    return `Lanes take ${bytes(one.lanes_bytes)}${otherwise}: ${one.how}, ${one.why}. `;
+  }
+
   // Bytes before and after, by codec, over all lanes.
   function describe_encodings(encodings) {
     const codecs = new Map();
@@ -70,7 +77,8 @@ const Lanes = (() => {
       const list = document.getElementById("lanes");
       list.replaceChildren(...(lines.length ? lines : [make("li", "No trainer has attached yet.", "empty")]));
       show_groups(document.getElementById("groups"), stream.groups);
-      document.getElementById("encodings").textContent = describe_encodings(stream.encodings);
+      document.getElementById("encodings").textContent =
+        describe_compression(stream.compression) + describe_encodings(stream.encodings);
     },
   };
 })();

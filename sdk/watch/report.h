@@ -2,7 +2,8 @@
  * serves as /api/v1/status.
  *
  *   {"server": {...}, "verdict": {...}, "streams": [{"stream": "train", ..., "threads": [...],
- *    "stages": [...], "vocabularies": [...], "lanes": [...], "readers": [...]}],
+ *    "stages": [...], "vocabularies": [...], "lanes": [...],
+ *    "compression": [...], "encodings": [...], "readers": [...], "groups": [...]}],
  *    "links": [...],
  *    "notes": [...]}
  *

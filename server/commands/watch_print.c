@@ -330,6 +330,27 @@ put_vocabularies(const struct print *print)
     free(lines);
 }
 
+/* What lanes take, and why their columns are stored the way they are. */
+static void
+put_compression(const struct print *print)
+{
+    const struct watch_set *set = next(print, "compression", NULL);
+    char how[192], why[192], lanes[NUMBER_BYTES], uncompressed[NUMBER_BYTES], text[LINE_BYTES];
+    uint64_t taken, otherwise;
+
+    if (set == NULL)
+        return;
+    watch_label(set, "how", how, sizeof how);
+    watch_label(set, "why", why, sizeof why);
+    taken = watch_value(set, "lanes");
+    otherwise = watch_value(set, "uncompressed");
+    shorten((double)taken, "B", lanes);
+    shorten((double)otherwise, "B", uncompressed);
+    snprintf(text, sizeof text, "%s%s%s: %s, %s", lanes, taken < otherwise ? ", not " : "",
+             taken < otherwise ? uncompressed : "", how, why);
+    put_sentence(print, WATCH_PLAIN, "  lanes", text);
+}
+
 /* More than one job, or one with a name: where each is. */
 static void
 put_groups(const struct print *print)
@@ -372,6 +393,7 @@ put_stream(struct print *print, const struct watch_set *stream)
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
     put_groups(print);
     put_readers(print);
+    put_compression(print);
     put_stages(print);
     put_order(print);
     put_vocabularies(print);

@@ -66,9 +66,11 @@ SECTION(
         "limits of the machine and of control groups hold anyway."),
     DEFAULT(memory, "shm", TEXT, ONE_OF("shm|memfd"), "What batches are kept in."),
     DEFAULT(huge_pages, "false", BOOL, ANY_VALUE, "Ask for huge pages."),
-    DEFAULT(compression, "auto", TEXT, ANY_VALUE,
-            "auto, none, narrow, zstd or zstd:LEVEL. auto: none while there is memory, else, "
-            "column by column, what was measured to save most for its time."),
+    DEFAULT(
+        compression, "auto", TEXT, ANY_VALUE,
+        "auto, none, narrow, zstd or zstd:LEVEL. auto: none while there is memory; where lanes "
+        "take over an eighth of what they may, column by column, what was measured to cost less "
+        "than it saves; where they take more than they may, what saves most for its time."),
     DEFAULT(checksums, "false", BOOL, ANY_VALUE, "A CRC32C for each column."),
     DEFAULT(on_error, "stop", TEXT, ANY_VALUE,
             "stop; skip: leave out bad rows; skip:LIMIT: so many at most. A row is bad when it is "

@@ -160,8 +160,9 @@ static const char *
 compression_text(const struct spec_deliver *deliver)
 {
     static const char *const texts[] = {
-        [COMPRESS_AUTO] = "auto: columns as they are while there is memory, else what is measured "
-                          "to save most for its time",
+        [COMPRESS_AUTO] = "auto: columns as they are while there is memory; where it is tight, "
+                          "what is measured to cost less than it saves; where it is scarce, what "
+                          "saves most for its time",
         [COMPRESS_NONE] = "none: columns as they are",
         [COMPRESS_NARROW] = "narrow: integers whose range is known take as few bits as they need",
         [COMPRESS_ZSTD] = "zstd: integers whose range is known take as few bits as they need, "

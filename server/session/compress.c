@@ -1,25 +1,19 @@
 /* compress.c - codecs tried on a sample of each column, taken by what they save for their time. */
 #include "session/compress.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "session/compress_choose.h"
 #include "session/lane_size.h"
 
 /* A sample's bytes; what a codec must save of them at least, one part of so many; how often it is
  * timed. */
 enum { SAMPLE_BYTES = 256 << 10, WORTH_PARTS = 8, TRIES = 2, ZSTD_LEVEL = 1, ZSTD_CHUNK = 18 };
-
-/* What a codec would do for a column of the slice. */
-struct offer {
-    uint32_t column;
-    struct tnd_codec codec;
-    uint64_t saved;  /* bytes */
-    int64_t cost_ns; /* to encode and decode */
-};
 
 struct sample {
     const uint8_t *values;
@@ -114,25 +108,6 @@ make_offer(const struct tnd_codec *codec, uint32_t column, const struct sample *
     };
 }
 
-/* Of those that save more than the column does already, the one that saves most for its time. */
-static const struct offer *
-best_offer(const struct offer *offers, uint32_t count, const uint64_t *saved)
-{
-    const struct offer *best = NULL;
-    double best_gain = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        double gain =
-            (double)(offers[i].saved - saved[offers[i].column]) / (double)offers[i].cost_ns;
-
-        if (offers[i].saved > saved[offers[i].column] && gain > best_gain) {
-            best = &offers[i];
-            best_gain = gain;
-        }
-    }
-    return best;
-}
-
 static uint32_t
 collect_offers(const struct fill *fill, struct evaluation *evaluation,
                struct tnd_codec_context *context, const struct output_column *columns,
@@ -153,29 +128,38 @@ collect_offers(const struct fill *fill, struct evaluation *evaluation,
     return count;
 }
 
-static void
-accept(struct fill *fill, const struct offer *offer)
-{
-    fill->columns[offer->column].codec = offer->codec;
-    fill->in_place = false;
-}
+/* The measured columns of a slice, and what may be done for them. */
+struct market {
+    uint32_t column_count, offer_count;
+    struct output_column *columns;
+    struct offer *offers;
+    const struct offer **taken; /* for each column, or NULL */
+    uint64_t *saved;            /* of each column by what is taken */
+};
 
 static void
-tell(const struct fill *fill, const uint64_t *saved)
+take_offer(struct market *market, const struct offer *offer)
 {
-    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++)
-        if (saved[i] > 0)
-            tnd_log(TND_LOG_NOTICE, "stream",
-                    "%s: memory is scarce: column %s is stored by %s, which saves %llu bytes of a "
-                    "batch",
-                    fill->plan->stream->name, fill->plan->element_spec.columns[i].name,
-                    tnd_codec_name(&fill->columns[i].codec), (unsigned long long)saved[i]);
+    market->taken[offer->column] = offer;
+    market->saved[offer->column] = offer->saved;
 }
 
-/* Would an arena for such slices, so much smaller, take no more than that? */
+static uint64_t
+all_saved(const struct market *market)
+{
+    uint64_t saved = 0;
+
+    for (uint32_t i = 0; i < market->column_count; i++)
+        saved += market->saved[i];
+    return saved;
+}
+
+/* Would an arena for such slices, with what is taken, have no more than that? */
 static bool
-fits(const struct fill *fill, const struct slice_bytes *bytes, uint64_t saved, uint64_t allowed)
+fits(const struct fill *fill, const struct market *market, const struct slice_bytes *bytes,
+     uint64_t allowed)
 {
+    uint64_t saved = all_saved(market);
     struct slice_bytes smaller = { .as_is = bytes->as_is };
     struct lane_size size;
 
@@ -184,33 +168,177 @@ fits(const struct fill *fill, const struct slice_bytes *bytes, uint64_t saved, u
     return size.arena_bytes <= allowed;
 }
 
+static void
+apply(struct fill *fill, const struct market *market, struct compressed *compressed)
+{
+    for (uint32_t i = 0; i < market->column_count; i++) {
+        const struct offer *offer = market->taken[i];
+
+        if (offer == NULL)
+            continue;
+        fill->columns[i].codec = offer->codec;
+        fill->in_place = false;
+        compressed->saved_bytes += offer->saved;
+        compressed->cost_ns += offer->cost_ns;
+        tnd_log(TND_LOG_NOTICE, "stream",
+                "%s: memory is %s: column %s is stored by %s, which saves %llu bytes of a batch",
+                fill->plan->stream->name, compressed->why == WHY_SCARCE ? "scarce" : "tight",
+                fill->plan->element_spec.columns[i].name, tnd_codec_name(&offer->codec),
+                (unsigned long long)offer->saved);
+    }
+}
+
+/* Until the arena fits, or nothing more can be saved. */
+static void
+save_what_must_be(struct fill *fill, struct market *market, const struct slice_bytes *bytes,
+                  uint64_t allowed)
+{
+    while (!fits(fill, market, bytes, allowed)) {
+        const struct offer *offer = offers_best(market->offers, market->offer_count, market->saved);
+
+        if (offer == NULL)
+            return;
+        take_offer(market, offer);
+        fill->columns[offer->column].codec = offer->codec; /* as lane_size looks at them */
+    }
+}
+
+/* Nanoseconds for a byte. */
+static double
+time_copying(struct scratch *scratch)
+{
+    uint8_t *to = scratch_alloc(scratch, SAMPLE_BYTES),
+            *from = scratch_alloc(scratch, SAMPLE_BYTES);
+    int64_t least_ns = INT64_MAX;
+
+    memset(from, 1, SAMPLE_BYTES);
+    for (int i = 0; i <= TRIES; i++) {
+        int64_t began_ns = tnd_clock_ns(), took_ns;
+
+        memcpy(to, from, SAMPLE_BYTES);
+        from[i] = to[SAMPLE_BYTES - 1];
+        took_ns = tnd_clock_ns() - began_ns;
+        if (took_ns < least_ns)
+            least_ns = took_ns;
+    }
+    return (double)least_ns / SAMPLE_BYTES;
+}
+
+/* A byte less is one that the server does not write and its trainer does not read, while the other
+ * replicas do the same; and where memory is tight it is worth as much again that it is free. */
+static enum compress_why
+save_what_pays(const struct fill *fill, struct market *market, struct scratch *scratch,
+               const struct slice_bytes *bytes, uint32_t sharers, int64_t *ret_worth_ns)
+{
+    enum { COPIES = 2, TIGHT_TIMES = 2 };
+    double copy_ns = time_copying(scratch);
+    struct saving saving = {
+        .byte_ns = copy_ns * COPIES * TIGHT_TIMES * sharers,
+        .begun_ns = fill->in_place ? copy_ns * (double)bytes->as_is : 0,
+    };
+    bool pays = offers_paying(market->offers, market->offer_count, &saving, market->column_count,
+                              market->taken);
+
+    for (uint32_t i = 0; pays && i < market->column_count; i++)
+        if (market->taken[i] != NULL)
+            take_offer(market, market->taken[i]);
+    *ret_worth_ns = (int64_t)(saving.byte_ns * (double)all_saved(market));
+    return pays ? WHY_PAYS : WHY_COSTLY;
+}
+
+static void
+open_market(const struct fill *fill, struct market *ret_market)
+{
+    uint32_t count = fill->plan->element_spec.count;
+
+    *ret_market = (struct market){
+        .column_count = count,
+        .columns = tnd_zalloc(count, sizeof *ret_market->columns),
+        .offers = tnd_zalloc(2 * (size_t)count, sizeof *ret_market->offers),
+        .taken = tnd_zalloc(count, sizeof(struct offer *)),
+        .saved = tnd_zalloc(count, sizeof *ret_market->saved),
+    };
+}
+
+static void
+close_market(struct market *market)
+{
+    free(market->columns);
+    free(market->offers);
+    free(market->taken);
+    free(market->saved);
+}
+
+static enum compress_why
+choose(struct fill *fill, struct market *market, struct evaluation *evaluation,
+       const struct slice_bytes *bytes, const struct compress_room *room, int64_t *ret_worth_ns)
+{
+    uint64_t spare = room->spare_bytes;
+
+    if (fits(fill, market, bytes, room->scarce_bytes))
+        return save_what_pays(fill, market, evaluation->scratch, bytes, room->sharers,
+                              ret_worth_ns);
+    save_what_must_be(fill, market, bytes,
+                      room->scarce_bytes > spare ? room->scarce_bytes - spare : 0);
+    return WHY_SCARCE;
+}
+
 void
 compress_columns(struct fill *fill, struct evaluation *evaluation,
                  struct tnd_codec_context *context, const struct deal_slice *slice,
-                 const struct slice_bytes *bytes, uint64_t allowed)
+                 const struct slice_bytes *bytes, const struct compress_room *room,
+                 struct compressed *ret_compressed)
 {
-    uint32_t column_count = fill->plan->element_spec.count, count;
-    struct output_column *columns = tnd_zalloc(column_count, sizeof *columns);
-    struct offer *offers = tnd_zalloc(2 * (size_t)column_count, sizeof *offers);
-    uint64_t *saved = tnd_zalloc(column_count, sizeof *saved);
-    uint64_t total = 0;
+    struct compressed compressed = { .why = WHY_UNMEASURED };
+    struct market market;
 
+    open_market(fill, &market);
     scratch_reset(evaluation->scratch);
-    if (fill_columns(fill, evaluation, slice, columns) == TUNDISH_OK) {
-        count = collect_offers(fill, evaluation, context, columns, offers);
-        while (!fits(fill, bytes, total, allowed)) {
-            const struct offer *offer = best_offer(offers, count, saved);
-
-            if (offer == NULL)
-                break;
-            total += offer->saved - saved[offer->column];
-            saved[offer->column] = offer->saved;
-            accept(fill, offer);
-        }
-        tell(fill, saved);
+    if (fits(fill, &market, bytes, room->tight_bytes)) {
+        compressed.why = WHY_ROOMY;
+    } else if (fill_columns(fill, evaluation, slice, market.columns) == TUNDISH_OK) {
+        market.offer_count =
+            collect_offers(fill, evaluation, context, market.columns, market.offers);
+        compressed.why = choose(fill, &market, evaluation, bytes, room, &compressed.worth_ns);
+        apply(fill, &market, &compressed);
     }
     scratch_reset(evaluation->scratch);
-    free(columns);
-    free(offers);
-    free(saved);
+    close_market(&market);
+    *ret_compressed = compressed;
+}
+
+const char *
+compress_reason(enum compress_why why)
+{
+    static const char *const reasons[] = {
+        [WHY_ASKED] = "as the file says",
+        [WHY_UNMEASURED] = "since there was no first batch to measure",
+        [WHY_ROOMY] = "since there is memory for that",
+        [WHY_SCARCE] = "since memory is scarce",
+        [WHY_PAYS] = "since memory is tight and that costs less than it saves",
+        [WHY_COSTLY] = "since less memory would cost more than it saves",
+    };
+
+    return reasons[why];
+}
+
+void
+compress_describe(const struct fill *fill, char text[COMPRESS_TEXT_BYTES])
+{
+    enum { NAMED = 3 };
+    uint32_t stored = 0;
+    int at = 0;
+
+    for (uint32_t i = 0; i < fill->plan->element_spec.count; i++) {
+        const struct tnd_codec *codec = &fill->columns[i].codec;
+
+        if (codec->number != TND_CODEC_RAW && stored++ < NAMED)
+            at += snprintf(text + at, (size_t)(COMPRESS_TEXT_BYTES - at), "%s%.24s by %s",
+                           stored == 1 ? "" : ", ", fill->plan->element_spec.columns[i].name,
+                           tnd_codec_name(codec));
+    }
+    if (stored > NAMED)
+        snprintf(text + at, (size_t)(COMPRESS_TEXT_BYTES - at), " and %u more", stored - NAMED);
+    if (stored == 0)
+        snprintf(text, COMPRESS_TEXT_BYTES, "columns as they are");
 }

@@ -22,23 +22,28 @@ arena_allowed(const struct session *session, const struct lane_config *lane)
                                                                      : allowed;
 }
 
+/* Lanes of all replicas may take an eighth of what they may before anybody cares. */
+enum { TIGHT_PARTS = 8 };
+
 /* deliver.compression: auto. */
 static void
-compress_if_scarce(struct session *session, const struct lane_config *lane,
-                   const struct deal_slice *slice, struct slice_bytes *bytes)
+choose_codecs(struct session *session, const struct lane_config *lane,
+              const struct deal_slice *slice, struct slice_bytes *bytes)
 {
     struct worker *worker = &session->workers[0];
     uint64_t allowed = arena_allowed(session, lane);
-    struct lane_size size;
+    uint32_t processors = session_processor_count(), replicas = session->plan->replicas;
+    struct compress_room room = {
+        .scarce_bytes = allowed,
+        .spare_bytes = lane->limit_bytes != 0 ? bytes->as_is : 0,
+        .tight_bytes = allowed / TIGHT_PARTS,
+        .sharers = replicas < processors ? replicas : processors,
+    };
 
-    lane_size(&session->fill, bytes, &size);
-    if (session->plan->stream->deliver.compression != COMPRESS_AUTO || size.arena_bytes <= allowed)
-        return;
-    if (lane->limit_bytes != 0)
-        allowed = allowed > bytes->as_is ? allowed - bytes->as_is : 0;
-    compress_columns(&session->fill, &worker->evaluation, worker->context, slice, bytes, allowed);
-    scratch_reset(worker->evaluation.scratch);
-    (void)fill_measure(&session->fill, &worker->evaluation, worker->context, slice, bytes);
+    compress_columns(&session->fill, &worker->evaluation, worker->context, slice, bytes, &room,
+                     &session->compressed);
+    if (session->compressed.saved_bytes > 0)
+        (void)fill_measure(&session->fill, &worker->evaluation, worker->context, slice, bytes);
 }
 
 /* The largest slice of the first step: what the lanes are sized by where shapes do not say. A first
@@ -51,6 +56,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     const struct deal_slice *slice = NULL;
     struct deal_round round = { 0 };
     struct slice_bytes largest = { 0 };
+    bool is_auto = session->plan->stream->deliver.compression == COMPRESS_AUTO;
 
     worker->evaluation.meter = NULL;
     if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
@@ -69,8 +75,9 @@ measure_first_step(struct session *session, const struct lane_config *lane)
             slice = &round.slices[r];
         }
     }
-    if (slice != NULL)
-        compress_if_scarce(session, lane, slice, &largest);
+    session->compressed.why = is_auto ? WHY_UNMEASURED : WHY_ASKED;
+    if (slice != NULL && is_auto)
+        choose_codecs(session, lane, slice, &largest);
     deal_round_release(&round);
     dealer_close(session->dealer);
     session->dealer = NULL;
@@ -114,6 +121,7 @@ session_size_lanes(struct session *session, struct lane_config *lane)
 
     session->step_bytes = slice.stored * session->plan->replicas;
     lane_give_size(&session->fill, &slice, lane);
+    session_stats_compression(session, lane, &slice, arena_allowed(session, lane));
     status = session_open_dealer(session);
     return status == TUNDISH_OK ? check_lanes(session, lane, &slice) : status;
 }

@@ -12,8 +12,8 @@
 
 #include "deliver/lane_reader.h"
 #include "session/checkpoint/place_contents.h"
+#include "session/compress.h"
 #include "session/evaluation/shards.h"
-#include "session/fill.h"
 #include "session/nodes/session_link.h"
 #include "session/session.h"
 #include "session/session_stats.h"
@@ -135,6 +135,7 @@ struct session {
     struct session_options options;
     struct session_link linked;
     struct fill fill;
+    struct compressed compressed;
     struct source_files *files;
     struct place_files place_files;
     struct dealer *dealer;

@@ -65,6 +65,45 @@ session_stats_open(struct session *session, struct stats *stats)
     add_plan(session, stats);
 }
 
+static const char *
+asked_compression(const struct spec_deliver *deliver)
+{
+    static const char *const words[] = { [COMPRESS_AUTO] = "auto",
+                                         [COMPRESS_NONE] = "none",
+                                         [COMPRESS_NARROW] = "narrow",
+                                         [COMPRESS_ZSTD] = "zstd" };
+
+    return words[deliver->compression];
+}
+
+void
+session_stats_compression(struct session *session, const struct lane_config *lane,
+                          const struct slice_bytes *slice, uint64_t arena_allowed)
+{
+    const struct compressed *compressed = &session->compressed;
+    uint64_t replicas = session->plan->replicas;
+    struct slice_bytes uncompressed = { .as_is = slice->as_is, .stored = slice->as_is };
+    struct lane_config as_is = *lane;
+    char labels[TND_STATS_LABEL_BYTES], how[COMPRESS_TEXT_BYTES];
+    struct tnd_stats_compression *values;
+
+    session_stats_label(labels, session);
+    compress_describe(&session->fill, how);
+    stats_label(labels, "asked", asked_compression(&session->plan->stream->deliver));
+    stats_label(labels, "how", how);
+    stats_label(labels, "why", compress_reason(compressed->why));
+    values = stats_add(session->figures.stats, TND_STATS_KIND_compression, labels);
+    session->figures.compression = values;
+    lane_give_size(&session->fill, &uncompressed, &as_is);
+    tnd_stats_set(&values->lanes, replicas * lane_segment_bytes(lane));
+    tnd_stats_set(&values->uncompressed, replicas * lane_segment_bytes(&as_is));
+    tnd_stats_set(&values->room, replicas * arena_allowed);
+    tnd_stats_set(&values->batch, slice->stored);
+    tnd_stats_set(&values->saved, slice->as_is - slice->stored);
+    tnd_stats_set(&values->cost, (uint64_t)compressed->cost_ns);
+    tnd_stats_set(&values->worth, (uint64_t)compressed->worth_ns);
+}
+
 void
 session_stats_close(struct session *session)
 {
@@ -73,6 +112,7 @@ session_stats_close(struct session *session)
     if (figures->stats == NULL)
         return;
     stats_drop(figures->stats, figures->stream);
+    stats_drop(figures->stats, figures->compression);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         stats_drop(figures->stats, figures->lanes[r].values);
         for (int i = 0; i < LANE_ENCODINGS; i++)

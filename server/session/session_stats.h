@@ -5,6 +5,7 @@
 #include "batch/evaluate.h"
 #include "deliver/feed.h"
 #include "plan/node.h"
+#include "session/fill.h"
 #include "session/session_readers.h"
 #include "session/session_vocabularies.h"
 
@@ -20,6 +21,7 @@ struct session_stats {
     struct tnd_stats_stream *stream;
     struct session_lane_figures *lanes;
     struct session_readers readers;
+    struct tnd_stats_compression *compression;
     struct vocabulary_lines vocabularies;
 };
 
@@ -36,6 +38,11 @@ void session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct sessio
 /* Sets for the stream and its lanes; the pipeline file and the plan as texts. */
 void session_stats_open(struct session *session, struct stats *stats);
 void session_stats_close(struct session *session);
+
+/* How batches are stored, and why: once lanes have their size, for slices of so many bytes, where
+ * an arena may take so many. */
+void session_stats_compression(struct session *session, const struct lane_config *lane,
+                               const struct slice_bytes *slice, uint64_t arena_allowed);
 
 /* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too.
  */

@@ -62,6 +62,10 @@ class Compressed(Rig):
         """The batches, and what the server said."""
         (self.path / "log").write_text("")
         server = self.serve(self.pipeline(self.STAGES, deliver=f"{{epochs: 1, {deliver}}}"))
+        self.chosen = self.figures()["compression"][0]
+        said = subprocess.run([TUNDISH, "status", "--interval", "10"], env=self.environment,
+                              capture_output=True, text=True)
+        self.status = " ".join(said.stdout.split())
         found = batches(self.lines(self.read()))
         server.terminate()
         server.wait()
@@ -70,12 +74,43 @@ class Compressed(Rig):
     def test_nothing_is_while_there_is_memory(self):
         _, log = self.run_with("compression: auto")
         self.assertNotIn("scarce", log)
+        self.chose("auto", "columns as they are", "since there is memory for that")
+        self.assertEqual(self.chosen["lanes_bytes"], self.chosen["uncompressed_bytes"])
+
+    def chose(self, asked, how, why):
+        """What `status` says, to programs and to people."""
+        self.assertEqual((self.chosen["asked"], self.chosen["why"]), (asked, why))
+        self.assertRegex(self.chosen["how"], how)
+        self.assertIn(f"{self.chosen['how']}, {why}", self.status)
+
+    def test_is_told_as_it_was_asked_for(self):
+        self.run_with("compression: zstd")
+        self.chose("zstd", "^value by zstd, known by bitpack$", "as the file says")
+        self.assertLess(self.chosen["lanes_bytes"], self.chosen["uncompressed_bytes"] / 4)
+        self.assertEqual(self.chosen["batch_bytes"] + self.chosen["saved_bytes"], 2 * 8 * 40000)
+        self.run_with("compression: none")
+        self.chose("none", "columns as they are", "as the file says")
+
+    def test_is_chosen_by_its_cost_when_memory_is_tight(self):
+        expected, _ = self.run_with("compression: none")
+        found, log = self.run_with("memory_limit: 16MiB")
+        self.assertEqual(found, expected)
+        if self.chosen["how"] == "columns as they are":
+            self.chose("auto", ".", "since less memory would cost more than it saves")
+            self.assertEqual(self.chosen["saved_bytes"], 0)
+        else:
+            self.chose("auto", ".", "since memory is tight and that costs less than it saves")
+            self.assertIn("memory is tight: column ", log)
+            self.assertLess(self.chosen["cost_seconds"], self.chosen["worth_seconds"])
+            self.assertLess(self.chosen["lanes_bytes"], self.chosen["uncompressed_bytes"])
 
     def test_columns_are_when_memory_is_scarce(self):
         expected, _ = self.run_with("compression: none")
         found, log = self.run_with("memory_limit: 2MiB")
         self.assertEqual(found, expected)
         self.assertIn("memory is scarce: column value is stored by zstd", log)
+        self.chose("auto", "value by zstd", "since memory is scarce")
+        self.assertLessEqual(self.chosen["lanes_bytes"], 2 << 20)
         self.assertRegex(log, "memory is scarce: column known is stored by (bitpack|narrow|zstd)")
 
     def test_no_more_columns_are_than_must_be(self):
