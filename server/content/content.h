@@ -15,6 +15,7 @@
 #include "column/frame.h"
 #include "plan/stage.h"
 
+struct content_learning;
 struct vocab;
 
 typedef void content_say_vocabulary(void *context, const char *name, const struct vocab *vocab);
@@ -25,6 +26,15 @@ struct content_ops {
 
     /* Draws random numbers while its parameter `training` is true: frames then have ordinals. */
     bool draws;
+
+    /* Works on each of its columns by itself, and so takes stage_config.missing. */
+    bool takes_missing;
+
+    /* What it makes of an image hangs on no pixel's neighbours, or on no pixel at all: the image
+     * may have come in another size. */
+    bool keeps_pixels;
+
+    const struct content_learning *learning; /* content/learned/learning.h; NULL: nothing */
 
     /* Ready the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/must.h"
 #include "learn/interruption.h"
 #include "learn/learn_view.h"
 #include "learn/pass.h"
@@ -26,8 +27,7 @@ struct analysis {
     struct view view;
     struct spec_stream stream; /* the view's, cut where a pass ends */
     struct learned learned;
-    bool *is_learned;     /* of each stage of the view */
-    uint32_t *written_at; /* of each: where it stands in the run's dataset */
+    bool *is_learned; /* of each stage of the view */
     struct origin_name *names;
     size_t name_count;
     uint32_t pass_count;
@@ -64,32 +64,19 @@ next_to_learn(const struct analysis *analysis)
     return last;
 }
 
-/* The view leaves stages out: find each one's place again. */
-static void
-find_places(struct analysis *analysis)
-{
-    const struct site_run *run = &analysis->sites.runs[analysis->run];
-    const struct spec_dataset *written = &run->dataset;
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < analysis->view.dataset.stage_count; i++) {
-        while (written->stages[at].line != analysis->view.dataset.stages[i].line ||
-               written->stages[at].column != analysis->view.dataset.stages[i].column)
-            at++;
-        analysis->is_learned[i] = at < run->first;
-        analysis->written_at[i] = at++;
-    }
-}
-
 /* The site at a stage of the view, which there is. */
 static const struct site *
 site_at(const struct analysis *analysis, uint32_t stage)
 {
-    const struct site *site = analysis->sites.list;
+    const struct sites *sites = &analysis->sites;
+    uint32_t i = 0;
 
-    while (site->run != analysis->run || site->at != analysis->written_at[stage])
-        site++;
-    return site;
+    while (sites->list[i].run != analysis->run ||
+           sites->list[i].at != analysis->view.written_at[stage]) {
+        i++;
+        must(i < sites->count);
+    }
+    return &sites->list[i];
 }
 
 /* A plan of as many stages as can be part of this pass, and what it learns from them. */
@@ -254,19 +241,19 @@ close_analysis(struct analysis *analysis)
 static tundish_status
 learn_run(struct analysis *analysis)
 {
+    const struct site_run *run = &analysis->sites.runs[analysis->run];
     uint32_t count;
     tundish_status status = TUNDISH_OK;
 
-    view_open(&analysis->view, &analysis->sites.runs[analysis->run].dataset);
+    view_open(&analysis->view, &run->dataset);
     count = analysis->view.dataset.stage_count;
     analysis->stream.dataset = analysis->view.dataset;
     analysis->is_learned = tnd_zalloc((size_t)count + 1, sizeof *analysis->is_learned);
-    analysis->written_at = tnd_zalloc((size_t)count + 1, sizeof *analysis->written_at);
-    find_places(analysis);
+    for (uint32_t i = 0; i < count; i++)
+        analysis->is_learned[i] = analysis->view.written_at[i] < run->first;
     while (status == TUNDISH_OK && next_to_learn(analysis) > 0)
         status = run_pass(analysis);
     free(analysis->is_learned);
-    free(analysis->written_at);
     view_close(&analysis->view);
     return status;
 }

@@ -29,7 +29,8 @@ is_left_out(const struct spec_stage *stage)
     return spec_get(stage, "num_shards")->kind == SPEC_TEXT;
 }
 
-static struct spec_dataset view_dataset(struct view *view, const struct spec_dataset *dataset);
+static struct spec_dataset view_dataset(struct view *view, const struct spec_dataset *dataset,
+                                        uint32_t *written_at);
 
 /* A value with the datasets in it replaced by their views. */
 static const struct spec_value *
@@ -46,7 +47,7 @@ view_value(struct view *view, const struct spec_value *value)
     if (value->kind == SPEC_DATASET) {
         struct spec_dataset *dataset = take(view, 1, sizeof *dataset);
 
-        *dataset = view_dataset(view, value->dataset);
+        *dataset = view_dataset(view, value->dataset, NULL);
         copy->dataset = dataset;
     } else {
         struct spec_value *items = take(view, value->count, sizeof *items);
@@ -67,8 +68,9 @@ set_false(const struct spec_stage *stage, const char *parameter)
         stage->arguments[index] = &no;
 }
 
+/* written_at: of each stage of the view, or NULL if nobody asks. */
 static struct spec_dataset
-view_dataset(struct view *view, const struct spec_dataset *dataset)
+view_dataset(struct view *view, const struct spec_dataset *dataset, uint32_t *written_at)
 {
     struct spec_stage *stages = take(view, dataset->stage_count, sizeof *stages);
     struct spec_dataset copy = *dataset;
@@ -87,8 +89,10 @@ view_dataset(struct view *view, const struct spec_dataset *dataset)
         for (uint32_t k = 0; k < count; k++)
             to->arguments[k] = view_value(view, stage->arguments[k]);
         set_false(to, "training");
-        if (strcmp(stage->info->name, "list_files") == 0)
+        if (stage->info->kind == STAGE_SOURCE)
             set_false(to, "shuffle");
+        if (written_at != NULL)
+            written_at[copy.stage_count] = i;
         copy.stage_count++;
     }
     return copy;
@@ -98,7 +102,8 @@ void
 view_open(struct view *view, const struct spec_dataset *dataset)
 {
     *view = (struct view){ 0 };
-    view->dataset = view_dataset(view, dataset);
+    view->written_at = take(view, dataset->stage_count, sizeof *view->written_at);
+    view->dataset = view_dataset(view, dataset, view->written_at);
 }
 
 void

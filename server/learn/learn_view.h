@@ -10,6 +10,7 @@
 
 struct view {
     struct spec_dataset dataset; /* its stages are the view's own */
+    uint32_t *written_at;        /* of each of them: where it stands in the dataset as written */
     void **blocks;
     size_t block_count;
 };

@@ -32,25 +32,13 @@ keeps_elements(const struct plan_node *node)
     return drop == NULL || drop->kind != SPEC_BOOL || !drop->boolean;
 }
 
-/* Stages whose columns are one after the other: they do without those that are missing. */
-static bool
-does_without(const struct spec_stage *stage)
-{
-    static const char *const others[] = {
-        "select",      "drop", "concat", "stack", "hashed_crossing", "parse_example", "decode_csv",
-        "decode_json", "op",   "tfidf",  NULL
-    };
-
-    return stage_parameter(stage->info, "columns") >= 0 && !is_one_of(stage->info->name, others);
-}
-
 bool
 observer_lacks_sides(const struct observer *observer, const struct spec_stage *stage)
 {
     static const char *const parameters[] = { "key", "weights", "labels", "count_weights", NULL };
 
     for (size_t i = 0; parameters[i] != NULL; i++)
-        if (analyzer_is_given(stage, parameters[i])) {
+        if (spec_has_value(stage, parameters[i])) {
             const struct spec_value *value = spec_get(stage, parameters[i]);
 
             /* The key of a hash is no column but two integers. */
@@ -70,13 +58,13 @@ observer_lets_follow(const struct observer *observer, const struct plan_node *no
         return false;
     if (node->order != NULL) {
         if (strcmp(node->name, "padded_batch") == 0 && observer->missing->count > 0 &&
-            (analyzer_is_given(node->stage, "padded_shapes") ||
-             analyzer_is_given(node->stage, "padding_values")))
+            (spec_has_value(node->stage, "padded_shapes") ||
+             spec_has_value(node->stage, "padding_values")))
             return false;
         return keeps_elements(node);
     }
     return observer->missing->count == 0 ||
-           (does_without(node->stage) && !observer_lacks_sides(observer, node->stage));
+           (node->content->takes_missing && !observer_lacks_sides(observer, node->stage));
 }
 
 /* A glob finds what there is, so one that a missing column would match means that some are not. */

@@ -64,14 +64,14 @@ tundish_status
 places_open(struct places *places, const struct analyzer_config *config)
 {
     const struct spec_stage *stage = config->content->stage;
-    bool elementwise = analyzer_is_given(stage, "elementwise") && spec_bool(stage, "elementwise");
+    bool elementwise = spec_has_value(stage, "elementwise") && spec_bool(stage, "elementwise");
     tundish_status status = TUNDISH_OK;
 
-    if (analyzer_is_given(stage, "axis"))
+    if (spec_has_value(stage, "axis"))
         status = keep_axes(places, config);
     if (elementwise)
         status = keep_positions(places, config);
-    if (analyzer_is_given(stage, "key")) {
+    if (spec_has_value(stage, "key")) {
         uint32_t key;
 
         if (status == TUNDISH_OK)

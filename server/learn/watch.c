@@ -12,10 +12,10 @@
 struct watch {
     struct observer *observer;
     struct content_targets targets;
-    struct observed **observed;       /* of each target; the observer's */
-    const struct content_ops *tokens; /* text_vectorization, which gives its tokens; or NULL */
-    void *tokens_state;
-    struct schema tokens_schema;
+    struct observed **observed;              /* of each target; the observer's */
+    const struct content_learning *learning; /* of the stage */
+    void *made_state;                        /* of learning->made_by, if that is given */
+    struct schema made_schema;
 };
 
 static const char *const side_parameters[SIDES] = { "key", "weights", "labels" };
@@ -37,7 +37,7 @@ find_sides(struct observed *observed, const struct stage_config *config)
         tundish_status status;
 
         observed->sides[i] = -1;
-        if (!analyzer_is_given(config->stage, side_parameters[i]))
+        if (!spec_has_value(config->stage, side_parameters[i]))
             continue;
         status = content_column_named(config, side_parameters[i], &index);
         if (status != TUNDISH_OK)
@@ -70,11 +70,12 @@ static tundish_status
 observe(struct observer *observer, const struct stage_config *config,
         const struct column_spec *column, const char *output, struct observed **ret_observed)
 {
-    static const char *const single[] = { "normalization", "discretization", NULL };
+    const struct content_learning *learning = learned_learning_of(config->stage);
     const char *name = learned_name_of(config, output);
     struct observed *observed = tnd_zalloc(1, sizeof *observed);
     struct analyzer_config analyzer = {
         .content = config,
+        .learning = learning,
         .column = &observed->spec,
         .folder = observer->folder,
         .cache_folder = observer->cache_folder,
@@ -83,11 +84,11 @@ observe(struct observer *observer, const struct stage_config *config,
     };
     tundish_status status = check_name(observer, config, name);
 
-    observed->ops = analyzer_find(config->stage->info->name);
+    observed->ops = analyzer_of(learning->kind);
     observed->name = tnd_strdup(name);
     observed->stage = (uint32_t)(config->stage - observer->stages);
     observed->spec = *column;
-    observed->is_single = is_one_of(config->stage->info->name, single);
+    observed->is_single = learning->is_keras;
     observed->state = tnd_zalloc(1, observed->ops->state_bytes);
     analyzer.name = observed->name;
     observer->observed =
@@ -101,29 +102,19 @@ observe(struct observer *observer, const struct stage_config *config,
     return status;
 }
 
-/* text_vectorization learns from its own tokens. */
+/* What the stage learns from may be made of its columns first. */
 static tundish_status
-open_tokens(struct watch *watch, const struct stage_config *config)
+open_made(struct watch *watch, const struct stage_config *config)
 {
+    const struct content_ops *made_by = watch->learning->made_by;
     struct stage_config asked = *config;
     bool batch_wide = false;
 
-    if (strcmp(config->stage->info->name, "text_vectorization") != 0)
+    if (made_by == NULL)
         return TUNDISH_OK;
-    asked.tokens_only = true;
     asked.missing = NULL;
-    watch->tokens = content_find("text_vectorization");
-    watch->tokens_state = tnd_zalloc(1, watch->tokens->state_bytes);
-    return watch->tokens->open(watch->tokens_state, &asked, &watch->tokens_schema, &batch_wide);
-}
-
-/* tfidf has outputs of its own: its weights name what is learned. */
-static const char *
-tfidf_weights(const struct spec_stage *stage)
-{
-    const struct spec_value *output = spec_get(stage, "output");
-
-    return output->kind == SPEC_LIST && output->count == 2 ? output->items[1].text : "";
+    watch->made_state = tnd_zalloc(1, made_by->state_bytes);
+    return made_by->open(watch->made_state, &asked, &watch->made_schema, &batch_wide);
 }
 
 static tundish_status
@@ -133,7 +124,7 @@ open_targets(struct watch *watch, const struct stage_config *config, struct sche
     struct spec_stage plain = *config->stage;
 
     asked.missing = NULL;
-    if (strcmp(config->stage->info->name, "tfidf") == 0) { /* its output is no list of targets */
+    if (watch->learning->has_own_outputs) { /* its output is no list of targets */
         int output = stage_parameter(plain.info, "output");
         tundish_status status;
 
@@ -149,16 +140,29 @@ open_targets(struct watch *watch, const struct stage_config *config, struct sche
     return content_targets_open(&asked, schema, &watch->targets);
 }
 
+/* The output column that what is learned for a target is called after. */
+static const char *
+output_of(const struct watch *watch, const struct stage_config *config, const struct schema *schema,
+          const struct content_target *target)
+{
+    const struct spec_value *output;
+
+    if (!watch->learning->has_own_outputs)
+        return schema->columns[target->output].name;
+    output = spec_get(config->stage, "output");
+    return output->kind == SPEC_LIST && output->count > 0 ? output->items[output->count - 1].text
+                                                          : "";
+}
+
 /* What the stage would give is missing from here on; what it only looks at stays. */
 static void
 describe(struct watch *watch, const struct stage_config *config, struct schema *schema)
 {
     struct observer *observer = watch->observer;
     struct name_list gone = { 0 };
-    bool is_covariance = strcmp(config->stage->info->name, "covariance") == 0;
 
     for (uint32_t i = 0; i < schema->count; i++)
-        if (schema->columns[i].passed_from < 0 && !is_covariance) {
+        if (schema->columns[i].passed_from < 0 && !watch->learning->keeps_columns) {
             gone.names = tnd_realloc(gone.names, gone.count + 1, sizeof *gone.names);
             gone.names[gone.count++] = tnd_strdup(schema->columns[i].name);
         }
@@ -172,7 +176,7 @@ describe(struct watch *watch, const struct stage_config *config, struct schema *
             schema_remove(schema, (uint32_t)index);
         add_missing(observer, gone.names[i]);
     }
-    if (strcmp(config->stage->info->name, "tfidf") == 0) {
+    if (watch->learning->has_own_outputs) {
         const struct spec_value *output = spec_get(config->stage, "output");
 
         for (uint32_t i = 0; output->kind == SPEC_LIST && i < output->count; i++)
@@ -186,15 +190,15 @@ watch_open(void *state, const struct stage_config *config, struct schema *ret_sc
            bool *ret_batch_wide)
 {
     struct watch *watch = state;
-    bool is_tfidf = strcmp(config->stage->info->name, "tfidf") == 0;
     int64_t index = config->stage - observer_planning->stages;
     tundish_status status = TUNDISH_OK;
 
     *ret_batch_wide = false;
     watch->observer = observer_planning;
+    watch->learning = learned_learning_of(config->stage);
     if (!observer_has_columns(observer_planning, config))
         return observer_block(observer_planning, index);
-    status = open_tokens(watch, config);
+    status = open_made(watch, config);
     if (status == TUNDISH_OK)
         status = open_targets(watch, config, ret_schema);
     if (status != TUNDISH_OK)
@@ -204,9 +208,7 @@ watch_open(void *state, const struct stage_config *config, struct schema *ret_sc
         const struct content_target *target = &watch->targets.list[i];
 
         status = observe(observer_planning, config, &config->input->columns[target->input],
-                         is_tfidf ? tfidf_weights(config->stage)
-                                  : ret_schema->columns[target->output].name,
-                         &watch->observed[i]);
+                         output_of(watch, config, ret_schema, target), &watch->observed[i]);
     }
     if (status == TUNDISH_OK) {
         observer_planning->is_observed[index] = true;
@@ -269,21 +271,22 @@ fill_samples(const struct observed *observed, const struct column *column, tundi
     }
     if (tnd_dtype_is_integer(dtype))
         samples->integers = integers_of(dtype, column, scratch);
-    samples->numbers = numbers_of(observed, dtype, column, scratch);
+    if (!observed->ops->takes_terms)
+        samples->numbers = numbers_of(observed, dtype, column, scratch);
 }
 
-/* The columns of text_vectorization's tokens. */
+/* The columns that learning->made_by gives. */
 static tundish_status
-make_tokens(const struct watch *watch, const struct frame *input, struct frame *ret_frame)
+make(const struct watch *watch, const struct frame *input, struct frame *ret_frame)
 {
     *ret_frame = *input;
-    ret_frame->schema = &watch->tokens_schema;
-    ret_frame->column_count = watch->tokens_schema.count;
+    ret_frame->schema = &watch->made_schema;
+    ret_frame->column_count = watch->made_schema.count;
     ret_frame->columns =
-        scratch_array(input->scratch, watch->tokens_schema.count, sizeof *ret_frame->columns);
-    memset(ret_frame->columns, 0, watch->tokens_schema.count * sizeof *ret_frame->columns);
+        scratch_array(input->scratch, watch->made_schema.count, sizeof *ret_frame->columns);
+    memset(ret_frame->columns, 0, watch->made_schema.count * sizeof *ret_frame->columns);
     ret_frame->destinations = NULL;
-    return watch->tokens->apply(watch->tokens_state, input, ret_frame);
+    return watch->learning->made_by->apply(watch->made_state, input, ret_frame);
 }
 
 static tundish_status
@@ -291,21 +294,21 @@ watch_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct watch *watch = state;
     struct observations *observations = output->observations;
-    struct frame tokens;
+    struct frame made;
     tundish_status status = TUNDISH_OK;
 
     if (observations == NULL) /* evaluated for the order's sake, not to be learned from */
         return TUNDISH_OK;
-    if (watch->tokens != NULL)
-        status = make_tokens(watch, input, &tokens);
+    if (watch->made_state != NULL)
+        status = make(watch, input, &made);
     for (uint32_t i = 0; i < watch->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &watch->targets.list[i];
         const struct observed *observed = watch->observed[i];
         struct observation *observation = add_observation(observations, output->scratch);
         struct column *column = scratch_alloc(output->scratch, sizeof *column);
 
-        *column =
-            watch->tokens != NULL ? tokens.columns[target->output] : input->columns[target->input];
+        *column = watch->made_state != NULL ? made.columns[target->output]
+                                            : input->columns[target->input];
         observation->observed = observed;
         fill_samples(observed, column, observed->spec.dtype, input, &observation->samples);
         if (observed->ops->count != NULL)
@@ -320,10 +323,10 @@ watch_close(void *state)
 {
     struct watch *watch = state;
 
-    if (watch->tokens_state != NULL)
-        watch->tokens->close(watch->tokens_state);
-    free(watch->tokens_state);
-    schema_close(&watch->tokens_schema);
+    if (watch->made_state != NULL)
+        watch->learning->made_by->close(watch->made_state);
+    free(watch->made_state);
+    schema_close(&watch->made_schema);
     free(watch->observed);
     content_targets_close(&watch->targets);
 }

@@ -63,8 +63,7 @@ check_stage_standing(const struct standing *standing, const struct spec_stage *s
 {
     struct standing inner = *standing;
 
-    inner.inside = inner.inside || strcmp(stage->info->name, "interleave") == 0 ||
-                   strcmp(stage->info->name, "flat_map") == 0;
+    inner.inside = inner.inside || stage_runs_dataset(stage->info);
     for (uint32_t i = 0; i < stage->info->parameter_count; i++) {
         const struct parameter_info *parameter = &stage->info->parameters[i];
         const struct spec_value *value = stage->arguments[i];

@@ -142,6 +142,15 @@ spec_given(const struct spec_stage *stage, const char *parameter)
     return (stage->given >> index_of(stage, parameter) & 1) != 0;
 }
 
+bool
+spec_has_value(const struct spec_stage *stage, const char *parameter)
+{
+    int index = stage_parameter(stage->info, parameter);
+
+    return index >= 0 && stage->arguments[index] != NULL &&
+           stage->arguments[index]->kind != SPEC_NULL;
+}
+
 static const struct spec_value *
 value_of_kind(const struct spec_stage *stage, const char *parameter, enum spec_kind kind)
 {

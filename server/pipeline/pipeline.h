@@ -147,6 +147,9 @@ const struct spec_value *spec_get(const struct spec_stage *stage, const char *pa
 /* Was it written in the file, rather than taken from the table's defaults? */
 bool spec_given(const struct spec_stage *stage, const char *parameter);
 
+/* Does the stage have this parameter, with a value? */
+bool spec_has_value(const struct spec_stage *stage, const char *parameter);
+
 /* Typed forms for parameters whose type the table has checked and that have a value (else a bug).
  * Where stages.def says VARYING the value may be a variable: read it with spec_get. */
 int64_t spec_int(const struct spec_stage *stage, const char *parameter);

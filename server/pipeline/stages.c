@@ -184,3 +184,9 @@ stage_parameter(const struct stage_info *stage, const char *name)
             return (int)i;
     return -1;
 }
+
+bool
+stage_runs_dataset(const struct stage_info *stage)
+{
+    return stage_parameter(stage, "dataset") >= 0;
+}

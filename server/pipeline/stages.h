@@ -92,4 +92,7 @@ extern const uint32_t feature_count;
 /* The index of a parameter, or -1. */
 int stage_parameter(const struct stage_info *stage, const char *name);
 
+/* Does it run a dataset on each of its elements, whose columns that sees as $name? */
+bool stage_runs_dataset(const struct stage_info *stage);
+
 #endif

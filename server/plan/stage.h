@@ -26,7 +26,6 @@ struct stage_config {
      * and add what they would have made of them. NULL: every column is there. */
     struct name_list *missing;
     uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
-    bool tokens_only;      /* text_vectorization: give the tokens themselves (to learn from) */
     const struct expression_literal *literals; /* what expressions may use by name besides */
     uint32_t literal_count;
     struct spec_errors *errors; /* complain here, at the stage's or a value's position */

@@ -79,6 +79,8 @@ cast_close(void *state)
 
 const struct content_ops content_cast = {
     .name = "cast",
+    .takes_missing = true,
+    .keeps_pixels = true,
     .state_bytes = sizeof(struct cast),
     .open = cast_open,
     .apply = cast_apply,

@@ -51,6 +51,7 @@ drop_close(void *state)
 
 const struct content_ops content_drop = {
     .name = "drop",
+    .keeps_pixels = true,
     .open = drop_open,
     .apply = drop_apply,
     .close = drop_close,

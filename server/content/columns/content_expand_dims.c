@@ -79,6 +79,7 @@ expand_dims_close(void *state)
 
 const struct content_ops content_expand_dims = {
     .name = "expand_dims",
+    .takes_missing = true,
     .state_bytes = sizeof(struct expand_dims),
     .open = expand_dims_open,
     .apply = expand_dims_apply,

@@ -209,6 +209,7 @@ one_hot_close(void *state)
 
 const struct content_ops content_one_hot = {
     .name = "one_hot",
+    .takes_missing = true,
     .state_bytes = sizeof(struct one_hot),
     .open = one_hot_open,
     .apply = one_hot_apply,

@@ -171,6 +171,7 @@ pad_or_truncate_close(void *state)
 
 const struct content_ops content_pad_or_truncate = {
     .name = "pad_or_truncate",
+    .takes_missing = true,
     .state_bytes = sizeof(struct pad_or_truncate),
     .open = pad_or_truncate_open,
     .apply = pad_or_truncate_apply,

@@ -191,6 +191,7 @@ reshape_close(void *state)
 
 const struct content_ops content_reshape = {
     .name = "reshape",
+    .takes_missing = true,
     .state_bytes = sizeof(struct reshape),
     .open = reshape_open,
     .apply = reshape_apply,

@@ -41,6 +41,7 @@ select_close(void *state)
 
 const struct content_ops content_select = {
     .name = "select",
+    .keeps_pixels = true,
     .open = select_open,
     .apply = select_apply,
     .close = select_close,

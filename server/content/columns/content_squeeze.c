@@ -225,6 +225,7 @@ squeeze_close(void *state)
 
 const struct content_ops content_squeeze = {
     .name = "squeeze",
+    .takes_missing = true,
     .state_bytes = sizeof(struct squeeze),
     .open = squeeze_open,
     .apply = squeeze_apply,

@@ -210,6 +210,7 @@ to_dense_close(void *state)
 
 const struct content_ops content_to_dense = {
     .name = "to_dense",
+    .takes_missing = true,
     .state_bytes = sizeof(struct to_dense),
     .open = to_dense_open,
     .apply = to_dense_apply,

@@ -154,6 +154,7 @@ to_ragged_close(void *state)
 
 const struct content_ops content_to_ragged = {
     .name = "to_ragged",
+    .takes_missing = true,
     .state_bytes = sizeof(struct to_ragged),
     .open = to_ragged_open,
     .apply = to_ragged_apply,

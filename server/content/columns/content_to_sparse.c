@@ -154,6 +154,7 @@ to_sparse_close(void *state)
 
 const struct content_ops content_to_sparse = {
     .name = "to_sparse",
+    .takes_missing = true,
     .state_bytes = sizeof(struct to_sparse),
     .open = to_sparse_open,
     .apply = to_sparse_apply,

@@ -99,7 +99,7 @@ join_shape(const struct stage_config *config, const struct joined *joined,
     return TUNDISH_OK;
 }
 
-tundish_status
+static tundish_status
 joined_open(struct joined *joined, bool is_new, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
 {
@@ -257,7 +257,7 @@ join_alike(const struct joined *joined, const struct frame *input, size_t bytes,
     return true;
 }
 
-tundish_status
+static tundish_status
 joined_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct joined *joined = state;
@@ -293,7 +293,7 @@ joined_apply(const void *state, const struct frame *input, struct frame *output)
     return TUNDISH_OK;
 }
 
-void
+static void
 joined_close(void *state)
 {
     struct joined *joined = state;
@@ -301,3 +301,21 @@ joined_close(void *state)
     free(joined->inputs);
     *joined = (struct joined){ 0 };
 }
+
+#define JOINED(stage_, is_new_)                                                                    \
+    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
+                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    {                                                                                              \
+        return joined_open(state, is_new_, config, ret_schema, ret_batch_wide);                    \
+    }                                                                                              \
+                                                                                                   \
+    const struct content_ops content_##stage_ = {                                                  \
+        .name = #stage_,                                                                           \
+        .state_bytes = sizeof(struct joined),                                                      \
+        .open = stage_##_open,                                                                     \
+        .apply = joined_apply,                                                                     \
+        .close = joined_close,                                                                     \
+    }
+
+JOINED(concat, false);
+JOINED(stack, true);

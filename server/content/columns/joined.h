@@ -14,11 +14,6 @@ struct joined {
     uint32_t output;
 };
 
-tundish_status joined_open(struct joined *joined, bool is_new, const struct stage_config *config,
-                           struct schema *ret_schema, bool *ret_batch_wide);
-tundish_status joined_apply(const void *state, const struct frame *input, struct frame *output);
-void joined_close(void *state);
-
 /* joined_ragged.c: the same where joined->is_ragged. `result` has its rank already. */
 tundish_status joined_ragged_describe(const struct joined *joined,
                                       const struct stage_config *config,

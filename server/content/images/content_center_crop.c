@@ -122,6 +122,7 @@ center_crop_open(void *state, const struct stage_config *config, struct schema *
 
 const struct content_ops content_center_crop = {
     .name = "center_crop",
+    .takes_missing = true,
     .state_bytes = sizeof(struct resized),
     .open = center_crop_open,
     .apply = resized_apply_state,

@@ -28,6 +28,7 @@ decode_image_open(void *state, const struct stage_config *config, struct schema 
 
 const struct content_ops content_decode_image = {
     .name = "decode_image",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decoded),
     .open = decode_image_open,
     .apply = decoded_apply,

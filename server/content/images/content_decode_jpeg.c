@@ -92,6 +92,7 @@ decode_jpeg_open(void *state, const struct stage_config *config, struct schema *
 
 const struct content_ops content_decode_jpeg = {
     .name = "decode_jpeg",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decoded),
     .open = decode_jpeg_open,
     .apply = decoded_apply,

@@ -19,6 +19,7 @@ decode_png_open(void *state, const struct stage_config *config, struct schema *r
 
 const struct content_ops content_decode_png = {
     .name = "decode_png",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decoded),
     .open = decode_png_open,
     .apply = decoded_apply,

@@ -38,6 +38,7 @@ random_brightness_open(void *state, const struct stage_config *config, struct sc
 
 const struct content_ops content_random_brightness = {
     .name = "random_brightness",
+    .takes_missing = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_brightness_open,

@@ -59,6 +59,7 @@ random_contrast_open(void *state, const struct stage_config *config, struct sche
 
 const struct content_ops content_random_contrast = {
     .name = "random_contrast",
+    .takes_missing = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_contrast_open,

@@ -101,6 +101,7 @@ random_crop_open(void *state, const struct stage_config *config, struct schema *
 
 const struct content_ops content_random_crop = {
     .name = "random_crop",
+    .takes_missing = true,
     .state_bytes = sizeof(struct random_crop),
     .draws = true,
     .open = random_crop_open,

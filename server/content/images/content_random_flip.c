@@ -39,6 +39,8 @@ random_flip_open(void *state, const struct stage_config *config, struct schema *
 
 const struct content_ops content_random_flip = {
     .name = "random_flip",
+    .takes_missing = true,
+    .keeps_pixels = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_flip_open,

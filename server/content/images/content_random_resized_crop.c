@@ -148,6 +148,7 @@ random_resized_crop_open(void *state, const struct stage_config *config, struct 
 
 const struct content_ops content_random_resized_crop = {
     .name = "random_resized_crop",
+    .takes_missing = true,
     .state_bytes = sizeof(struct random_resized_crop),
     .draws = true,
     .open = random_resized_crop_open,

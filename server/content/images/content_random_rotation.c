@@ -37,6 +37,7 @@ random_rotation_open(void *state, const struct stage_config *config, struct sche
 
 const struct content_ops content_random_rotation = {
     .name = "random_rotation",
+    .takes_missing = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_rotation_open,

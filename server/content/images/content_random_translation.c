@@ -33,6 +33,7 @@ random_translation_open(void *state, const struct stage_config *config, struct s
 
 const struct content_ops content_random_translation = {
     .name = "random_translation",
+    .takes_missing = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_translation_open,

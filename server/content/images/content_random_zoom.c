@@ -54,6 +54,7 @@ random_zoom_open(void *state, const struct stage_config *config, struct schema *
 
 const struct content_ops content_random_zoom = {
     .name = "random_zoom",
+    .takes_missing = true,
     .state_bytes = sizeof(struct image_layer),
     .draws = true,
     .open = random_zoom_open,

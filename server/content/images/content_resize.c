@@ -80,6 +80,7 @@ resize_open(void *state, const struct stage_config *config, struct schema *ret_s
 
 const struct content_ops content_resize = {
     .name = "resize",
+    .takes_missing = true,
     .state_bytes = sizeof(struct resized),
     .open = resize_open,
     .apply = resized_apply_state,

@@ -76,6 +76,7 @@ resizing_open(void *state, const struct stage_config *config, struct schema *ret
 
 const struct content_ops content_resizing = {
     .name = "resizing",
+    .takes_missing = true,
     .state_bytes = sizeof(struct resizing),
     .open = resizing_open,
     .apply = resized_apply_state,

@@ -5,51 +5,25 @@
 #include <string.h>
 
 #include "content/learned/learned_file.h"
+#include "content/learned/learning.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "pipeline/fingerprint.h"
 
-static bool
-is_absent(const struct spec_stage *stage, const char *parameter)
+const struct content_learning *
+learned_learning_of(const struct spec_stage *stage)
 {
-    const struct spec_value *value = spec_get(stage, parameter);
+    const struct content_ops *ops = content_find(stage->info->name);
 
-    return value == NULL || value->kind == SPEC_NULL;
+    return ops != NULL ? ops->learning : NULL;
 }
 
 bool
 learned_is_needed(const struct spec_stage *stage)
 {
-    static const char *const lookups[] = { "string_lookup", "integer_lookup",
-                                           "text_vectorization" };
-    static const char *const always[] = {
-        "compute_and_apply_vocabulary",
-        "bucketize",
-        "bucketize_per_key",
-        "scale_to_z_score",
-        "scale_to_z_score_per_key",
-        "scale_by_min_max",
-        "scale_by_min_max_per_key",
-        "scale_to_0_1",
-        "scale_to_0_1_per_key",
-        "scale_to_gaussian",
-        "tfidf",
-        "pca",
-        "covariance",
-    };
-    const char *name = stage->info->name;
+    const struct content_learning *learning = learned_learning_of(stage);
 
-    for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++)
-        if (strcmp(name, lookups[i]) == 0)
-            return is_absent(stage, "vocabulary");
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        if (strcmp(name, always[i]) == 0)
-            return true;
-    if (strcmp(name, "discretization") == 0)
-        return !is_absent(stage, "num_bins") && is_absent(stage, "bin_boundaries");
-    if (strcmp(name, "normalization") == 0)
-        return is_absent(stage, "mean") && is_absent(stage, "variance");
-    return false;
+    return learning != NULL && (learning->is_needed == NULL || learning->is_needed(stage));
 }
 
 /* Where the stage stands and what it is called there does not count. */
@@ -73,12 +47,10 @@ learned_fingerprint(const struct spec_stage *stage)
 const char *
 learned_name_of(const struct stage_config *config, const char *output_column)
 {
-    const struct spec_value *name = NULL;
+    const char *named_by = learned_learning_of(config->stage)->named_by;
+    const struct spec_value *name =
+        spec_get(config->stage, named_by != NULL ? named_by : "statistics");
 
-    if (strcmp(config->stage->info->name, "compute_and_apply_vocabulary") == 0)
-        name = spec_get(config->stage, "vocab_filename");
-    else
-        name = spec_get(config->stage, "statistics");
     return name == NULL || name->kind == SPEC_NULL ? output_column : name->text;
 }
 

@@ -33,6 +33,9 @@ struct learned {
     struct learned_result *results;
 };
 
+/* What is learned for a stage, whatever its parameters; NULL: nothing. */
+const struct content_learning *learned_learning_of(const struct spec_stage *stage);
+
 /* Does the stage, with the parameters it has, need something learned? */
 bool learned_is_needed(const struct spec_stage *stage);
 

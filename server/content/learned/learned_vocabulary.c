@@ -7,6 +7,7 @@
 
 #include "content/learned/learned.h"
 #include "content/learned/learned_file.h"
+#include "content/learned/learning.h"
 #include "content/records/number.h"
 #include "content/records/unpack.h"
 #include "core/crc32c.h"
@@ -19,19 +20,10 @@ static const char BLANK[] = "__SPACE__"; /* tf.Transform's */
 struct learned_form
 learned_form_of(const struct spec_stage *stage)
 {
-    struct learned_form form = { .suffix = ".vocabulary.txt" };
-    const struct spec_value *name;
+    const struct content_learning *learning = learned_learning_of(stage);
 
-    if (strcmp(stage->info->name, "compute_and_apply_vocabulary") != 0)
-        return form;
-    name = spec_get(stage, "vocab_filename");
-    form.is_records = strcmp(spec_text(stage, "file_format"), "tfrecord_gzip") == 0;
-    form.has_frequency = spec_bool(stage, "store_frequency");
-    if (name != NULL && name->kind != SPEC_NULL)
-        form.suffix = form.is_records ? ".tfrecord.gz" : "";
-    else if (form.is_records)
-        form.suffix = ".vocabulary.tfrecord.gz";
-    return form;
+    return learning->form != NULL ? learning->form(stage)
+                                  : (struct learned_form){ .suffix = ".vocabulary.txt" };
 }
 
 bool

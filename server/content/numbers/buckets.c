@@ -1,15 +1,24 @@
 /* buckets.c - numbers to learned buckets: how many boundaries are not above them. */
-#include "content/numbers/buckets.h"
+#include "content/content.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "column/convert.h"
 #include "content/learned/keyed.h"
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "content/numbers/bins.h"
 #include "content/numbers/joined_buckets.h"
 #include "core/memory.h"
+
+struct bucketed;
+
+struct buckets {
+    bool per_key;
+    uint32_t key; /* column of the input */
+    struct content_targets targets;
+    struct bucketed *columns; /* of each target */
+};
 
 struct bucketed {
     int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */
@@ -101,7 +110,7 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
     return TUNDISH_OK;
 }
 
-tundish_status
+static tundish_status
 buckets_open(struct buckets *buckets, bool per_key, const struct stage_config *config,
              struct schema *ret_schema, bool *ret_batch_wide)
 {
@@ -203,7 +212,7 @@ bucket_column(const struct buckets *buckets, uint32_t i, const struct frame *inp
     column_set_like(&output->columns[target->output], from, numbers);
 }
 
-tundish_status
+static tundish_status
 buckets_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct buckets *buckets = state;
@@ -213,7 +222,7 @@ buckets_apply(const void *state, const struct frame *input, struct frame *output
     return TUNDISH_OK;
 }
 
-void
+static void
 buckets_close(void *state)
 {
     struct buckets *buckets = state;
@@ -228,3 +237,25 @@ buckets_close(void *state)
     free(buckets->columns);
     content_targets_close(&buckets->targets);
 }
+
+static const struct content_learning learning = { .kind = LEARNED_QUANTILES };
+
+#define BUCKETS(stage_, per_key_)                                                                  \
+    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
+                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    {                                                                                              \
+        return buckets_open(state, per_key_, config, ret_schema, ret_batch_wide);                  \
+    }                                                                                              \
+                                                                                                   \
+    const struct content_ops content_##stage_ = {                                                  \
+        .name = #stage_,                                                                           \
+        .takes_missing = true,                                                                     \
+        .learning = &learning,                                                                     \
+        .state_bytes = sizeof(struct buckets),                                                     \
+        .open = stage_##_open,                                                                     \
+        .apply = buckets_apply,                                                                    \
+        .close = buckets_close,                                                                    \
+    }
+
+BUCKETS(bucketize, false);
+BUCKETS(bucketize_per_key, true);

@@ -1,5 +1,5 @@
 /* content_covariance.c - tft.covariance: learned for its own sake; the columns stay as they are. */
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 
 static tundish_status
 covariance_open(void *state, const struct stage_config *config, struct schema *ret_schema,
@@ -42,8 +42,15 @@ covariance_close(void *state)
     (void)state;
 }
 
+static const struct content_learning learning = {
+    .kind = LEARNED_COVARIANCE,
+    .keeps_columns = true,
+};
+
 const struct content_ops content_covariance = {
     .name = "covariance",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = 1,
     .open = covariance_open,
     .apply = covariance_apply,

@@ -4,7 +4,7 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "content/numbers/bins.h"
 #include "content/terms/encoding.h"
 #include "core/memory.h"
@@ -212,8 +212,22 @@ discretization_close(void *state)
     content_targets_close(&layer->targets);
 }
 
+static bool
+discretization_learns(const struct spec_stage *stage)
+{
+    return spec_has_value(stage, "num_bins") && !spec_has_value(stage, "bin_boundaries");
+}
+
+static const struct content_learning learning = {
+    .kind = LEARNED_BINS,
+    .is_keras = true,
+    .is_needed = discretization_learns,
+};
+
 const struct content_ops content_discretization = {
     .name = "discretization",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = sizeof(struct discretization),
     .open = discretization_open,
     .apply = discretization_apply,

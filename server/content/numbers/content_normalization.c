@@ -8,7 +8,7 @@
 #include "column/dims.h"
 #include "column/literal.h"
 #include "content/content.h"
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "core/memory.h"
 
 /* What is learned differs from column to column. */
@@ -298,8 +298,22 @@ normalization_close(void *state)
     content_targets_close(&layer->targets);
 }
 
+static bool
+normalization_learns(const struct spec_stage *stage)
+{
+    return !spec_has_value(stage, "mean") && !spec_has_value(stage, "variance");
+}
+
+static const struct content_learning learning = {
+    .kind = LEARNED_MOMENTS,
+    .is_keras = true,
+    .is_needed = normalization_learns,
+};
+
 const struct content_ops content_normalization = {
     .name = "normalization",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = sizeof(struct normalization),
     .open = normalization_open,
     .apply = normalization_apply,

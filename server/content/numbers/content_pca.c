@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "column/convert.h"
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "core/memory.h"
 
 struct components {
@@ -121,8 +121,14 @@ pca_close(void *state)
     content_targets_close(&stage->targets);
 }
 
+static const struct content_learning learning = {
+    .kind = LEARNED_COMPONENTS,
+};
+
 const struct content_ops content_pca = {
     .name = "pca",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = sizeof(struct pca),
     .open = pca_open,
     .apply = pca_apply,

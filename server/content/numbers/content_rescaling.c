@@ -232,6 +232,8 @@ rescaling_close(void *state)
 
 const struct content_ops content_rescaling = {
     .name = "rescaling",
+    .takes_missing = true,
+    .keeps_pixels = true,
     .state_bytes = sizeof(struct rescaling),
     .open = rescaling_open,
     .apply = rescaling_apply,

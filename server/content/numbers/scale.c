@@ -7,7 +7,7 @@
  *     min-max    min, max           (x - min) / (max - min); where they are equal, sigmoid(x)
  *     gaussian   location, scale, left and right h of Tukey's hh distribution, whose inverse it is
  */
-#include "content/numbers/scale.h"
+#include "content/content.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,9 +17,22 @@
 #include "column/convert.h"
 #include "column/vector.h"
 #include "content/learned/keyed.h"
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "content/numbers/tukey.h"
 #include "core/memory.h"
+
+enum scale_kind { SCALE_Z_SCORE, SCALE_MIN_MAX, SCALE_0_1, SCALE_GAUSSIAN };
+
+struct scaled;
+
+struct scale {
+    enum scale_kind kind;
+    bool per_key;
+    uint32_t key; /* column of the input */
+    float low, high;
+    struct content_targets targets;
+    struct scaled *columns; /* of each target */
+};
 
 enum { PARTS_MAX = 4 };
 
@@ -162,7 +175,7 @@ open_column(const struct scale *scale, const struct stage_config *config,
     return status;
 }
 
-tundish_status
+static tundish_status
 scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
            const struct stage_config *config, struct schema *ret_schema, bool *ret_batch_wide)
 {
@@ -295,7 +308,7 @@ scale_column(const struct scale *scale, uint32_t i, const struct frame *input, s
     column_set_like(&output->columns[target->output], from, values);
 }
 
-tundish_status
+static tundish_status
 scale_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct scale *scale = state;
@@ -305,7 +318,7 @@ scale_apply(const void *state, const struct frame *input, struct frame *output)
     return TUNDISH_OK;
 }
 
-void
+static void
 scale_close(void *state)
 {
     struct scale *scale = state;
@@ -318,3 +331,30 @@ scale_close(void *state)
     free(scale->columns);
     content_targets_close(&scale->targets);
 }
+
+#define SCALE(stage_, kind_, per_key_, learned_)                                                   \
+    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
+                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    {                                                                                              \
+        return scale_open(state, kind_, per_key_, config, ret_schema, ret_batch_wide);             \
+    }                                                                                              \
+                                                                                                   \
+    static const struct content_learning stage_##_learning = { .kind = learned_ };                 \
+                                                                                                   \
+    const struct content_ops content_##stage_ = {                                                  \
+        .name = #stage_,                                                                           \
+        .takes_missing = true,                                                                     \
+        .learning = &stage_##_learning,                                                            \
+        .state_bytes = sizeof(struct scale),                                                       \
+        .open = stage_##_open,                                                                     \
+        .apply = scale_apply,                                                                      \
+        .close = scale_close,                                                                      \
+    }
+
+SCALE(scale_to_z_score, SCALE_Z_SCORE, false, LEARNED_MOMENTS);
+SCALE(scale_to_z_score_per_key, SCALE_Z_SCORE, true, LEARNED_MOMENTS);
+SCALE(scale_by_min_max, SCALE_MIN_MAX, false, LEARNED_EXTREMES);
+SCALE(scale_by_min_max_per_key, SCALE_MIN_MAX, true, LEARNED_EXTREMES);
+SCALE(scale_to_0_1, SCALE_0_1, false, LEARNED_EXTREMES);
+SCALE(scale_to_0_1_per_key, SCALE_0_1, true, LEARNED_EXTREMES);
+SCALE(scale_to_gaussian, SCALE_GAUSSIAN, false, LEARNED_TAILS);

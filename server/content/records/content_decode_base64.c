@@ -90,6 +90,7 @@ decode_base64_close(void *memory)
 
 const struct content_ops content_decode_base64 = {
     .name = "decode_base64",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decode_base64),
     .open = decode_base64_open,
     .apply = decode_base64_apply,

@@ -189,6 +189,7 @@ decode_compressed_close(void *memory)
 
 const struct content_ops content_decode_compressed = {
     .name = "decode_compressed",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decode_compressed),
     .open = decode_compressed_open,
     .apply = decode_compressed_apply,

@@ -197,6 +197,7 @@ decode_raw_close(void *memory)
 
 const struct content_ops content_decode_raw = {
     .name = "decode_raw",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decode_raw),
     .open = decode_raw_open,
     .apply = decode_raw_apply,

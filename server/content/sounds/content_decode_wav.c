@@ -145,6 +145,7 @@ decode_wav_close(void *memory)
 
 const struct content_ops content_decode_wav = {
     .name = "decode_wav",
+    .takes_missing = true,
     .state_bytes = sizeof(struct decode_wav),
     .open = decode_wav_open,
     .apply = decode_wav_apply,

@@ -271,6 +271,7 @@ mel_spectrogram_close(void *state)
 
 const struct content_ops content_mel_spectrogram = {
     .name = "mel_spectrogram",
+    .takes_missing = true,
     .state_bytes = sizeof(struct mel_spectrogram),
     .open = mel_spectrogram_open,
     .apply = mel_spectrogram_apply,

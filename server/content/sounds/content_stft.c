@@ -159,6 +159,7 @@ stft_close(void *memory)
 
 const struct content_ops content_stft = {
     .name = "stft",
+    .takes_missing = true,
     .state_bytes = sizeof(struct stft),
     .open = stft_open,
     .apply = stft_apply,

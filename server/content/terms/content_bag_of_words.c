@@ -138,6 +138,7 @@ bag_of_words_close(void *state)
 
 const struct content_ops content_bag_of_words = {
     .name = "bag_of_words",
+    .takes_missing = true,
     .state_bytes = sizeof(struct bag_of_words),
     .open = bag_of_words_open,
     .apply = bag_of_words_apply,

@@ -181,6 +181,7 @@ category_encoding_close(void *state)
 
 const struct content_ops content_category_encoding = {
     .name = "category_encoding",
+    .takes_missing = true,
     .state_bytes = sizeof(struct category_encoding),
     .open = category_encoding_open,
     .apply = category_encoding_apply,

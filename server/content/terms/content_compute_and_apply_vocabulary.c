@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "content/terms/lookup.h"
 #include "content/terms/lookup_tally.h"
 #include "core/memory.h"
@@ -137,8 +137,32 @@ compute_and_apply_vocabulary_vocabularies(const void *state, content_say_vocabul
         say(context, stage->columns[i].name, stage->columns[i].vocab);
 }
 
+static struct learned_form
+compute_and_apply_vocabulary_form(const struct spec_stage *stage)
+{
+    const char *format = spec_text(stage, "file_format");
+    struct learned_form form = {
+        .is_records = strcmp(format, "tfrecord_gzip") == 0,
+        .has_frequency = spec_bool(stage, "store_frequency"),
+    };
+
+    if (spec_has_value(stage, "vocab_filename"))
+        form.suffix = form.is_records ? ".tfrecord.gz" : "";
+    else
+        form.suffix = form.is_records ? ".vocabulary.tfrecord.gz" : ".vocabulary.txt";
+    return form;
+}
+
+static const struct content_learning learning = {
+    .kind = LEARNED_VOCABULARY,
+    .named_by = "vocab_filename",
+    .form = compute_and_apply_vocabulary_form,
+};
+
 const struct content_ops content_compute_and_apply_vocabulary = {
     .name = "compute_and_apply_vocabulary",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = sizeof(struct compute_and_apply_vocabulary),
     .open = compute_and_apply_vocabulary_open,
     .apply = compute_and_apply_vocabulary_apply,

@@ -27,6 +27,7 @@ hash_strings_open(void *state, const struct stage_config *config, struct schema 
 
 const struct content_ops content_hash_strings = {
     .name = "hash_strings",
+    .takes_missing = true,
     .state_bytes = sizeof(struct text_buckets),
     .open = hash_strings_open,
     .apply = text_buckets_apply,

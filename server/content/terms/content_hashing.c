@@ -268,6 +268,7 @@ hashing_close(void *memory)
 
 const struct content_ops content_hashing = {
     .name = "hashing",
+    .takes_missing = true,
     .state_bytes = sizeof(struct hashing),
     .open = hashing_open,
     .apply = hashing_apply,

@@ -22,6 +22,7 @@ string_to_hash_bucket_strong_open(void *state, const struct stage_config *config
 
 const struct content_ops content_string_to_hash_bucket_strong = {
     .name = "string_to_hash_bucket_strong",
+    .takes_missing = true,
     .state_bytes = sizeof(struct text_buckets),
     .open = string_to_hash_bucket_strong_open,
     .apply = text_buckets_apply,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/learned/learned.h"
+#include "content/learned/learning.h"
 #include "content/terms/lookup.h"
 #include "core/memory.h"
 
@@ -192,8 +192,14 @@ tfidf_close(void *state)
     free(stage->rarities);
 }
 
+static const struct content_learning learning = {
+    .kind = LEARNED_RARITIES,
+    .has_own_outputs = true,
+};
+
 const struct content_ops content_tfidf = {
     .name = "tfidf",
+    .learning = &learning,
     .state_bytes = sizeof(struct tfidf),
     .open = tfidf_open,
     .apply = tfidf_apply,

@@ -80,6 +80,7 @@ word_count_close(void *state)
 
 const struct content_ops content_word_count = {
     .name = "word_count",
+    .takes_missing = true,
     .state_bytes = sizeof(struct word_count),
     .open = word_count_open,
     .apply = word_count_apply,

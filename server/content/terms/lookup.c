@@ -6,8 +6,17 @@
 
 #include "column/convert.h"
 #include "column/literal.h"
+#include "content/learned/learning.h"
 #include "content/terms/lookup_tally.h"
 #include "core/memory.h"
+
+struct lookup {
+    struct lookup_rules rules;
+    bool sparse;
+    struct content_targets targets;
+    struct lookup_table *tables; /* of each target */
+    struct column_spec *inputs;  /* of each target; names are the input schema's */
+};
 
 /* Of a column: so many that a wait for them shows. */
 enum { FEW_VALUES = 4 };
@@ -58,20 +67,43 @@ read_oov_method(struct lookup_rules *rules, const struct stage_config *config)
 }
 
 static void
-read_tokens(struct lookup_rules *rules, const struct stage_config *config)
+read_specials(const struct spec_stage *stage, enum vocab_keys keys,
+              struct learned_specials *ret_specials)
 {
-    const struct spec_value *mask = given(config, "mask_token");
-    const struct spec_value *oov = given(config, "oov_token");
+    bool has_mask = spec_has_value(stage, "mask_token");
+    const struct spec_value *mask = has_mask ? spec_get(stage, "mask_token") : NULL;
+    const struct spec_value *oov = spec_get(stage, "oov_token");
 
-    rules->has_mask = mask != NULL;
-    if (rules->keys == VOCAB_INTEGERS) {
-        rules->mask_integer = mask != NULL ? mask->integer : 0;
-        rules->oov_integer = oov != NULL ? oov->integer : -1;
+    *ret_specials = (struct learned_specials){
+        .keys = keys,
+        .num_oov_indices = spec_int(stage, "num_oov_indices"),
+        .has_mask = has_mask,
+        .mask = bytes_of_text(""),
+    };
+    if (keys == VOCAB_INTEGERS) {
+        ret_specials->mask_integer = has_mask ? mask->integer : 0;
+        ret_specials->oov_integer = oov->integer;
         return;
     }
-    rules->mask = mask != NULL ? literal_text(mask->text, mask->text_bytes) : literal_text("", 0);
-    rules->oov = oov != NULL ? literal_text(oov->text, oov->text_bytes)
-                             : literal_text("[UNK]", strlen("[UNK]"));
+    ret_specials->oov = (struct byte_view){ (const uint8_t *)oov->text, oov->text_bytes };
+    if (has_mask)
+        ret_specials->mask = (struct byte_view){ (const uint8_t *)mask->text, mask->text_bytes };
+}
+
+static void
+read_tokens(struct lookup_rules *rules, const struct stage_config *config)
+{
+    struct learned_specials specials;
+
+    read_specials(config->stage, rules->keys, &specials);
+    rules->num_oov_indices = specials.num_oov_indices;
+    rules->has_mask = specials.has_mask;
+    rules->mask_integer = specials.mask_integer;
+    rules->oov_integer = specials.oov_integer;
+    if (rules->keys == VOCAB_INTEGERS)
+        return;
+    rules->mask = literal_text((const char *)specials.mask.data, specials.mask.size);
+    rules->oov = literal_text((const char *)specials.oov.data, specials.oov.size);
 }
 
 /* Parameters that exclude each other. */
@@ -104,7 +136,6 @@ read_rules(struct lookup *lookup, const struct stage_config *config)
     rules->invert = spec_bool(config->stage, "invert");
     rules->pad_to_max_tokens = spec_bool(config->stage, "pad_to_max_tokens");
     rules->max_tokens = max_tokens != NULL ? max_tokens->integer : 0;
-    rules->num_oov_indices = spec_int(config->stage, "num_oov_indices");
     lookup->sparse = spec_bool(config->stage, "sparse");
     read_tokens(rules, config);
     status = read_oov_method(rules, config);
@@ -161,7 +192,7 @@ describe(const struct lookup *lookup, const struct lookup_table *table,
     return TUNDISH_OK;
 }
 
-tundish_status
+static tundish_status
 lookup_open(struct lookup *lookup, enum vocab_keys keys, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
 {
@@ -360,7 +391,7 @@ ask_few(const struct lookup *lookup, const struct frame *input, const struct fra
     return asked;
 }
 
-tundish_status
+static tundish_status
 lookup_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct lookup *lookup = state;
@@ -389,7 +420,7 @@ lookup_apply(const void *state, const struct frame *input, struct frame *output)
     return TUNDISH_OK;
 }
 
-void
+static void
 lookup_files(const void *state, void (*say)(void *context, const char *name, uint64_t content_hash),
              void *context)
 {
@@ -399,7 +430,7 @@ lookup_files(const void *state, void (*say)(void *context, const char *name, uin
         lookup_table_file(&lookup->tables[i], say, context);
 }
 
-void
+static void
 lookup_vocabularies(const void *state, content_say_vocabulary *say, void *context)
 {
     const struct lookup *lookup = state;
@@ -408,7 +439,7 @@ lookup_vocabularies(const void *state, content_say_vocabulary *say, void *contex
         lookup_table_say(&lookup->tables[i], say, context);
 }
 
-void
+static void
 lookup_close(void *state)
 {
     struct lookup *lookup = state;
@@ -421,3 +452,44 @@ lookup_close(void *state)
     free((void *)(uintptr_t)lookup->rules.oov.data);
     content_targets_close(&lookup->targets);
 }
+
+static bool
+learns(const struct spec_stage *stage)
+{
+    return !spec_has_value(stage, "vocabulary");
+}
+
+#define LOOKUP(stage_, keys_)                                                                      \
+    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
+                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    {                                                                                              \
+        return lookup_open(state, keys_, config, ret_schema, ret_batch_wide);                      \
+    }                                                                                              \
+                                                                                                   \
+    static void stage_##_specials(const struct spec_stage *stage,                                  \
+                                  struct learned_specials *ret_specials)                           \
+    {                                                                                              \
+        read_specials(stage, keys_, ret_specials);                                                 \
+    }                                                                                              \
+                                                                                                   \
+    static const struct content_learning stage_##_learning = {                                     \
+        .kind = LEARNED_VOCABULARY,                                                                \
+        .is_keras = true,                                                                          \
+        .is_needed = learns,                                                                       \
+        .specials = stage_##_specials,                                                             \
+    };                                                                                             \
+                                                                                                   \
+    const struct content_ops content_##stage_ = {                                                  \
+        .name = #stage_,                                                                           \
+        .takes_missing = true,                                                                     \
+        .learning = &stage_##_learning,                                                            \
+        .state_bytes = sizeof(struct lookup),                                                      \
+        .open = stage_##_open,                                                                     \
+        .apply = lookup_apply,                                                                     \
+        .close = lookup_close,                                                                     \
+        .files = lookup_files,                                                                     \
+        .vocabularies = lookup_vocabularies,                                                       \
+    }
+
+LOOKUP(string_lookup, VOCAB_STRINGS);
+LOOKUP(integer_lookup, VOCAB_INTEGERS);

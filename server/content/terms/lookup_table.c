@@ -320,11 +320,11 @@ lookup_table_open(const struct stage_config *config, const struct lookup_rules *
 
     ret_table->owns_vocab = true;
     if (is_learned) {
-        status = config->tokens_only ? vocab_open_terms(config->cache_folder, name, &rules->oov, 1,
+        status = rules->has_no_terms ? vocab_open_terms(config->cache_folder, name, &rules->oov, 1,
                                                         &ret_table->vocab)
                                      : learned_require(config, name);
         ret_table->name = tnd_strdup(name);
-        if (status == TUNDISH_OK && !config->tokens_only)
+        if (status == TUNDISH_OK && !rules->has_no_terms)
             status = learned_vocab_open(config, name, rules->keys, &ret_table->vocab);
     } else if (value->kind == SPEC_TEXT) {
         status = open_file(config, rules, value, column, first, ret_table);
@@ -336,7 +336,7 @@ lookup_table_open(const struct stage_config *config, const struct lookup_rules *
     }
     if (status == TUNDISH_OK) {
         set_rule(rules, ret_table);
-        if (rules->mode == ENCODE_TF_IDF && !config->tokens_only)
+        if (rules->mode == ENCODE_TF_IDF && !rules->has_no_terms)
             status = is_learned ? learned_weights(config, name, ret_table)
                                 : make_weights(config, rules, &terms, ret_table);
     }

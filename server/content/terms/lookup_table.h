@@ -16,6 +16,7 @@ struct lookup_rules {
     enum vocab_keys keys;
     enum encoding_mode mode;
     bool invert;
+    bool has_no_terms; /* it is to learn them: none is known, whatever `vocabulary` says */
     bool pad_to_max_tokens;
     int64_t max_tokens; /* 0: no limit */
     int64_t num_oov_indices;

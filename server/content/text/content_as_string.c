@@ -182,6 +182,7 @@ as_string_close(void *state)
 
 const struct content_ops content_as_string = {
     .name = "as_string",
+    .takes_missing = true,
     .state_bytes = sizeof(struct as_string),
     .open = as_string_open,
     .apply = as_string_apply,

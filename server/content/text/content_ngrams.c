@@ -234,6 +234,7 @@ ngrams_close(void *state)
 
 const struct content_ops content_ngrams = {
     .name = "ngrams",
+    .takes_missing = true,
     .state_bytes = sizeof(struct ngrams),
     .open = ngrams_open,
     .apply = ngrams_apply,

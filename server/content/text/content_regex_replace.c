@@ -221,6 +221,7 @@ regex_replace_close(void *state)
 
 const struct content_ops content_regex_replace = {
     .name = "regex_replace",
+    .takes_missing = true,
     .state_bytes = sizeof(struct regex_replace),
     .open = regex_replace_open,
     .apply = regex_replace_apply,

@@ -58,6 +58,7 @@ string_length_close(void *state)
 
 const struct content_ops content_string_length = {
     .name = "string_length",
+    .takes_missing = true,
     .state_bytes = sizeof(struct string_length),
     .open = string_length_open,
     .apply = string_length_apply,

@@ -108,6 +108,7 @@ string_split_close(void *state)
 
 const struct content_ops content_string_split = {
     .name = "string_split",
+    .takes_missing = true,
     .state_bytes = sizeof(struct string_split),
     .open = string_split_open,
     .apply = string_split_apply,

@@ -48,6 +48,7 @@ string_strip_close(void *state)
 
 const struct content_ops content_string_strip = {
     .name = "string_strip",
+    .takes_missing = true,
     .state_bytes = sizeof(struct string_strip),
     .open = string_strip_open,
     .apply = string_strip_apply,

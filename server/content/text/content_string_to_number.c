@@ -76,6 +76,7 @@ string_to_number_close(void *state)
 
 const struct content_ops content_string_to_number = {
     .name = "string_to_number",
+    .takes_missing = true,
     .state_bytes = sizeof(struct string_to_number),
     .open = string_to_number_open,
     .apply = string_to_number_apply,

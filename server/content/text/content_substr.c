@@ -105,6 +105,7 @@ substr_close(void *state)
 
 const struct content_ops content_substr = {
     .name = "substr",
+    .takes_missing = true,
     .state_bytes = sizeof(struct substr),
     .open = substr_open,
     .apply = substr_apply,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "content/content.h"
+#include "content/learned/learning.h"
 #include "content/terms/lookup_tally.h"
 #include "content/text/text_ids.h"
 #include "core/memory.h"
@@ -86,7 +86,8 @@ check_modes(const struct text_vectorization *state, const struct stage_config *c
 }
 
 static tundish_status
-read_parameters(struct text_vectorization *state, const struct stage_config *config)
+read_parameters(struct text_vectorization *state, const struct stage_config *config,
+                bool tokens_only)
 {
     const struct spec_value *length = given(config, "output_sequence_length");
     const struct spec_value *max_tokens = given(config, "max_tokens");
@@ -94,11 +95,12 @@ read_parameters(struct text_vectorization *state, const struct stage_config *con
     read_text_rules(state, config);
     read_ngrams(state, config);
     state->length = length == NULL ? -1 : length->integer;
-    state->how.tokens_only = config->tokens_only;
+    state->how.tokens_only = tokens_only;
     state->ragged = spec_bool(config->stage, "ragged");
     state->sparse = spec_bool(config->stage, "sparse");
     state->lookup = (struct lookup_rules){
         .keys = VOCAB_STRINGS,
+        .has_no_terms = tokens_only,
         .pad_to_max_tokens = spec_bool(config->stage, "pad_to_max_tokens"),
         .max_tokens = max_tokens == NULL ? 0 : max_tokens->integer,
         .num_oov_indices = 1,
@@ -222,12 +224,11 @@ describe(const struct text_vectorization *state, const struct stage_config *conf
 }
 
 static tundish_status
-text_vectorization_open(void *memory, const struct stage_config *config, struct schema *ret_schema,
-                        bool *ret_batch_wide)
+open_columns(struct text_vectorization *state, const struct stage_config *config, bool tokens_only,
+             struct schema *ret_schema, bool *ret_batch_wide)
 {
-    struct text_vectorization *state = memory;
     const struct spec_value *statistics = given(config, "statistics");
-    tundish_status status = read_parameters(state, config);
+    tundish_status status = read_parameters(state, config, tokens_only);
 
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &state->targets);
@@ -253,6 +254,20 @@ text_vectorization_open(void *memory, const struct stage_config *config, struct 
         status = describe(state, config, one, column, ret_batch_wide);
     }
     return status;
+}
+
+static tundish_status
+text_vectorization_open(void *state, const struct stage_config *config, struct schema *ret_schema,
+                        bool *ret_batch_wide)
+{
+    return open_columns(state, config, false, ret_schema, ret_batch_wide);
+}
+
+static tundish_status
+tokens_open(void *state, const struct stage_config *config, struct schema *ret_schema,
+            bool *ret_batch_wide)
+{
+    return open_columns(state, config, true, ret_schema, ret_batch_wide);
 }
 
 /* The levels above the tokens' lists. */
@@ -459,8 +474,46 @@ text_vectorization_vocabularies(const void *memory, content_say_vocabulary *say,
         lookup_table_say(&state->vectorized[i].table, say, context);
 }
 
+static bool
+text_vectorization_learns(const struct spec_stage *stage)
+{
+    return !spec_has_value(stage, "vocabulary");
+}
+
+static void
+text_vectorization_specials(const struct spec_stage *stage, struct learned_specials *ret_specials)
+{
+    (void)stage;
+    *ret_specials = (struct learned_specials){
+        .keys = VOCAB_STRINGS,
+        .num_oov_indices = 1,
+        .has_mask = true,
+        .mask = bytes_of_text(""),
+        .oov = bytes_of_text("[UNK]"),
+    };
+}
+
+/* It learns from its own tokens. */
+static const struct content_ops tokens_ops = {
+    .name = "text_vectorization",
+    .state_bytes = sizeof(struct text_vectorization),
+    .open = tokens_open,
+    .apply = text_vectorization_apply,
+    .close = text_vectorization_close,
+};
+
+static const struct content_learning learning = {
+    .kind = LEARNED_VOCABULARY,
+    .is_keras = true,
+    .is_needed = text_vectorization_learns,
+    .made_by = &tokens_ops,
+    .specials = text_vectorization_specials,
+};
+
 const struct content_ops content_text_vectorization = {
     .name = "text_vectorization",
+    .takes_missing = true,
+    .learning = &learning,
     .state_bytes = sizeof(struct text_vectorization),
     .open = text_vectorization_open,
     .apply = text_vectorization_apply,

@@ -142,6 +142,7 @@ unicode_split_close(void *state)
 
 const struct content_ops content_unicode_split = {
     .name = "unicode_split",
+    .takes_missing = true,
     .state_bytes = sizeof(struct unicode_split),
     .open = unicode_split_open,
     .apply = unicode_split_apply,

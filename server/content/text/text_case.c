@@ -1,12 +1,18 @@
 /* text_case.c - ASCII letters by hand, all others by ICU, as in TensorFlow. */
-#include "content/text/text_case.h"
+#include "content/text/texts.h"
 
 #include <string.h>
 #include <unicode/ucasemap.h>
 
 #include "core/must.h"
 
-tundish_status
+struct text_case {
+    bool upper, utf8;
+    struct UCaseMap *map; /* utf8: ICU's, for the root locale */
+    struct content_targets targets;
+};
+
+static tundish_status
 text_case_open(struct text_case *stage, bool upper, const struct stage_config *config,
                struct schema *ret_schema, bool *ret_batch_wide)
 {
@@ -98,7 +104,7 @@ change_utf8(const void *state, struct text_maker *maker, struct byte_view text)
     return text_take(maker, (size_t)bytes);
 }
 
-tundish_status
+static tundish_status
 text_case_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct text_case *stage = state;
@@ -107,7 +113,7 @@ text_case_apply(const void *state, const struct frame *input, struct frame *outp
     return TUNDISH_OK;
 }
 
-void
+static void
 text_case_close(void *state)
 {
     struct text_case *stage = state;
@@ -115,3 +121,22 @@ text_case_close(void *state)
     ucasemap_close(stage->map);
     content_targets_close(&stage->targets);
 }
+
+#define TEXT_CASE(stage_, upper_)                                                                  \
+    static tundish_status stage_##_open(void *state, const struct stage_config *config,            \
+                                        struct schema *ret_schema, bool *ret_batch_wide)           \
+    {                                                                                              \
+        return text_case_open(state, upper_, config, ret_schema, ret_batch_wide);                  \
+    }                                                                                              \
+                                                                                                   \
+    const struct content_ops content_##stage_ = {                                                  \
+        .name = #stage_,                                                                           \
+        .takes_missing = true,                                                                     \
+        .state_bytes = sizeof(struct text_case),                                                   \
+        .open = stage_##_open,                                                                     \
+        .apply = text_case_apply,                                                                  \
+        .close = text_case_close,                                                                  \
+    }
+
+TEXT_CASE(string_lower, false);
+TEXT_CASE(string_upper, true);

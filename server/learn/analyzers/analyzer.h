@@ -7,7 +7,7 @@
 #ifndef LEARN_ANALYZER_H
 #define LEARN_ANALYZER_H
 
-#include "content/content.h"
+#include "content/learned/learning.h"
 #include "learn/results/artifact_folder.h"
 #include "learn/terms/terms.h"
 
@@ -27,17 +27,18 @@ struct samples {
 
 struct analyzer_config {
     const struct stage_config *content; /* the stage, its input, its depth, where to complain */
-    const struct column_spec *column;   /* what is learned from */
-    const char *name;                   /* of the artifacts */
-    struct artifact_folder *folder;     /* where they go */
+    const struct content_learning *learning; /* of the stage */
+    const struct column_spec *column;        /* what is learned from */
+    const char *name;                        /* of the artifacts */
+    struct artifact_folder *folder;          /* where they go */
     int cache_folder;
     uint32_t thread_count;
     struct terms_memory *memory;
 };
 
 struct analyzer_ops {
-    const char *const *stages; /* that it learns for; ends with NULL */
     size_t state_bytes;
+    bool takes_terms; /* samples.texts or integers: it does not ask for numbers */
 
     /* Ready the state (zeroed). May fail half-way: close is called either way. */
     tundish_status (*open)(void *state, const struct analyzer_config *config);
@@ -56,12 +57,9 @@ struct analyzer_ops {
 };
 
 extern const struct analyzer_ops analyzer_vocabulary, analyzer_moments, analyzer_extremes,
-    analyzer_bins, analyzer_quantiles, analyzer_covariance, analyzer_tails, analyzer_rarities;
+    analyzer_bins, analyzer_quantiles, analyzer_covariance, analyzer_components, analyzer_tails,
+    analyzer_rarities;
 
-/* The one for a stage; every stage that learns has one. */
-const struct analyzer_ops *analyzer_find(const char *stage);
-
-/* Does the stage have this parameter, with a value? */
-bool analyzer_is_given(const struct spec_stage *stage, const char *parameter);
+const struct analyzer_ops *analyzer_of(enum learned_kind kind);
 
 #endif

@@ -273,10 +273,7 @@ bins_close(void *state)
     free(bins->sorted);
 }
 
-static const char *const stages[] = { "discretization", NULL };
-
 const struct analyzer_ops analyzer_bins = {
-    .stages = stages,
     .state_bytes = sizeof(struct bins),
     .open = bins_open,
     .feed = bins_feed,

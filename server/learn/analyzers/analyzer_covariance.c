@@ -10,7 +10,6 @@
 
 struct covariance {
     struct analyzer_config config;
-    bool is_pca;
     tundish_dtype dtype;
     int64_t size, result_count; /* of a vector; components wanted */
     double count;
@@ -25,7 +24,6 @@ covariance_open(void *state, const struct analyzer_config *config)
     const struct column_spec *column = config->column;
 
     covariance->config = *config;
-    covariance->is_pca = strcmp(stage->info->name, "pca") == 0;
     covariance->dtype = spec_dtype(stage, "dtype");
     if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
         column->rank != (int)config->content->depth + 1 || column->shape[column->rank - 1] < 1)
@@ -33,17 +31,28 @@ covariance_open(void *state, const struct analyzer_config *config)
                               "%s: the rows of '%s' must be vectors of a known number of numbers",
                               stage->info->name, column->name);
     covariance->size = column->shape[column->rank - 1];
-    covariance->result_count = covariance->is_pca ? spec_int(stage, "output_dim") : 0;
     if (covariance->size > 4096)
         return stage_complain(config->content, "%s: vectors of more than 4096 numbers",
                               stage->info->name);
-    if (covariance->result_count > covariance->size)
-        return stage_complain(
-            config->content, "pca: output_dim is %lld, but the vectors of '%s' have %lld numbers",
-            (long long)covariance->result_count, column->name, (long long)covariance->size);
     covariance->sums = tnd_zalloc((size_t)covariance->size, sizeof *covariance->sums);
     covariance->products =
         tnd_zalloc((size_t)(covariance->size * covariance->size), sizeof *covariance->products);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+components_open(void *state, const struct analyzer_config *config)
+{
+    struct covariance *covariance = state;
+    tundish_status status = covariance_open(state, config);
+
+    if (status != TUNDISH_OK)
+        return status;
+    covariance->result_count = spec_int(config->content->stage, "output_dim");
+    if (covariance->result_count > covariance->size)
+        return stage_complain(
+            config->content, "pca: output_dim is %lld, but the vectors of '%s' have %lld numbers",
+            (long long)covariance->result_count, config->column->name, (long long)covariance->size);
     return TUNDISH_OK;
 }
 
@@ -83,13 +92,25 @@ settle(struct covariance *covariance)
 }
 
 static tundish_status
-write_components(struct covariance *covariance, struct artifact_table *table)
+covariance_finish(void *state)
+{
+    struct covariance *covariance = state;
+    int64_t shape[2] = { covariance->size, covariance->size };
+    const struct artifact_table table = {
+        .dtype = covariance->dtype, .rank = 2, .shape = shape, .numbers = covariance->products
+    };
+
+    settle(covariance);
+    return artifact_write_table(covariance->config.folder, covariance->config.name, ".covariance",
+                                &table);
+}
+
+/* The principal components, as columns: the largest entry of each is positive. */
+static void
+choose_components(const struct covariance *covariance, double *chosen)
 {
     int64_t size = covariance->size, wanted = covariance->result_count;
-    int64_t shape[2] = { size, wanted };
     double *vectors = tnd_zalloc((size_t)(size * size), sizeof *vectors);
-    double *chosen = tnd_zalloc((size_t)(size * wanted) + 1, sizeof *chosen);
-    tundish_status status;
 
     eigen_vectors(covariance->products, size, vectors);
     for (int64_t c = 0; c < wanted; c++) {
@@ -102,29 +123,26 @@ write_components(struct covariance *covariance, struct artifact_table *table)
         for (int64_t i = 0; i < size; i++)
             chosen[i * wanted + c] = vector[largest] < 0 ? -vector[i] : vector[i];
     }
-    table->shape = shape;
-    table->numbers = chosen;
-    status =
-        artifact_write_table(covariance->config.folder, covariance->config.name, ".pca", table);
     free(vectors);
-    free(chosen);
-    return status;
 }
 
 static tundish_status
-covariance_finish(void *state)
+components_finish(void *state)
 {
     struct covariance *covariance = state;
-    int64_t shape[2] = { covariance->size, covariance->size };
-    struct artifact_table table = {
-        .dtype = covariance->dtype, .rank = 2, .shape = shape, .numbers = covariance->products
+    int64_t shape[2] = { covariance->size, covariance->result_count };
+    double *chosen = tnd_zalloc((size_t)(shape[0] * shape[1]) + 1, sizeof *chosen);
+    const struct artifact_table table = {
+        .dtype = covariance->dtype, .rank = 2, .shape = shape, .numbers = chosen
     };
+    tundish_status status;
 
     settle(covariance);
-    if (covariance->is_pca)
-        return write_components(covariance, &table);
-    return artifact_write_table(covariance->config.folder, covariance->config.name, ".covariance",
-                                &table);
+    choose_components(covariance, chosen);
+    status =
+        artifact_write_table(covariance->config.folder, covariance->config.name, ".pca", &table);
+    free(chosen);
+    return status;
 }
 
 static void
@@ -136,13 +154,18 @@ covariance_close(void *state)
     free(covariance->products);
 }
 
-static const char *const stages[] = { "covariance", "pca", NULL };
-
 const struct analyzer_ops analyzer_covariance = {
-    .stages = stages,
     .state_bytes = sizeof(struct covariance),
     .open = covariance_open,
     .feed = covariance_feed,
     .finish = covariance_finish,
+    .close = covariance_close,
+};
+
+const struct analyzer_ops analyzer_components = {
+    .state_bytes = sizeof(struct covariance),
+    .open = components_open,
+    .feed = covariance_feed,
+    .finish = components_finish,
     .close = covariance_close,
 };

@@ -191,11 +191,7 @@ extremes_close(void *state)
     free(extremes->in_batch);
 }
 
-static const char *const stages[] = { "scale_by_min_max", "scale_by_min_max_per_key",
-                                      "scale_to_0_1", "scale_to_0_1_per_key", NULL };
-
 const struct analyzer_ops analyzer_extremes = {
-    .stages = stages,
     .state_bytes = sizeof(struct extremes),
     .open = extremes_open,
     .feed = extremes_feed,

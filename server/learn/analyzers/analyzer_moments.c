@@ -29,7 +29,7 @@ moments_open(void *state, const struct analyzer_config *config)
     struct moments *moments = state;
 
     moments->config = *config;
-    moments->is_keras = strcmp(config->content->stage->info->name, "normalization") == 0;
+    moments->is_keras = config->learning->is_keras;
     moments->dtype = !moments->is_keras && config->column->dtype == TUNDISH_FLOAT64
                          ? TUNDISH_FLOAT64
                          : TUNDISH_FLOAT32;
@@ -160,11 +160,7 @@ moments_close(void *state)
     free(moments->parts);
 }
 
-static const char *const stages[] = { "normalization", "scale_to_z_score",
-                                      "scale_to_z_score_per_key", NULL };
-
 const struct analyzer_ops analyzer_moments = {
-    .stages = stages,
     .state_bytes = sizeof(struct moments),
     .open = moments_open,
     .feed = moments_feed,

@@ -23,7 +23,7 @@ quantiles_open(void *state, const struct analyzer_config *config)
 
     quantiles->config = *config;
     quantiles->bucket_count = spec_int(stage, "num_buckets");
-    quantiles->epsilon = analyzer_is_given(stage, "epsilon")
+    quantiles->epsilon = spec_has_value(stage, "epsilon")
                              ? spec_number(stage, "epsilon")
                              : fmin(1.0 / (double)quantiles->bucket_count, 0.01);
     if (config->column->dtype == TUNDISH_STRING)
@@ -104,10 +104,7 @@ quantiles_close(void *state)
     places_close(&quantiles->places);
 }
 
-static const char *const stages[] = { "bucketize", "bucketize_per_key", NULL };
-
 const struct analyzer_ops analyzer_quantiles = {
-    .stages = stages,
     .state_bytes = sizeof(struct quantiles),
     .open = quantiles_open,
     .feed = quantiles_feed,

@@ -88,10 +88,7 @@ rarities_close(void *state)
     free(rarities->last_row);
 }
 
-static const char *const stages[] = { "tfidf", NULL };
-
 const struct analyzer_ops analyzer_rarities = {
-    .stages = stages,
     .state_bytes = sizeof(struct rarities),
     .open = rarities_open,
     .feed = rarities_feed,

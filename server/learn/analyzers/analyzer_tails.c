@@ -211,10 +211,7 @@ tails_close(void *state)
     places_close(&tails->places);
 }
 
-static const char *const stages[] = { "scale_to_gaussian", NULL };
-
 const struct analyzer_ops analyzer_tails = {
-    .stages = stages,
     .state_bytes = sizeof(struct tails),
     .open = tails_open,
     .feed = tails_feed,

@@ -17,9 +17,10 @@
 enum { LABELS_MAX = 4096 };
 
 static struct byte_view
-copy_text(const char *text, size_t bytes)
+copy_text(struct byte_view text)
 {
-    return (struct byte_view){ (const uint8_t *)tnd_strndup(text, bytes), bytes };
+    return (struct byte_view){ (const uint8_t *)tnd_strndup((const char *)text.data, text.size),
+                               text.size };
 }
 
 static struct byte_view
@@ -32,21 +33,16 @@ copy_integer(int64_t integer)
 }
 
 static void
-read_keras_tokens(struct vocabulary *vocabulary, const struct spec_stage *stage)
+keep_specials(struct vocabulary *vocabulary, const struct learned_specials *specials)
 {
-    bool is_text = strcmp(stage->info->name, "text_vectorization") == 0;
-    const struct spec_value *mask = is_text ? NULL : spec_get(stage, "mask_token");
-    const struct spec_value *oov = is_text ? NULL : spec_get(stage, "oov_token");
-
-    vocabulary->has_mask = is_text || (mask != NULL && mask->kind != SPEC_NULL);
+    vocabulary->is_integer = specials->keys == VOCAB_INTEGERS;
+    vocabulary->has_mask = specials->has_mask;
     if (vocabulary->is_integer) {
-        vocabulary->mask = copy_integer(vocabulary->has_mask ? mask->integer : 0);
-        vocabulary->oov = copy_integer(oov->integer);
+        vocabulary->mask = copy_integer(specials->mask_integer);
+        vocabulary->oov = copy_integer(specials->oov_integer);
     } else {
-        vocabulary->mask = vocabulary->has_mask && !is_text
-                               ? copy_text(mask->text, mask->text_bytes)
-                               : copy_text("", 0);
-        vocabulary->oov = is_text ? copy_text("[UNK]", 5) : copy_text(oov->text, oov->text_bytes);
+        vocabulary->mask = copy_text(specials->mask);
+        vocabulary->oov = copy_text(specials->oov);
     }
 }
 
@@ -54,21 +50,20 @@ static tundish_status
 open_keras(struct vocabulary *vocabulary, const struct analyzer_config *config)
 {
     const struct spec_stage *stage = config->content->stage;
-    bool is_text = strcmp(stage->info->name, "text_vectorization") == 0;
     const char *mode = spec_text(stage, "output_mode");
     bool is_int = strcmp(mode, "int") == 0;
+    struct learned_specials specials;
 
     vocabulary->is_keras = true;
     vocabulary->order = vocabulary_order_count;
-    vocabulary->is_integer = strcmp(stage->info->name, "integer_lookup") == 0;
     vocabulary->wants_documents = strcmp(mode, "tf_idf") == 0 || strcmp(mode, "tf-idf") == 0;
-    read_keras_tokens(vocabulary, stage);
-    vocabulary->first_term = (is_text ? 1 : spec_int(stage, "num_oov_indices")) +
-                             (vocabulary->has_mask && is_int ? 1 : 0);
-    vocabulary->most = analyzer_is_given(stage, "max_tokens")
+    config->learning->specials(stage, &specials);
+    keep_specials(vocabulary, &specials);
+    vocabulary->first_term = specials.num_oov_indices + (vocabulary->has_mask && is_int ? 1 : 0);
+    vocabulary->most = spec_has_value(stage, "max_tokens")
                            ? spec_int(stage, "max_tokens") - vocabulary->first_term
                            : -1;
-    if (vocabulary->most < 0 && analyzer_is_given(stage, "max_tokens"))
+    if (vocabulary->most < 0 && spec_has_value(stage, "max_tokens"))
         vocabulary->most = 0;
     if (vocabulary->is_integer ? tnd_dtype_is_integer(config->column->dtype)
                                : config->column->dtype == TUNDISH_STRING)
@@ -84,21 +79,21 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
     const struct spec_stage *stage = config->content->stage;
 
     vocabulary->is_integer = tnd_dtype_is_integer(config->column->dtype);
-    vocabulary->has_weights = analyzer_is_given(stage, "weights");
-    vocabulary->has_labels = analyzer_is_given(stage, "labels");
+    vocabulary->has_weights = spec_has_value(stage, "weights");
+    vocabulary->has_labels = spec_has_value(stage, "labels");
     vocabulary->order = spec_bool(stage, "fingerprint_shuffle") ? vocabulary_order_fingerprint
                         : vocabulary->has_weights || vocabulary->has_labels
                             ? vocabulary_order_weight
                             : vocabulary_order_count;
-    vocabulary->most = analyzer_is_given(stage, "top_k") ? spec_int(stage, "top_k") : -1;
-    vocabulary->threshold = analyzer_is_given(stage, "frequency_threshold")
+    vocabulary->most = spec_has_value(stage, "top_k") ? spec_int(stage, "top_k") : -1;
+    vocabulary->threshold = spec_has_value(stage, "frequency_threshold")
                                 ? spec_number(stage, "frequency_threshold")
                                 : 0;
     vocabulary->is_adjusted = spec_bool(stage, "use_adjusted_mutual_info");
-    vocabulary->least_apart = analyzer_is_given(stage, "min_diff_from_avg")
+    vocabulary->least_apart = spec_has_value(stage, "min_diff_from_avg")
                                   ? fmax(0, spec_number(stage, "min_diff_from_avg"))
                                   : -1;
-    if (analyzer_is_given(stage, "reserved_tokens"))
+    if (spec_has_value(stage, "reserved_tokens"))
         vocabulary->reserved = spec_get(stage, "reserved_tokens");
     if (config->column->dtype == TUNDISH_STRING || vocabulary->is_integer)
         return TUNDISH_OK;
@@ -117,9 +112,8 @@ vocabulary_open(void *state, const struct analyzer_config *config)
     vocabulary->config = *config;
     vocabulary->depth = config->content->depth;
     vocabulary->form = learned_form_of(config->content->stage);
-    status = strcmp(config->content->stage->info->name, "compute_and_apply_vocabulary") == 0
-                 ? open_transform(vocabulary, config)
-                 : open_keras(vocabulary, config);
+    status = config->learning->is_keras ? open_keras(vocabulary, config)
+                                        : open_transform(vocabulary, config);
     vocabulary->table_count = config->thread_count;
     if (vocabulary->has_weights || vocabulary->has_labels) {
         /* Sums of weights depend on where a table was written out, so that is fixed here; labels
@@ -322,12 +316,9 @@ vocabulary_close(void *state)
     free((void *)(uintptr_t)vocabulary->oov.data);
 }
 
-static const char *const stages[] = { "string_lookup", "integer_lookup", "text_vectorization",
-                                      "compute_and_apply_vocabulary", NULL };
-
 const struct analyzer_ops analyzer_vocabulary = {
-    .stages = stages,
     .state_bytes = sizeof(struct vocabulary),
+    .takes_terms = true,
     .open = vocabulary_open,
     .count = vocabulary_count,
     .feed = vocabulary_feed,
