@@ -15,8 +15,6 @@
 #include "shm/segment.h"
 
 #define KNOCK_AGAIN_NS INT64_C(20000000)
-#define SAY_AFTER_NS                                                                               \
-    INT64_C(2000000000) /* a server that starts with its trainers is there by then */
 #define SEND_AGAIN_NS INT64_C(1000000)
 #define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of somebody who is there */
 
@@ -357,14 +355,14 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
     return TUNDISH_OK;
 }
 
-/* Whoever started this by hand wonders. */
-static void
-say_waiting(const tundish_reader *reader, int64_t deadline_ns)
+/* Nothing listens, as the thread's error says. Add the remedy for a user who forgot the server. */
+static tundish_status
+fail_without_server(const tundish_reader *reader)
 {
-    fprintf(stderr,
-            "tundish: no server at %s yet; waiting %lld s more (start one: tundish serve FILE, or "
-            "both: tundish-launch FILE -- TRAINER)\n",
-            reader->path, (long long)(tnd_clock_left_ns(deadline_ns) / 1000000000));
+    return tnd_fail(TUNDISH_E_SERVER_GONE,
+                    "no server listens at %s; start one: tundish serve FILE, or both: "
+                    "tundish-launch FILE -- TRAINER",
+                    reader->path);
 }
 
 tundish_status
@@ -373,7 +371,6 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     struct attempt attempt = { .is_survivor = is_survivor, .deadline_ns = deadline_ns };
     struct attachment *attachment = NULL;
     uint8_t *place = NULL;
-    int64_t say_at_ns = tnd_clock_deadline_ns(SAY_AFTER_NS);
     tundish_status status = TUNDISH_OK;
 
     if (is_survivor)
@@ -383,17 +380,12 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     if (status != TUNDISH_OK)
         return status;
     attempt.place = place;
-    for (bool is_said = is_survivor;;) {
-        status = attach_once(reader, &attempt, &attachment);
-        if (status != TUNDISH_E_SERVER_GONE || tnd_clock_left_ns(deadline_ns) == 0)
-            break;
-        if (!is_said && tnd_clock_left_ns(say_at_ns) == 0) {
-            is_said = true;
-            say_waiting(reader, deadline_ns);
-        }
+    while ((status = attach_once(reader, &attempt, &attachment)) == TUNDISH_E_SERVER_GONE &&
+           tnd_clock_left_ns(deadline_ns) != 0)
         pause_for(KNOCK_AGAIN_NS);
-    }
     free(place);
+    if (status == TUNDISH_E_SERVER_GONE && !is_survivor)
+        return fail_without_server(reader);
     if (status != TUNDISH_OK)
         return status;
     pthread_mutex_lock(&reader->lock);

@@ -278,10 +278,25 @@ train(tundish_reader *reader, struct model *model, const struct replicas *replic
     }
 }
 
+/* Open the stream that the environment names. Tell the user of a server that is not there soon. */
+static tundish_status
+open_reader(tundish_reader **ret_reader)
+{
+    tundish_options options = TUNDISH_OPTIONS_INIT;
+    tundish_status status;
+
+    options.server_timeout_ns = INT64_C(2000000000);
+    status = tundish_open(&options, ret_reader);
+    if (status != TUNDISH_E_SERVER_GONE)
+        return status;
+    fprintf(stderr, "train: %s; waiting\n", tundish_last_error());
+    options.server_timeout_ns = 0; /* the default */
+    return tundish_open(&options, ret_reader);
+}
+
 int
 main(int argc, char **argv)
 {
-    tundish_options options = TUNDISH_OPTIONS_INIT;
     struct replicas replicas = { 0 };
     struct model model = {
         .weights = calloc(WEIGHTS, sizeof(float)),
@@ -297,7 +312,7 @@ main(int argc, char **argv)
     }
     if (model.weights == NULL || model.squares == NULL || join(&replicas) != 0)
         return 1;
-    status = tundish_open(&options, &reader);
+    status = open_reader(&reader);
     if (status == TUNDISH_OK) {
         status = train(reader, &model, &replicas, say_every);
         tundish_close(reader);

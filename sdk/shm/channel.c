@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/magic.h"
 #include "core/status.h"
 #include "shm/trust.h"
 

@@ -23,8 +23,7 @@
 #include "shm/layout.h"
 #include "tundish/tundish.h"
 
-#define TND_CHANNEL_MAGIC UINT32_C(0x43444e54) /* "TNDC" */
-#define TND_PROTOCOL_MIN 1                     /* the protocols that this build speaks */
+#define TND_PROTOCOL_MIN 1 /* the protocols that this build speaks */
 #define TND_PROTOCOL_MAX 1
 #define TND_MESSAGE_MAX 16384
 #define TND_DESCRIPTORS_MAX 4

@@ -17,7 +17,7 @@
  *
  * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and in its
  * last TND_SLOT_TEXT bytes the text of an error. Whoever reads copies it out first, checks the copy
- * (slot.h), and uses only that.
+ * (shm/view.h), and uses only that.
  */
 #ifndef TND_SHM_LAYOUT_H
 #define TND_SHM_LAYOUT_H
@@ -27,11 +27,10 @@
 #include <stdint.h>
 
 #include "core/codec.h"
+#include "core/magic.h"
 
-#define TND_BATCHES_MAGIC UINT64_C(0x3154414244445554) /* "TUDDBAT1", little-endian */
-#define TND_RETURNS_MAGIC UINT64_C(0x3154455244445554) /* "TUDDRET1" */
-#define TND_LAYOUT_MAJOR 1
-#define TND_LAYOUT_MINOR 4
+#define TND_LAYOUT_MAJOR 2
+#define TND_LAYOUT_MINOR 0
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/crc32c.h"
+#include "core/magic.h"
 #include "core/status.h"
 
-#define PLACE_MAGIC UINT32_C(0x50444e54) /* "TNDP" */
 #define TOKEN_PREFIX "tnd1."
 
 enum { PLACE_VERSION = 1 };
@@ -37,7 +37,7 @@ tnd_place_write(const struct tnd_place *place, uint8_t *bytes)
 {
     uint64_t bits_bytes = (place->bit_count + 7) / 8;
     struct stored_place stored = {
-        .magic = PLACE_MAGIC,
+        .magic = TND_PLACE_MAGIC,
         .version = PLACE_VERSION,
         .epoch = place->epoch,
         .step = place->step,
@@ -65,7 +65,7 @@ tnd_place_read(const uint8_t *bytes, uint64_t byte_count, struct tnd_place *ret_
         return tnd_fail(TUNDISH_E_PLACE, "%llu bytes are not a place",
                         (unsigned long long)byte_count);
     memcpy(&stored, bytes, sizeof stored);
-    if (stored.magic != PLACE_MAGIC)
+    if (stored.magic != TND_PLACE_MAGIC)
         return tnd_fail(TUNDISH_E_PLACE, "these bytes are not a place");
     if (stored.version != PLACE_VERSION)
         return tnd_fail(TUNDISH_E_PLACE, "the place has version %u, this library knows %d",

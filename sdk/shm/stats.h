@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/magic.h"
 #include "tundish/tundish.h"
 
-#define TND_STATS_MAGIC UINT64_C(0x3453544154535554) /* "TUSTATS4", little-endian */
 #define TND_STATS_LINE 128
 
 enum tnd_stats_type { TND_STATS_COUNTER = 1, TND_STATS_GAUGE = 2, TND_STATS_HISTOGRAM = 3 };

@@ -16,6 +16,7 @@
 #include "deliver/bell.h"
 #include "session/checkpoint/session_state.h"
 #include "shm/channel.h"
+#include "shm/segment.h"
 
 /* serve --state: places are written this often, if they change. */
 enum { KEEP_NS = 100000000 };
@@ -46,6 +47,17 @@ take_order(void *user, enum tnd_control what, char *text, size_t text_bytes)
     return serve_control(serve->sessions, serve->session_count, what, text, text_bytes);
 }
 
+/* Free the shared memory that killed servers left behind, before this one takes its own. */
+static void
+sweep(void)
+{
+    unsigned removed = tnd_segment_sweep();
+
+    if (removed > 0)
+        tnd_log(TND_LOG_NOTICE, "sweep", "removed %u shared memory segment%s of dead servers",
+                removed, removed == 1 ? "" : "s");
+}
+
 static tundish_status
 open_all(struct serve *serve)
 {
@@ -72,6 +84,8 @@ open_all(struct serve *serve)
         status = serve_agree(serve);
     if (status == TUNDISH_OK)
         status = hub_open(&config, &serve->hub);
+    if (status == TUNDISH_OK)
+        sweep();
     if (status == TUNDISH_OK)
         status = serve_open_stats(serve);
     if (status == TUNDISH_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
@@ -26,6 +27,12 @@ open_lanes(struct feed *feed)
             return status;
         feed->lane_count++;
     }
+    /* The lanes of a feed want the same memory: one sentence does for all of them. */
+    for (uint32_t i = 0; i < feed->lane_count; i++)
+        if (lane_note(feed->lanes[i])[0] != '\0') {
+            tnd_log(TND_LOG_WARNING, "memory", "%s: %s", feed->session, lane_note(feed->lanes[i]));
+            break;
+        }
     return TUNDISH_OK;
 }
 

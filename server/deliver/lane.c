@@ -486,9 +486,11 @@ publish_ready(struct lane *lane)
     lane_wake(lane);
 }
 
-static void
-add_checksums(struct slot *slot)
+void
+lane_seal(const struct lane *lane, struct slot *slot)
 {
+    if (!lane->config.checksums || !has_payload(slot))
+        return;
     for (uint32_t i = 0; i < slot->buffer_count; i++)
         slot->buffers[i].checksum =
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
@@ -497,8 +499,6 @@ add_checksums(struct slot *slot)
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
-    if (lane->config.checksums && has_payload(slot))
-        add_checksums(slot);
     pthread_mutex_lock(&lane->lock);
     must(slot->index < lane->config.slots && lane->slots[slot->index].state == SLOT_RESERVED);
     must(lane->slots[slot->index].position == slot->position);

@@ -10,6 +10,7 @@
  *     lane_reserve(lane, &slot)                OK: slot.buffers[i].data is where to write
  *                                              E_TIMEOUT: no room yet; wait at the bell, try again
  *     ... fill ...
+ *     lane_seal(lane, &slot)                   its checksums
  *     lane_publish(lane, &slot)
  *
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
@@ -120,7 +121,11 @@ slot_values(struct slot *slot, uint32_t column)
  * slot reserved is later published or cancelled. */
 tundish_status lane_reserve(struct lane *lane, struct slot *slot);
 
-/* Hand a reserved slot over: trainers see it once every lower position is published as well. */
+/* Compute the checksums of a slot that is filled, where the lane has them. Takes no lock. */
+void lane_seal(const struct lane *lane, struct slot *slot);
+
+/* Hand a reserved and sealed slot over: trainers see it once every lower position is published as
+ * well. */
 void lane_publish(struct lane *lane, struct slot *slot);
 
 /* Give the room back; the position may be reserved again. */

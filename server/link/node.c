@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/magic.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "link/board.h"
 
 enum { NAME_BYTES = 128, TEXT_BYTES = 512, WIRE_VERSION = 2 };
-static const uint32_t WIRE_MAGIC = UINT32_C(0x4b4c4e54); /* "TNLK", little-endian */
 static const uint64_t POST_BYTES_MAX = UINT64_C(1) << 32;
 
 enum wire_kind { WIRE_BEAT = 1, WIRE_POST, WIRE_LOST, WIRE_LEAVE, WIRE_MAIL };
@@ -127,7 +127,7 @@ say(struct node *node, uint32_t to, enum wire_kind kind, const struct link_key *
     struct peer *peer = &node->peers[to];
     struct outgoing *message = tnd_zalloc(1, sizeof *message);
 
-    message->wire = (struct wire){ .magic = WIRE_MAGIC, .version = WIRE_VERSION };
+    message->wire = (struct wire){ .magic = TND_WIRE_MAGIC, .version = WIRE_VERSION };
     message->wire.kind = (uint16_t)kind;
     if (key != NULL)
         message->wire.key = *key;
@@ -407,7 +407,7 @@ hear_message(struct node *node, uint32_t from, struct byte_view bytes)
     memcpy(&wire, bytes.data, sizeof wire);
     bytes.data += sizeof wire;
     bytes.size -= sizeof wire;
-    if (wire.magic != WIRE_MAGIC || wire.version != WIRE_VERSION)
+    if (wire.magic != TND_WIRE_MAGIC || wire.version != WIRE_VERSION)
         return false;
     if (wire.kind == WIRE_POST || wire.kind == WIRE_MAIL)
         return hear_piece(node, from, &wire, bytes);

@@ -21,8 +21,9 @@
 
 enum step_state {
     STEP_EMPTY,
-    STEP_WAITS, /* for free slots in every lane */
-    STEP_OPEN,  /* its slices are being made */
+    STEP_WAITS,   /* for free slots in every lane */
+    STEP_OPENING, /* one worker looks for them, and lays its texts out, perhaps without the lock */
+    STEP_OPEN,    /* its slices are being made */
     STEP_DONE
 };
 
@@ -33,6 +34,7 @@ enum step_state {
 struct share {
     struct slot slot;
     bool reserved; /* or, for an end, published */
+    bool has_room;
     bool had_room; /* its lane's wait has been counted */
     int64_t rows, next_row;
     int64_t rows_of_part; /* 0: the slot has not been described */
@@ -162,6 +164,7 @@ struct session {
     uint32_t dealer_wakes_at; /* signal `place` when there are no more than these */
     bool somebody_at_bell;
     uint32_t lacking; /* not 0: of late there was no room for a step */
+    bool missed_room; /* somebody came while a step was being opened: look for room again */
     uint64_t next_position;
     bool draining, failed, ended, paused;
     struct skips skips;

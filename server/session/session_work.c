@@ -53,9 +53,10 @@ name_slot(const struct step *step, struct share *share)
     share->slot.flags = step->flags;
 }
 
-/* Find room for a share. True: it is there (or never will be, and the step has failed). */
+/* Find room for a share. True: it is there (or never will be, as *failure says). Of a batch this
+ * touches the share, and what the lane guards by itself: the session's lock need not be held. */
 static bool
-open_share(struct session *session, struct step *step, uint32_t replica)
+open_share(struct session *session, struct step *step, uint32_t replica, tundish_status *failure)
 {
     const struct deal_slice *slice;
     struct share *share = &step->shares[replica];
@@ -87,34 +88,58 @@ open_share(struct session *session, struct step *step, uint32_t replica)
     if (status == TUNDISH_E_TIMEOUT)
         return false;
     if (status != TUNDISH_OK)
-        session_fail_step(step, status);
+        *failure = status;
     else
         fill_begin(&session->fill, slice, &share->slot);
     share->reserved = status == TUNDISH_OK;
     return true;
 }
 
+/* Find room for every share. Laying texts out takes time in proportion to the rows, so other
+ * workers may have the lock meanwhile; they leave a step that is being opened alone. */
+static bool
+open_shares(struct session *session, struct step *step)
+{
+    bool lays_out =
+        step->kind == TND_SLOT_BATCH && session->fill.in_place && !session->fill.is_fixed;
+    tundish_status failure = TUNDISH_OK;
+    bool all = true;
+
+    step->state = STEP_OPENING;
+    if (lays_out)
+        pthread_mutex_unlock(&session->lock);
+    for (uint32_t r = 0; r < session->plan->replicas; r++) {
+        step->shares[r].has_room = open_share(session, step, r, &failure);
+        all &= step->shares[r].has_room;
+    }
+    if (lays_out)
+        pthread_mutex_lock(&session->lock);
+    if (failure != TUNDISH_OK)
+        session_fail_step(step, failure);
+    step->state = all ? STEP_OPEN : STEP_WAITS;
+    return all;
+}
+
 static void finish_step(struct session *session, struct step *step);
+static void turn_to_error(struct session *session, struct step *step);
 
 /* Try to open the step. */
 static void
 open_step(struct session *session, struct step *step)
 {
     int64_t now_ns = tnd_clock_ns();
-    bool all = true;
+    bool all = open_shares(session, step);
 
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        bool has_room = open_share(session, step, r);
+        struct share *share = &step->shares[r];
 
-        if (has_room && !step->shares[r].had_room)
+        if (share->has_room && !share->had_room)
             tnd_stats_observe(&session->figures.lanes[r].values->slot_wait,
                               (uint64_t)(now_ns - step->dealt_ns));
-        step->shares[r].had_room |= has_room;
-        all &= has_room;
+        share->had_room |= share->has_room;
     }
     if (!all)
         return;
-    step->state = STEP_OPEN;
     step->opened_ns = now_ns;
     tnd_stats_observe(&session->figures.stream->slot_wait,
                       (uint64_t)(step->opened_ns - step->dealt_ns));
@@ -128,7 +153,15 @@ open_step(struct session *session, struct step *step)
 static bool
 find_room(struct session *session, struct step *step)
 {
-    open_step(session, step);
+    do {
+        session->missed_room = false;
+        open_step(session, step);
+        if (step->state == STEP_WAITS && step->kind == TND_SLOT_BATCH &&
+            step->status != TUNDISH_OK) { /* failed from outside, while it was being opened */
+            turn_to_error(session, step);
+            session->missed_room = true;
+        }
+    } while (step->state == STEP_WAITS && session->missed_room);
     if (step->state == STEP_WAITS) {
         session->lacking = 2;
         return false;
@@ -185,6 +218,10 @@ take(struct session *session, struct part *ret_part)
     for (uint32_t i = 0; i < session->count && !session->paused; i++) {
         struct step *step = session_step(session, i);
 
+        if (step->state == STEP_OPENING) {
+            session->missed_room = true; /* this worker may have been woken for room, and leaves */
+            return false;
+        }
         if (step->state == STEP_WAITS && !find_room(session, step))
             return false; /* later ones need the same lanes */
         if (step->state != STEP_OPEN || step->next_share == UINT32_MAX)
@@ -266,7 +303,7 @@ session_fail(struct session *session, tundish_status status, const char *text)
         snprintf(step->text, sizeof step->text, "%.1000s", text);
         step->from_outside = true;
         session->failed = true;
-        if (step->state != STEP_OPEN)
+        if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
         pthread_cond_broadcast(&session->place);
         session_wake(session);
@@ -283,9 +320,24 @@ rows_of(const struct slot *slot)
                : 0;
 }
 
+/* Checksums go over every byte of the batch, so other workers may have the lock meanwhile. All
+ * parts of the step are taken and made: nobody else touches it. */
+static void
+seal(struct session *session, struct step *step)
+{
+    if (!session->plan->stream->deliver.checksums || step->kind != TND_SLOT_BATCH ||
+        step->status != TUNDISH_OK)
+        return;
+    pthread_mutex_unlock(&session->lock);
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
+    pthread_mutex_lock(&session->lock);
+}
+
 static void
 finish_step(struct session *session, struct step *step)
 {
+    seal(session, step);
     if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
         turn_to_error(session, step);
         return;

@@ -125,6 +125,7 @@ make_sound_segment(void)
             encode(&slot.columns[0].buffers[0],
                    (struct tnd_codec){ .number = TND_CODEC_ZSTD, .width = 16, .level = 1 });
         }
+        lane_seal(lane, &slot);
         lane_publish(lane, &slot);
     }
     must(lane_publish_end(lane, BATCHES, TND_SLOT_ERROR, 0, BATCHES, TUNDISH_E_DATA, "bad") ==

@@ -244,6 +244,7 @@ publish_batch(struct numbers *numbers, struct lane *lane, struct cursor *cursor,
         fill_encoded(slot, replica);
     else
         fill_in(slot, replica);
+    lane_seal(lane, slot);
     lane_publish(lane, slot);
     cursor->position++;
     cursor->step++;

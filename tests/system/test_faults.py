@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import unittest
+from pathlib import Path
 
 from rig import DEADLINE_S, TUNDISH, Rig, batches, may_mount, sleep, stop
 
@@ -43,8 +44,20 @@ class Faults(Rig):
         expected = self.peek(file)[0]
         server = self.serve_with_little("/dev/shm", "16k", file)
         self.assertEqual(batches(self.lines(self.read())), expected)
+        self.assertIn("/dev/shm has ", self.log())
+        self.assertEqual(self.log().count("using memfd"), 1, self.log())
         self.assertEqual(stop(server), 0)
         self.check_nothing_is_left()
+
+    def test_segments_of_dead_servers_are_swept_at_start_and_counted(self):
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        left = Path(f"/dev/shm/tundish-{dead.pid}-0123")
+        left.touch(mode=0o600)
+        self.addCleanup(left.unlink, missing_ok=True)
+        self.serve(self.pipeline(SHUFFLED))
+        self.assertFalse(left.exists())
+        self.assertRegex(self.log(), r"removed \d+ shared memory segments? of dead servers")
 
     @unittest.skipUnless(may_mount(), "mounting is not permitted here")
     def test_a_full_disk_for_the_cache_costs_time_only(self):

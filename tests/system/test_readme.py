@@ -6,10 +6,11 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from rig import DEADLINE_S, READER, TUNDISH, Rig
+from rig import DEADLINE_S, TUNDISH, Rig
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = os.environ["TUNDISH_LIBRARY"]
+EXAMPLES = Path(LIBRARY).parent / "examples"
 
 
 def blocks(language):
@@ -43,13 +44,15 @@ class Readme(Rig):
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         self.assertEqual(self.start([trainer]).wait(timeout=DEADLINE_S), 0)
 
-    def test_a_trainer_without_a_server_says_what_it_waits_for(self):
-        trainer = subprocess.Popen([READER], env=self.environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    def test_an_example_without_a_server_says_how_to_start_one(self):
+        trainer = subprocess.Popen([EXAMPLES / "train"], env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(trainer.stderr.close)
         self.addCleanup(trainer.wait)
         self.addCleanup(trainer.kill)
-        self.assertRegex(trainer.stderr.readline(), "no server at .*; waiting .* tundish serve FILE")
+        line = trainer.stderr.readline()
+        self.assertRegex(line, "no server listens at .* tundish serve FILE.*; waiting")
 
     def test_what_is_not_there_is_another_status_than_what_is_wrong(self):
         wrong = self.path / "wrong.yaml"

@@ -199,9 +199,8 @@ typedef struct tundish_options {
 
 #define TUNDISH_FOREVER INT64_C(-1)
 
-/* Attach to a server. Waits for one that is starting, up to server_timeout_ns; after 2 s of that it
- * says once on standard error what it waits for.
- * Returns OK, E_SERVER_GONE (nobody is there), or why the server refused: E_ARGUMENT (no such
+/* Attach to a server. Waits for one that is starting, up to server_timeout_ns.
+ * Returns OK, E_SERVER_GONE (no server listens), or why the server refused: E_ARGUMENT (no such
  * stream, replica out of range or taken), E_LAYOUT, E_PIPELINE, E_PLACE, E_SYSTEM, E_MEMORY. */
 TUNDISH_API tundish_status tundish_open(const tundish_options *options,
                                         tundish_reader **ret_reader);

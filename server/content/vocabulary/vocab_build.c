@@ -7,6 +7,7 @@
 
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
+#include "core/magic.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
@@ -269,7 +270,7 @@ vocab_build(const struct vocab_terms *terms, const struct vocab_content *content
 {
     struct builder builder = {
         .terms = terms,
-        .header = { .magic = VOCAB_MAGIC,
+        .header = { .magic = TND_VOCABULARY_MAGIC,
                     .version = VOCAB_VERSION,
                     .byte_order = VOCAB_BYTE_ORDER,
                     .keys = terms->integers != NULL ? VOCAB_INTEGERS : VOCAB_STRINGS,

@@ -10,8 +10,8 @@
 #include "core/clock.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
+#include "core/magic.h"
 
-#define NOTE_MAGIC UINT64_C(0x31544F4E44444E54) /* "TNDDNOT1", little-endian */
 #define YOUNG_NS INT64_C(2000000000)
 
 struct note {
@@ -47,7 +47,7 @@ compose(const char *path, const struct stat *about, const struct vocab_content *
     if (whole_path == NULL)
         return false;
     *ret_note = (struct note){
-        .magic = NOTE_MAGIC,
+        .magic = TND_NOTE_MAGIC,
         .path_hash = tnd_hash_farm(whole_path, strlen(whole_path)),
         .path_bytes = strlen(whole_path),
         .device = about->st_dev,

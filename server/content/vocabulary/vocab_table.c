@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/crc32c.h"
+#include "core/magic.h"
 #include "core/mapped.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -48,7 +49,7 @@ header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
 {
     struct vocab_layout layout;
 
-    return header->magic == VOCAB_MAGIC && header->byte_order == VOCAB_BYTE_ORDER &&
+    return header->magic == TND_VOCABULARY_MAGIC && header->byte_order == VOCAB_BYTE_ORDER &&
            header->version == VOCAB_VERSION && header->hash == VOCAB_HASH_FOLD &&
            header->header_crc == tnd_crc32c(0, header, offsetof(struct vocab_header, header_crc)) &&
            header->keys == (uint32_t)keys && header->file_bytes == file_bytes &&

@@ -25,7 +25,6 @@
 #include "content/vocabulary/vocab.h"
 #include "core/hash_farm.h"
 
-#define VOCAB_MAGIC UINT64_C(0x31424F5644444E54) /* "TNDDVOB1", little-endian */
 #define VOCAB_VERSION 1
 #define VOCAB_BYTE_ORDER UINT32_C(0x01020304)
 #define VOCAB_HASH_FOLD 1 /* vocab_hash_word, vocab_hash_long */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/hash_farm.h"
+#include "core/magic.h"
 #include "pipeline/fingerprint.h"
 
-static const uint32_t PLACE_MAGIC = UINT32_C(0x504e4454); /* "TDNP" */
 static const uint32_t PLACE_VERSION = 2;
 static const uint32_t ORDER_RULES_VERSION = 1;
 
@@ -85,7 +85,7 @@ void
 place_write(const struct place *place, uint8_t *bytes)
 {
     struct stored_place stored = {
-        .magic = PLACE_MAGIC,
+        .magic = TND_PLACE_CONTENTS_MAGIC,
         .version = PLACE_VERSION,
         .fingerprint = place->fingerprint,
         .root_seed = place->root_seed,
@@ -108,7 +108,7 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
     if (byte_count < sizeof stored)
         return tnd_fail(TUNDISH_E_PLACE, "the place is too short to be one");
     memcpy(&stored, bytes, sizeof stored);
-    if (stored.magic != PLACE_MAGIC || stored.version != PLACE_VERSION)
+    if (stored.magic != TND_PLACE_CONTENTS_MAGIC || stored.version != PLACE_VERSION)
         return tnd_fail(TUNDISH_E_PLACE, "the place is not one, or of another version of Tundish");
     place = (struct place){
         .fingerprint = stored.fingerprint,

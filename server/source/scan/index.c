@@ -16,6 +16,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/log.h"
+#include "core/magic.h"
 #include "core/mapped.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -29,10 +30,8 @@ enum {
 };
 #define YOUNG_NS INT64_C(2000000000)
 
-static const char magic[8] = "TNDRECIX";
-
 struct index_header {
-    char magic[8];
+    uint64_t magic;
     uint32_t version;
     uint32_t header_crc; /* of the header with 0 here, and the path */
     uint64_t total_bytes;
@@ -92,7 +91,7 @@ index_read(const void *data, size_t bytes, const struct index_key *key,
         return corrupt("it is too short");
     memcpy(&header, data, sizeof header);
     path = (const uint8_t *)data + sizeof header;
-    if (memcmp(header.magic, magic, sizeof magic) != 0 || header.version != INDEX_VERSION)
+    if (header.magic != TND_INDEX_MAGIC || header.version != INDEX_VERSION)
         return corrupt("it is none of this version");
     if (header.total_bytes != bytes || header.path_bytes > PATH_BYTES_MAX ||
         header.path_bytes % 8 != 0 || header.path_bytes > bytes - sizeof header)
@@ -254,7 +253,7 @@ write_index(struct tnd_cache_build *build, const struct source_file *file,
     tundish_status status;
 
     memcpy(path, file->path, strlen(file->path));
-    memcpy(header.magic, magic, sizeof magic);
+    header.magic = TND_INDEX_MAGIC;
     memcpy(header.numbers, file->format.numbers, sizeof header.numbers);
     snprintf(header.scanner, sizeof header.scanner, "%s", file->format.scanner->name);
     header.total_bytes = sizeof header + header.path_bytes + group_bytes + list->byte_count;
