@@ -14,9 +14,9 @@
  * allocate first? There the allocator may crash by itself. E_MEMORY: there are not. */
 tundish_status tnd_memory_for_threads(uint32_t count);
 
-void *tnd_alloc(size_t bytes);
+void *tnd_alloc(size_t bytes); /* not initialised */
+/* `bytes` is a multiple of the alignment. Not initialised. */
 void *tnd_alloc_aligned(size_t alignment, size_t bytes);
-/* a multiple of the alignment */             /* not initialised */
 void *tnd_zalloc(size_t count, size_t bytes); /* zeros; overflow ends the process */
 void *tnd_realloc(void *old, size_t count, size_t bytes);
 void tnd_must_have(bool memory); /* the same for what others allocate: did they get it? */

@@ -1,6 +1,6 @@
 /* place.h - where a trainer stands, as bytes to keep and as text to pass on.
  *
- * The library knows epoch and step; what else it takes to get there again (design.md, "A place") is
+ * The library knows epoch and step; what else it takes to get there again is
  * the server's, comes once an epoch as bytes without meaning here, and goes back with the place.
  */
 #ifndef TND_SHM_PLACE_H

@@ -116,8 +116,8 @@ void feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step);
  * one: it may be the one that has to release something here. Any thread. */
 tundish_status feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot);
 
-/* What a place taken in this epoch carries (design.md, "A place"): bytes that only the session
- * reads. Copied. Set it before the epoch's first slot is published; any thread. */
+/* What a place taken in this epoch carries (session/checkpoint/place_contents.h): bytes that only
+ * the session reads. Copied. Set it before the epoch's first slot is published; any thread. */
 tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes,
                               uint64_t byte_count);
 

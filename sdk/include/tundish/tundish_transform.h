@@ -14,7 +14,11 @@
  *            call that transforms rows with the same transformer.
  * Threads:   a transform is constant once it is open; each thread has a transformer of its own.
  *            In the steady state a call allocates nothing.
- * Errors:    as in tundish.h; tundish_transform_last_error explains.
+ * Errors:    as in tundish.h; tundish_transform_last_error explains. Bad input is always a status.
+ *            Unlike libtundish this library ENDS THE PROCESS, after a sentence on standard error,
+ *            when the kernel gives no memory (exit status 3) and when it finds a defect of its own
+ *            (abort): it is the server's own code. A program that must survive both runs it in a
+ *            process of its own.
  */
 #ifndef TUNDISH_TRANSFORM_H
 #define TUNDISH_TRANSFORM_H

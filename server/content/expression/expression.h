@@ -1,9 +1,9 @@
 /* expression.h - what users write in map, filter and values: parsed and typed once, then run over
  * columns.
  *
- * The language is pipeline-file.md's; dtypes and results are TensorFlow's, also where its graph
- * optimiser shows: x ** 0.5 is sqrt(x). An expression has no side effects and may be run by any
- * thread.
+ * The language is that of tundish-pipeline(5); dtypes and results are TensorFlow's, also where its
+ * graph optimiser shows: x ** 0.5 is sqrt(x). An expression has no side effects and may be run by
+ * any thread.
  */
 #ifndef CONTENT_EXPRESSION_H
 #define CONTENT_EXPRESSION_H

@@ -10,8 +10,12 @@
 #include "content/text/texts.h"
 #include "core/memory.h"
 
+/* RE2 matches in time linear in the text; PCRE2 goes back, and could take exponential time. */
+enum { EFFORT = 1000000, EFFORT_PER_BYTE = 100 };
+
 struct regex_replace {
     pcre2_code *code;
+    struct byte_view pattern; /* for errors */
     struct byte_view rewrite;
     bool all;
     bool leaves_texts; /* the rewrite cannot be made, so nothing is replaced */
@@ -43,6 +47,7 @@ compile(const struct stage_config *config, struct regex_replace *stage)
         return spec_complain(config->errors, pattern->line, pattern->column,
                              "\"%s\" is no regular expression of RE2: %s", pattern->text,
                              fault != NULL ? fault : (const char *)text);
+    stage->pattern = literal_text(pattern->text, pattern->text_bytes);
     pcre2_jit_compile(stage->code, PCRE2_JIT_COMPLETE); /* where there is none, it matches anyhow */
     return TUNDISH_OK;
 }
@@ -136,17 +141,26 @@ add_rewrite(struct pieces *pieces, const struct regex_replace *stage, struct byt
     }
 }
 
-/* As RE2 goes on: a match of nothing right behind the last match is passed over, one character
- * on. False: matching took too much effort. */
+/* What one thread matches with. */
+struct matcher {
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+};
+
+/* As RE2 goes on: an empty match right after the last match is passed over, one character on.
+ * False: matching took too much effort. */
 static bool
-replace(const struct regex_replace *stage, pcre2_match_data *match, struct byte_view text,
+replace(const struct regex_replace *stage, struct matcher *matcher, struct byte_view text,
         struct pieces *pieces)
 {
-    PCRE2_SIZE *groups = pcre2_get_ovector_pointer(match);
+    PCRE2_SIZE *groups = pcre2_get_ovector_pointer(matcher->data);
+    size_t effort = EFFORT + EFFORT_PER_BYTE * text.size;
     size_t at = 0, last_end = SIZE_MAX;
 
+    pcre2_set_match_limit(matcher->context, effort < UINT32_MAX ? (uint32_t)effort : UINT32_MAX);
     while (at <= text.size && !stage->leaves_texts) {
-        int found = pcre2_match(stage->code, text.data, text.size, at, 0, match, NULL);
+        int found =
+            pcre2_match(stage->code, text.data, text.size, at, 0, matcher->data, matcher->context);
 
         if (found == PCRE2_ERROR_NOMATCH)
             break;
@@ -175,7 +189,7 @@ replace(const struct regex_replace *stage, pcre2_match_data *match, struct byte_
 }
 
 static void
-apply_column(const struct regex_replace *stage, pcre2_match_data *match, const struct column *from,
+apply_column(const struct regex_replace *stage, struct matcher *matcher, const struct column *from,
              struct frame *output, uint32_t index)
 {
     struct text_maker maker = { .scratch = output->scratch };
@@ -185,10 +199,13 @@ apply_column(const struct regex_replace *stage, pcre2_match_data *match, const s
     for (int64_t i = 0; i < from->value_count; i++) {
         struct pieces pieces = { .maker = &maker };
 
-        if (!replace(stage, match, texts[i], &pieces))
-            frame_reject(output, column_element_of(from, i),
-                         "regex_replace: the pattern takes too much effort on a text of %llu bytes",
-                         (unsigned long long)texts[i].size);
+        if (!replace(stage, matcher, texts[i], &pieces))
+            frame_reject(
+                output, column_element_of(from, i),
+                "regex_replace: the pattern \"%.*s\" backtracks too much on a text of %llu "
+                "bytes; write it without nested repetitions",
+                (int)stage->pattern.size, (const char *)stage->pattern.data,
+                (unsigned long long)texts[i].size);
         text_room(&maker, pieces.bytes);
         made[i] = text_take(&maker, pieces.bytes);
     }
@@ -199,13 +216,15 @@ static tundish_status
 regex_replace_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct regex_replace *stage = state;
-    pcre2_match_data *match = pcre2_match_data_create_from_pattern(stage->code, NULL);
+    struct matcher matcher = { pcre2_match_data_create_from_pattern(stage->code, NULL),
+                               pcre2_match_context_create(NULL) };
 
-    tnd_must_have(match != NULL);
+    tnd_must_have(matcher.data != NULL && matcher.context != NULL);
     for (uint32_t i = 0; i < stage->targets.count; i++)
-        apply_column(stage, match, &input->columns[stage->targets.list[i].input], output,
+        apply_column(stage, &matcher, &input->columns[stage->targets.list[i].input], output,
                      stage->targets.list[i].output);
-    pcre2_match_data_free(match);
+    pcre2_match_context_free(matcher.context);
+    pcre2_match_data_free(matcher.data);
     return TUNDISH_OK;
 }
 
@@ -215,6 +234,7 @@ regex_replace_close(void *state)
     struct regex_replace *stage = state;
 
     pcre2_code_free(stage->code);
+    free((void *)(uintptr_t)stage->pattern.data);
     free((void *)(uintptr_t)stage->rewrite.data);
     content_targets_close(&stage->targets);
 }

@@ -247,6 +247,15 @@ patterns_are_those_of_re2(void **state)
     }
 }
 
+static void
+a_pattern_that_backtracks_without_end_is_an_error_that_names_it(void **state)
+{
+    (void)state;
+    MAKES("regex_replace: {pattern: \"(a+)+$\", rewrite: b}",
+          "the pattern \"(a+)+$\" backtracks too much on a text of 41 bytes",
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!");
+}
+
 int
 main(void)
 {
@@ -260,6 +269,7 @@ main(void)
         cmocka_unit_test(runs_of_words_come_width_by_width),
         cmocka_unit_test(no_words_at_all_are_not_padded),
         cmocka_unit_test(patterns_are_those_of_re2),
+        cmocka_unit_test(a_pattern_that_backtracks_without_end_is_an_error_that_names_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
