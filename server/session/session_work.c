@@ -101,7 +101,7 @@ static bool
 open_shares(struct session *session, struct step *step)
 {
     bool lays_out =
-        step->kind == TND_SLOT_BATCH && session->fill.in_place && !session->fill.is_fixed;
+        step->kind == TND_SLOT_BATCH && session->fill.in_place && !session->fill.is_even;
     tundish_status failure = TUNDISH_OK;
     bool all = true;
 
