@@ -10,6 +10,7 @@
 
 #include "commands/options.h"
 #include "commands/serve_control.h"
+#include "commands/serve_crew.h"
 #include "commands/serve_signals.h"
 #include "commands/serve_trainers.h"
 #include "core/log.h"
@@ -92,7 +93,9 @@ open_all(struct serve *serve)
         status = serve_open_sessions(serve);
     if (status == TUNDISH_OK)
         status = serve_show_regularly(serve);
-    return status == TUNDISH_OK ? start_all(serve) : status;
+    if (status == TUNDISH_OK)
+        status = start_all(serve);
+    return status == TUNDISH_OK ? serve_crew_open(serve) : status;
 }
 
 static void
@@ -106,6 +109,7 @@ keep_places(struct serve *serve)
 static void
 close_all(struct serve *serve, int64_t linger_ns)
 {
+    serve_crew_close(serve);
     if (serve->link != NULL)
         link_watch(serve->link, NULL, NULL);
     extras_stop(serve->extras);
@@ -213,10 +217,10 @@ run_serve(struct serve *serve)
 static int
 command_serve_run(int argc, char **argv)
 {
-    struct serve serve = { .ready_descriptor = -1, .ticker = -1 };
+    struct serve serve = { .ready_descriptor = -1, .crew_descriptor = -1, .ticker = -1 };
     const char *format = NULL;
-    uint32_t ready = 0;
-    bool says_ready = false;
+    uint32_t ready = 0, crew = 0;
+    bool says_ready = false, has_crew = false;
     const struct option_row rows[] = {
         PIPELINE_OPTIONS(serve.pipeline_options),
         { "socket", .text = &serve.socket },
@@ -226,6 +230,7 @@ command_serve_run(int argc, char **argv)
         { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
         { "expect-trainers", .text = &serve.trainers_text },
         { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
+        { "crew-fd", .count = &crew, .maximum = INT32_MAX, .flag = &has_crew },
         { "log-format", .text = &format },
         { 0 },
     };
@@ -240,6 +245,8 @@ command_serve_run(int argc, char **argv)
         return command_misused(&command_serve, "%s", tnd_error_text());
     if (says_ready)
         serve.ready_descriptor = (int)ready;
+    if (has_crew)
+        serve.crew_descriptor = (int)crew;
     if (!serve.pipeline_options.has_seed)
         serve.pipeline_options.seed = pipeline_draw_seed();
     serve.socket = socket_path;
@@ -272,6 +279,9 @@ const struct command command_serve = {
         "                      alone, together (one group), mixed (one group, beside a queue),\n"
         "                      sessions or groups (one for each)\n"
         "  --ready-fd N        write a line to this descriptor when trainers may come\n"
+        "  --crew-fd N         a socket by which launchers of several nodes start their trainers "
+        "again\n"
+        "                      together, at one step; tundish-launch's own affair\n"
         "  --log-format F      text or json\n"
         "\n"
         "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when "

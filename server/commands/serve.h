@@ -2,6 +2,8 @@
 #ifndef COMMANDS_SERVE_H
 #define COMMANDS_SERVE_H
 
+#include <pthread.h>
+
 #include "commands/commands.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
@@ -26,6 +28,9 @@ struct serve {
     const char *state; /* the folder where places are kept, or NULL */
     uint32_t thread_count;
     int ready_descriptor; /* -1: none */
+    int crew_descriptor;  /* -1: none */
+    pthread_t crew;
+    bool has_crew;
     uint32_t expected_nodes;
     const char *trainers_text; /* --expect-trainers, or NULL */
     enum serve_trainers trainers;

@@ -1,6 +1,7 @@
 /* serve_link.c - a server among those of other nodes. */
 #include "commands/serve.h"
 
+#include "commands/serve_crew.h"
 #include "commands/serve_signals.h"
 #include "core/log.h"
 #include "link/agree.h"
@@ -50,6 +51,10 @@ serve_hear_others(void *user, uint32_t from, const struct link_key *key, struct 
 
     if (key != NULL && key->topic == LINK_FIGURES) {
         stats_relay_keep(serve->stats, from, bytes);
+        return;
+    }
+    if (key != NULL && key->topic == LINK_CREW) {
+        serve_crew_hear(serve, key);
         return;
     }
     for (uint32_t i = 0; i < serve->session_count; i++)

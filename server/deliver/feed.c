@@ -307,27 +307,64 @@ forget_places_and_votes(struct feed *feed)
             group->seats[i].restart_votes = 0;
 }
 
-tundish_status
-feed_rewind(struct feed *feed)
+static bool
+has_trainers(const struct feed *feed)
 {
-    bool unused, untouched;
+    for (const struct group *group = feed->groups; group != NULL; group = group->next)
+        if (feed_count_present(group) > 0)
+            return true;
+    return false;
+}
+
+bool
+feed_has_trainers(struct feed *feed)
+{
+    bool found;
 
     pthread_mutex_lock(&feed->lock);
-    unused = is_unused(feed);
-    untouched = feed_is_untouched(feed);
-    if (unused || untouched)
-        feed_forget_awaited(feed);
-    for (uint32_t i = 0; unused && !untouched && i < feed->lane_count; i++)
-        lane_reset(feed->lanes[i]);
-    if (unused || untouched)
-        forget_places_and_votes(feed);
+    found = has_trainers(feed);
     pthread_mutex_unlock(&feed->lock);
+    return found;
+}
+
+/* The lock is held. */
+static tundish_status
+rewind_if(struct feed *feed, bool unused)
+{
+    bool untouched = feed_is_untouched(feed);
+
     if (!unused && !untouched)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "session %s is being read: it cannot start at another place now; ask for a "
                         "session of its own",
                         feed->session);
+    feed_forget_awaited(feed);
+    for (uint32_t i = 0; !untouched && i < feed->lane_count; i++)
+        lane_reset(feed->lanes[i]);
+    forget_places_and_votes(feed);
     return TUNDISH_OK;
+}
+
+tundish_status
+feed_rewind(struct feed *feed)
+{
+    tundish_status status;
+
+    pthread_mutex_lock(&feed->lock);
+    status = rewind_if(feed, is_unused(feed));
+    pthread_mutex_unlock(&feed->lock);
+    return status;
+}
+
+tundish_status
+feed_rewind_groups(struct feed *feed)
+{
+    tundish_status status;
+
+    pthread_mutex_lock(&feed->lock);
+    status = rewind_if(feed, !has_trainers(feed));
+    pthread_mutex_unlock(&feed->lock);
+    return status;
 }
 
 bool

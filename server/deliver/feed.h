@@ -157,6 +157,10 @@ bool feed_is_untouched(struct feed *feed);
  * unused, or nothing was published yet. Nothing may be reserved in a lane. */
 tundish_status feed_rewind(struct feed *feed);
 
+/* The same for groups that all of them come back: refused only if a trainer is attached. */
+tundish_status feed_rewind_groups(struct feed *feed);
+bool feed_has_trainers(struct feed *feed);
+
 /* Is a trainer attached to this replica, of whatever group? */
 bool feed_has_reader(struct feed *feed, uint32_t replica);
 

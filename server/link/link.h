@@ -34,6 +34,8 @@ enum link_topic {
     LINK_DEATH,       /* a trainer died: its group and replica; or the group has ended */
     LINK_FIGURES,     /* what the node's server counts (shm/stats.h); sent to rank 0 alone */
     LINK_FILES,       /* the files that a node has of a stream */
+    LINK_CREW,        /* a word between launchers (serve_crew.h) */
+    LINK_LEVEL,       /* where trainers that have ended stood, as a place */
     LINK_TOPIC_COUNT
 };
 

@@ -179,6 +179,7 @@ joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint3
     (void)present;
     pthread_mutex_lock(&session->control);
     session->abandoned = false;
+    session_link_mute(session, false); /* whoever has gone before has been told of */
     if (!session->stopping)
         session_gate_joined(session, full_group_count);
     pthread_mutex_unlock(&session->control);

@@ -302,11 +302,6 @@ class LaunchOnNodes(LaunchRig):
         self.assertEqual(status, 0, err)
         self.assertEqual(sorted(listens.read_text().split()), ["127.0.0.1:7000", "127.0.0.1:7001"])
 
-    def test_a_group_of_several_nodes_is_not_started_again(self):
-        status, out, err = self.run_job("echo started", "--max-restarts", "1")
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("the trainers of several nodes are one group", err)
-
     def test_hosts_are_listed_with_their_trainers(self):
         here = socket.gethostname()
         job = self.run_job(WHO, "--nodes", f"{here}:2,{here}:2")

@@ -160,6 +160,86 @@ class LauncherRestarts(LauncherOfJobs):
             self.assertEqual(firsts, ["first 0 19", "first 0 38"])
         self.assertEqual(sorted(self.rows_of(0) + self.rows_of(1)), list(range(3000)))
 
+    @unittest.skipIf(why_not(), why_not())
+    def test_of_a_group_of_nodes_are_of_all_its_replicas_at_its_place(self):
+        """They stand at different steps, and the node that was killed is not always the last."""
+        for name, counts in (("killed is behind", (25, 24, 21, 20)), ("is ahead", (20, 21, 24, 25))):
+            with self.subTest(name):
+                self.forget()
+                script = "".join(f" {rank}) n={count};;" for rank, count in enumerate(counts))
+                launcher = self.job(
+                    self.pipeline(self.STAGES, "{replicas: 2}", "{epochs: 2, slots: 16}"), 2,
+                    f"case $RANK in{script} esac; {self.mortal('0123', '$n', lives=2)}",
+                    "--nodes", "2", "--max-restarts", "2")
+                for restart, victim in enumerate((3, 1)):
+                    self.wait_for_all_of(launcher, restart, counts)
+                    self.kill(launcher, victim, restart, batches=counts[victim])
+                self.let_go()
+                self.assertEqual(self.status_of(launcher), 0, self.log())
+                for rank in range(4):
+                    firsts = [self.first_batch(rank, restart) for restart in (1, 2)]
+                    self.assertEqual(firsts, [["0", "19"], ["0", "38"]], self.log())
+                rows = sorted(sum((self.rows_of(rank) for rank in range(4)), []))
+                self.assertEqual(rows, sorted(2 * list(range(3000))))
+
+    @unittest.skipIf(why_not(), why_not())
+    def test_of_a_group_of_nodes_may_go_back_to_an_earlier_epoch(self):
+        """Each node has rows of its own files, and not as many as the other."""
+        for i in range(4):
+            (self.path / f"part-{i}.csv").write_text("".join(f"{i * 20 + n}\n" for n in range(20)))
+        file = self.pipeline([
+            'list_files: {file_pattern: "part-*.csv", seed: 3}',
+            "interleave: {dataset: [text_line], cycle_length: 2}", "shuffle: {buffer_size: 10}",
+            "decode_csv: {record_defaults: [int64], column_names: [value]}", "batch: 8",
+        ], "{replicas: 1}", "{epochs: 6, slots: 32}")
+        launcher = self.job(file, 1, f"[ $RANK = 0 ] && n=4 || n=14; {self.mortal('01', '$n')}",
+                            "--nodes", "2", "--max-restarts", "1")
+        self.wait_for_all_of(launcher, 0, (4, 14))
+        self.kill(launcher, 0, batches=4)
+        self.let_go()
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual([self.first_batch(rank, 1) for rank in (0, 1)], [["0", "3"]] * 2, self.log())
+        self.assertEqual(sorted(self.rows_of(0) + self.rows_of(1)), sorted(6 * list(range(80))))
+
+    def first_batch(self, rank, restart):
+        """Its epoch and step."""
+        lines = self.out(rank, restart).splitlines()
+        return next((line.split()[1:3] for line in lines if line.startswith("batch ")), None)
+
+    def wait_for_all_of(self, launcher, restart, counts):
+        while any(self.out(rank, restart).count("batch ") < count for rank, count in enumerate(counts)):
+            self.assertIsNone(launcher.poll(), self.log())
+            time.sleep(0.02)
+
+    def forget(self):
+        for path in (*self.path.glob("out.*"), *self.path.glob("go")):
+            path.unlink()
+
+    @unittest.skipIf(why_not(), why_not())
+    def test_are_of_nodes_that_had_read_all(self):
+        """Those of the first have ended well when the second one's last is killed."""
+        launcher = self.job(
+            self.pipeline(self.STAGES, "{replicas: 1}"), 1,
+            "if [ $RANK$TORCHELASTIC_RESTART_COUNT = 10 ]; then exec $READER --batches 140 --hold; fi;"
+            f" $READER && touch {self.path}/read.$RANK", "--nodes", "2", "--max-restarts", "1")
+        while not (self.path / "read.0").exists() or self.out(1).count("batch ") < 140:
+            self.assertIsNone(launcher.poll(), self.log())
+            time.sleep(0.02)
+        self.kill(launcher, 1, batches=140)
+        self.assertEqual(self.status_of(launcher), 0, self.log())
+        self.assertEqual(sorted(self.rows_of(0) + self.rows_of(1)), list(range(3000)))
+        for rank in (0, 1):
+            self.assertEqual(self.first_batch(rank, 1), ["0", "139"])
+
+    @unittest.skipIf(why_not(), why_not())
+    def test_of_a_group_of_nodes_end_at_the_limit(self):
+        launcher = self.job(self.pipeline(self.STAGES, "{replicas: 1}", "{epochs: 100000}"), 1,
+                            "exec $READER --delay-ms 5", "--nodes", "2", "--max-restarts", "2")
+        for restart in range(3):
+            self.wait_for_all_of(launcher, restart, (1, 1))
+            self.kill(launcher, restart % 2, restart)
+        self.assertEqual(self.status_of(launcher), 128 + signal.SIGKILL, self.log())
+
     def rows_of(self, rank):
         """Each once, however often a step was printed."""
         found = {}

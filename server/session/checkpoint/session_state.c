@@ -165,9 +165,8 @@ bytes_of(const struct tnd_place *place)
     return bytes;
 }
 
-/* Where the stream stands, as the bytes of a place; NULL: nothing was published yet. */
-static uint8_t *
-standing_place(struct session *session, size_t *ret_count)
+uint8_t *
+session_state_place(struct session *session, size_t *ret_count)
 {
     struct lane_queue_state bits = { 0 };
     struct tnd_place place = { 0 };
@@ -189,7 +188,7 @@ char *
 session_state_token(struct session *session)
 {
     size_t count;
-    uint8_t *bytes = standing_place(session, &count);
+    uint8_t *bytes = session_state_place(session, &count);
     char *token;
 
     if (bytes == NULL)
@@ -228,7 +227,7 @@ session_state_keep(struct session *session)
     if (session->options.state == NULL)
         return;
     pthread_mutex_lock(&session->state);
-    bytes = standing_place(session, &count);
+    bytes = session_state_place(session, &count);
     keep(session, bytes, count);
     pthread_mutex_unlock(&session->state);
 }

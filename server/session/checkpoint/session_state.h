@@ -24,6 +24,10 @@ tundish_status session_state_restore(struct session *session);
  * dealing thread, before the first step. */
 void session_state_begin(struct session *session, uint64_t epoch, uint64_t step);
 
+/* Where the stream stands as a place's bytes, which the caller frees; NULL: nothing was published
+ * yet. Any thread. */
+uint8_t *session_state_place(struct session *session, size_t *ret_count);
+
 /* Where the stream stands as a place's token, which the caller frees; NULL: nothing was published
  * yet. Any thread. */
 char *session_state_token(struct session *session);

@@ -57,6 +57,7 @@ void
 session_link_close(struct session *session)
 {
     pthread_mutex_destroy(&session->linked.lock);
+    free(session->linked.level);
 }
 
 struct link_key
@@ -370,7 +371,18 @@ session_link_tell_death(struct session *session, const char *group, uint32_t rep
     if (session->linked.link == NULL)
         return;
     snprintf(death.group, sizeof death.group, "%s", group);
-    link_post(session->linked.link, &key, &death, sizeof death);
+    pthread_mutex_lock(&session->linked.lock);
+    if (!session->linked.mute)
+        link_post(session->linked.link, &key, &death, sizeof death);
+    pthread_mutex_unlock(&session->linked.lock);
+}
+
+void
+session_link_mute(struct session *session, bool mute)
+{
+    pthread_mutex_lock(&session->linked.lock);
+    session->linked.mute = mute;
+    pthread_mutex_unlock(&session->linked.lock);
 }
 
 void

@@ -27,6 +27,11 @@ struct session_link {
     uint64_t marks_posted; /* of the order's digest (session_marks.h) */
     uint64_t cut_epoch;    /* the epoch that is to end early, and 1 more; 0: none */
     uint64_t cut_step;     /* where, or UINT64_MAX: not agreed yet */
+    bool mute;             /* session_link_mute */
+
+    /* Where trainers began again last (session_level.h); NULL: at the beginning, or never. */
+    uint8_t *level;
+    size_t level_bytes;
 };
 
 enum session_step { SESSION_STEP_ROWS, SESSION_STEP_EMPTY, SESSION_STEP_END };
@@ -71,6 +76,9 @@ void session_link_own_state(const struct session *session, const uint64_t **stat
 void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
                              tundish_status status, const char *text);
 void session_link_tell_death(struct session *session, const char *group, uint32_t replica);
+
+/* Those of all nodes are being ended: from here on, until the next one comes, no death is told. */
+void session_link_mute(struct session *session, bool mute);
 void session_link_tell_group_end(struct session *session, const char *group);
 
 #endif
