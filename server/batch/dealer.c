@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/content_budget.h"
 #include "core/memory.h"
 #include "core/must.h"
 
@@ -12,6 +13,7 @@ struct dealer {
     struct order_services services;
     struct order_digest digest;
     struct evaluation evaluation; /* for stages that look at content to decide order */
+    struct budget_task memory;    /* of content that is made for the order */
     struct order_instance *instance;
     struct order_iterator *iterator;
     uint64_t epochs_started;
@@ -68,6 +70,8 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .samples = options->samples,
         .figures = options->meter != NULL ? options->meter->order : NULL,
     };
+    dealer->memory.budget = content_budget_open_for_order(plan);
+    scratch_share(dealer->evaluation.scratch, &dealer->memory);
     evaluate_serve_order(&dealer->evaluation, &dealer->services);
     dealer->digest.interval = options->digest_steps * plan->options.worker_count * plan->replicas;
     dealer->services.digest = &dealer->digest;
@@ -85,6 +89,7 @@ dealer_close(struct dealer *dealer)
     order_close(dealer->iterator);
     order_instance_close(dealer->instance);
     scratch_close(dealer->evaluation.scratch);
+    budget_close(dealer->memory.budget);
     free(dealer->state);
     free(dealer);
 }

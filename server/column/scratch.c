@@ -17,7 +17,8 @@ struct block {
 
 struct scratch {
     struct block *first, *current;
-    size_t used; /* of current */
+    size_t used;              /* of current */
+    struct budget_task *task; /* or NULL */
 };
 
 static struct block *
@@ -38,16 +39,23 @@ scratch_open(void)
     return scratch;
 }
 
+static void
+close_blocks(struct block *block)
+{
+    for (struct block *next; block != NULL; block = next) {
+        next = block->next;
+        free(block->payload);
+        free(block);
+    }
+}
+
 void
 scratch_close(struct scratch *scratch)
 {
     if (scratch == NULL)
         return;
-    for (struct block *block = scratch->first, *next; block != NULL; block = next) {
-        next = block->next;
-        free(block->payload);
-        free(block);
-    }
+    scratch_reset(scratch);
+    close_blocks(scratch->first);
     free(scratch);
 }
 
@@ -96,8 +104,44 @@ scratch_array(struct scratch *scratch, size_t count, size_t bytes)
 }
 
 void
+scratch_share(struct scratch *scratch, struct budget_task *task)
+{
+    scratch->task = task;
+}
+
+tundish_status
+scratch_ask(struct scratch *scratch, uint64_t bytes)
+{
+    return scratch->task != NULL ? budget_take(scratch->task, bytes) : TUNDISH_OK;
+}
+
+uint64_t
+scratch_ask_most(const struct scratch *scratch)
+{
+    return scratch->task != NULL ? budget_of_task(scratch->task) : UINT64_MAX;
+}
+
+/* The first block stays in any case. */
+static void
+trim(struct scratch *scratch, uint64_t bytes)
+{
+    struct block *block = scratch->first;
+
+    while (block->next != NULL && block->next->bytes <= bytes) {
+        block = block->next;
+        bytes -= block->bytes;
+    }
+    close_blocks(block->next);
+    block->next = NULL;
+}
+
+void
 scratch_reset(struct scratch *scratch)
 {
     scratch->current = scratch->first;
     scratch->used = 0;
+    if (scratch->task == NULL || scratch->task->held == 0)
+        return;
+    trim(scratch, budget_kept(scratch->task));
+    budget_give(scratch->task);
 }

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "column/budget.h"
+
 struct scratch;
 
 struct scratch *scratch_open(void);
@@ -17,7 +19,16 @@ void *scratch_alloc(struct scratch *scratch, size_t bytes);
 /* count * bytes, refusing overflow. */
 void *scratch_array(struct scratch *scratch, size_t count, size_t bytes);
 
-/* Give everything back. */
+/* Count what is asked for in this task from now on; NULL: nowhere. The task outlives the scratch.
+ */
+void scratch_share(struct scratch *scratch, struct budget_task *task);
+
+/* Before bytes of a file decide how much is taken: may `bytes` more be? Takes nothing itself. As
+ * budget_take; what was asked for is given back by scratch_reset. */
+tundish_status scratch_ask(struct scratch *scratch, uint64_t bytes);
+uint64_t scratch_ask_most(const struct scratch *scratch); /* since the last reset, in all */
+
+/* Give everything back. Blocks for what was asked for are kept only as far as the budget allows. */
 void scratch_reset(struct scratch *scratch);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/content_budget.h"
 #include "batch/dealer.h"
 #include "batch/inputs.h"
 #include "commands/print_batch.h"
@@ -31,6 +32,7 @@ struct peek {
     struct skips *skips;     /* of each worker, which has a limit of its own */
     uint64_t *order_skipped; /* of them, those that its order left out */
     struct evaluation evaluation;
+    struct budget_task memory;
     struct json out;
     uint64_t steps_done;
 };
@@ -332,6 +334,8 @@ open_dealers(struct peek *peek)
         .scratch = scratch_open(),
         .skip_bad = peek->pipeline.stream->deliver.skip_errors,
     };
+    peek->memory.budget = content_budget_open(peek->pipeline.plans[0], 1);
+    scratch_share(peek->evaluation.scratch, &peek->memory);
     for (uint32_t w = 0; status == TUNDISH_OK && w < peek->pipeline.worker_count; w++) {
         struct dealer_options options = {
             .files = peek->files,
@@ -359,6 +363,7 @@ close_dealers(struct peek *peek)
     free(peek->skips);
     free(peek->order_skipped);
     scratch_close(peek->evaluation.scratch);
+    budget_close(peek->memory.budget);
     source_files_close(peek->files);
     pipeline_close(&peek->pipeline);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/content_budget.h"
 #include "batch/evaluate.h"
 #include "core/memory.h"
 
@@ -20,6 +21,7 @@ enum { TASK_ROWS = 2048, TASK_ELEMENTS = 2048 };
 struct pass {
     struct pass_options *options;
     struct evaluation order_evaluation; /* for stages that look at content to decide order */
+    struct budget_task order_memory;
     struct order_services services;
     struct order_instance *instance;
     struct order_iterator *iterator;
@@ -28,6 +30,7 @@ struct pass {
     uint64_t next_task;
     bool ended;
     char source_text[1024];
+    struct budget *budget; /* of what the tasks' content takes */
 
     pthread_mutex_t turns;
     pthread_cond_t turned;
@@ -86,7 +89,7 @@ fill_task(struct pass *pass, struct task *task)
 }
 
 static bool
-take_task(struct pass *pass, struct task *task)
+take_task(struct pass *pass, struct task *task, struct budget_task *memory)
 {
     bool taken = false;
 
@@ -96,8 +99,10 @@ take_task(struct pass *pass, struct task *task)
     if (!pass->ended) {
         fill_task(pass, task);
         taken = task->element_count > 0 || task->status != TUNDISH_OK;
-        if (taken)
+        if (taken) {
             task->number = pass->next_task++;
+            budget_begin(memory);
+        }
     }
     pthread_mutex_unlock(&pass->source);
     return taken;
@@ -165,19 +170,22 @@ work(void *context)
         .scratch = scratch_open(),
         .skip_bad = pass->options->skip_bad,
     };
+    struct budget_task memory = { .budget = pass->budget };
     struct task task = { .words =
                              tnd_zalloc((size_t)TASK_ELEMENTS * root->width, sizeof *task.words) };
 
-    while (!has_failed(pass) && take_task(pass, &task)) {
+    scratch_share(evaluation.scratch, &memory);
+    while (!has_failed(pass) && take_task(pass, &task, &memory)) {
         struct observations observations = { .thread = worker->number };
         uint64_t skipped = evaluation.skipped;
         tundish_status status;
 
-        scratch_reset(evaluation.scratch);
         evaluation.observations = &observations;
         status = make_content(worker, &task, &evaluation);
         take_turn(pass, &task, &observations, status, evaluation.skipped - skipped);
         run_words_release(task.words, task.element_count, root->width, root->run_words);
+        scratch_reset(evaluation.scratch);
+        budget_end(&memory);
     }
     scratch_close(evaluation.scratch);
     free(task.words);
@@ -194,6 +202,8 @@ open_order(struct pass *pass)
         .scratch = scratch_open(),
         .skip_bad = pass->options->skip_bad,
     };
+    pass->order_memory.budget = content_budget_open_for_order(plan);
+    scratch_share(pass->order_evaluation.scratch, &pass->order_memory);
     pass->services = (struct order_services){
         .files = pass->options->files,
         .worker_count = 1,
@@ -231,6 +241,7 @@ pass_run(struct pass_options *options)
 
     options->rows = options->skipped = 0;
     if (status == TUNDISH_OK) {
+        pass.budget = content_budget_open(options->plan, options->thread_count);
         pthread_mutex_init(&pass.source, NULL);
         pthread_mutex_init(&pass.turns, NULL);
         pthread_cond_init(&pass.turned, NULL);
@@ -238,11 +249,13 @@ pass_run(struct pass_options *options)
         pthread_cond_destroy(&pass.turned);
         pthread_mutex_destroy(&pass.turns);
         pthread_mutex_destroy(&pass.source);
+        budget_close(pass.budget);
         if (pass.status != TUNDISH_OK)
             status = tnd_fail(pass.status, "%s", pass.text);
     }
     order_close(pass.iterator);
     order_instance_close(pass.instance);
     scratch_close(pass.order_evaluation.scratch);
+    budget_close(pass.order_memory.budget);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "batch/content_budget.h"
 #include "batch/inputs.h"
 #include "core/clock.h"
 #include "core/memory.h"
@@ -74,6 +75,7 @@ open_workers(struct session *session, uint32_t thread_count)
     if (session->worker_count > THREADS_MAX)
         session->worker_count = THREADS_MAX;
     session->workers = tnd_zalloc(session->worker_count, sizeof *session->workers);
+    session->budget = content_budget_open(session->plan, session->worker_count);
     for (uint32_t i = 0; i < session->worker_count; i++) {
         struct worker *worker = &session->workers[i];
         char name[24];
@@ -86,6 +88,8 @@ open_workers(struct session *session, uint32_t thread_count)
             .skip_bad = session->plan->stream->deliver.skip_errors,
             .meter = &worker->figures.meter,
         };
+        worker->memory.budget = session->budget;
+        scratch_share(worker->evaluation.scratch, &worker->memory);
         snprintf(name, sizeof name, "content %u", i);
         worker_stats_open(&worker->figures, session, name);
         status = tnd_codec_context_open(true, &worker->context);
@@ -308,6 +312,7 @@ session_close(struct session *session)
     worker_stats_close(&session->dealing_figures, session);
     session_stats_close(session);
     free(session->workers);
+    budget_close(session->budget);
     free(session->kept);
     dealer_close(session->dealer);
     source_files_close(session->files);

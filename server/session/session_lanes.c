@@ -78,6 +78,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     session->compressed.why = is_auto ? WHY_UNMEASURED : WHY_ASKED;
     if (slice != NULL && is_auto)
         choose_codecs(session, lane, slice, &largest);
+    scratch_reset(worker->evaluation.scratch);
     deal_round_release(&round);
     dealer_close(session->dealer);
     session->dealer = NULL;

@@ -60,6 +60,7 @@ struct step {
 struct worker {
     struct session *session;
     struct evaluation evaluation;
+    struct budget_task memory; /* of the part being made */
     struct tnd_codec_context *context;
     pthread_t thread;
     bool started;
@@ -139,6 +140,7 @@ struct session {
     struct fill fill;
     struct compressed compressed;
     struct source_files *files;
+    struct budget *budget; /* of what the parts being made take */
     struct place_files place_files;
     struct dealer *dealer;
     struct feed *feed;

@@ -431,7 +431,6 @@ make_part(struct worker *worker, const struct part *part)
     struct session *session = worker->session;
     struct step *step = part->step;
 
-    scratch_reset(worker->evaluation.scratch);
     if (!session->fill.in_place)
         return make_whole(worker, part);
     return fill_part(&session->fill, &worker->evaluation, &step->round.slices[part->replica],
@@ -502,6 +501,7 @@ session_work(void *argument)
             wait_for_work(session, worker);
             continue;
         }
+        budget_begin(&worker->memory); /* in the order in which parts are taken */
         if (wants_help(session, worker, part.step))
             pthread_cond_signal(&session->work);
         pthread_mutex_unlock(&session->lock);
@@ -509,6 +509,8 @@ session_work(void *argument)
         worker->evaluation.asked = part.step->round.asked;
         worker->part_waited_ns = 0;
         status = make_part(worker, &part);
+        scratch_reset(worker->evaluation.scratch);
+        budget_end(&worker->memory);
         ended_ns = tnd_clock_ns();
         busy_ns = ended_ns - began_ns - worker->part_waited_ns;
         tnd_stats_add(&worker->figures.thread->busy, (uint64_t)busy_ns);

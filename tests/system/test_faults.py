@@ -221,6 +221,26 @@ class Faults(Rig):
                 self.assertEqual(done.returncode, 1 if said else 0, done.stdout)
                 self.assertIn(said or "67108864, 67108864", done.stdout)
 
+    def test_threads_unpack_within_one_budget(self):
+        """Batches of which each fits, and two do not, are all served; one that does not fit is said."""
+        packed = base64.urlsafe_b64encode(gzip.compress(bytes(1 << 20))).decode()
+        (self.path / "rows.txt").write_text(f"{packed}\n" * 40)
+        for rows, said in ((4, None), (8, "texts of 8 rows become larger than the 5242880 bytes")):
+            with self.subTest(rows=rows):
+                file = self.pipeline(
+                    ["text_line: {filenames: rows.txt}", "decode_base64",
+                     "decode_compressed: {compression_type: GZIP}", "string_length",
+                     "cast: int64", f"batch: {rows}"],
+                    deliver="{epochs: 1, memory_limit: 8MiB}")
+                server = self.serve(file, "--threads", "4")
+                lines = self.lines(self.read())
+                if said is None:
+                    self.assertEqual([values for _, _, values in batches(lines)],
+                                     [[1 << 20] * rows] * (40 // rows))
+                else:
+                    self.assertIn(said, lines[-1])
+                self.assertEqual(stop(server), 0)
+
     def test_little_address_space_is_said(self):
         """Whatever the limit is: a server says what it lacks, or serves."""
         file = self.pipeline(SHUFFLED)

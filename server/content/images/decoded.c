@@ -1,6 +1,7 @@
 /* decoded.c - files to pixels, row by row. */
 #include "content/images/decoded.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "column/dims.h"
@@ -48,6 +49,27 @@ decoded_open(struct decoded *decoded, const struct stage_config *config, struct 
     return status;
 }
 
+/* While a picture is read, a decoder holds about so many bytes of its own for each of its values:
+ * coefficients, or what is converted. */
+enum { DECODER_BYTES = 2 };
+
+/* A few bytes can say that a picture is large. */
+static bool
+is_too_large(const struct decoded *decoded, const struct picture_size *size,
+             const struct scratch *scratch, struct picture_fault *ret_fault)
+{
+    uint64_t bytes = (uint64_t)dims_product(size->dims, size->rank) *
+                     (tnd_dtype_bytes(decoded->options.dtype) + DECODER_BYTES);
+
+    if (bytes <= scratch_ask_most(scratch))
+        return false;
+    snprintf(ret_fault->text, sizeof ret_fault->text,
+             "%s: the picture takes %llu bytes, more than the %llu that memory_limit leaves it",
+             decoded->options.stage, (unsigned long long)bytes,
+             (unsigned long long)scratch_ask_most(scratch));
+    return true;
+}
+
 /* All rows of a column have one number of dimensions: those of its first good row. */
 static uint32_t
 measure(const struct decoded *decoded, const struct byte_view *files, struct frame *output,
@@ -59,7 +81,8 @@ measure(const struct decoded *decoded, const struct byte_view *files, struct fra
         struct picture_fault fault;
 
         memset(&sizes[i], 0, sizeof sizes[i]);
-        if (!picture_measure(&decoded->options, files[i], &sizes[i], &fault)) {
+        if (!picture_measure(&decoded->options, files[i], &sizes[i], &fault) ||
+            is_too_large(decoded, &sizes[i], output->scratch, &fault)) {
             frame_reject(output, i, "%s", fault.text);
             sizes[i].rank = 0;
         } else if (rank == 0) {
@@ -87,7 +110,27 @@ set_shape(const struct picture_size *sizes, uint32_t rank, struct frame *output,
     column_set_dims_each(column, output->count, rank, dims, output->scratch);
 }
 
-static void
+/* The pictures, and what is held while they are made. */
+static tundish_status
+ask_room(const struct decoded *decoded, const struct picture_size *sizes, struct frame *output)
+{
+    bool converts = decoded->options.dtype != TUNDISH_UINT8; /* each in scratch */
+    uint64_t values = 0, largest = 0;
+    tundish_status status;
+
+    for (int64_t i = 0; i < output->count; i++) {
+        uint64_t own =
+            sizes[i].rank != 0 ? (uint64_t)dims_product(sizes[i].dims, sizes[i].rank) : 0;
+
+        values += own;
+        largest = own > largest ? own : largest;
+    }
+    status = scratch_ask(output->scratch, values * tnd_dtype_bytes(decoded->options.dtype) +
+                                              (converts ? values : largest) * DECODER_BYTES);
+    return status == TUNDISH_OK ? status : tnd_fail_while(status, "%s", decoded->options.stage);
+}
+
+static tundish_status
 decode_column(const struct decoded *decoded, const struct content_target *target,
               const struct frame *input, struct frame *output)
 {
@@ -97,8 +140,11 @@ decode_column(const struct decoded *decoded, const struct content_target *target
     struct picture_size *sizes =
         scratch_array(output->scratch, (size_t)output->count, sizeof *sizes);
     uint32_t rank = measure(decoded, files, output, sizes);
+    tundish_status status = ask_room(decoded, sizes, output);
     uint8_t *values;
 
+    if (status != TUNDISH_OK)
+        return status;
     set_shape(sizes, rank, output, column);
     values = frame_values(output, target->output, (size_t)column->value_count * value_bytes);
     column->values = values;
@@ -111,16 +157,18 @@ decode_column(const struct decoded *decoded, const struct content_target *target
             frame_reject(output, i, "%s", fault.text);
         values += (size_t)dims_product(sizes[i].dims, rank) * value_bytes;
     }
+    return TUNDISH_OK;
 }
 
 tundish_status
 decoded_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct decoded *decoded = state;
+    tundish_status status = TUNDISH_OK;
 
-    for (uint32_t i = 0; i < decoded->targets.count; i++)
-        decode_column(decoded, &decoded->targets.list[i], input, output);
-    return TUNDISH_OK;
+    for (uint32_t i = 0; i < decoded->targets.count && status == TUNDISH_OK; i++)
+        status = decode_column(decoded, &decoded->targets.list[i], input, output);
+    return status;
 }
 
 void

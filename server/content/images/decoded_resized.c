@@ -37,6 +37,10 @@ begin(void *context, const struct picture_size *size, size_t bytes)
     };
     bool to_bytes = pass->both->to_bytes;
 
+    /* What a larger picture leaves serves smaller ones. */
+    if (bytes > pass->rooms->room[0].capacity &&
+        scratch_ask(pass->rooms->scratch, bytes) != TUNDISH_OK)
+        return NULL;
     pass->rows =
         resample_rows_open(&resample, pass->work, to_bytes ? NULL : (float *)(void *)pass->to,
                            to_bytes ? pass->to : NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "content/images/pixel_format.h"
+#include "core/status.h"
 
 const struct picture_jpeg picture_jpeg_default = {
     .ratio = 1,
@@ -159,6 +160,8 @@ picture_read_rows(const struct picture_options *options, struct byte_view bytes,
         return false;
     row_bytes = (size_t)(size.dims[1] * size.dims[2]);
     values = rows->begin(rows->context, &size, (size_t)size.dims[0] * row_bytes);
+    if (values == NULL)
+        return picture_fail(options, ret_fault, "%s", tnd_error_text());
     if (!format->read(options, bytes, &size, scratch, values, ret_fault))
         return false;
     for (int64_t y = 0; y < size.dims[0]; y++)

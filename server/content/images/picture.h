@@ -62,7 +62,8 @@ bool picture_read(const struct picture_options *options, struct byte_view bytes,
 /* Who takes a picture row by row: uint8, from the top. */
 struct picture_rows {
     /* Before the first row, and again if rows come anew from the top: `bytes` bytes of memory, with
-     * 64 readable ones behind, for what is being read. */
+     * 64 readable ones behind, for what is being read. NULL: there is none, as tnd_error_text says.
+     */
     uint8_t *(*begin)(void *context, const struct picture_size *size, size_t bytes);
     void (*row)(void *context, const uint8_t *row); /* with 64 readable bytes behind */
     void *context;

@@ -12,6 +12,7 @@
 #include <jerror.h>
 
 #include "content/images/pixel_format.h"
+#include "core/status.h"
 
 #ifdef PICTURE_HAS_JPEG_PARTS
 #include "content/images/jpeg_huffman.h"
@@ -320,7 +321,10 @@ begin_rows(struct jpeg_job *job)
 
     if (!set_size(job, &size))
         return false;
-    job->values = job->rows->begin(job->rows->context, &size, bytes) + OFF_ALIGNMENT;
+    job->values = job->rows->begin(job->rows->context, &size, bytes);
+    if (job->values == NULL)
+        return picture_fail(job->options, job->fault, "%s", tnd_error_text());
+    job->values += OFF_ALIGNMENT;
     return true;
 }
 

@@ -1,6 +1,5 @@
 /* content_decode_compressed.c - tf.io.decode_compressed. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -21,49 +20,27 @@ struct decode_compressed {
     uint64_t memory_bytes; /* for what the texts that are made together become */
 };
 
+/* A text that is no larger is made here and copied; of a larger one the size is found first. */
+enum { ROOM_BYTES = 256 << 10 };
+/* Small texts ask for memory together. */
+enum { ASK_BYTES = 64 << 10 };
+/* No DEFLATE stream becomes more than so many times its size. */
+enum { RATIO_MAX = 1032 };
+
 struct inflating {
     z_stream stream; /* reset for each string: its window is allocated once */
     enum compression compression;
-    uint8_t *text; /* the one being made; the next uses it again */
-    uint64_t text_room;
+    struct scratch *scratch;
+    uint8_t *room;        /* ROOM_BYTES */
     uint64_t text_max;    /* bytes of one text */
-    uint64_t memory_left; /* bytes of all */
-    bool is_over;         /* there was too little */
+    uint64_t memory_max;  /* bytes of all */
+    uint64_t memory_left; /* of them */
+    uint64_t asked_left;  /* of what was asked for */
+    bool misled;          /* a text was not of the size that its end said */
+    int64_t row_count;
+    tundish_status status; /* there was too little for the batch */
     char problem[160];
 };
-
-/* Twice as much room, up to a byte too many, which tells that the text is too large. */
-static void
-grow(struct inflating *inflating)
-{
-    z_stream *stream = &inflating->stream;
-    uint64_t used = inflating->text_room, room = 2 * used;
-
-    inflating->text_room = room > inflating->text_max ? inflating->text_max + 1 : room;
-    inflating->text = tnd_realloc(inflating->text, inflating->text_room, 1);
-    stream->next_out = inflating->text + used;
-    stream->avail_out = (uInt)(inflating->text_room - used);
-}
-
-static void
-start(struct inflating *inflating, struct byte_view from)
-{
-    z_stream *stream = &inflating->stream;
-    uint64_t room = 4 * from.size + 256;
-
-    if (room > inflating->text_max)
-        room = inflating->text_max + 1;
-    if (room > inflating->text_room) {
-        free(inflating->text);
-        inflating->text = tnd_alloc(room);
-        inflating->text_room = room;
-    }
-    must(inflateReset(stream) == Z_OK);
-    stream->next_in = (Bytef *)(uintptr_t)from.data;
-    stream->avail_in = (uInt)from.size;
-    stream->next_out = inflating->text;
-    stream->avail_out = (uInt)inflating->text_room;
-}
 
 static const char *
 too_large(struct inflating *inflating)
@@ -77,19 +54,34 @@ too_large(struct inflating *inflating)
     return inflating->problem;
 }
 
-/* A gzip text may have several members, one behind the other; what stands behind the end of a
+/* Fill `to` from its beginning again and again: if the text is larger, only its size is of use.
+ *
+ * A gzip text may have several members, one behind the other; what stands behind the end of a
  * zlib one is not looked at. Both as in TensorFlow, which however hands on what it could read of a
  * text that is cut short. */
 static const char *
-inflate_text(struct inflating *inflating, uint64_t *ret_bytes)
+inflate_text(struct inflating *inflating, struct byte_view from, uint8_t *to, uint64_t room,
+             uint64_t *ret_bytes)
 {
     z_stream *stream = &inflating->stream;
     bool is_gzip = inflating->compression == GZIP;
 
+    *ret_bytes = 0;
+    must(inflateReset(stream) == Z_OK);
+    stream->next_in = (Bytef *)(uintptr_t)from.data;
+    stream->avail_in = (uInt)from.size;
+    stream->avail_out = 0;
     for (;;) {
-        int code = inflate(stream, Z_NO_FLUSH);
+        uint64_t before;
+        int code;
 
-        *ret_bytes = (uint64_t)(stream->next_out - inflating->text);
+        if (stream->avail_out == 0) {
+            stream->next_out = to;
+            stream->avail_out = (uInt)room;
+        }
+        before = stream->avail_out;
+        code = inflate(stream, Z_NO_FLUSH);
+        *ret_bytes += before - stream->avail_out;
         if (*ret_bytes > inflating->text_max)
             return too_large(inflating);
         if (code == Z_STREAM_END) {
@@ -103,39 +95,101 @@ inflate_text(struct inflating *inflating, uint64_t *ret_bytes)
             return is_gzip ? "decode_compressed: the GZIP bytes are cut short"
                            : "decode_compressed: the ZLIB bytes are cut short";
         }
-        if (stream->avail_out == 0)
-            grow(inflating);
     }
+}
+
+/* What gzip says at its end of its size, if that can be: the last member's, by 2^32. Else the room
+ * that is there. */
+static uint64_t
+likely_bytes(const struct inflating *inflating, struct byte_view from)
+{
+    uint64_t bytes = 0;
+
+    if (inflating->compression != GZIP || inflating->misled || from.size <= ROOM_BYTES / RATIO_MAX)
+        return ROOM_BYTES;
+    for (size_t i = 0; i < 4; i++)
+        bytes |= (uint64_t)from.data[from.size - 4 + i] << (8 * i);
+    return bytes <= ROOM_BYTES || bytes > inflating->text_max || bytes > inflating->memory_left ||
+                   bytes / RATIO_MAX > from.size
+               ? ROOM_BYTES
+               : bytes;
+}
+
+/* Memory for a text, or NULL: the batch has none left. */
+static uint8_t *
+take(struct inflating *inflating, uint64_t bytes)
+{
+    if (bytes > inflating->memory_left) {
+        inflating->status =
+            tnd_fail(TUNDISH_E_MEMORY,
+                     "decode_compressed: the texts of %lld rows become larger than the %llu "
+                     "bytes that there is room for: give a smaller batch_size, or raise "
+                     "memory_limit and max_batch_bytes",
+                     (long long)inflating->row_count, (unsigned long long)inflating->memory_max);
+        return NULL;
+    }
+    if (bytes > inflating->asked_left) {
+        uint64_t needed = bytes - inflating->asked_left;
+        uint64_t asked = needed > ASK_BYTES ? needed : ASK_BYTES;
+        tundish_status status = scratch_ask(inflating->scratch, asked);
+
+        if (status != TUNDISH_OK && asked > needed)
+            status = scratch_ask(inflating->scratch, asked = needed);
+        if (status != TUNDISH_OK) {
+            inflating->status = tnd_fail_while(status, "decode_compressed");
+            return NULL;
+        }
+        inflating->asked_left += asked;
+    }
+    inflating->asked_left -= bytes;
+    inflating->memory_left -= bytes;
+    return scratch_alloc(inflating->scratch, bytes);
+}
+
+/* In room of its size, if its end said that; else its size is known now. */
+static const char *
+make_text(struct inflating *inflating, struct byte_view from, uint8_t *made, uint64_t room,
+          struct byte_view *ret_to)
+{
+    uint64_t bytes;
+    const char *problem = inflate_text(inflating, from, made, room, &bytes);
+    bool has_room = made != inflating->room;
+    uint8_t *to = made;
+
+    if (has_room && (problem != NULL || bytes != room)) {
+        inflating->misled = true;
+        inflating->memory_left += room;
+        has_room = false;
+    }
+    if (problem == NULL && !has_room)
+        to = take(inflating, bytes);
+    if (problem != NULL || to == NULL)
+        return problem;
+    if (bytes > room)
+        problem = inflate_text(inflating, from, to, bytes, &bytes);
+    else if (to != made)
+        memcpy(to, made, bytes);
+    *ret_to = (struct byte_view){ to, bytes };
+    return problem;
 }
 
 static const char *
 decode(void *context, struct byte_view from, struct scratch *scratch, struct byte_view *ret_to)
 {
     struct inflating *inflating = context;
-    const char *problem;
-    uint64_t bytes;
-    uint8_t *to;
+    uint8_t *made = inflating->room;
+    uint64_t room;
 
-    if (from.size == 0 || inflating->compression == PLAIN || inflating->is_over) {
-        *ret_to = from;
+    (void)scratch;
+    *ret_to = from;
+    if (from.size == 0 || inflating->compression == PLAIN || inflating->status != TUNDISH_OK)
         return NULL;
-    }
     if (from.size > DECOMPRESSED_MAX)
         return "decode_compressed: the compressed text is larger than 1 GiB";
-    start(inflating, from);
-    problem = inflate_text(inflating, &bytes);
-    if (problem != NULL)
-        return problem;
-    inflating->is_over = bytes > inflating->memory_left;
-    if (inflating->is_over) { /* of the batch, not of this text alone */
-        *ret_to = from;
-        return NULL;
-    }
-    inflating->memory_left -= bytes;
-    to = scratch_alloc(scratch, bytes);
-    memcpy(to, inflating->text, bytes);
-    *ret_to = (struct byte_view){ to, bytes };
-    return NULL;
+    room = likely_bytes(inflating, from);
+    if (room > ROOM_BYTES)
+        made = take(inflating, room);
+    return made != NULL ? make_text(inflating, from, made, room, ret_to) : NULL;
 }
 
 static tundish_status
@@ -155,28 +209,32 @@ decode_compressed_open(void *memory, const struct stage_config *config, struct s
     return decode_text_open(config, ret_schema, &state->targets);
 }
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static tundish_status
 decode_compressed_apply(const void *memory, const struct frame *input, struct frame *output)
 {
     const struct decode_compressed *state = memory;
+    uint64_t memory_max = least(state->memory_bytes, scratch_ask_most(output->scratch));
     struct inflating inflating = {
         .compression = state->compression,
-        .text_max = state->memory_bytes < DECOMPRESSED_MAX ? state->memory_bytes : DECOMPRESSED_MAX,
-        .memory_left = state->memory_bytes,
+        .scratch = output->scratch,
+        .room = scratch_alloc(output->scratch, ROOM_BYTES),
+        .text_max = least(memory_max, DECOMPRESSED_MAX),
+        .memory_max = memory_max,
+        .memory_left = memory_max,
+        .row_count = input->count,
     };
     int window = state->compression == GZIP ? 16 + MAX_WBITS : MAX_WBITS;
 
     must(inflateInit2(&inflating.stream, window) == Z_OK);
     decode_text_apply(&state->targets, input, output, decode, &inflating);
     inflateEnd(&inflating.stream);
-    free(inflating.text);
-    if (inflating.is_over)
-        return tnd_fail(TUNDISH_E_MEMORY,
-                        "decode_compressed: the texts of %lld rows become larger than the %llu "
-                        "bytes that there is room for: give a smaller batch_size, or raise "
-                        "memory_limit and max_batch_bytes",
-                        (long long)input->count, (unsigned long long)state->memory_bytes);
-    return TUNDISH_OK;
+    return inflating.status;
 }
 
 static void

@@ -7,6 +7,7 @@
 
 #include "column/flush.h"
 #include "core/memory.h"
+#include "core/status.h"
 
 struct stage_run *
 stage_run_open(int64_t count, uint32_t depth)
@@ -141,7 +142,8 @@ stage_run(struct stage_run *run, const char *stage)
     mode = flush_begin();
     status = run->ops->apply(run->state, &run->input, &run->output);
     flush_end(mode);
-    assert_int_equal(status, TUNDISH_OK);
+    if (status != TUNDISH_OK)
+        return keep_text(run, status, tnd_error_text());
     return keep_text(run, run->errors.status, run->errors.text);
 }
 

@@ -1,0 +1,14 @@
+/* content_budget.h - what the threads that make a stream's content may hold of what they unpack. */
+#ifndef BATCH_CONTENT_BUDGET_H
+#define BATCH_CONTENT_BUDGET_H
+
+#include "column/budget.h"
+#include "plan/plan.h"
+
+/* deliver.memory_limit, or half of what can be had. Where stages look at content to decide the
+ * order, the thread that decides it has half of that for itself, since batches wait for it. */
+struct budget *content_budget_open(const struct plan *plan, uint32_t thread_count);
+struct budget *
+content_budget_open_for_order(const struct plan *plan); /* NULL: nothing is looked at */
+
+#endif
