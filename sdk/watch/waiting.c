@@ -81,7 +81,7 @@ say_processors(const struct watch_scene *scene, struct watch_verdict *verdict)
                   watch_percent(scene->throttled));
         return true;
     }
-    if (rival != 0)
+    if (rival != 0 && rival_cpu >= 0.05)
         snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
                  rival_cpu);
     watch_blame(verdict, "processors", scene->run_delay / (scene->run_delay + scene->cpu));

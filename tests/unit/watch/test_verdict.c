@@ -548,14 +548,17 @@ a_server_without_processors_is_told(void **state)
     tnd_stats_set(&server->cpu, 5 * SECOND);
     tnd_stats_set(&server->run_delay, 4 * SECOND);
     assert_string_equal(judge(world).culprit, "parse_example"); /* it ran more than it waited */
-    tnd_stats_set(&server->run_delay, 15 * SECOND);
+    tnd_stats_set(&server->run_delay, 25 * SECOND);
     tnd_stats_set(&server->rival, 99);
+    verdict = judge(world);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
+    assert_null(strstr(verdict.sentence, "which process")); /* it used none of late */
     tnd_stats_set(&server->rival_cpu, 18 * SECOND);
     verdict = judge(world);
     assert_int_equal(verdict.level, WATCH_WAITING);
     assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
-    says(&verdict, "which process 99 uses most (0.9 processors)"); /* over 20 s */
-    says(&verdict, "they had none for 75%");
+    says(&verdict, "which process 99 uses most (0.6 processors)"); /* over 30 s */
+    says(&verdict, "they had none for 83%");
 }
 
 static void
