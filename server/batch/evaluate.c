@@ -183,46 +183,60 @@ evaluate_enumerate(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
+/* A stage that moves elements and leaves them as they are. */
+static tundish_status
+evaluate_input(struct evaluation *evaluation, const struct plan_node *node,
+               const struct evaluate_request *request, struct frame *ret_frame)
+{
+    tundish_status status = evaluate(evaluation, node->inputs[0], request, ret_frame);
+
+    if (status == TUNDISH_OK)
+        ret_frame->schema = &node->schema;
+    return status;
+}
+
+/* Slices of runs are evaluated as batches of their own. */
+static tundish_status
+evaluate_deal(struct evaluation *evaluation, const struct plan_node *node,
+              const struct evaluate_request *request, struct frame *ret_frame)
+{
+    if (node->cuts_content)
+        return evaluate_slices(evaluation, node, request, ret_frame);
+    return evaluate_is_empty_slice(node, request)
+               ? evaluate_empty_slice(evaluation, node, request, ret_frame)
+               : evaluate_input(evaluation, node, request, ret_frame);
+}
+
 static tundish_status
 evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
 {
-    static const char *const batching[] = { "batch", "padded_batch", "ragged_batch", "window",
-                                            "bucket_by_sequence_length" };
-    static const char *const branching[] = { "concatenate", "choose_from_datasets",
-                                             "sample_from_datasets" };
-    tundish_status status;
-
-    if (node->source != NULL)
-        return evaluate_source(evaluation, node, request, ret_frame);
-    if (node->content != NULL && node->order == NULL)
+    if (node->order == NULL)
         return evaluate_content(evaluation, node, request, ret_frame);
-    if (node->body != NULL)
-        return evaluate_body(evaluation, node, request, ret_frame);
-    for (size_t i = 0; i < sizeof batching / sizeof *batching; i++)
-        if (strcmp(node->name, batching[i]) == 0)
-            return evaluate_batch(evaluation, node, request, ret_frame);
-    for (size_t i = 0; i < sizeof branching / sizeof *branching; i++)
-        if (strcmp(node->name, branching[i]) == 0)
-            return evaluate_branches(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "zip") == 0)
-        return evaluate_zip(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "enumerate") == 0)
+    switch (node->order->form) {
+    case ORDER_READS:
+        return evaluate_source(evaluation, node, request, ret_frame);
+    case ORDER_PASSES:
+        return evaluate_input(evaluation, node, request, ret_frame);
+    case ORDER_NUMBERS:
         return evaluate_enumerate(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "unbatch") == 0)
-        return node->numbers[0] != 0 ? evaluate_content_rows(evaluation, node, request, ret_frame)
-                                     : evaluate_unbatch(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "rebatch") == 0 || strcmp(node->name, "deal_carry") == 0)
+    case ORDER_BATCHES:
+        return evaluate_batch(evaluation, node, request, ret_frame);
+    case ORDER_REBATCHES:
         return evaluate_joined(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "deal_split") == 0 && node->numbers[1] != 0)
-        return evaluate_slices(evaluation, node, request, ret_frame);
-    if (strcmp(node->name, "deal_split") == 0 && evaluate_is_empty_slice(node, request))
-        return evaluate_empty_slice(evaluation, node, request, ret_frame);
-    /* The rest moves elements and leaves them as they are. */
-    status = evaluate(evaluation, node->inputs[0], request, ret_frame);
-    if (status == TUNDISH_OK)
-        ret_frame->schema = &node->schema;
-    return status;
+    case ORDER_UNBATCHES:
+        return node->cuts_content ? evaluate_content_rows(evaluation, node, request, ret_frame)
+                                  : evaluate_unbatch(evaluation, node, request, ret_frame);
+    case ORDER_SLICES:
+        return evaluate_deal(evaluation, node, request, ret_frame);
+    case ORDER_ZIPS:
+        return evaluate_zip(evaluation, node, request, ret_frame);
+    case ORDER_BRANCHES:
+        return evaluate_branches(evaluation, node, request, ret_frame);
+    case ORDER_FUNCTION:
+        return evaluate_body(evaluation, node, request, ret_frame);
+    }
+    must(false);
 }
 
 /* Bytes of a column's values. Of strings a few are looked at: all would cost as much as some stages
@@ -326,13 +340,13 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
     return cut != TUNDISH_OK ? cut : status;
 }
 
-/* Of content alone, though the words may be those of a whole batch (plan_node.numbers). */
+/* Of content alone, though the words may be those of a whole batch (plan_node.cuts_content). */
 static bool
 is_row_of_content(const struct plan_node *node)
 {
     for (node = order_node(node); node->input_count == 1; node = order_node(node->inputs[0]))
-        if (strcmp(node->name, "unbatch") == 0)
-            return node->numbers[0] != 0;
+        if (node->order->form == ORDER_UNBATCHES)
+            return node->cuts_content;
     return false;
 }
 

@@ -6,6 +6,7 @@
 #include "batch/combine.h"
 #include "batch/pad.h"
 #include "core/must.h"
+#include "order/arguments.h"
 
 static const struct run *
 run_at(const struct evaluate_request *request, int64_t element)
@@ -90,9 +91,9 @@ splits_left(struct evaluation *evaluation, const struct batching *batching)
 static bool
 pads(const struct plan_node *node)
 {
-    return strcmp(node->name, "padded_batch") == 0 ||
-           (strcmp(node->name, "bucket_by_sequence_length") == 0 &&
-            !spec_bool(node->stage, "no_padding"));
+    const struct batch_arguments *arguments = node->arguments;
+
+    return node->order->form == ORDER_BATCHES && arguments->rows == ORDER_ROWS_PADDED;
 }
 
 /* Rows that do not fit their batch are bad. Where the plan does not know a rank, all rows may have
@@ -369,10 +370,11 @@ static int64_t
 counted_rows(const struct plan_node *node, const uint64_t *piece)
 {
     const struct plan_node *input = node->inputs[0];
+    const struct rebatch_arguments *arguments = node->arguments;
     uint64_t rows;
 
-    if (node->numbers[2] != 0)
-        return node->numbers[2];
+    if (arguments->rows != 0)
+        return arguments->rows;
     must(run_words_rows(piece, input->width, input->run_words, &rows));
     return (int64_t)rows;
 }
@@ -412,14 +414,15 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     struct evaluate_request request = {
         .words = words, .stride = input->width, .count = 1, .outer = outer
     };
+    const struct rebatch_arguments *arguments = node->arguments;
     uint64_t skipped = evaluation->skipped;
     tundish_status status = evaluate(evaluation, input, &request, ret_frame);
     int64_t counted;
 
-    if (status != TUNDISH_OK || node->numbers[1] == 0)
+    if (status != TUNDISH_OK || !node->cuts_content)
         return status;
     counted = evaluation->skipped > skipped ? -1 : counted_rows(node, words);
-    if (words[input->width] > 0 || node->numbers[2] < 0) /* they have been counted before */
+    if (words[input->width] > 0 || arguments->rows < 0) /* they have been counted before */
         evaluation->skipped = skipped;
     for (uint32_t i = 0;
          status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count; i++)

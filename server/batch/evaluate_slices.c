@@ -2,6 +2,7 @@
 #include "batch/evaluate_parts.h"
 
 #include "batch/combine.h"
+#include "order/arguments.h"
 
 /* Slice `slice` of `slices` of the one element in `column`: as many rows each as the first can be
  * given, until they run out. */
@@ -21,6 +22,7 @@ static tundish_status
 evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
                const struct evaluate_request *element, struct frame *ret_frame)
 {
+    const struct slices_arguments *arguments = node->arguments;
     int64_t slice = (int64_t)element->words[node->width - 1];
     uint64_t skipped = evaluation->skipped;
     tundish_status status = evaluate(evaluation, node->inputs[0], element, ret_frame);
@@ -39,7 +41,7 @@ evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
                             spec->name);
         if (spec->kind == TUNDISH_SPARSE)
             column_state_shape(column, evaluation->scratch);
-        cut_column(evaluation, spec->dtype, slice, node->numbers[0], column);
+        cut_column(evaluation, spec->dtype, slice, arguments->slices, column);
     }
     return TUNDISH_OK;
 }

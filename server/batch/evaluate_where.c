@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "batch/evaluate_parts.h"
+#include "content/content.h"
 #include "order/order.h"
 #include "source/files/fetch.h"
-
-static bool
-is_branching(const struct plan_node *node)
-{
-    return strcmp(node->name, "concatenate") == 0 ||
-           strcmp(node->name, "choose_from_datasets") == 0 ||
-           strcmp(node->name, "sample_from_datasets") == 0;
-}
 
 /* The source of an element and what it knows it by; NULL if there is more than one row behind it.
  */
@@ -22,19 +15,26 @@ static const uint64_t *
 origin_of(const struct plan_node *node, const uint64_t *words, const struct plan_node **ret_source)
 {
     while (node->source == NULL) {
-        if (node->body != NULL) {
+        switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
+        case ORDER_FUNCTION:
             node = node->body->root;
-        } else if (is_branching(node)) {
+            break;
+        case ORDER_BRANCHES:
             if (words[0] >= node->input_count)
                 return NULL;
             node = node->inputs[words[0]];
             words += node->first_word;
-        } else if (node->content != NULL ||
-                   (node->input_count == 1 && strcmp(node->name, "unbatch") != 0 &&
-                    node->run_words == node->inputs[0]->run_words &&
-                    node->width >= node->inputs[0]->width)) {
+            break;
+        case ORDER_PASSES:
+        case ORDER_NUMBERS:
+        case ORDER_SLICES:
             node = node->inputs[0];
-        } else {
+            break;
+        case ORDER_READS:
+        case ORDER_BATCHES:
+        case ORDER_REBATCHES:
+        case ORDER_UNBATCHES:
+        case ORDER_ZIPS:
             return NULL;
         }
     }
@@ -114,7 +114,7 @@ written_column(const struct plan_node *node)
 static const struct plan_node *
 file_reader_of(const struct plan_node *node)
 {
-    while (node->source == NULL && strcmp(node->name, "read_file") != 0) {
+    while (node->source == NULL && (node->content == NULL || !node->content->whole_files)) {
         if (node->content == NULL || node->body != NULL)
             return NULL;
         node = node->inputs[0];
@@ -138,7 +138,9 @@ say_file(const struct evaluation *evaluation, const struct plan_node *node,
         paths = reader->inputs[0];
         column = column < 0 ? -1 : schema_find(&paths->schema, reader->schema.columns[column].name);
     } else {
-        column = strcmp(reader->name, "directory") == 0 ? schema_find(&paths->schema, "path") : -1;
+        column = reader->source->path_column != NULL
+                     ? schema_find(&paths->schema, reader->source->path_column)
+                     : -1;
     }
     if (column >= 0 && find_path(evaluation, paths, (uint32_t)column, element, &path))
         prepend(errors, "%.*s", path.size < 500 ? (int)path.size : 500, (const char *)path.data);

@@ -10,8 +10,9 @@
 
 #include "batch/evaluate.h"
 #include "core/memory.h"
-#include "order/order.h"
-#include "plan/build.h"
+#include "order/arguments.h"
+#include "order/planning.h"
+#include "plan/plan.h"
 #include "source/source.h"
 
 /* Names beyond these are left to the steps that read them: a start must not take minutes. */
@@ -26,15 +27,8 @@ static tundish_status check_graph(struct order_instance *instance);
 static bool
 is_list(const struct plan_node *node)
 {
-    static const char *const sources[] = { "list_files", "filenames", "from_tensor_slices",
-                                           "from_tensors", "range" };
-
-    if (node->source != NULL) {
-        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-            if (node_is(node, sources[i]))
-                return true;
-        return false;
-    }
+    if (node->source != NULL)
+        return node->source->is_list || node->source->words_are_values;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_list(node->inputs[i]))
             return false;
@@ -48,7 +42,16 @@ is_found(const struct plan_node *node)
     for (; node->source == NULL; node = node->inputs[0])
         if (node->content != NULL || node->input_count != 1)
             return false;
-    return node_is(node, "list_files");
+    return node->source->lists_files;
+}
+
+/* A shard that the plan has put in, or given its numbers. */
+static bool
+is_planned_shard(const struct plan_node *node)
+{
+    const struct shard_arguments *arguments = node->arguments;
+
+    return node->order == &order_shard && arguments->whole_round;
 }
 
 /* All names, also those that other workers read: every node is to say the same. What stands after
@@ -57,14 +60,9 @@ static const struct plan_node *
 all_names(const struct plan_node *node)
 {
     while (node->content == NULL && node->input_count == 1 &&
-           (node_is(node, "shuffle") || node_is(node, "shard") || node_is(node, "ordinal") ||
-            build_is_endless(node))) {
-        bool is_users = node_is(node, "shard") && node->numbers[2] == 0;
-
-        if (is_users)
-            break;
+           (node->order->shuffles_in != NULL || node->order == &order_ordinal ||
+            is_planned_shard(node) || (node->order != &order_shard && order_is_endless(node))))
         node = node->inputs[0];
-    }
     return node;
 }
 
@@ -151,7 +149,7 @@ check_function(const struct plan_node *node, struct order_instance *instance)
     struct order_iterator *function = NULL;
     tundish_status status;
 
-    if (!is_list(names) || is_found(names) || build_is_endless(names))
+    if (!is_list(names) || is_found(names) || order_is_endless(names))
         return TUNDISH_OK;
     status = order_open(node, instance, &function);
     if (status == TUNDISH_OK)
@@ -170,7 +168,7 @@ check_graph(struct order_instance *instance)
 
         if (node->source != NULL && node->source->order.check != NULL)
             status = check_source(node, instance);
-        else if (node_is(node, "shard") && node->numbers[2] != 0 && is_list(node->inputs[0]))
+        else if (is_planned_shard(node) && is_list(node->inputs[0]))
             status = check_shard(node, instance);
         else if (node->body != NULL)
             status = check_function(node, instance);

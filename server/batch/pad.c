@@ -8,6 +8,7 @@
 #include "core/bytes.h"
 #include "core/half.h"
 #include "core/memory.h"
+#include "order/arguments.h"
 #include "shm/segment.h"
 
 /* What the parameter says for this column: a map by name, or a value for all. NULL: nothing. */
@@ -143,8 +144,9 @@ longest(const struct column *column, uint32_t k, int64_t index, int64_t *lengths
 static bool
 pads_to_boundary(const struct plan_node *node)
 {
-    return strcmp(node->name, "bucket_by_sequence_length") == 0 &&
-           spec_bool(node->stage, "pad_to_bucket_boundary");
+    const struct batch_arguments *arguments = node->arguments;
+
+    return arguments->to_boundary;
 }
 
 /* With pad_to_bucket_boundary: what unknown dimensions of a row, list `row` of level `k`, are

@@ -1,33 +1,45 @@
 /* references.c - down the plan's tree to the sources, as evaluate goes. */
 #include "batch/references.h"
 
-#include <string.h>
-
 #include "order/run.h"
 #include "source/source.h"
 
-static bool
-is_branching(const struct plan_node *node)
+/* Each element by its own branch. */
+static void
+visit_branches(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
+               references_visitor visit, void *user)
 {
-    return strcmp(node->name, "concatenate") == 0 ||
-           strcmp(node->name, "choose_from_datasets") == 0 ||
-           strcmp(node->name, "sample_from_datasets") == 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t *element = words + i * stride;
+        const struct plan_node *input;
+
+        if (element[0] >= node->input_count)
+            continue;
+        input = node->inputs[element[0]];
+        references_visit(input, element + input->first_word, 1, 1, visit, user);
+    }
 }
 
-static bool
-is_batching(const struct plan_node *node)
+static void
+visit_zipped(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
+             references_visitor visit, void *user)
 {
-    return strcmp(node->name, "batch") == 0 || strcmp(node->name, "padded_batch") == 0 ||
-           strcmp(node->name, "ragged_batch") == 0 ||
-           strcmp(node->name, "bucket_by_sequence_length") == 0;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        references_visit(node->inputs[i], words + node->inputs[i]->first_word, stride, count, visit,
+                         user);
 }
 
-/* Elements that are their input's, perhaps with words behind them. */
-static bool
-passes_on(const struct plan_node *node)
+static void
+visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
+           references_visitor visit, void *user)
 {
-    return node->input_count == 1 && node->run_words == node->inputs[0]->run_words &&
-           node->width >= node->inputs[0]->width && strcmp(node->name, "unbatch") != 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct run *run = run_of_word(words[i * stride]);
+
+        if (run != NULL && !run->joined)
+            references_visit(node->inputs[0], run->words, run->width, run->element_count, visit,
+                             user);
+    }
 }
 
 void
@@ -35,35 +47,27 @@ references_visit(const struct plan_node *node, const uint64_t *words, size_t str
                  references_visitor visit, void *user)
 {
     while (node->source == NULL) {
-        if (node->body != NULL) {
-            node = node->body->root;
-        } else if (is_branching(node)) {
-            for (uint64_t i = 0; i < count; i++) {
-                const uint64_t *element = words + i * stride;
-
-                if (element[0] < node->input_count)
-                    references_visit(node->inputs[element[0]],
-                                     element + node->inputs[element[0]]->first_word, 1, 1, visit,
-                                     user);
-            }
-            return;
-        } else if (strcmp(node->name, "zip") == 0) {
-            for (uint32_t i = 0; i < node->input_count; i++)
-                references_visit(node->inputs[i], words + node->inputs[i]->first_word, stride,
-                                 count, visit, user);
-            return;
-        } else if (is_batching(node)) {
-            for (uint64_t i = 0; i < count; i++) {
-                const struct run *run = run_of_word(words[i * stride]);
-
-                if (run != NULL && !run->joined)
-                    references_visit(node->inputs[0], run->words, run->width, run->element_count,
-                                     visit, user);
-            }
-            return;
-        } else if (passes_on(node)) {
+        switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
+        case ORDER_PASSES:
+        case ORDER_NUMBERS:
+        case ORDER_SLICES:
             node = node->inputs[0];
-        } else {
+            break;
+        case ORDER_FUNCTION:
+            node = node->body->root;
+            break;
+        case ORDER_BRANCHES:
+            visit_branches(node, words, stride, count, visit, user);
+            return;
+        case ORDER_ZIPS:
+            visit_zipped(node, words, stride, count, visit, user);
+            return;
+        case ORDER_BATCHES:
+            visit_runs(node, words, stride, count, visit, user);
+            return;
+        case ORDER_READS:
+        case ORDER_REBATCHES:
+        case ORDER_UNBATCHES:
             return;
         }
     }

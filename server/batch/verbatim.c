@@ -1,37 +1,24 @@
 /* verbatim.c - a column followed down the plan's tree to where it comes from. */
 #include "batch/verbatim.h"
 
-#include <string.h>
+#include "order/arguments.h"
 
 static bool
-is_one_of(const struct plan_node *node, const char *const *names, size_t count)
+stacks(const struct plan_node *node)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(node->name, names[i]) == 0)
-            return true;
-    return false;
+    const struct batch_arguments *arguments = node->arguments;
+
+    return arguments->rows == ORDER_ROWS_STACKED;
 }
 
-/* Stages whose elements are not simply their input's, as evaluate tells them apart. */
+/* The column of its input that a content stage has passed on. */
 static bool
-changes_elements(const struct plan_node *node)
+follow_column(const struct plan_node *node, uint32_t *column)
 {
-    static const char *const names[] = {
-        "padded_batch",
-        "ragged_batch",
-        "window",
-        "bucket_by_sequence_length",
-        "concatenate",
-        "choose_from_datasets",
-        "zip",
-        "enumerate",
-        "sample_from_datasets",
-        "unbatch",
-        "rebatch",
-        "deal_carry",
-    };
+    int32_t from = node->schema.columns[*column].passed_from;
 
-    return is_one_of(node, names, sizeof names / sizeof *names);
+    *column = (uint32_t)from;
+    return from >= 0;
 }
 
 const struct source_ops *
@@ -40,22 +27,30 @@ verbatim_source(const struct plan_node *node, uint32_t column)
     bool is_batched = false;
 
     while (node->source == NULL) {
-        if (node->content != NULL && node->order == NULL) {
-            int32_t from = node->schema.columns[column].passed_from;
-
-            if (from < 0)
+        if (node->order == NULL && !follow_column(node, &column))
+            return NULL;
+        switch (node->order != NULL ? node->order->form : ORDER_PASSES) {
+        case ORDER_PASSES:
+        case ORDER_SLICES:
+            node = node->inputs[0];
+            break;
+        case ORDER_BATCHES:
+            if (is_batched || !stacks(node))
                 return NULL;
-            column = (uint32_t)from;
-        } else if (strcmp(node->name, "batch") == 0 && !is_batched) {
             is_batched = true;
-        } else if (node->body != NULL) {
+            node = node->inputs[0];
+            break;
+        case ORDER_FUNCTION:
             node = node->body->root;
-            continue;
-        } else if (node->input_count != 1 || changes_elements(node) ||
-                   strcmp(node->name, "batch") == 0) {
+            break;
+        case ORDER_READS:
+        case ORDER_NUMBERS:
+        case ORDER_REBATCHES:
+        case ORDER_UNBATCHES:
+        case ORDER_ZIPS:
+        case ORDER_BRANCHES:
             return NULL;
         }
-        node = node->inputs[0];
     }
     return is_batched && column == 0 && node->source->row_bytes != NULL ? node->source : NULL;
 }

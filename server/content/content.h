@@ -36,6 +36,8 @@ struct content_ops {
 
     const struct content_learning *learning; /* content/learned/learning.h; NULL: nothing */
 
+    bool whole_files; /* reads files as they are, by their paths */
+
     /* Ready the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
      * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so
      * that a slice cannot be made from its own rows alone. May fail half-way: close is called

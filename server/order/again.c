@@ -50,17 +50,6 @@ order_counts_add_passes(struct order_instance *instance, const struct order_coun
     add(instance->element_counts, before->elements, before->node_count, times);
 }
 
-static bool
-is_one_of(const struct plan_node *node, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(node->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-#define IS_ONE_OF(node, names) is_one_of(node, names, sizeof(names) / sizeof *(names))
-
 /* Of a node, its inputs and its body: is it so for any? */
 static bool
 any_node(const struct plan_node *node, bool (*is)(const struct plan_node *))
@@ -76,9 +65,7 @@ any_node(const struct plan_node *node, bool (*is)(const struct plan_node *))
 static bool
 remembers_elements(const struct plan_node *node)
 {
-    static const char *const names[] = { "cache", "program" };
-
-    return IS_ONE_OF(node, names);
+    return node->order != NULL && node->order->remembers;
 }
 
 bool
@@ -120,18 +107,9 @@ has_body(const struct plan_node *node)
     return node->body != NULL;
 }
 
-/* With the elements in another order, which of them a stage takes may change, but not how many; and
- * of those behind it that look inside one, nothing is known. Where a pass is cut short, how much
- * has been begun hangs on how long each element's own dataset is. */
 static enum alike
 alike(const struct plan_node *node)
 {
-    static const char *const keep[] = { "shuffle", "permute", "prefetch", "repeat" };
-    static const char *const unite[] = { "interleave", "flat_map" };
-    static const char *const count[] = { "skip",   "shard",        "enumerate",
-                                         "batch",  "padded_batch", "ragged_batch",
-                                         "window", "concatenate",  "ordinal" };
-    static const char *const cut[] = { "take", "zip" };
     enum alike inputs;
 
     if (node->source != NULL)
@@ -141,12 +119,18 @@ alike(const struct plan_node *node)
     inputs = least_alike(node, alike);
     if (node->order == NULL)
         return inputs;
-    if (IS_ONE_OF(node, keep))
+    switch (node->order->alike) {
+    case ORDER_ALIKE_ELEMENTS:
         return at_most(inputs, SAME_ELEMENTS);
-    if (IS_ONE_OF(node, unite))
+    case ORDER_ALIKE_FUNCTION:
         return inputs >= SAME_ELEMENTS ? SAME_ELEMENTS : NOT_ALIKE;
-    if (IS_ONE_OF(node, count) || (IS_ONE_OF(node, cut) && !any_node(node, has_body)))
+    case ORDER_ALIKE_UNCUT:
+        return any_node(node, has_body) ? NOT_ALIKE : at_most(inputs, SAME_COUNT);
+    case ORDER_ALIKE_COUNT:
         return at_most(inputs, SAME_COUNT);
+    case ORDER_NOT_ALIKE:
+        break;
+    }
     return NOT_ALIKE;
 }
 

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/arguments.h"
 #include "shm/segment.h"
 
 #define ORDER(name, ...) extern const struct order_ops order_##name;
@@ -69,15 +70,9 @@ order_shows_lookahead(const struct plan_node *node)
 bool
 order_looks_at_content(const struct plan_node *node)
 {
-    static const char *const names[] = { "filter", "choose_from_datasets",
-                                         "bucket_by_sequence_length" };
+    enum order_looks looks = node->order != NULL ? node->order->looks : ORDER_LOOKS_NEVER;
 
-    if (strcmp(node->name, "unbatch") == 0)
-        return node->numbers[0] != 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(node->name, names[i]) == 0)
-            return true;
-    return false;
+    return looks == ORDER_LOOKS_ALWAYS || (looks == ORDER_LOOKS_FOR_ROWS && node->cuts_content);
 }
 
 struct order_gathered
@@ -151,9 +146,10 @@ order_instance_open_body(const struct order_iterator *iterator, const struct ord
 {
     const struct order_instance *outside = iterator->instance;
     const struct plan_node *node = iterator->node;
+    const struct function_arguments *arguments = node->arguments;
     struct order_instance *instance = order_instance_open(node->body, scope, outside->services);
 
-    if (node->numbers_bodies)
+    if (arguments->numbers_bodies)
         instance->ordinal_base =
             mix(outside->ordinal_base ^ mix(outer_words[node->inputs[0]->width - 1]));
     return instance;

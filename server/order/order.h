@@ -14,16 +14,10 @@
 #include <stddef.h>
 
 #include "order/digest.h"
+#include "order/ops.h"
 #include "order/run.h"
 #include "plan/node.h"
 #include "shm/stats.h"
-
-enum order_result {
-    ORDER_OK,    /* at least one element */
-    ORDER_END,   /* none, and none will follow */
-    ORDER_FAILED /* none; tnd_error_text says why. The next call goes on behind the error, as
-                    tf.data's iterators do, where the stage can; else ORDER_END */
-};
 
 struct byte_view;
 struct frame;
@@ -71,12 +65,6 @@ struct order_scope {
     const uint64_t *words;             /* its words, for elements that carry them along */
 };
 
-/* What the runs in a word hold: elements of a node, or (joined, see run.h) pieces of them. */
-struct order_gathered {
-    const struct plan_node *elements;
-    bool joined;
-};
-
 /* What a dataset object keeps from one iterator to the next (cache). */
 struct order_kept {
     void *state;
@@ -107,55 +95,6 @@ struct order_iterator {
     char *next_error;              /* FAILED: the text that goes with it */
     max_align_t state[];
 };
-
-struct order_ops {
-    const char *name;
-    size_t state_bytes;
-
-    /* Ready the state (zeroed). May fail half-way: close is called either way. */
-    tundish_status (*open)(struct order_iterator *iterator);
-
-    /* Write at most max elements (max >= 1) of node->width words each to `words`; *ret_count is 0
-     * before. OK brings at least one. END and FAILED may bring some too, which come before them:
-     * order_next sorts that out. Not called again after END. */
-    enum order_result (*next)(struct order_iterator *iterator, uint64_t *words, size_t max,
-                              size_t *ret_count);
-
-    /* Free everything, elements held included. Must accept a state that is all zeros. */
-    void (*close)(struct order_iterator *iterator);
-
-    /* The rest may be NULL: the stage has no such thing. */
-
-    /* Go through the input `count` times (-1: for ever) as tf.data's fused shuffle and repeat do.
-     * Called once, before next. */
-    void (*repeat)(struct order_iterator *iterator, int64_t count);
-
-    /* Elements by number, for permute and for skipping: how many there are from the first to the
-     * end, and those at `indices` (each below that count) in the order asked for. A source scans
-     * here what it has not scanned yet. Neither depends on where next stands, or moves it. Usable
-     * if order_is_indexed says so. */
-    tundish_status (*count)(struct order_iterator *iterator, uint64_t *ret_count);
-    tundish_status (*at)(struct order_iterator *iterator, const uint64_t *indices,
-                         size_t index_count, uint64_t *words);
-
-    /* As order_pass_over, in less time than pulling takes. OK may also bring fewer than `count`: it
-     * is called again for the rest, or, if it has passed over none, some are pulled first. */
-    enum order_result (*pass_over)(struct order_iterator *iterator, uint64_t count,
-                                   uint64_t *ret_passed);
-
-    /* Sources of files, or of their names: see that those they will read are there, without reading
-     * any. */
-    tundish_status (*check)(struct order_iterator *iterator);
-
-    /* What the runs in this word hold. NULL: the same as in that word of the only input. */
-    struct order_gathered (*gathered)(const struct plan_node *node, uint32_t word);
-
-    /* The dataset object uses its element_counts: what is pulled from it is remembered. */
-    bool counts_elements;
-};
-
-/* The table's entry for a stage, or NULL: not in this build. */
-const struct order_ops *order_find(const char *name);
 
 /* Bring a graph to life, and back. */
 struct order_instance *order_instance_open(const struct plan_graph *graph,

@@ -1,6 +1,8 @@
 /* order_batch.c - elements side by side: a run in the place of several. To the order, all kinds of
  * batch are one; they differ in what content makes of them. */
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/cardinality.h"
+#include "order/columns.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -145,15 +147,55 @@ batch_close(struct order_iterator *iterator)
     order_close(batch->input);
 }
 
+static int64_t
+batch_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t count = order_count(node->inputs[0], counting);
+    int64_t size = order_count_parameter(node, counting, "batch_size");
+
+    if (count < 0 || size < 1)
+        return count < 0 ? count : CARDINALITY_UNKNOWN;
+    return count / size + (count % size != 0 && !spec_bool(node->stage, "drop_remainder"));
+}
+
+static tundish_status
+batch_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_batch_columns(planning, node, ORDER_ROWS_STACKED,
+                               order_batch_length(planning, node));
+}
+
+static tundish_status
+padded_batch_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_batch_columns(planning, node, ORDER_ROWS_PADDED,
+                               order_batch_length(planning, node));
+}
+
+static tundish_status
+ragged_batch_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_batch_columns(planning, node, ORDER_ROWS_RAGGED,
+                               order_batch_length(planning, node));
+}
+
 #define BATCH(stage)                                                                               \
     const struct order_ops order_##stage = {                                                       \
         .name = #stage,                                                                            \
+        .form = ORDER_BATCHES,                                                                     \
+        .alike = ORDER_ALIKE_COUNT,                                                                \
+        .search = ORDER_SEARCH_INPUT,                                                              \
+        .batch_size = ORDER_SIZE_OWN,                                                              \
+        .gathers = "batch_size",                                                                   \
+        .arguments_bytes = sizeof(struct batch_arguments),                                         \
         .state_bytes = sizeof(struct batch),                                                       \
         .open = batch_open,                                                                        \
         .next = batch_next,                                                                        \
         .close = batch_close,                                                                      \
         .pass_over = batch_pass_over,                                                              \
         .gathered = batch_gathered,                                                                \
+        .columns = stage##_columns,                                                                \
+        .cardinality = batch_cardinality,                                                          \
     }
 
 BATCH(batch);

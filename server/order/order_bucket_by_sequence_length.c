@@ -1,5 +1,7 @@
 /* order_bucket_by_sequence_length.c - batches of elements of similar length. A bucket becomes a
  * batch when it is full; what is left at the end comes in the order of the buckets. */
+#include "order/arguments.h"
+#include "order/columns.h"
 #include "order/look.h"
 
 #include <inttypes.h>
@@ -229,11 +231,40 @@ buckets_close(struct order_iterator *iterator)
     order_look_close(&buckets->look);
 }
 
+static tundish_status
+buckets_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    const struct schema *input = &node->inputs[0]->schema;
+    struct batch_arguments *arguments = node->arguments;
+    const char *name = spec_text(node->stage, "column");
+    int32_t index = schema_find(input, name);
+
+    if (index < 0)
+        return order_complain(planning->errors, node,
+                              "%s: there is no column '%s' to take the length of", node->name,
+                              name);
+    if (input->columns[index].rank == 0)
+        return order_complain(
+            planning->errors, node,
+            "%s: column '%s' is a scalar, which has no length: name a column with "
+            "a dimension",
+            node->name, name);
+    arguments->to_boundary = spec_bool(node->stage, "pad_to_bucket_boundary");
+    return order_batch_columns(
+        planning, node, order_is_true(node, "no_padding") ? ORDER_ROWS_STACKED : ORDER_ROWS_PADDED,
+        -1);
+}
+
 const struct order_ops order_bucket_by_sequence_length = {
     .name = "bucket_by_sequence_length",
+    .form = ORDER_BATCHES,
+    .looks = ORDER_LOOKS_ALWAYS,
+    .gathers = "bucket_batch_sizes",
+    .arguments_bytes = sizeof(struct batch_arguments),
     .state_bytes = sizeof(struct buckets),
     .open = buckets_open,
     .next = buckets_next,
     .close = buckets_close,
     .gathered = buckets_gathered,
+    .columns = buckets_columns,
 };

@@ -232,10 +232,18 @@ cache_close(struct order_iterator *iterator)
 
 const struct order_ops order_cache = {
     .name = "cache",
+    .form = ORDER_PASSES,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
+    .remembers = true,
+    .counts_through = true,
+    .in_file = "filename",
+    .file_source = "cache_file",
     .state_bytes = sizeof(struct cache),
     .open = cache_open,
     .next = cache_next,
     .close = cache_close,
     .pass_over = cache_pass_over,
     .counts_elements = true,
+    .cardinality = order_count_input,
 };

@@ -1,5 +1,6 @@
 /* order_choose_from_datasets.c - each element from the input that a dataset of numbers names. The
  * last of the plan node's inputs is that dataset. All inputs' iterators are made at once. */
+#include "order/columns.h"
 #include "order/look.h"
 
 #include <inttypes.h>
@@ -113,11 +114,54 @@ choose_close(struct order_iterator *iterator)
     order_look_close(&choose->choices);
 }
 
+/* The last input is numbers of datasets. */
+static tundish_status
+check_choice(const struct order_planning *planning, const struct plan_node *node)
+{
+    const struct schema *choice = &node->inputs[node->input_count - 1]->schema;
+    const struct column_spec *column = &choice->columns[0];
+
+    if (choice->count != 1)
+        return order_complain(
+            planning->errors, node,
+            "%s: choice_dataset must have one column, an int64 scalar, and has %u "
+            "columns: add a `select` to it",
+            node->name, choice->count);
+    if (column->dtype != TUNDISH_INT64 || column->kind != TUNDISH_DENSE)
+        return order_complain(planning->errors, node,
+                              "%s: choice_dataset must be of int64 scalars, and its column '%s' is "
+                              "%s: add `cast: int64` to it",
+                              node->name, column->name,
+                              column->kind == TUNDISH_DENSE ? tnd_dtype_name(column->dtype)
+                                                            : "ragged or sparse");
+    if (column->rank != 0)
+        return order_complain(
+            planning->errors, node,
+            "%s: choice_dataset must be of int64 scalars, and its column '%s' has "
+            "a shape: take its batch away, or add `unbatch`",
+            node->name, column->name);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+choose_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    tundish_status status = check_choice(planning, node);
+
+    return status == TUNDISH_OK ? order_merge_columns(planning, node, node->input_count - 1)
+                                : status;
+}
+
 const struct order_ops order_choose_from_datasets = {
     .name = "choose_from_datasets",
+    .form = ORDER_BRANCHES,
+    .looks = ORDER_LOOKS_ALWAYS,
+    .decides = "choice_dataset",
     .state_bytes = sizeof(struct choose),
     .open = choose_open,
     .next = choose_next,
     .close = choose_close,
     .gathered = choose_gathered,
+    .columns = choose_columns,
+    .is_endless = order_all_are_endless,
 };

@@ -1,6 +1,7 @@
 /* order_concatenate.c - one input after the other; each one's iterator is made when its turn
  * comes. */
-#include "order/order.h"
+#include "order/cardinality.h"
+#include "order/columns.h"
 
 struct concatenate {
     struct order_iterator *input; /* NULL: not made, for a failure */
@@ -95,12 +96,40 @@ concatenate_close(struct order_iterator *iterator)
     order_close(state_of(iterator)->input);
 }
 
+static tundish_status
+concatenate_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_merge_columns(planning, node, node->input_count);
+}
+
+static int64_t
+concatenate_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t all = 0;
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        int64_t count = order_count(node->inputs[i], counting);
+
+        if (count == CARDINALITY_INFINITE)
+            return count;
+        if (count < 0 || all < 0 || __builtin_add_overflow(all, count, &all))
+            all = CARDINALITY_UNKNOWN;
+    }
+    return all;
+}
+
 const struct order_ops order_concatenate = {
     .name = "concatenate",
+    .form = ORDER_BRANCHES,
+    .alike = ORDER_ALIKE_COUNT,
+    .search = ORDER_SEARCH_INPUTS,
+    .batch_size = ORDER_SIZE_INPUTS,
     .state_bytes = sizeof(struct concatenate),
     .open = concatenate_open,
     .next = concatenate_next,
     .close = concatenate_close,
     .pass_over = concatenate_pass_over,
     .gathered = concatenate_gathered,
+    .columns = concatenate_columns,
+    .cardinality = concatenate_cardinality,
 };

@@ -1,9 +1,12 @@
 /* order_deal_split.c - the guide's rebatching: each batch cut into exactly as many slices as there
  * are replicas, ceil(n / N) rows each until they run out. Each component by its own count; where a
- * column may have another length (numbers[1]), content is cut, and slices only have numbers here.
+ * column may have another length (plan_node.cuts_content), content is cut, and slices only have
+ * numbers here.
  */
+#include "order/arguments.h"
 #include "order/order.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/must.h"
@@ -24,9 +27,10 @@ static tundish_status
 deal_split_open(struct order_iterator *iterator)
 {
     struct deal_split *deal = state_of(iterator);
+    const struct slices_arguments *arguments = iterator->node->arguments;
 
-    must(iterator->node->numbers[0] > 0);
-    deal->slices = deal->slice = (uint64_t)iterator->node->numbers[0];
+    must(arguments->slices > 0);
+    deal->slices = deal->slice = (uint64_t)arguments->slices;
     return order_open(iterator->node->inputs[0], iterator->instance, &deal->input);
 }
 
@@ -54,7 +58,7 @@ cut_runs(const struct deal_split *deal, const struct plan_node *node, uint64_t *
 static void
 write_slice(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
 {
-    if (node->numbers[1] == 0) {
+    if (!node->cuts_content) {
         cut_runs(deal, node, words);
         return;
     }
@@ -135,11 +139,23 @@ deal_split_close(struct order_iterator *iterator)
     order_close(deal->input);
 }
 
+static void
+deal_split_print(const struct plan_node *node, FILE *file)
+{
+    const struct slices_arguments *arguments = node->arguments;
+
+    fprintf(file, "{slices: %" PRId64 "} (put in)", arguments->slices);
+}
+
 const struct order_ops order_deal_split = {
     .name = "deal_split",
+    .form = ORDER_SLICES,
+    .arguments_bytes = sizeof(struct slices_arguments),
+    .search = ORDER_SEARCH_INPUT,
     .state_bytes = sizeof(struct deal_split),
     .open = deal_split_open,
     .next = deal_split_next,
     .close = deal_split_close,
     .pass_over = deal_split_pass_over,
+    .print = deal_split_print,
 };

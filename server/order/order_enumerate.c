@@ -4,7 +4,9 @@
  * stages, goes on counting over all iterators of its dataset object, so that an epoch draws other
  * numbers than the one before; in a function every outer element's dataset has numbers of its own.
  */
+#include "order/cardinality.h"
 #include "order/order.h"
+#include "order/planning.h"
 
 struct enumerate {
     struct order_iterator *input;
@@ -102,8 +104,25 @@ enumerate_close(struct order_iterator *iterator)
     order_close(state_of(iterator)->input);
 }
 
+static tundish_status
+enumerate_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    struct schema *input = &node->inputs[0]->schema;
+
+    if (schema_find(input, "index") >= 0)
+        return order_complain(planning->errors, node,
+                              "enumerate: there is a column 'index' already");
+    schema_add(&node->schema, "index", TUNDISH_INT64);
+    schema_pass_all(&node->schema, input);
+    node->depth = node->inputs[0]->depth;
+    return TUNDISH_OK;
+}
+
 const struct order_ops order_enumerate = {
     .name = "enumerate",
+    .form = ORDER_NUMBERS,
+    .alike = ORDER_ALIKE_COUNT,
+    .adds_word = true,
     .state_bytes = sizeof(struct enumerate),
     .open = enumerate_open,
     .next = enumerate_next,
@@ -111,14 +130,21 @@ const struct order_ops order_enumerate = {
     .count = enumerate_count,
     .at = enumerate_at,
     .pass_over = enumerate_pass_over,
+    .columns = enumerate_columns,
+    .cardinality = order_count_input,
 };
 
 const struct order_ops order_ordinal = {
     .name = "ordinal",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_COUNT,
+    .search = ORDER_SEARCH_INPUT,
+    .adds_word = true,
     .state_bytes = sizeof(struct enumerate),
     .open = ordinal_open,
     .next = enumerate_next,
     .close = enumerate_close,
     .pass_over = enumerate_pass_over,
     .counts_elements = true,
+    .cardinality = order_count_input,
 };

@@ -1,5 +1,6 @@
 /* order_filter.c - the elements for which the predicate holds. Their content is made later, again;
  * here only what the predicate needs. */
+#include "order/cardinality.h"
 #include "order/look.h"
 
 #include <string.h>
@@ -51,8 +52,13 @@ filter_close(struct order_iterator *iterator)
 
 const struct order_ops order_filter = {
     .name = "filter",
+    .form = ORDER_PASSES,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
+    .looks = ORDER_LOOKS_ALWAYS,
     .state_bytes = sizeof(struct order_look),
     .open = filter_open,
     .next = filter_next,
     .close = filter_close,
+    .cardinality = order_count_some,
 };

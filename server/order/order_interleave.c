@@ -5,6 +5,7 @@
  * opened anew on the next visit: tf.data's order for any number of threads. Where blocks are short,
  * a slot's elements are pulled some at a time.
  */
+#include "order/arguments.h"
 #include "order/bodies.h"
 
 #include <inttypes.h>
@@ -43,13 +44,15 @@ state_of(struct order_iterator *iterator)
     return (struct interleave *)iterator->state;
 }
 
+/* `planned`: of a stage that the plan has put in. */
 static tundish_status
-read_length(struct order_iterator *iterator, const char *parameter, uint64_t *ret_length)
+read_length(struct order_iterator *iterator, const char *parameter, int64_t planned,
+            uint64_t *ret_length)
 {
-    tundish_status status;
-    int64_t length;
+    int64_t length = planned;
+    tundish_status status =
+        iterator->node->stage != NULL ? order_int(iterator, parameter, &length) : TUNDISH_OK;
 
-    status = order_int(iterator, parameter, &length);
     if (status != TUNDISH_OK)
         return status;
     if (length < 1)
@@ -63,11 +66,13 @@ static tundish_status
 interleave_open(struct order_iterator *iterator)
 {
     struct interleave *interleave = state_of(iterator);
-    tundish_status status;
+    const struct function_arguments *planned = iterator->node->arguments;
+    tundish_status status =
+        read_length(iterator, "cycle_length", planned->cycle_length, &interleave->cycle_length);
 
-    status = read_length(iterator, "cycle_length", &interleave->cycle_length);
     if (status == TUNDISH_OK)
-        status = read_length(iterator, "block_length", &interleave->block_length);
+        status =
+            read_length(iterator, "block_length", planned->block_length, &interleave->block_length);
     if (status != TUNDISH_OK)
         return status;
     interleave->pulls_ahead =
@@ -386,19 +391,40 @@ flat_map_at(struct order_iterator *iterator, const uint64_t *indices, size_t ind
                : status;
 }
 
+static tundish_status
+function_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    (void)planning;
+    schema_pass_all(&node->schema, &node->body->root->schema);
+    for (uint32_t i = 0; i < node->schema.count; i++)
+        node->schema.columns[i].passed_from = -1;
+    node->depth = node->body->root->depth;
+    return TUNDISH_OK;
+}
+
 const struct order_ops order_interleave = {
     .name = "interleave",
+    .form = ORDER_FUNCTION,
+    .alike = ORDER_ALIKE_FUNCTION,
+    .search = ORDER_SEARCH_INPUT,
+    .counts_through = true,
     .state_bytes = sizeof(struct interleave),
+    .arguments_bytes = sizeof(struct function_arguments),
     .open = interleave_open,
     .next = interleave_next,
     .close = interleave_close,
     .pass_over = interleave_pass_over,
     .gathered = interleave_gathered,
+    .columns = function_columns,
 };
 
 const struct order_ops order_flat_map = {
     .name = "flat_map",
+    .form = ORDER_FUNCTION,
+    .alike = ORDER_ALIKE_FUNCTION,
+    .search = ORDER_SEARCH_INPUT,
     .state_bytes = sizeof(struct interleave),
+    .arguments_bytes = sizeof(struct function_arguments),
     .open = flat_map_open,
     .next = interleave_next,
     .close = interleave_close,
@@ -406,4 +432,5 @@ const struct order_ops order_flat_map = {
     .at = flat_map_at,
     .pass_over = interleave_pass_over,
     .gathered = interleave_gathered,
+    .columns = function_columns,
 };

@@ -1,4 +1,5 @@
 /* order_prefetch.c - nothing: the server reads ahead by itself. */
+#include "order/cardinality.h"
 #include "order/order.h"
 
 static struct order_iterator **
@@ -50,6 +51,10 @@ prefetch_close(struct order_iterator *iterator)
 
 const struct order_ops order_prefetch = {
     .name = "prefetch",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_ELEMENTS,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
     .state_bytes = sizeof(struct order_iterator *),
     .open = prefetch_open,
     .next = prefetch_next,
@@ -57,4 +62,5 @@ const struct order_ops order_prefetch = {
     .count = prefetch_count,
     .at = prefetch_at,
     .pass_over = prefetch_pass_over,
+    .cardinality = order_count_input,
 };

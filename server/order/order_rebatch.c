@@ -2,9 +2,11 @@
  * TensorFlow's newer rebatching, whose sizes go round; rebatch has one, or a list of them.
  *
  * What comes out is a joined run (run.h): each batch that a new one takes rows from gives one
- * piece. How many rows a batch has, its runs say, or a type that knows it (numbers[2]), or its
- * content.
+ * piece. How many rows a batch has, its runs say, or a type that knows it (rebatch_arguments.rows),
+ * or its content.
  */
+#include "order/arguments.h"
+#include "order/columns.h"
 #include "order/look.h"
 
 #include <inttypes.h>
@@ -16,8 +18,7 @@
 
 struct rebatch {
     struct order_iterator *input;
-    const int64_t *sizes;
-    int64_t *own_sizes;
+    int64_t *sizes;
     size_t size_count, size_at;
     bool drop_remainder;
 
@@ -43,12 +44,11 @@ read_sizes(struct order_iterator *iterator)
     const struct spec_value *items = value->kind == SPEC_LIST ? value->items : value;
 
     rebatch->size_count = value->kind == SPEC_LIST ? value->count : 1;
-    rebatch->own_sizes = tnd_zalloc(rebatch->size_count, sizeof *rebatch->own_sizes);
-    rebatch->sizes = rebatch->own_sizes;
+    rebatch->sizes = tnd_zalloc(rebatch->size_count, sizeof *rebatch->sizes);
     if (rebatch->size_count == 0)
         return order_fail(iterator, TUNDISH_E_PIPELINE, "batch_size must have a size");
     for (size_t i = 0; i < rebatch->size_count; i++) {
-        int64_t *size = &rebatch->own_sizes[i];
+        int64_t *size = &rebatch->sizes[i];
 
         if (order_value_int(iterator->instance, &items[i], size) != TUNDISH_OK)
             return order_fail(iterator, TUNDISH_E_PIPELINE, "batch_size: %s", tnd_error_text());
@@ -71,16 +71,28 @@ rebatch_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
 
+/* By TensorFlow's newer rule: as even as can be, the same sum on every step. */
+static int64_t
+carried_size(const struct rebatch_arguments *arguments, int64_t slice)
+{
+    int64_t larger = arguments->batch % arguments->slices;
+
+    return arguments->batch / arguments->slices +
+           ((slice + arguments->rotation) % arguments->slices < larger);
+}
+
 static tundish_status
 deal_carry_open(struct order_iterator *iterator)
 {
     struct rebatch *rebatch = state_of(iterator);
-    const struct plan_node *node = iterator->node;
+    const struct rebatch_arguments *arguments = iterator->node->arguments;
 
-    must(node->numbers[0] > 0 && node->sizes != NULL);
-    rebatch->sizes = node->sizes;
-    rebatch->size_count = (size_t)node->numbers[0];
-    return order_open(node->inputs[0], iterator->instance, &rebatch->input);
+    must(arguments->slices > 0);
+    rebatch->size_count = (size_t)arguments->slices;
+    rebatch->sizes = tnd_alloc(rebatch->size_count * sizeof *rebatch->sizes);
+    for (size_t i = 0; i < rebatch->size_count; i++)
+        rebatch->sizes[i] = carried_size(arguments, (int64_t)i);
+    return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
 
 static void
@@ -94,11 +106,12 @@ static tundish_status
 count_rows(struct order_iterator *iterator)
 {
     struct rebatch *rebatch = state_of(iterator);
-    const struct plan_node *node = iterator->node, *input = node->inputs[0];
+    const struct rebatch_arguments *arguments = iterator->node->arguments;
+    const struct plan_node *input = iterator->node->inputs[0];
 
-    if (node->numbers[2] < 0)
+    if (arguments->rows < 0)
         return order_look_rows(iterator, rebatch->batch, &rebatch->rows);
-    rebatch->rows = (uint64_t)node->numbers[2];
+    rebatch->rows = (uint64_t)arguments->rows;
     if (rebatch->rows > 0 ||
         run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))
         return TUNDISH_OK;
@@ -134,7 +147,7 @@ fetch(struct order_iterator *iterator)
 static uint32_t
 piece_width(const struct plan_node *node)
 {
-    return node->inputs[0]->width + (node->numbers[1] != 0 ? 2 : 0);
+    return node->inputs[0]->width + (node->cuts_content ? 2 : 0);
 }
 
 static void
@@ -143,7 +156,7 @@ write_piece(const struct rebatch *rebatch, const struct plan_node *node, uint64_
 {
     const struct plan_node *input = node->inputs[0];
 
-    if (node->numbers[1] == 0) {
+    if (!node->cuts_content) {
         run_words_slice(rebatch->batch, input->width, input->run_words, rebatch->taken, rows,
                         piece);
         return;
@@ -238,24 +251,96 @@ rebatch_close(struct order_iterator *iterator)
         release_batch(rebatch, iterator->node->inputs[0]);
     release_pieces(rebatch, iterator->node);
     free(rebatch->pieces);
-    free(rebatch->own_sizes);
+    free(rebatch->sizes);
     order_close(rebatch->input);
+}
+
+/* The size asked for, if it is the same for every batch. */
+static int64_t
+rebatch_size(const struct plan_node *node)
+{
+    const struct spec_value *sizes = spec_get(node->stage, "batch_size");
+
+    if (sizes->kind != SPEC_LIST || sizes->count == 0)
+        return order_literal(node, "batch_size", -1);
+    for (uint32_t i = 0; i < sizes->count; i++)
+        if (sizes->items[i].kind != SPEC_INTEGER ||
+            sizes->items[i].integer != sizes->items[0].integer)
+            return -1;
+    return sizes->items[0].integer;
+}
+
+/* Known where no batch can be partial: what remains is dropped, or the rows of a batch that comes
+ * in are known and a multiple. */
+static int64_t
+rebatched_length(const struct order_planning *planning, const struct plan_node *node,
+                 const struct schema *input)
+{
+    int64_t size = planning->may_be_short ? -1 : rebatch_size(node);
+
+    if (size < 1 || order_is_true(node, "drop_remainder"))
+        return size;
+    for (uint32_t i = 0; i < input->count; i++)
+        if (input->columns[i].rank > 0 && input->columns[i].shape[0] >= 0)
+            return input->columns[i].shape[0] % size == 0 ? size : -1;
+    return -1;
+}
+
+/* Ragged columns stay ragged, whatever their rows are. Elements that were never batched are now. */
+static tundish_status
+rebatch_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    int64_t length = rebatched_length(planning, node, &node->inputs[0]->schema);
+
+    order_pass_columns(node);
+    if (node->depth == 0)
+        node->depth = 1;
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+        tundish_status status = order_check_rows(planning, node, column);
+
+        if (status != TUNDISH_OK)
+            return status;
+        if (column->rank > 0)
+            column->shape[0] = length;
+    }
+    return TUNDISH_OK;
+}
+
+static void
+deal_carry_print(const struct plan_node *node, FILE *file)
+{
+    const struct rebatch_arguments *arguments = node->arguments;
+
+    fputs("{rows: [", file);
+    for (int64_t i = 0; i < arguments->slices; i++)
+        fprintf(file, "%s%" PRId64, i > 0 ? ", " : "", carried_size(arguments, i));
+    fputs("]} (put in)", file);
 }
 
 const struct order_ops order_rebatch = {
     .name = "rebatch",
+    .form = ORDER_REBATCHES,
+    .arguments_bytes = sizeof(struct rebatch_arguments),
+    .search = ORDER_SEARCH_INPUT,
+    .gathers = "batch_size",
     .state_bytes = sizeof(struct rebatch),
     .open = rebatch_open,
     .next = rebatch_next,
     .close = rebatch_close,
     .gathered = rebatch_gathered,
+    .columns = rebatch_columns,
 };
 
 const struct order_ops order_deal_carry = {
     .name = "deal_carry",
+    .form = ORDER_REBATCHES,
+    .arguments_bytes = sizeof(struct rebatch_arguments),
+    .search = ORDER_SEARCH_INPUT,
     .state_bytes = sizeof(struct rebatch),
     .open = deal_carry_open,
     .next = rebatch_next,
     .close = rebatch_close,
     .gathered = rebatch_gathered,
+    .print = deal_carry_print,
 };

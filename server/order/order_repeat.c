@@ -6,6 +6,8 @@
  * (but not inside functions).
  */
 #include "order/again.h"
+#include "order/cardinality.h"
+#include "order/planning.h"
 
 struct repeat {
     struct order_iterator *input;
@@ -168,11 +170,31 @@ repeat_close(struct order_iterator *iterator)
     order_close(state_of(iterator)->input);
 }
 
+static bool
+repeat_is_endless(const struct plan_node *node)
+{
+    return order_literal(node, "count", 1) < 0 || order_is_endless(node->inputs[0]);
+}
+
+static int64_t
+repeat_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t count = order_count(node->inputs[0], counting);
+
+    return order_count_times(count, order_count_parameter(node, counting, "count"));
+}
+
 const struct order_ops order_repeat = {
     .name = "repeat",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_ELEMENTS,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
     .state_bytes = sizeof(struct repeat),
     .open = repeat_open,
     .next = repeat_next,
     .close = repeat_close,
     .pass_over = repeat_pass_over,
+    .is_endless = repeat_is_endless,
+    .cardinality = repeat_cardinality,
 };

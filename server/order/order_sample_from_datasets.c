@@ -5,8 +5,9 @@
  * the same in every iterator, as tf.data's are by default. A draw of an input that is used up is
  * drawn again. All inputs' iterators are made at once. Datasets of weight 0 are no inputs.
  */
-#include "order/order.h"
+#include "order/columns.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
@@ -28,18 +29,28 @@ state_of(struct order_iterator *iterator)
 }
 
 static const struct spec_value *
-weights_of(const struct plan_node *node)
+weights_of(const struct spec_stage *stage)
 {
-    const struct spec_value *weights = spec_get(node->stage, "weights");
+    const struct spec_value *weights = spec_get(stage, "weights");
 
     return weights != NULL && weights->kind == SPEC_LIST ? weights : NULL;
+}
+
+static double
+total_of(const struct spec_value *weights)
+{
+    double total = 0;
+
+    for (uint32_t i = 0; i < weights->count; i++)
+        total += weights->items[i].number;
+    return total;
 }
 
 /* The running sums of the weights that are not 0, each being an input's, as parts of 2^64. */
 static void
 read_weights(const struct plan_node *node, uint64_t *ret_limits)
 {
-    const struct spec_value *list = weights_of(node);
+    const struct spec_value *list = weights_of(node->stage);
     uint32_t count = list == NULL ? node->input_count : list->count, input = 0;
     double total = 0, sum = 0;
 
@@ -62,7 +73,7 @@ sample_open(struct order_iterator *iterator)
 {
     struct sample *sample = state_of(iterator);
     const struct plan_node *node = iterator->node;
-    bool is_empty = weights_of(node) != NULL && node->input_count == 1;
+    bool is_empty = weights_of(node->stage) != NULL && node->input_count == 1;
     tundish_status status = TUNDISH_OK;
 
     sample->inputs = tnd_zalloc(node->input_count, sizeof(struct order_iterator *));
@@ -141,11 +152,67 @@ sample_close(struct order_iterator *iterator)
     free(sample->limits);
 }
 
+static tundish_status
+sample_check_stage(const struct spec_stage *stage, struct spec_errors *errors)
+{
+    const struct spec_value *weights = weights_of(stage);
+
+    if (weights != NULL && !isfinite(total_of(weights)))
+        return spec_complain(errors, weights->line, weights->column,
+                             "sample_from_datasets: the weights add up to %g", total_of(weights));
+    return TUNDISH_OK;
+}
+
+static bool
+draws(const struct spec_stage *stage)
+{
+    const struct spec_value *weights = weights_of(stage);
+
+    return weights == NULL || total_of(weights) > 0;
+}
+
+/* TensorFlow's leaves those of weight 0 out. Where all are, the first stands for an empty dataset
+ * and nothing is drawn. */
+static bool
+sample_takes(const struct spec_stage *stage, uint32_t dataset)
+{
+    const struct spec_value *weights = weights_of(stage);
+
+    return weights == NULL || weights->items[dataset].number > 0 || (dataset == 0 && !draws(stage));
+}
+
+static enum order_seeds
+sample_seeds(const struct spec_stage *stage)
+{
+    return draws(stage) ? ORDER_SEEDS_TENSORFLOW : ORDER_SEEDS_NONE;
+}
+
+static tundish_status
+sample_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_merge_columns(planning, node, node->input_count);
+}
+
+static bool
+sample_is_endless(const struct plan_node *node)
+{
+    if (!draws(node->stage))
+        return false;
+    return spec_bool(node->stage, "stop_on_empty_dataset") ? order_all_are_endless(node)
+                                                           : order_any_is_endless(node);
+}
+
 const struct order_ops order_sample_from_datasets = {
     .name = "sample_from_datasets",
+    .form = ORDER_BRANCHES,
     .state_bytes = sizeof(struct sample),
     .open = sample_open,
     .next = sample_next,
     .close = sample_close,
     .gathered = sample_gathered,
+    .check_stage = sample_check_stage,
+    .takes = sample_takes,
+    .seeds = sample_seeds,
+    .columns = sample_columns,
+    .is_endless = sample_is_endless,
 };

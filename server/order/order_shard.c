@@ -1,5 +1,6 @@
 /* order_shard.c - every n-th element. */
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/cardinality.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,11 +25,17 @@ state_of(struct order_iterator *iterator)
     return (struct shard *)iterator->state;
 }
 
+static const struct shard_arguments *
+arguments_of(const struct plan_node *node)
+{
+    return node->arguments;
+}
+
 /* Its numbers are those of the shard that is dealt. */
 static bool
 is_of_evaluation(const struct plan_node *node)
 {
-    return node->numbers[3] == 2;
+    return arguments_of(node)->place == SHARD_OF_EVALUATION;
 }
 
 /* Distribution gives numbers (also to a stage with SHARD_HINT that it has rewritten), the user
@@ -47,9 +54,9 @@ read_numbers(struct order_iterator *iterator, int64_t *ret_shards, int64_t *ret_
         *ret_index = services->shard;
         return TUNDISH_OK;
     }
-    if (node->stage == NULL || node->numbers[0] != 0) {
-        *ret_shards = node->numbers[0];
-        *ret_index = node->numbers[1];
+    if (arguments_of(node)->shards != 0) {
+        *ret_shards = arguments_of(node)->shards;
+        *ret_index = arguments_of(node)->index;
         return TUNDISH_OK;
     }
     value = spec_get(node->stage, "num_shards");
@@ -84,8 +91,8 @@ shard_open(struct order_iterator *iterator)
                           shards, index);
     shard->shards = (uint64_t)shards;
     shard->index = (uint64_t)index;
-    shard->round_is_needed = node->numbers[2] != 0;
-    if (node->numbers[3] == 1 && iterator->instance->services->digest != NULL &&
+    shard->round_is_needed = arguments_of(node)->whole_round;
+    if (arguments_of(node)->place == SHARD_LAST && iterator->instance->services->digest != NULL &&
         iterator->instance->services->digest->interval != 0)
         shard->digest = iterator->instance->services->digest;
     return order_open(node->inputs[0], iterator->instance, &shard->input);
@@ -276,13 +283,47 @@ shard_close(struct order_iterator *iterator)
     order_close(shard->input);
 }
 
+static int64_t
+shard_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t count = order_count(node->inputs[0], counting), shards, at;
+    int64_t otherwise = counting->at_most ? count : CARDINALITY_UNKNOWN;
+    const struct spec_value *index;
+
+    if (arguments_of(node)->shards != 0 || count < 0)
+        return count < 0 ? count : otherwise;
+    index = spec_get(node->stage, "index");
+    if (index == NULL || spec_get(node->stage, "num_shards")->kind == SPEC_TEXT)
+        return otherwise;
+    shards = order_count_parameter(node, counting, "num_shards");
+    at = order_count_parameter(node, counting, "index");
+    return shards < 1 || at < 0 ? otherwise : count / shards + (at < count % shards);
+}
+
+static void
+shard_print(const struct plan_node *node, FILE *file)
+{
+    if (is_of_evaluation(node))
+        fputs("(put in) one of the evaluation's shards", file);
+    else
+        fprintf(file, "{num_shards: %" PRId64 ", index: %" PRId64 "} (put in)",
+                arguments_of(node)->shards, arguments_of(node)->index);
+}
+
 const struct order_ops order_shard = {
     .name = "shard",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_COUNT,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
     .state_bytes = sizeof(struct shard),
+    .arguments_bytes = sizeof(struct shard_arguments),
     .open = shard_open,
     .next = shard_next,
     .close = shard_close,
     .count = shard_count,
     .at = shard_at,
     .pass_over = shard_pass_over,
+    .cardinality = shard_cardinality,
+    .print = shard_print,
 };

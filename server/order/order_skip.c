@@ -1,4 +1,5 @@
 /* order_skip.c - all but the first elements. */
+#include "order/cardinality.h"
 #include "order/order.h"
 
 struct skip {
@@ -105,8 +106,25 @@ skip_close(struct order_iterator *iterator)
     order_close(state_of(iterator)->input);
 }
 
+static int64_t
+skip_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t count = order_count(node->inputs[0], counting);
+    int64_t skip = order_count_parameter(node, counting, "count");
+
+    if (count == CARDINALITY_UNKNOWN)
+        return count;
+    if (count == CARDINALITY_INFINITE)
+        return skip < 0 ? 0 : count;
+    return skip < 0 || skip > count ? 0 : count - skip;
+}
+
 const struct order_ops order_skip = {
     .name = "skip",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_COUNT,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
     .state_bytes = sizeof(struct skip),
     .open = skip_open,
     .next = skip_next,
@@ -114,4 +132,5 @@ const struct order_ops order_skip = {
     .count = skip_count,
     .at = skip_at,
     .pass_over = skip_pass_over,
+    .cardinality = skip_cardinality,
 };

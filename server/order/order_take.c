@@ -1,5 +1,7 @@
 /* order_take.c - the first elements, and no more than they are pulled. */
+#include "order/cardinality.h"
 #include "order/order.h"
+#include "order/planning.h"
 
 struct take {
     struct order_iterator *input;
@@ -93,8 +95,31 @@ take_close(struct order_iterator *iterator)
     order_close(state_of(iterator)->input);
 }
 
+static bool
+take_is_endless(const struct plan_node *node)
+{
+    return order_literal(node, "count", -1) < 0 && order_is_endless(node->inputs[0]);
+}
+
+static int64_t
+take_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t count = order_count(node->inputs[0], counting);
+    int64_t limit = order_count_parameter(node, counting, "count");
+
+    if (limit < 0 || (count == CARDINALITY_UNKNOWN && !counting->at_most))
+        return count;
+    if (count == CARDINALITY_UNKNOWN)
+        return limit;
+    return count == CARDINALITY_INFINITE || limit < count ? limit : count;
+}
+
 const struct order_ops order_take = {
     .name = "take",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_UNCUT,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
     .state_bytes = sizeof(struct take),
     .open = take_open,
     .next = take_next,
@@ -102,4 +127,6 @@ const struct order_ops order_take = {
     .count = take_count,
     .at = take_at,
     .pass_over = take_pass_over,
+    .is_endless = take_is_endless,
+    .cardinality = take_cardinality,
 };

@@ -2,8 +2,11 @@
  *
  * Of a batch that the order made, the rows are in its runs: each run word of the element is
  * replaced by the words of a row in it (order_row_width), other words are repeated. Rows that only
- * content has (numbers[0] is 1) are the element with the row's number as one more, last word.
+ * content has (plan_node.cuts_content) are the element with the row's number as one more, last
+ * word.
  */
+#include "order/cardinality.h"
+#include "order/columns.h"
 #include "order/look.h"
 
 #include <string.h>
@@ -131,7 +134,7 @@ fetch(struct order_iterator *iterator)
     if (result != ORDER_OK)
         return result;
     unbatch->row = unbatch->rows = 0;
-    if (iterator->node->numbers[0] != 0)
+    if (iterator->node->cuts_content)
         status = order_look_rows(iterator, unbatch->batch, &unbatch->rows);
     else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
         status = order_fail(iterator, TUNDISH_E_DATA,
@@ -163,7 +166,7 @@ unbatch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
             some = max - *ret_count;
         if (some == 0)
             continue;
-        if (node->numbers[0] != 0)
+        if (node->cuts_content)
             write_numbered(input, unbatch->batch, unbatch->row, some, out);
         else
             must(write_rows(input, unbatch->batch, unbatch->row, some, out) == node->width);
@@ -195,7 +198,7 @@ row_gathered(const struct plan_node *node, uint32_t word)
 static struct order_gathered
 unbatch_gathered(const struct plan_node *node, uint32_t word)
 {
-    if (node->numbers[0] != 0)
+    if (node->cuts_content)
         return order_gathered(node->inputs[0], word);
     return row_gathered(node->inputs[0], word);
 }
@@ -211,11 +214,54 @@ unbatch_close(struct order_iterator *iterator)
     order_close(unbatch->input);
 }
 
+static tundish_status
+unbatch_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    order_pass_columns(node);
+    for (uint32_t i = 0; i < node->schema.count; i++) {
+        struct column_spec *column = &node->schema.columns[i];
+        tundish_status status = order_check_rows(planning, node, column);
+
+        if (status != TUNDISH_OK)
+            return status;
+        if (column->rank == RANK_UNKNOWN)
+            continue;
+        column->rank--;
+        memmove(&column->shape[0], &column->shape[1],
+                (size_t)column->rank * sizeof column->shape[0]);
+        if (column->kind == TUNDISH_RAGGED && --column->ragged_rank == 0) {
+            column->kind = TUNDISH_DENSE;
+            column->row_of_ragged = true;
+        }
+    }
+    if (node->depth > 0)
+        node->depth--;
+    return TUNDISH_OK;
+}
+
+/* Where a shape says how many rows each batch has. */
+static int64_t
+unbatch_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    const struct schema *batches = &node->inputs[0]->schema;
+    int64_t count = order_count(node->inputs[0], counting);
+
+    for (uint32_t i = 0; count >= 0 && i < batches->count; i++)
+        if (batches->columns[i].rank > 0 && batches->columns[i].shape[0] >= 0)
+            return order_count_times(count, batches->columns[i].shape[0]);
+    return count < 0 ? count : CARDINALITY_UNKNOWN;
+}
+
 const struct order_ops order_unbatch = {
     .name = "unbatch",
+    .form = ORDER_UNBATCHES,
+    .search = ORDER_SEARCH_INPUT,
+    .looks = ORDER_LOOKS_FOR_ROWS,
     .state_bytes = sizeof(struct unbatch),
     .open = unbatch_open,
     .next = unbatch_next,
     .close = unbatch_close,
     .gathered = unbatch_gathered,
+    .columns = unbatch_columns,
+    .cardinality = unbatch_cardinality,
 };

@@ -1,6 +1,7 @@
 /* order_window.c - windows over the input, each a batch: tf.data's window(...), every window
  * batched. A failure takes an element's place, and fails the windows that it is in. */
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/columns.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -226,11 +227,24 @@ window_close(struct order_iterator *iterator)
     order_close(window->input);
 }
 
+/* As by a batch(size) behind it, which may be short. */
+static tundish_status
+window_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    return order_batch_columns(planning, node, ORDER_ROWS_STACKED, -1);
+}
+
 const struct order_ops order_window = {
     .name = "window",
+    .form = ORDER_BATCHES,
+    .alike = ORDER_ALIKE_COUNT,
+    .search = ORDER_SEARCH_WINDOW,
+    .gathers = "size",
+    .arguments_bytes = sizeof(struct batch_arguments),
     .state_bytes = sizeof(struct window),
     .open = window_open,
     .next = window_next,
     .close = window_close,
     .gathered = window_gathered,
+    .columns = window_columns,
 };

@@ -4,7 +4,9 @@
  * they stay in step. Inputs are pulled ahead in chunks where that cannot be seen; where it can, and
  * more than one shows it, one element at a time.
  */
+#include "order/cardinality.h"
 #include "order/order.h"
+#include "order/planning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,12 +235,56 @@ zip_close(struct order_iterator *iterator)
     free(zip->parts);
 }
 
+static tundish_status
+zip_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    node->depth = node->inputs[0]->depth;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct schema *input = &node->inputs[i]->schema;
+
+        if (node->inputs[i]->depth < node->depth)
+            node->depth = node->inputs[i]->depth;
+        for (uint32_t k = 0; k < input->count; k++) {
+            if (schema_find(&node->schema, input->columns[k].name) >= 0)
+                return order_complain(planning->errors, node,
+                                      "zip: two datasets have a column '%s': rename one (name: of "
+                                      "the source, or rename)",
+                                      input->columns[k].name);
+            schema_pass(&node->schema, input, k)->passed_from = -1;
+        }
+    }
+    return TUNDISH_OK;
+}
+
+static int64_t
+zip_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    int64_t least = CARDINALITY_INFINITE;
+    bool all_known = true;
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        int64_t count = order_count(node->inputs[i], counting);
+
+        all_known &= count != CARDINALITY_UNKNOWN;
+        if (count >= 0 && (least < 0 || count < least))
+            least = count;
+    }
+    return all_known || (counting->at_most && least >= 0) ? least : CARDINALITY_UNKNOWN;
+}
+
 const struct order_ops order_zip = {
     .name = "zip",
+    .form = ORDER_ZIPS,
+    .alike = ORDER_ALIKE_UNCUT,
+    .search = ORDER_SEARCH_INPUTS,
+    .batch_size = ORDER_SIZE_INPUTS,
     .state_bytes = sizeof(struct zip),
     .open = zip_open,
     .next = zip_next,
     .close = zip_close,
     .pass_over = zip_pass_over,
     .gathered = zip_gathered,
+    .columns = zip_columns,
+    .is_endless = order_all_are_endless,
+    .cardinality = zip_cardinality,
 };

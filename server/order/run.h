@@ -12,8 +12,8 @@
  * plan (concatenate) and have been padded differently. So what they make is a joined run: its
  * elements are pieces, and the batch is what one gets by evaluating each piece and putting them
  * behind each other along dimension 0. A piece is an element of their input whose runs are cut to
- * the rows wanted; or, where content is cut (plan.h, numbers[1]), the whole element and two more
- * words: the first row wanted, and how many. The latter are never sliced.
+ * the rows wanted; or, where content is cut (plan_node.cuts_content), the whole element and two
+ * more words: the first row wanted, and how many. The latter are never sliced.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H

@@ -256,10 +256,6 @@ order_int(const struct order_iterator *iterator, const char *parameter, int64_t 
     const struct spec_value *value;
     tundish_status status;
 
-    if (node->stage == NULL) { /* put in by the plan: see plan_node.numbers */
-        *ret_value = node->numbers[strcmp(parameter, "block_length") == 0];
-        return TUNDISH_OK;
-    }
     value = spec_get(node->stage, parameter);
     must(value != NULL);
     status = order_value_int(iterator->instance, value, ret_value);

@@ -2,6 +2,7 @@
 #include "plan/batch_rows.h"
 
 #include "order/cardinality.h"
+#include "order/planning.h"
 #include "plan/build.h"
 
 /* The stage that makes the batches, and what their sizes are. */
@@ -22,8 +23,8 @@ product(int64_t a, int64_t b)
 static int64_t
 rebatch_size(const struct plan_node *node)
 {
-    const struct spec_value *sizes = spec_get(node->stage, "batch_size");
-    int64_t largest = build_literal(node, "batch_size", -1);
+    const struct spec_value *sizes = spec_get(node->stage, node->order->gathers);
+    int64_t largest = order_literal(node, node->order->gathers, -1);
 
     for (uint32_t i = 0; sizes->kind == SPEC_LIST && i < sizes->count; i++)
         if (sizes->items[i].kind == SPEC_INTEGER && sizes->items[i].integer > largest)
@@ -51,11 +52,10 @@ find_batching(const struct plan_node *node, struct order_instance *instance)
     while (node->input_count == 1 && node->depth == depth) {
         const struct plan_node *input = node->inputs[0];
 
-        if (node_is(node, "batch") || node_is(node, "padded_batch") ||
-            node_is(node, "ragged_batch"))
-            return (struct batching){ node, build_literal(node, "batch_size", -1),
+        if (node->order != NULL && node->order->batch_size == ORDER_SIZE_OWN)
+            return (struct batching){ node, order_literal(node, node->order->gathers, -1),
                                       order_count_at_most(input, instance) };
-        if (node_is(node, "rebatch"))
+        if (node->order != NULL && node->order->form == ORDER_REBATCHES)
             return (struct batching){ node, rebatch_size(node),
                                       input->depth == 1 ? rows_in_all(input, instance)
                                                         : CARDINALITY_UNKNOWN };

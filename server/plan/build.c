@@ -8,53 +8,55 @@
 
 #include "content/content.h"
 #include "core/memory.h"
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/planning.h"
 #include "source/source.h"
 
 enum { FUNCTION_DEPTH_MAX = 16 };
 
-bool
-node_is(const struct plan_node *node, const char *name)
-{
-    return strcmp(node->name, name) == 0;
-}
-
-tundish_status
-build_complain(const struct plan_builder *builder, const struct plan_node *node, const char *format,
-               ...)
-{
-    char text[1024];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return spec_complain(builder->errors, node->stage != NULL ? node->stage->line : 0,
-                         node->stage != NULL ? node->stage->column : 0, "%s", text);
-}
-
-int64_t
-build_literal(const struct plan_node *node, const char *parameter, int64_t otherwise)
-{
-    const struct spec_value *value = node->stage != NULL ? spec_get(node->stage, parameter) : NULL;
-
-    return value != NULL && value->kind == SPEC_INTEGER ? value->integer : otherwise;
-}
-
-struct plan_node *
-build_node(struct plan_graph *graph, const struct spec_stage *stage, const char *name)
+static struct plan_node *
+add_node(struct plan_graph *graph, const struct spec_stage *stage, const char *name)
 {
     struct plan_node *node = tnd_zalloc(1, sizeof *node);
 
     node->stage = stage;
     node->name = name;
-    node->order = order_find(name);
+    graph->nodes = tnd_realloc(graph->nodes, graph->node_count + 1, sizeof *graph->nodes);
+    graph->nodes[graph->node_count++] = node;
+    return node;
+}
+
+static void
+set_order(struct plan_node *node, const struct order_ops *order)
+{
+    node->order = order;
+    if (order->arguments_bytes > 0)
+        node->arguments = tnd_zalloc(1, order->arguments_bytes);
+}
+
+struct plan_node *
+build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
+                 const struct order_ops *order)
+{
+    struct plan_node *node = add_node(graph, stage, order->name);
+
+    set_order(node, order);
+    return node;
+}
+
+/* `name` is that of a stage, or of a source that the plan puts in its place. */
+static struct plan_node *
+build_node(struct plan_graph *graph, const struct spec_stage *stage, const char *name)
+{
+    struct plan_node *node = add_node(graph, stage, name);
+    const struct order_ops *order = order_find(name);
+
     node->source = source_find(name);
     node->content = content_find(name);
     if (node->source != NULL)
-        node->order = &node->source->order;
-    graph->nodes = tnd_realloc(graph->nodes, graph->node_count + 1, sizeof *graph->nodes);
-    graph->nodes[graph->node_count++] = node;
+        set_order(node, &node->source->order);
+    else if (order != NULL)
+        set_order(node, order);
     return node;
 }
 
@@ -70,7 +72,7 @@ node_close(struct plan_node *node)
     schema_close(&node->schema);
     free(node->state);
     free(node->inputs);
-    free(node->sizes);
+    free(node->arguments);
     free(node);
 }
 
@@ -92,6 +94,12 @@ add_input(struct plan_node *node, struct plan_node *input)
 {
     node->inputs = tnd_realloc(node->inputs, node->input_count + 1, sizeof(struct plan_node *));
     node->inputs[node->input_count++] = input;
+}
+
+static enum order_seeds
+seeds_of(const struct order_ops *order, const struct spec_stage *stage)
+{
+    return order->seeds != NULL ? order->seeds(stage) : ORDER_SEEDS_NONE;
 }
 
 static void
@@ -118,19 +126,19 @@ give_back_nodes(struct plan_graph *graph, uint32_t node_count)
         node_close(graph->nodes[--graph->node_count]);
 }
 
-/* zip, concatenate, sample_from_datasets, choose_from_datasets: what they unite, choices last. */
+/* What a stage unites; the dataset that decides which of them comes last. */
 static tundish_status
 build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
              uint32_t *function_place, struct plan_node ***ret_inputs, uint32_t *ret_count)
 {
     const struct spec_value *datasets = spec_get(stage, "datasets");
-    const struct spec_value *choice = strcmp(stage->info->name, "choose_from_datasets") == 0
-                                          ? spec_get(stage, "choice_dataset")
-                                          : NULL;
-    bool samples = strcmp(stage->info->name, "sample_from_datasets") == 0;
+    const struct order_ops *order = order_find(stage->info->name);
+    const struct spec_value *choice =
+        order->decides != NULL ? spec_get(stage, order->decides) : NULL;
     uint32_t count = datasets->count + (choice != NULL), kept = 0;
     struct plan_node **inputs = tnd_zalloc(count, sizeof(struct plan_node *));
-    tundish_status status = samples ? build_check_weights(builder, stage) : TUNDISH_OK;
+    tundish_status status =
+        order->check_stage != NULL ? order->check_stage(stage, builder->errors) : TUNDISH_OK;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct spec_value *value = i < datasets->count ? &datasets->items[i] : choice;
@@ -140,7 +148,7 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
 
         if (one != TUNDISH_OK)
             status = one;
-        if (status == TUNDISH_OK && samples && !build_is_drawn(stage, i))
+        if (status == TUNDISH_OK && order->takes != NULL && !order->takes(stage, i))
             give_back_nodes(graph, node_count);
         else
             kept++;
@@ -155,9 +163,8 @@ static struct plan_node *
 shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *files,
               uint32_t *function_place)
 {
-    struct plan_node *shuffle = build_node(graph, NULL, "shuffle");
+    struct plan_node *shuffle = build_order_node(graph, NULL, &order_shuffle);
 
-    shuffle->numbers[0] = INT64_MAX;
     shuffle->stage = files->stage;
     draw_seeds(builder, shuffle, "seed", function_place);
     shuffle->stage = NULL;
@@ -167,29 +174,28 @@ shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct pla
 
 /* Readers of several files are, in TensorFlow, a flat_map (or interleave) of the reader over the
  * names; built like that, FILE sharding finds the names to deal out. */
-static tundish_status
-reader_of_names(struct plan_builder *builder, struct plan_graph *graph,
-                const struct spec_stage *stage, struct plan_node **ret_node)
+static struct plan_node *
+reader_of_names(struct plan_graph *graph, const struct spec_stage *stage)
 {
     const struct spec_value *parallel = stage_parameter(stage->info, "num_parallel_reads") < 0
                                             ? NULL
                                             : spec_get(stage, "num_parallel_reads");
     bool in_turn = parallel != NULL && parallel->kind == SPEC_INTEGER && parallel->integer > 1;
     struct plan_node *names = build_node(graph, stage, "filenames");
-    struct plan_node *each = build_node(graph, NULL, in_turn ? "interleave" : "flat_map");
+    struct plan_node *each =
+        build_order_node(graph, NULL, in_turn ? &order_interleave : &order_flat_map);
+    struct function_arguments *arguments = each->arguments;
     struct plan_graph *body = tnd_zalloc(1, sizeof *body);
 
-    (void)builder;
     add_input(each, names);
-    each->numbers[0] = in_turn ? parallel->integer : 1;
-    each->numbers[1] = 1;
+    arguments->cycle_length = in_turn ? parallel->integer : 1;
+    arguments->block_length = 1;
     each->body = body;
     body->outside = graph;
     body->outer = names;
     body->root = build_node(body, stage, stage->info->name);
-    body->root->numbers[3] = 1; /* the name is $value, whatever the stage says */
-    *ret_node = each;
-    return TUNDISH_OK;
+    body->root->reads_outer_name = true; /* whatever the stage says */
+    return each;
 }
 
 static bool
@@ -205,7 +211,7 @@ build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     tundish_status status;
 
     if (builder->depth >= FUNCTION_DEPTH_MAX)
-        return build_complain(builder, node, "%s inside %s more than %d deep", node->name,
+        return order_complain(builder->errors, node, "%s inside %s more than %d deep", node->name,
                               node->name, FUNCTION_DEPTH_MAX);
     builder->depth++;
     status = build_graph(builder, spec_get(node->stage, "dataset")->dataset, graph, node->inputs[0],
@@ -216,17 +222,18 @@ build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
 
 /* A pass without end is never whole, so no file comes of it. */
 static bool
-is_cache_in_file(const struct spec_stage *stage, const struct plan_node *previous)
+is_in_file(const struct spec_stage *stage, const struct order_ops *order,
+           const struct plan_node *previous)
 {
-    return strcmp(stage->info->name, "cache") == 0 && spec_text(stage, "filename")[0] != '\0' &&
-           previous != NULL && !build_is_endless(previous);
+    return order != NULL && order->in_file != NULL && spec_text(stage, order->in_file)[0] != '\0' &&
+           previous != NULL && !order_is_endless(previous);
 }
 
 /* A stage that draws random numbers draws them by where an element stands before it. */
 static struct plan_node *
 number_elements(struct plan_graph *graph, struct plan_node *previous)
 {
-    struct plan_node *ordinal = build_node(graph, NULL, "ordinal");
+    struct plan_node *ordinal = build_order_node(graph, NULL, &order_ordinal);
 
     add_input(ordinal, previous);
     return ordinal;
@@ -264,11 +271,69 @@ value_draws(const struct spec_value *value)
     return false;
 }
 
+/* A source's files in random order: sorted, then shuffled by the plan. */
 static bool
-is_function(const struct spec_stage *stage)
+is_shuffled_list(const struct spec_stage *stage, const struct plan_node *node)
 {
-    return strcmp(stage->info->name, "interleave") == 0 ||
-           strcmp(stage->info->name, "flat_map") == 0;
+    return node->source != NULL && stage_parameter(stage->info, "shuffle") >= 0 &&
+           spec_bool(stage, "shuffle");
+}
+
+static void
+give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *function_place)
+{
+    const struct spec_stage *stage = node->stage;
+    const struct spec_value *seed;
+
+    switch (seeds_of(node->order, stage)) {
+    case ORDER_SEEDS_NONE:
+        break;
+    case ORDER_SEEDS_TENSORFLOW:
+        draw_seeds(builder, node, "seed", function_place);
+        node->seeds_fixed = stage_parameter(stage->info, "reshuffle_each_iteration") >= 0 &&
+                            !spec_bool(stage, "reshuffle_each_iteration");
+        break;
+    case ORDER_SEEDS_OWN:
+        seed = spec_get(stage, "seed");
+        node->random = true;
+        node->seed = seed != NULL && seed->kind == SPEC_INTEGER ? (uint64_t)seed->integer
+                                                                : builder->plan->options.root_seed;
+        break;
+    }
+}
+
+/* Where the stage, or its function's body, draws by ordinals. */
+static bool
+needs_ordinals(const struct spec_stage *stage, const struct order_ops *order)
+{
+    const struct content_ops *content = content_find(stage->info->name);
+
+    if (order != NULL && order->form == ORDER_FUNCTION)
+        return value_draws(spec_get(stage, "dataset"));
+    return content != NULL && content_draws(content, stage);
+}
+
+/* The node of a stage after `previous` (NULL: it stands first), or the nodes in its place. */
+static tundish_status
+build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node,
+            uint32_t *function_place, struct plan_node **ret_node)
+{
+    const struct spec_stage *stage = node->stage;
+
+    *ret_node = node;
+    if (is_reader_of_names(stage, node)) {
+        graph->node_count--; /* taken back: it stands in the body */
+        node_close(node);
+        *ret_node = reader_of_names(graph, stage);
+        return TUNDISH_OK;
+    }
+    if (node->order != NULL && node->order->form == ORDER_FUNCTION)
+        return build_body(builder, graph, node);
+    if (node->order != NULL)
+        give_seeds(builder, node, function_place);
+    if (is_shuffled_list(stage, node))
+        *ret_node = shuffle_files(builder, graph, node, function_place);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -276,62 +341,39 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
             struct plan_node *previous, uint32_t *function_place, struct plan_node **ret_node)
 {
     const char *name = stage->info->name;
+    const struct order_ops *order = order_find(name);
     struct plan_node **inputs = NULL;
     uint32_t input_count = 0;
     struct plan_node *node;
-    bool numbers_bodies;
+    bool draws;
     tundish_status status = TUNDISH_OK;
 
     if (stage->info->absent != NULL)
         return spec_complain(builder->errors, stage->line, stage->column,
                              "stage %s is not in this build: %s", name, stage->info->absent);
-    if (stage->info->stands_first && stage->info->kind == STAGE_ORDER) {
+    if (stage->info->stands_first && order != NULL)
         status = build_inputs(builder, graph, stage, function_place, &inputs, &input_count);
-        if (status != TUNDISH_OK) {
-            free(inputs);
-            return status;
-        }
+    if (status != TUNDISH_OK) {
+        free(inputs);
+        return status;
     }
-    if (strcmp(name, "sample_from_datasets") == 0 && input_count == 1 && build_is_draw(stage)) {
+    if (input_count == 1 && order->takes != NULL && seeds_of(order, stage) != ORDER_SEEDS_NONE) {
         *ret_node = inputs[0]; /* as it is: nothing is drawn, no seed either */
         free(inputs);
         return TUNDISH_OK;
     }
-    numbers_bodies = is_function(stage) && value_draws(spec_get(stage, "dataset"));
-    if (previous != NULL && (numbers_bodies || (content_find(name) != NULL &&
-                                                content_draws(content_find(name), stage))))
+    draws = previous != NULL && needs_ordinals(stage, order);
+    if (draws)
         previous = number_elements(graph, previous);
-    node = build_node(graph, stage, is_cache_in_file(stage, previous) ? "cache_file" : name);
+    node = build_node(graph, stage, is_in_file(stage, order, previous) ? order->file_source : name);
     node->name = name;
     node->inputs = inputs;
     node->input_count = input_count;
-    *ret_node = node;
     if (previous != NULL)
         add_input(node, previous);
-    if (is_reader_of_names(stage, node)) {
-        graph->node_count--; /* taken back: it stands in the body */
-        node_close(node);
-        return reader_of_names(builder, graph, stage, ret_node);
-    }
-    node->numbers_bodies = numbers_bodies;
-    if (is_function(stage))
-        return build_body(builder, graph, node);
-    if (strcmp(name, "shuffle") == 0) {
-        draw_seeds(builder, node, "seed", function_place);
-        node->seeds_fixed = !spec_bool(stage, "reshuffle_each_iteration");
-    } else if (strcmp(name, "sample_from_datasets") == 0 && build_is_draw(stage)) {
-        draw_seeds(builder, node, "seed", function_place);
-    } else if (strcmp(name, "permute") == 0) {
-        const struct spec_value *seed = spec_get(stage, "seed");
-
-        node->random = true;
-        node->seed = seed != NULL && seed->kind == SPEC_INTEGER ? (uint64_t)seed->integer
-                                                                : builder->plan->options.root_seed;
-    } else if ((strcmp(name, "list_files") == 0 || strcmp(name, "directory") == 0) &&
-               spec_bool(stage, "shuffle")) {
-        *ret_node = shuffle_files(builder, graph, node, function_place);
-    }
-    return status;
+    if (draws && order != NULL && order->form == ORDER_FUNCTION)
+        ((struct function_arguments *)node->arguments)->numbers_bodies = true;
+    return build_after(builder, graph, node, function_place, ret_node);
 }
 
 static tundish_status

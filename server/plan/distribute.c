@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "core/memory.h"
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/planning.h"
 #include "plan/shard_edges.h"
+#include "source/source.h"
 
 /* Rule 1: dimension 0 of every column is known. Returns whether the rule applies. */
 static bool
@@ -37,40 +40,39 @@ static_batch(const struct schema *schema, int64_t *ret_batch)
 static bool
 passes_batch_size(const struct plan_node *node)
 {
-    static const char *const names[] = { "cache", "filter",  "prefetch", "repeat",
-                                         "shard", "shuffle", "skip",     "take" };
+    return node->order != NULL && node->order->batch_size == ORDER_SIZE_INPUT;
+}
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (node_is(node, names[i]))
-            return true;
-    return false;
+/* A parallel batch is another operation, which TensorFlow does not look through. */
+static bool
+is_parallel(const struct spec_stage *stage)
+{
+    const struct spec_value *calls = stage_parameter(stage->info, "num_parallel_calls") < 0
+                                         ? NULL
+                                         : spec_get(stage, "num_parallel_calls");
+
+    return calls != NULL && calls->kind != SPEC_NULL;
 }
 
 /* Rule 2: walk back to the batch that made the elements. */
 static int64_t
 batch_behind(const struct plan_node *node)
 {
+    enum order_batch_size told;
+    int64_t batch;
+
     while (passes_batch_size(node))
         node = node->inputs[0];
-    if (node_is(node, "batch")) {
-        const struct spec_value *calls = spec_get(node->stage, "num_parallel_calls");
-
-        /* A parallel batch is another operation, which TensorFlow does not look through. */
-        if (calls != NULL && calls->kind != SPEC_NULL)
+    told = node->order != NULL ? node->order->batch_size : ORDER_SIZE_UNKNOWN;
+    if (told == ORDER_SIZE_OWN && !is_parallel(node->stage))
+        return order_literal(node, node->order->gathers, -1);
+    if (told != ORDER_SIZE_INPUTS)
+        return -1;
+    batch = batch_behind(node->inputs[0]);
+    for (uint32_t i = 1; i < node->input_count; i++)
+        if (batch_behind(node->inputs[i]) != batch)
             return -1;
-        return build_literal(node, "batch_size", -1);
-    }
-    if (node_is(node, "padded_batch") || node_is(node, "ragged_batch"))
-        return build_literal(node, "batch_size", -1);
-    if (node_is(node, "zip") || node_is(node, "concatenate")) {
-        int64_t batch = batch_behind(node->inputs[0]);
-
-        for (uint32_t i = 1; i < node->input_count; i++)
-            if (batch_behind(node->inputs[i]) != batch)
-                return -1;
-        return batch;
-    }
-    return -1;
+    return batch;
 }
 
 /* Rule 1 where bad rows are left out, so that no length is known: TensorFlow, which leaves none
@@ -80,10 +82,10 @@ whole_batch(const struct plan_node *node)
 {
     while (node->order == NULL || passes_batch_size(node))
         node = node->inputs[0];
-    if (!node_is(node, "batch") && !node_is(node, "padded_batch") &&
-        !node_is(node, "ragged_batch") && !node_is(node, "rebatch"))
+    if (node->order->batch_size != ORDER_SIZE_OWN && node->order->form != ORDER_REBATCHES)
         return -1;
-    return spec_bool(node->stage, "drop_remainder") ? build_literal(node, "batch_size", -1) : -1;
+    return order_is_true(node, "drop_remainder") ? order_literal(node, node->order->gathers, -1)
+                                                 : -1;
 }
 
 /* Let a stage that moves elements stand right after `below`, whose columns are its own then. */
@@ -97,9 +99,9 @@ stand_after(struct plan_node *node, struct plan_node *below)
 }
 
 static struct plan_node *
-insert(struct plan_graph *graph, struct plan_node *below, const char *name)
+insert(struct plan_graph *graph, struct plan_node *below, const struct order_ops *order)
 {
-    struct plan_node *node = build_node(graph, NULL, name);
+    struct plan_node *node = build_order_node(graph, NULL, order);
 
     node->inputs = tnd_zalloc(1, sizeof(struct plan_node *));
     node->input_count = 1;
@@ -107,23 +109,40 @@ insert(struct plan_graph *graph, struct plan_node *below, const char *name)
     return node;
 }
 
+static void
+set_shard(struct plan_node *node, const struct plan_options *options, bool whole_round)
+{
+    struct shard_arguments *arguments = node->arguments;
+
+    arguments->shards = options->worker_count;
+    arguments->index = options->worker;
+    arguments->whole_round = whole_round;
+}
+
 static struct plan_node *
 insert_shard(struct plan_graph *graph, struct plan_node *below, const struct plan_options *options,
              bool whole_round)
 {
-    struct plan_node *shard = insert(graph, below, "shard");
+    struct plan_node *shard = insert(graph, below, &order_shard);
 
-    shard->numbers[0] = options->worker_count;
-    shard->numbers[1] = options->worker;
-    shard->numbers[2] = whole_round;
+    set_shard(shard, options, whole_round);
     return shard;
+}
+
+/* Where the stage stands, of one that the plan has put in or given its numbers. */
+static void
+place_shard(struct plan_node *node, enum shard_place place)
+{
+    struct shard_arguments *arguments = node->arguments;
+
+    arguments->place = place;
 }
 
 /* Returns the last that was found, or `found`. */
 static struct plan_node *
 take_out_shuffles(struct plan_node **link, struct plan_node *found)
 {
-    while (node_is(*link, "shuffle")) {
+    while ((*link)->order != NULL && (*link)->order->shuffles_in != NULL) {
         found = *link;
         *link = found->inputs[0];
     }
@@ -147,16 +166,6 @@ shard_files(struct plan_graph *graph, struct edge edge, const struct plan_option
     }
 }
 
-/* Sizes of the slices by TensorFlow's newer rule: as even as can be, the same sum on every step. */
-static void
-carry_sizes(struct plan_node *node, int64_t batch, int64_t slices, int64_t rotation)
-{
-    node->numbers[0] = slices;
-    node->sizes = tnd_zalloc((size_t)slices, sizeof *node->sizes);
-    for (int64_t i = 0; i < slices; i++)
-        node->sizes[i] = batch / slices + ((i + rotation) % slices < batch % slices);
-}
-
 static void
 set_policy(struct plan *plan, enum spec_auto_shard policy, const char *reason)
 {
@@ -167,8 +176,9 @@ set_policy(struct plan *plan, enum spec_auto_shard policy, const char *reason)
 static bool
 is_hint(const struct plan_node *node)
 {
-    const struct spec_value *shards =
-        node_is(node, "shard") && node->stage != NULL ? spec_get(node->stage, "num_shards") : NULL;
+    const struct spec_value *shards = node->order == &order_shard && node->stage != NULL
+                                          ? spec_get(node->stage, "num_shards")
+                                          : NULL;
 
     return shards != NULL && shards->kind == SPEC_TEXT;
 }
@@ -187,9 +197,7 @@ shard_hints(struct plan_graph *graph, const struct plan_options *options)
         if (!is_hint(node))
             continue;
         node->stage = NULL;
-        node->numbers[0] = options->worker_count;
-        node->numbers[1] = options->worker;
-        node->numbers[2] = true;
+        set_shard(node, options, true);
         found++;
     }
     return found;
@@ -207,6 +215,12 @@ file_reason(const struct spec_distribute *asked, const struct edges *edges)
     return "AUTO found a list of files";
 }
 
+static bool
+is_of_replicas(const struct plan_node *node)
+{
+    return node->source != NULL && node->source->of_replicas;
+}
+
 static tundish_status
 resolve_policy(struct plan_builder *builder, struct edges *files)
 {
@@ -218,11 +232,11 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
         return TUNDISH_OK;
     }
     for (uint32_t i = 0; plan->graph->node_count > 1 && i < plan->graph->node_count; i++)
-        if (node_is(plan->graph->nodes[i], "values"))
-            return build_complain(builder, plan->graph->nodes[i],
+        if (is_of_replicas(plan->graph->nodes[i]))
+            return order_complain(builder->errors, plan->graph->nodes[i],
                                   "a values stream has no other stage: its values go to the "
                                   "replicas as they are");
-    if (node_is(plan->user_root, "values")) {
+    if (is_of_replicas(plan->user_root)) {
         set_policy(plan, SHARD_OFF, "values: one for each replica, by its number");
         return TUNDISH_OK;
     }
@@ -300,7 +314,7 @@ complain_of_no_batch(const struct plan_builder *builder)
 static bool
 has_batches(const struct plan_node *node)
 {
-    if (node->depth > 0 || node_is(node, "program"))
+    if (node->depth > 0 || (node->source != NULL && node->source->may_yield_batches))
         return true;
     if (node->body != NULL && has_batches(node->body->root))
         return true;
@@ -330,6 +344,30 @@ check_shared(const struct plan_builder *builder, const struct column_spec *colum
     return TUNDISH_OK;
 }
 
+static struct plan_node *
+insert_split(struct plan *plan, int64_t slices)
+{
+    struct plan_node *deal = insert(plan->graph, plan->graph->root, &order_deal_split);
+    struct slices_arguments *arguments = deal->arguments;
+
+    arguments->slices = slices;
+    return deal;
+}
+
+/* Each worker begins with its own replicas, unless all have the same rows. */
+static struct plan_node *
+insert_carry(struct plan *plan, int64_t slices)
+{
+    struct plan_node *deal = insert(plan->graph, plan->graph->root, &order_deal_carry);
+    struct rebatch_arguments *arguments = deal->arguments;
+
+    arguments->batch = plan->global_batch;
+    arguments->slices = slices;
+    if (plan->policy != SHARD_DATA)
+        arguments->rotation = (int64_t)plan->options.worker * plan->replicas;
+    return deal;
+}
+
 static tundish_status
 rebatch(struct plan_builder *builder)
 {
@@ -340,14 +378,7 @@ rebatch(struct plan_builder *builder)
     if (!has_batches(plan->user_root))
         return complain_of_no_batch(builder);
     plan->rebatched = true;
-    deal = insert(plan->graph, plan->graph->root,
-                  plan->rule == REBATCH_CARRY ? "deal_carry" : "deal_split");
-    if (plan->rule == REBATCH_CARRY)
-        carry_sizes(deal, plan->global_batch, slices,
-                    plan->policy == SHARD_DATA ? 0
-                                               : (int64_t)plan->options.worker * plan->replicas);
-    else
-        deal->numbers[0] = slices;
+    deal = plan->rule == REBATCH_CARRY ? insert_carry(plan, slices) : insert_split(plan, slices);
     for (uint32_t i = 0; i < deal->schema.count; i++) {
         struct column_spec *column = &deal->schema.columns[i];
 
@@ -369,8 +400,8 @@ mark_shards(struct plan_graph *graph)
 
         if (node->body != NULL)
             mark_shards(node->body);
-        if (node_is(node, "shard") && (node->stage == NULL || node->numbers[0] != 0))
-            node->numbers[3] = 2;
+        if (node->order == &order_shard && node->stage == NULL)
+            place_shard(node, SHARD_OF_EVALUATION);
     }
 }
 
@@ -393,7 +424,7 @@ cut_into_shards(struct plan_builder *builder, const struct edges *files)
     const struct spec_distribute *asked = &plan->stream->distribute;
     uint32_t hints = 0;
 
-    if (build_is_endless(plan->user_root))
+    if (order_is_endless(plan->user_root))
         return spec_complain(builder->errors, asked->line, asked->column,
                              "evaluation_shards: a shard has to end, and this stream repeats for "
                              "ever: take repeat out, or give it a count");
@@ -442,21 +473,24 @@ sort_nodes(struct plan_graph *graph)
 }
 
 /* Records of files travel between nodes; files as they are do not. */
+static bool
+needs_files(const struct plan_node *node)
+{
+    return (node->source != NULL && node->source->whole_files) ||
+           (node->content != NULL && node->content->whole_files);
+}
+
 static tundish_status
 check_local(struct plan_builder *builder, const struct plan_graph *graph)
 {
-    static const char *const whole[] = { "webdataset", "directory", "read_file" };
-
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
         tundish_status status = TUNDISH_OK;
 
-        for (size_t k = 0; k < sizeof whole / sizeof *whole && status == TUNDISH_OK; k++)
-            if (node_is(node, whole[k]))
-                status = build_complain(builder, node,
-                                        "%s with distribute.files: local is not in "
-                                        "this build",
-                                        node->name);
+        if (needs_files(node))
+            status =
+                order_complain(builder->errors, node,
+                               "%s with distribute.files: local is not in this build", node->name);
         if (status == TUNDISH_OK && node->body != NULL)
             status = check_local(builder, node->body);
         if (status != TUNDISH_OK)
@@ -501,8 +535,9 @@ find_own_draws(const struct plan *plan, const struct edges *files)
     for (uint32_t i = 0; i < plan->graph->node_count; i++) {
         const struct plan_node *node = plan->graph->nodes[i];
 
-        if (node->stage != NULL && node->input_count > 0 && node_is(node->inputs[0], "ordinal") &&
-            !numbers_files(node, files) && is_dealt(node, files))
+        if (node->stage != NULL && node->input_count > 0 &&
+            node->inputs[0]->order == &order_ordinal && !numbers_files(node, files) &&
+            is_dealt(node, files))
             return node;
     }
     return NULL;
@@ -535,7 +570,7 @@ build_distribution(struct plan_builder *builder)
         goto done;
     plan->own_draws = find_own_draws(plan, &files);
     resolve_rule(plan);
-    if (!plan->stream->distribute.from_function && !node_is(plan->user_root, "values") &&
+    if (!plan->stream->distribute.from_function && !is_of_replicas(plan->user_root) &&
         plan->stream->distribute.delivery == DELIVER_LANES &&
         plan->stream->distribute.evaluation_shards == 0 && (worker_count > 1 || plan->replicas > 1))
         status = rebatch(builder);
@@ -551,7 +586,7 @@ build_distribution(struct plan_builder *builder)
     if (plan->policy == SHARD_DATA && worker_count > 1)
         plan->graph->root = insert_shard(plan->graph, plan->graph->root, &plan->options, false);
     if (plan->policy == SHARD_DATA && worker_count > 1)
-        plan->graph->root->numbers[3] = 1;
+        place_shard(plan->graph->root, SHARD_LAST);
     if (plan->policy == SHARD_HINT && plan->stream->distribute.evaluation_shards == 0 &&
         shard_hints(plan->graph, &plan->options) == 0) {
         free(plan->policy_reason);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#include "order/order.h"
+#include "order/arguments.h"
+#include "order/planning.h"
 #include "source/source.h"
 
 static bool
@@ -27,7 +28,8 @@ value_uses_outer(const struct spec_value *value)
 static bool
 node_captures(const struct plan_node *node)
 {
-    bool in_memory = node->source != NULL && !node->source->reads_files && !node_is(node, "range");
+    bool in_memory =
+        node->source != NULL && !node->source->reads_files && !node->source->words_are_values;
 
     if (node->stage == NULL || (node->content == NULL && !in_memory))
         return false;
@@ -47,7 +49,13 @@ shifted(uint64_t run_words, uint32_t by)
 static uint32_t
 branch_count(const struct plan_node *node)
 {
-    return node->input_count - node_is(node, "choose_from_datasets");
+    return node->input_count - (node->order != NULL && node->order->decides != NULL);
+}
+
+static bool
+has_form(const struct plan_node *node, enum order_form form)
+{
+    return node->order != NULL && node->order->form == form;
 }
 
 /* Branches lie over each other if none owns runs, else side by side: then the words of the branches
@@ -96,14 +104,6 @@ body_layout(struct plan_node *node)
     }
 }
 
-static bool
-is_batching(const struct plan_node *node)
-{
-    return node_is(node, "batch") || node_is(node, "padded_batch") ||
-           node_is(node, "ragged_batch") || node_is(node, "window") ||
-           node_is(node, "bucket_by_sequence_length");
-}
-
 /* Does content here bring rows together, or change how many there are? Where batches have been
  * taken off that are made before this, its rows are not those of the element. */
 static bool
@@ -123,9 +123,9 @@ is_wide(const struct plan_node *node, uint32_t taken_off)
             return false;
         if (node->body != NULL)
             return is_wide(node->body->root, taken_off);
-        if ((is_batching(node) && taken_off-- == 0) || node->input_count == 0)
+        if ((has_form(node, ORDER_BATCHES) && taken_off-- == 0) || node->input_count == 0)
             return false;
-        taken_off += node_is(node, "unbatch");
+        taken_off += has_form(node, ORDER_UNBATCHES);
         for (uint32_t i = 1; i < branch_count(node); i++)
             if (is_wide(node->inputs[i], taken_off))
                 return true;
@@ -179,13 +179,13 @@ rows_are_content(const struct plan_node *node, uint32_t taken_off)
             return !build_keeps_batches(node) || taken_off > 0;
         if (node->body != NULL)
             return carries_outer_runs(node) || rows_are_content(node->body->root, taken_off);
-        if (taken_off == 0 && (node_is(node, "rebatch") || node_is(node, "deal_carry")))
+        if (taken_off == 0 && has_form(node, ORDER_REBATCHES))
             return false;
-        if (is_batching(node) && taken_off-- == 0)
+        if (has_form(node, ORDER_BATCHES) && taken_off-- == 0)
             return false;
-        if (node_is(node, "unbatch") && node->numbers[0] != 0)
+        if (has_form(node, ORDER_UNBATCHES) && node->cuts_content)
             return true;
-        taken_off += node_is(node, "unbatch");
+        taken_off += has_form(node, ORDER_UNBATCHES);
         for (uint32_t i = 1; i < branch_count(node); i++)
             if (rows_are_content(node->inputs[i], taken_off))
                 return true;
@@ -220,27 +220,32 @@ rows_of_types(const struct schema *schema)
     return rows > 0 ? rows : -1;
 }
 
+static void
+run_layout(struct plan_node *node)
+{
+    node->width = 1;
+    node->run_words = 1;
+}
+
 /* Rows are counted while the order is decided. */
 static void
 rebatch_layout(struct plan_node *node)
 {
     const struct plan_node *input = node->inputs[0];
+    struct rebatch_arguments *arguments = node->arguments;
 
-    node->numbers[1] = are_rows_cut(input);
-    node->numbers[2] = rows_are_content(input, 0) ? rows_of_types(&input->schema) : 0;
-    node->batch_wide = node->numbers[1] != 0;
-    node->width = 1;
-    node->run_words = 1;
+    node->cuts_content = node->batch_wide = are_rows_cut(input);
+    arguments->rows = rows_are_content(input, 0) ? rows_of_types(&input->schema) : 0;
+    run_layout(node);
 }
 
 static void
-deal_split_layout(struct plan_node *node)
+slices_layout(struct plan_node *node)
 {
     const struct plan_node *input = node->inputs[0];
 
-    node->numbers[1] = are_rows_cut(input);
-    node->batch_wide = node->numbers[1] != 0;
-    node->width = input->width + (node->numbers[1] != 0);
+    node->cuts_content = node->batch_wide = are_rows_cut(input);
+    node->width = input->width + node->cuts_content;
     node->run_words = input->run_words;
 }
 
@@ -249,8 +254,8 @@ unbatch_layout(struct plan_node *node)
 {
     const struct plan_node *input = node->inputs[0];
 
-    node->numbers[0] = are_rows_cut(input);
-    if (node->numbers[0] != 0) {
+    node->cuts_content = are_rows_cut(input);
+    if (node->cuts_content) {
         node->width = input->width + 1;
         node->run_words = input->run_words;
         return;
@@ -259,6 +264,66 @@ unbatch_layout(struct plan_node *node)
         node->run_words |= shifted(row_run_words(input, i), node->width);
         node->width += order_row_width(input, i);
     }
+}
+
+/* The words of the node's input, and one that the stage adds. */
+static void
+passing_layout(struct plan_node *node)
+{
+    node->width = node->inputs[0]->width + (node->order != NULL && node->order->adds_word);
+    node->run_words = node->inputs[0]->run_words;
+}
+
+static void
+order_layout(struct plan_node *node)
+{
+    switch (node->order->form) {
+    case ORDER_READS:
+        node->width = SOURCE_WIDTH + node->source->tells_content;
+        break;
+    case ORDER_PASSES:
+    case ORDER_NUMBERS:
+        passing_layout(node);
+        break;
+    case ORDER_BATCHES:
+        run_layout(node);
+        break;
+    case ORDER_REBATCHES:
+        rebatch_layout(node);
+        break;
+    case ORDER_UNBATCHES:
+        unbatch_layout(node);
+        break;
+    case ORDER_SLICES:
+        slices_layout(node);
+        break;
+    case ORDER_ZIPS:
+        zip_layout(node);
+        break;
+    case ORDER_BRANCHES:
+        branch_layout(node);
+        break;
+    case ORDER_FUNCTION:
+        body_layout(node);
+        break;
+    }
+}
+
+/* Can the stage be run as it is laid out? */
+static tundish_status
+check_layout(const struct plan_builder *builder, const struct plan_node *node)
+{
+    struct order_planning planning = { .errors = builder->errors };
+    tundish_status status = build_check_end(builder, node);
+
+    if (status == TUNDISH_OK && node->order != NULL && node->order->check_inputs != NULL)
+        status = node->order->check_inputs(&planning, node);
+    if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
+        status = order_complain(builder->errors, node,
+                                "%s: an element would need %u references, more than %d: fewer "
+                                "datasets or functions inside each other",
+                                node->name, node->width, PLAN_WIDTH_MAX);
+    return status;
 }
 
 static tundish_status
@@ -270,46 +335,14 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         status = build_layout(builder, node->body);
         if (node->body->captures && graph->outside != NULL)
             graph->captures = true; /* the name may be from farther out */
-        body_layout(node);
-    } else if (build_keeps_batches(node)) {
-        node->width = 1;
-        node->run_words = 1;
-    } else if (node->source != NULL) {
-        node->width = SOURCE_WIDTH + node->source->tells_content;
-    } else if (node_is(node, "zip")) {
-        zip_layout(node);
-    } else if (node_is(node, "concatenate") || node_is(node, "sample_from_datasets") ||
-               node_is(node, "choose_from_datasets")) {
-        branch_layout(node);
-    } else if (is_batching(node)) {
-        node->width = 1;
-        node->run_words = 1;
-    } else if (node_is(node, "rebatch") || node_is(node, "deal_carry")) {
-        rebatch_layout(node);
-    } else if (node_is(node, "unbatch")) {
-        unbatch_layout(node);
-    } else if (node_is(node, "deal_split")) {
-        deal_split_layout(node);
-    } else {
-        node->width = node->inputs[0]->width;
-        node->run_words = node->inputs[0]->run_words;
-        if (node_is(node, "enumerate") || node_is(node, "ordinal"))
-            node->width++;
     }
-    if (status == TUNDISH_OK)
-        status = build_check_end(builder, node);
-    if (status == TUNDISH_OK && node_is(node, "permute") && !order_is_indexed(node->inputs[0]))
-        status = build_complain(
-            builder, node,
-            "permute needs elements that can be had by number, as sources, take, skip, shard and "
-            "flat_map of these have, but not %s: put it before that, or use shuffle",
-            order_node(node->inputs[0])->name);
-    if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
-        status = build_complain(builder, node,
-                                "%s: an element would need %u references, more than %d: fewer "
-                                "datasets or functions inside each other",
-                                node->name, node->width, PLAN_WIDTH_MAX);
-    return status;
+    if (build_keeps_batches(node))
+        run_layout(node);
+    else if (node->order != NULL)
+        order_layout(node);
+    else
+        passing_layout(node);
+    return status == TUNDISH_OK ? check_layout(builder, node) : status;
 }
 
 tundish_status

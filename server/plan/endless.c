@@ -1,81 +1,56 @@
-/* endless.c - which inputs never end, and who needs an end. */
-#include "order/order.h"
+/* endless.c - who needs an end that never comes. */
+#include "order/planning.h"
 #include "plan/build.h"
-
-static bool
-any_input_is(const struct plan_node *node, bool endless)
-{
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (build_is_endless(node->inputs[i]) == endless)
-            return true;
-    return false;
-}
-
-bool
-build_is_endless(const struct plan_node *node)
-{
-    if (node->input_count == 0)
-        return false;
-    if (node_is(node, "repeat"))
-        return build_literal(node, "count", 1) < 0 || build_is_endless(node->inputs[0]);
-    if (node_is(node, "take") && build_literal(node, "count", -1) >= 0)
-        return false;
-    if (node_is(node, "sample_from_datasets") && !build_is_draw(node->stage))
-        return false;
-    if (node_is(node, "zip") || node_is(node, "choose_from_datasets") ||
-        (node_is(node, "sample_from_datasets") && spec_bool(node->stage, "stop_on_empty_dataset")))
-        return !any_input_is(node, false);
-    if (node->body != NULL && build_is_endless(node->body->root))
-        return true;
-    return any_input_is(node, true);
-}
-
-static bool
-is_batch(const struct plan_node *node)
-{
-    return node_is(node, "batch") || node_is(node, "padded_batch") || node_is(node, "ragged_batch");
-}
 
 /* How many elements, or rows of them, the stage gathers before it hands any on. */
 static int64_t
-gathered(const struct plan_node *node, const char **ret_parameter)
+gathered(const struct plan_node *node)
 {
+    const struct spec_value *value = spec_get(node->stage, node->order->gathers);
     int64_t most = 0;
-    const struct spec_value *sizes;
 
-    *ret_parameter = node_is(node, "window") ? "size" : "batch_size";
-    if (node_is(node, "window") || is_batch(node) || node_is(node, "rebatch"))
-        return build_literal(node, *ret_parameter, 1);
-    if (!node_is(node, "bucket_by_sequence_length"))
-        return 1;
-    *ret_parameter = "bucket_batch_sizes";
-    sizes = spec_get(node->stage, "bucket_batch_sizes");
-    for (uint32_t i = 0; i < sizes->count; i++)
-        if (sizes->items[i].kind == SPEC_INTEGER && sizes->items[i].integer > most)
-            most = sizes->items[i].integer;
+    if (value->kind != SPEC_LIST)
+        return value->kind == SPEC_INTEGER ? value->integer : 1;
+    for (uint32_t i = 0; i < value->count; i++)
+        if (value->items[i].kind == SPEC_INTEGER && value->items[i].integer > most)
+            most = value->items[i].integer;
     return most;
 }
 
-tundish_status
-build_check_end(struct plan_builder *builder, const struct plan_node *node)
+static tundish_status
+check_gathered(const struct plan_builder *builder, const struct plan_node *node)
 {
-    const char *parameter;
-    int64_t buffer = node_is(node, "shuffle") ? build_literal(node, "buffer_size", 1) : 1;
-    int64_t rows = gathered(node, &parameter);
-    bool whole_epoch = buffer == -2 || buffer > INT32_MAX;
+    int64_t rows = gathered(node);
 
-    if ((!whole_epoch && rows <= INT32_MAX) || !build_is_endless(node->inputs[0]))
+    if (rows <= INT32_MAX || !order_is_endless(node->inputs[0]))
         return TUNDISH_OK;
-    if (rows > INT32_MAX)
-        return build_complain(builder, node,
-                              "%s: a %s of %lld rows is never full, since what stands before it "
-                              "repeats for ever: give a smaller %s, or put repeat behind it",
-                              node->name, node_is(node, "window") ? "window" : "batch",
-                              (long long)rows, parameter);
-    return build_complain(
-        builder, node,
-        "shuffle: a buffer for all elements (buffer_size: %lld) is never full, "
-        "since what stands before it repeats for ever: put repeat behind shuffle, "
-        "or give a smaller buffer_size",
-        (long long)buffer);
+    return order_complain(builder->errors, node,
+                          "%s: a batch or window of %lld rows is never full, since what stands "
+                          "before it repeats for ever: give a smaller %s, or put repeat behind it",
+                          node->name, (long long)rows, node->order->gathers);
+}
+
+static tundish_status
+check_buffer(const struct plan_builder *builder, const struct plan_node *node)
+{
+    int64_t buffer = order_literal(node, node->order->shuffles_in, 1);
+
+    if ((buffer != -2 && buffer <= INT32_MAX) || !order_is_endless(node->inputs[0]))
+        return TUNDISH_OK;
+    return order_complain(builder->errors, node,
+                          "%s: a buffer for all elements (%s: %lld) is never full, "
+                          "since what stands before it repeats for ever: put repeat behind %s, "
+                          "or give a smaller %s",
+                          node->name, node->order->shuffles_in, (long long)buffer, node->name,
+                          node->order->shuffles_in);
+}
+
+tundish_status
+build_check_end(const struct plan_builder *builder, const struct plan_node *node)
+{
+    if (node->order == NULL || node->stage == NULL)
+        return TUNDISH_OK;
+    if (node->order->gathers != NULL)
+        return check_gathered(builder, node);
+    return node->order->shuffles_in != NULL ? check_buffer(builder, node) : TUNDISH_OK;
 }

@@ -2,14 +2,15 @@
 #include "plan/memory_cost.h"
 
 #include "core/memory_room.h"
+#include "order/planning.h"
 #include "plan/batch_rows.h"
-#include "plan/build.h"
 
 static int64_t
 held_elements(const struct plan_node *node)
 {
-    return node_is(node, "shuffle") && node->stage != NULL ? build_literal(node, "buffer_size", 0)
-                                                           : 0;
+    return node->order != NULL && node->order->shuffles_in != NULL
+               ? order_literal(node, node->order->shuffles_in, 0)
+               : 0;
 }
 
 static int64_t

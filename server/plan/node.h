@@ -44,35 +44,18 @@ struct plan_node {
     const struct plan_node *first;
     struct decoded_resized *decoded_resized;
 
-    /* interleave, flat_map: its body draws by ordinals, which begin elsewhere for each outer
-     * element; that has an ordinal itself, as its last word */
-    bool numbers_bodies;
-
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */
     uint64_t seed, seed2; /* by TensorFlow's rule */
 
-    /* Stages that the plan puts in have no arguments but these.
-     *   shuffle      numbers[0]: buffer_size
-     *   interleave   numbers[0]: cycle_length; numbers[1]: block_length
-     *   deal_split   numbers[0]: slices each batch is cut into; numbers[1]: 1 if they are cut from
-     *                its content, each column by its own length: the element is its input's and,
-     *                as the last word, the slice's number. Else each run word is a slice's
-     *   deal_carry   numbers[0]: how many sizes; sizes: rows of each slice in turn, again and
-     * again; numbers[1], numbers[2] as for rebatch shard        numbers[0]: shards; numbers[1]:
-     * this one; numbers[2]: 1 if the first round must be whole (FILE: too few files is an error);
-     * numbers[3]: 1 if it is the last stage (DATA), 2 if the numbers are those of the iterator's
-     * services (an evaluation's shard). Also a user's stage whose SHARD_HINT was rewritten;
-     * numbers[0] is 0 where its parameters are meant ordinal      none; its element is its input's
-     * and, as the last word, a number that goes on counting over all iterators of its dataset
-     * object And of the user's: rebatch      numbers[1]: 1 if rows are cut from content: pieces are
-     * whole elements (run.h); numbers[2]: rows of each element; 0: as its runs say, -1: its content
-     * does unbatch      numbers[0]: 1 if only content knows the rows (its input has no run, is
-     *                batch_wide, or comes from such an unbatch itself): the element is its
-     *                input's and, as the last word, the row's number. Else each run word is
-     *                replaced by a row's words (order_row_width) */
-    int64_t numbers[4];
-    int64_t *sizes;
+    /* The rows of its input's elements are not in their runs but only in their content: unbatch,
+     * rebatch and the stages that deal cut them from there (order/arguments.h). */
+    bool cuts_content;
+
+    /* A reader whose filenames the plan has put before it: it reads the outer element's. */
+    bool reads_outer_name;
+
+    void *arguments; /* what the plan has decided: order_ops.arguments_bytes (order/arguments.h) */
 };
 
 /* The nodes that share a life: a stream, or a function's body, whose datasets are made anew for

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "order/order.h"
 #include "plan/build.h"
 #include "plan/memory_cost.h"
 #include "plan/resume.h"
@@ -76,19 +77,8 @@ print_arguments(FILE *file, const struct plan_node *node)
     const char *between = "";
 
     if (node->stage == NULL) {
-        if (node_is(node, "shard") && node->numbers[3] == 2)
-            fputs("(put in) one of the evaluation's shards", file);
-        else if (node_is(node, "shard"))
-            fprintf(file, "{num_shards: %" PRId64 ", index: %" PRId64 "} (put in)",
-                    node->numbers[0], node->numbers[1]);
-        else if (node_is(node, "deal_split"))
-            fprintf(file, "{slices: %" PRId64 "} (put in)", node->numbers[0]);
-        else if (node_is(node, "deal_carry")) {
-            fputs("{rows: [", file);
-            for (int64_t i = 0; i < node->numbers[0]; i++)
-                fprintf(file, "%s%" PRId64, i > 0 ? ", " : "", node->sizes[i]);
-            fputs("]} (put in)", file);
-        }
+        if (node->order != NULL && node->order->print != NULL)
+            node->order->print(node, file);
         return;
     }
     fputc('{', file);

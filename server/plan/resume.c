@@ -8,15 +8,6 @@
 #include "order/again.h"
 #include "plan/build.h"
 
-static bool
-is_one_of(const struct plan_node *node, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (node_is(node, names[i]))
-            return true;
-    return false;
-}
-
 /* What standing at a place costs for one stage, from the cheapest on. */
 enum cost {
     COST_NOTHING,
@@ -26,14 +17,11 @@ enum cost {
     COST_MAKING    /* rows are made again, all of them */
 };
 
-/* Those that can pass over elements, but only by counting through them: how many come from each
- * part is not known before. */
+/* A source whose rows are made again, none of which can be sought: a program. */
 static bool
-counts_through(const struct plan_node *node)
+runs_again(const struct plan_node *node)
 {
-    static const char *const names[] = { "interleave", "cache" };
-
-    return is_one_of(node, names, sizeof names / sizeof *names);
+    return node->source != NULL && node->input_count == 0 && node->order->remembers;
 }
 
 static bool
@@ -53,16 +41,16 @@ is_packed(const struct plan_node *node)
 static enum cost
 node_cost(const struct plan_node *node)
 {
-    if (node_is(node, "program") || plan_is_cache_in_file(node) || is_packed(node))
+    if (runs_again(node) || plan_is_cache_in_file(node) || is_packed(node))
         return COST_MAKING;
     if (order_looks_at_content(node))
         return COST_LOOKING;
-    if (node_is(node, "shuffle") && order_can_begin_again(node->inputs[0]))
-        return COST_WINDOW;
-    if (node->order == NULL ||
-        (node->order->pass_over != NULL && !counts_through(node) && !node_is(node, "shuffle")))
+    if (node->order == NULL)
         return COST_NOTHING;
-    return COST_COUNTING;
+    if (node->order->shuffles_in != NULL)
+        return order_can_begin_again(node->inputs[0]) ? COST_WINDOW : COST_COUNTING;
+    return node->order->pass_over != NULL && !node->order->counts_through ? COST_NOTHING
+                                                                          : COST_COUNTING;
 }
 
 /* The first of the dearest nodes, or `found` if that is as dear. */
@@ -91,7 +79,7 @@ where(const struct plan_node *node)
 static char *
 making_sentence(const struct plan_node *node, const char *stage)
 {
-    if (node_is(node, "program"))
+    if (runs_again(node))
         return tnd_sprintf("%s runs again from the epoch's start, and its rows are passed over: as "
                            "long as writing them takes",
                            stage);

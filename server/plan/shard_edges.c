@@ -2,6 +2,7 @@
 #include "plan/shard_edges.h"
 
 #include "core/memory.h"
+#include "order/arguments.h"
 #include "order/order.h"
 #include "source/source.h"
 
@@ -25,25 +26,20 @@ add_edge(struct edges *edges, struct edge edge)
     edges->list[edges->count++] = edge;
 }
 
-static bool
-unites(const struct plan_node *node)
+/* Content stages are looked through. */
+static enum order_search
+search_of(const struct plan_node *node)
 {
-    return node_is(node, "zip") || node_is(node, "concatenate");
+    if (node->input_count == 0)
+        return ORDER_SEARCH_STOPS;
+    return node->order != NULL ? node->order->search : ORDER_SEARCH_INPUT;
 }
 
-static bool
-stops_search(const struct plan_node *node)
-{
-    return node->input_count == 0 || node_is(node, "enumerate") ||
-           node_is(node, "sample_from_datasets") || node_is(node, "choose_from_datasets") ||
-           node_is(node, "bucket_by_sequence_length");
-}
-
-/* window is one, too: window and a flat_map of batch. */
+/* A window is one, too: window and a flat_map of batch. */
 static bool
 is_function(const struct plan_node *node)
 {
-    return node->body != NULL || node_is(node, "window");
+    return node->body != NULL || search_of(node) == ORDER_SEARCH_WINDOW;
 }
 
 /* A function that runs on what is held in memory, a list of names above all. */
@@ -55,10 +51,9 @@ runs_on_list(const struct plan_node *node)
     if (node->body == NULL)
         return false;
     input = node->inputs[0];
-    if (node_is(input, "ordinal")) /* of ours, for the function's sake */
+    if (input->order == &order_ordinal) /* of ours, for the function's sake */
         input = input->inputs[0];
-    return node_is(input, "from_tensor_slices") || node_is(input, "from_tensors") ||
-           node_is(input, "list_files") || node_is(input, "filenames");
+    return input->source != NULL && input->source->is_list;
 }
 
 /* TensorFlow has a way of its own with datasets of datasets: before a function that reads nothing,
@@ -66,7 +61,8 @@ runs_on_list(const struct plan_node *node)
 static bool
 find_list_behind(struct plan_node *function, struct edge *ret_edge)
 {
-    for (struct plan_node *node = function; !stops_search(node) && !unites(node);
+    for (struct plan_node *node = function;
+         search_of(node) == ORDER_SEARCH_INPUT || search_of(node) == ORDER_SEARCH_WINDOW;
          node = node->inputs[0])
         if (runs_on_list(node->inputs[0])) {
             *ret_edge = (struct edge){ .reader = node, .deals_elements = true };
@@ -86,9 +82,9 @@ find_edges(struct plan_node *node, struct edges *edges)
             add_edge(edges, edge);
             return true;
         }
-        if (stops_search(node))
+        if (search_of(node) == ORDER_SEARCH_STOPS)
             return false;
-        if (!unites(node))
+        if (search_of(node) != ORDER_SEARCH_INPUTS)
             continue;
         for (uint32_t i = 0; i < node->input_count; i++)
             if (!find_edges(node->inputs[i], edges))

@@ -7,7 +7,7 @@
 #include "content/content.h"
 #include "content/expression/expression.h"
 #include "core/memory.h"
-#include "order/order.h"
+#include "order/columns.h"
 #include "source/source.h"
 
 /* What config->input of a source is. */
@@ -52,7 +52,7 @@ check_bytes(const struct plan_builder *builder, const struct plan_node *node)
 {
     for (uint32_t i = 0; i < node->schema.count; i++)
         if (node->schema.columns[i].kind == TUNDISH_DENSE && known_bytes(node, i) > INT32_MAX)
-            return build_complain(builder, node,
+            return order_complain(builder->errors, node,
                                   "%s: column '%s' would have more than 2 GiB in each row: look at "
                                   "the sizes that are given for it",
                                   node->name, node->schema.columns[i].name);
@@ -67,6 +67,20 @@ deliver_bytes(const struct spec_deliver *deliver)
         (deliver->memory_limit != 0 && deliver->memory_limit < deliver->max_batch_bytes))
         return deliver->memory_limit;
     return deliver->max_batch_bytes;
+}
+
+static tundish_status
+order_types(const struct plan_builder *builder, struct plan_node *node)
+{
+    const struct order_planning planning = {
+        .errors = builder->errors,
+        .may_be_short = builder->plan->stream->deliver.skip_errors,
+    };
+
+    if (node->order->columns != NULL)
+        return node->order->columns(&planning, node);
+    order_pass_columns(node);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -138,7 +152,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
             node->schema.columns[i].row_of_ragged = false;
         return status;
     }
-    return build_order_types(builder, node);
+    return order_types(builder, node);
 }
 
 tundish_status
@@ -157,7 +171,7 @@ build_types(struct plan_builder *builder, struct plan_graph *graph)
         if (status != TUNDISH_OK) {
             /* What reads this node would only complain of the same. */
             if (builder->errors->count == 0)
-                build_complain(builder, node, "%s: %s", node->name, tnd_error_text());
+                order_complain(builder->errors, node, "%s: %s", node->name, tnd_error_text());
             return TUNDISH_E_PIPELINE;
         }
     }

@@ -97,12 +97,12 @@ reader_row_bytes(const uint64_t *words)
 static const struct spec_value nearest_value = { .kind = SPEC_VARIABLE, .text = "value" };
 
 /* The name at `index`, or NULL behind the last. Where the plan has put the names before the reader,
- * each is the outer element (plan_node.numbers[3]). */
+ * each is the outer element. */
 static const struct spec_value *
 name_at(const struct plan_node *node, size_t index)
 {
     const struct reader *reader = node->state;
-    const struct spec_value *names = node->numbers[3] != 0 ? NULL : reader->filenames;
+    const struct spec_value *names = node->reads_outer_name ? NULL : reader->filenames;
 
     if (names != NULL && names->kind == SPEC_LIST)
         return index < names->count ? &names->items[index] : NULL;

@@ -45,8 +45,16 @@ struct source_ops {
      * is read. */
     uint64_t (*row_bytes)(const uint64_t *words);
 
-    /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not. */
-    bool reads_files;
+    /* As TensorFlow sees it: a reader of files that FILE sharding can cut, or not; a list held in
+     * memory, of files above all. */
+    bool reads_files, is_list;
+
+    bool lists_files;        /* the names of files that were found */
+    bool whole_files;        /* reads files as they are, not records of them */
+    const char *path_column; /* the path of the file that a row is; NULL: it tells none */
+    bool words_are_values;   /* an element's words say all that is in its row */
+    bool may_yield_batches;  /* what it yields may be rows or batches */
+    bool of_replicas;        /* yields one element for each replica, by its number */
 
     /* An element's words are a reference to a record of a file (scan.h). */
     bool refers_to_records;

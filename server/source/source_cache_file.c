@@ -18,6 +18,8 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
+#include "order/arguments.h"
+#include "order/cardinality.h"
 #include "source/files/fetch.h"
 #include "source/rows/cache_batch.h"
 #include "source/upstream.h"
@@ -84,7 +86,7 @@ cache_file_close(void *memory)
 static bool
 is_sharded(const struct plan_node *node)
 {
-    if (strcmp(node->name, "shard") == 0 && node->stage == NULL)
+    if (node->order == &order_shard && node->stage == NULL)
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (is_sharded(node->inputs[i]))
@@ -481,13 +483,17 @@ cache_file_read(const void *state, const struct source_read *read)
 const struct source_ops source_cache_file = {
     .name = "cache_file",
     .order = { .name = "cache",
+               .search = ORDER_SEARCH_INPUT,
+               .batch_size = ORDER_SIZE_INPUT,
+               .remembers = true,
                .state_bytes = sizeof(struct cache_file_state),
                .open = cache_file_iterate,
                .next = cache_file_next,
                .close = cache_file_iterate_close,
                .pass_over = cache_file_pass_over,
                .gathered = cache_file_gathered,
-               .counts_elements = true },
+               .counts_elements = true,
+               .cardinality = order_count_input },
     .state_bytes = sizeof(struct cache_file),
     .open = cache_file_open,
     .read = cache_file_read,

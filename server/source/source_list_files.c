@@ -8,6 +8,7 @@
 
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "order/cardinality.h"
 #include "source/files/files_private.h"
 #include "source/peer/far.h"
 #include "source/source.h"
@@ -237,9 +238,18 @@ list_files_close(void *state)
     (void)state;
 }
 
+/* The list is a table's. */
+static int64_t
+list_files_cardinality(const struct plan_node *node, const struct order_counting *counting)
+{
+    return counting->instance->services->files != NULL ? order_count_source(node, counting)
+                                                       : CARDINALITY_UNKNOWN;
+}
+
 const struct source_ops source_list_files = {
     .name = "list_files",
     .order = { .name = "list_files",
+               .cardinality = list_files_cardinality,
                .state_bytes = sizeof(struct list_files_state),
                .open = list_files_iterate,
                .next = list_files_next,
@@ -247,6 +257,8 @@ const struct source_ops source_list_files = {
                .check = list_files_check,
                .count = list_files_count,
                .at = list_files_at },
+    .is_list = true,
+    .lists_files = true,
     .state_bytes = sizeof(struct list_files),
     .open = list_files_open,
     .read = list_files_read,

@@ -449,10 +449,12 @@ program_read(const void *state, const struct source_read *read)
 const struct source_ops source_program = {
     .name = "program",
     .order = { .name = "program",
+               .remembers = true,
                .state_bytes = sizeof(struct program_state),
                .open = program_iterate,
                .next = program_next,
                .close = program_iterate_close },
+    .may_yield_batches = true,
     .state_bytes = sizeof(struct program),
     .open = program_open,
     .read = program_read,

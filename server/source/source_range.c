@@ -6,6 +6,7 @@
 
 #include "core/half.h"
 #include "core/must.h"
+#include "order/cardinality.h"
 #include "source/source.h"
 #include "source/variable.h"
 
@@ -285,6 +286,7 @@ range_close(void *state)
 const struct source_ops source_range = {
     .name = "range",
     .order = { .name = "range",
+               .cardinality = order_count_source,
                .state_bytes = sizeof(struct range_state),
                .open = range_iterate,
                .next = range_next,
@@ -292,6 +294,7 @@ const struct source_ops source_range = {
                .count = range_count,
                .at = range_at,
                .pass_over = range_pass_over },
+    .words_are_values = true,
     .state_bytes = sizeof(struct range),
     .open = range_open,
     .read = range_read,

@@ -179,6 +179,7 @@ const struct source_ops source_values = {
         .next = values_next,
         .close = values_order_close,
     },
+    .of_replicas = true,
     .state_bytes = sizeof(struct values),
     .open = values_open,
     .read = values_read,

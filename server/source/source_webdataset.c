@@ -235,6 +235,7 @@ webdataset_close(void *state)
 const struct source_ops source_webdataset = {
     .name = "webdataset",
     .order = READER_ORDER("webdataset"),
+    .whole_files = true,
     .state_bytes = sizeof(struct webdataset),
     .open = webdataset_open,
     .read = webdataset_read,

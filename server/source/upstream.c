@@ -8,6 +8,7 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/files/matching_files.h"
+#include "source/source.h"
 
 /* Raised when rows come out different for the same stages. */
 static const uint64_t RULES_VERSION = 2;
@@ -101,8 +102,10 @@ mix_node(uint64_t hash, const struct plan_node *node, const char *root)
     if (node->body != NULL)
         hash = mix_node(hash, node->body->root, root);
     hash = mix_text(hash, node->name);
-    for (int i = 0; i < 3; i++)
-        hash = tnd_hash_farm_cat(hash, (uint64_t)node->numbers[i]);
+    hash = tnd_hash_farm_cat(hash, node->cuts_content);
+    if (node->order != NULL && node->order->arguments_bytes > 0)
+        hash =
+            tnd_hash_farm_cat(hash, tnd_hash_farm(node->arguments, node->order->arguments_bytes));
     return mix_stage(hash, node, root);
 }
 
@@ -130,7 +133,7 @@ upstream_listing(const struct plan_node *node, const char *root)
         listing ^= upstream_listing(node->inputs[i], root);
     if (node->body != NULL)
         listing ^= upstream_listing(node->body->root, root);
-    if (node->stage != NULL && strcmp(node->name, "list_files") == 0) {
+    if (node->stage != NULL && node->source != NULL && node->source->lists_files) {
         const struct spec_value *patterns = spec_get(node->stage, "file_pattern");
         const struct spec_value *each = patterns->kind == SPEC_LIST ? patterns->items : patterns;
         uint32_t count = patterns->kind == SPEC_LIST ? patterns->count : 1;

@@ -44,6 +44,7 @@ read_file_close(void *memory)
 const struct content_ops content_read_file = {
     .name = "read_file",
     .takes_missing = true,
+    .whole_files = true,
     .state_bytes = sizeof(struct read_file),
     .open = read_file_open,
     .apply = read_file_apply,

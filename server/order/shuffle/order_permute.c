@@ -7,7 +7,8 @@
  * The few numbers of the rectangle that are too large are sent through again until one is not, so
  * the numbers below the count are permuted among themselves.
  */
-#include "order/order.h"
+#include "order/cardinality.h"
+#include "order/planning.h"
 
 #include <stdlib.h>
 
@@ -301,8 +302,30 @@ permute_close(struct order_iterator *iterator)
     order_close(permute->input);
 }
 
+static enum order_seeds
+permute_seeds(const struct spec_stage *stage)
+{
+    (void)stage;
+    return ORDER_SEEDS_OWN;
+}
+
+static tundish_status
+permute_check_inputs(const struct order_planning *planning, const struct plan_node *node)
+{
+    if (order_is_indexed(node->inputs[0]))
+        return TUNDISH_OK;
+    return order_complain(
+        planning->errors, node,
+        "permute needs elements that can be had by number, as sources, take, skip, shard and "
+        "flat_map of these have, but not %s: put it before that, or use shuffle",
+        order_node(node->inputs[0])->name);
+}
+
 const struct order_ops order_permute = {
     .name = "permute",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_ELEMENTS,
+    .search = ORDER_SEARCH_INPUT,
     .state_bytes = sizeof(struct permute),
     .open = permute_open,
     .next = permute_next,
@@ -310,4 +333,7 @@ const struct order_ops order_permute = {
     .count = permute_count,
     .at = permute_at,
     .pass_over = permute_pass_over,
+    .seeds = permute_seeds,
+    .check_inputs = permute_check_inputs,
+    .cardinality = order_count_input,
 };

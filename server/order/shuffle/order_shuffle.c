@@ -404,19 +404,27 @@ list_length(const struct order_iterator *iterator)
     return count > 0 ? count : INT64_MAX;
 }
 
+static tundish_status
+read_buffer_size(const struct order_iterator *iterator, int64_t *ret_size)
+{
+    const struct plan_node *node = iterator->node;
+
+    if (node->stage != NULL)
+        return order_int(iterator, "buffer_size", ret_size);
+    *ret_size = node->inputs[0]->input_count > 0 ? list_length(iterator) : INT64_MAX;
+    return TUNDISH_OK;
+}
+
 /* The input's iterator is made on first need, as tf.data does. */
 static tundish_status
 shuffle_open(struct order_iterator *iterator)
 {
     struct shuffle *shuffle = shuffle_of(iterator);
-    tundish_status status;
     int64_t buffer_size;
+    tundish_status status = read_buffer_size(iterator, &buffer_size);
 
-    status = order_int(iterator, "buffer_size", &buffer_size);
     if (status != TUNDISH_OK)
         return status;
-    if (iterator->node->stage == NULL && iterator->node->inputs[0]->input_count > 0)
-        buffer_size = list_length(iterator);
     if (buffer_size < 1 && buffer_size != WHOLE_EPOCH)
         return order_fail(iterator, TUNDISH_E_PIPELINE,
                           "buffer_size must be greater than zero, not %" PRId64, buffer_size);
@@ -449,8 +457,20 @@ shuffle_close(struct order_iterator *iterator)
     order_close(shuffle->input);
 }
 
+static enum order_seeds
+shuffle_seeds(const struct spec_stage *stage)
+{
+    (void)stage;
+    return ORDER_SEEDS_TENSORFLOW;
+}
+
 const struct order_ops order_shuffle = {
     .name = "shuffle",
+    .form = ORDER_PASSES,
+    .alike = ORDER_ALIKE_ELEMENTS,
+    .search = ORDER_SEARCH_INPUT,
+    .batch_size = ORDER_SIZE_INPUT,
+    .shuffles_in = "buffer_size",
     .state_bytes = sizeof(struct shuffle),
     .open = shuffle_open,
     .next = shuffle_next,
@@ -458,4 +478,6 @@ const struct order_ops order_shuffle = {
     .pass_over = shuffle_pass_over,
     .repeat = shuffle_repeat,
     .counts_elements = true,
+    .seeds = shuffle_seeds,
+    .cardinality = order_count_input,
 };

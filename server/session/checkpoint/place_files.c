@@ -160,7 +160,7 @@ walk_stage(struct search *search, const struct plan_node *node)
     for (uint32_t i = 0; i < info->parameter_count && status == TUNDISH_OK; i++)
         if (info->parameters[i].types & TYPE_PATHS)
             status = walk_paths(search, node->stage->arguments[i],
-                                strcmp(node->name, "list_files") == 0);
+                                node->source != NULL && node->source->lists_files);
         else if (node->source != NULL)
             walk_arrays(search, node->stage->arguments[i]);
     search->in_data = false;

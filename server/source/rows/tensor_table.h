@@ -7,6 +7,7 @@
 #ifndef SOURCE_TENSOR_TABLE_H
 #define SOURCE_TENSOR_TABLE_H
 
+#include "order/cardinality.h"
 #include "source/rows/tensor_literal.h"
 #include "source/source.h"
 
@@ -55,7 +56,7 @@ tundish_status tensor_table_read(const struct tensor_table *table, const struct 
         .name = stage, .state_bytes = sizeof(struct tensor_table_state),                           \
         .open = tensor_table_iterate, .next = tensor_table_next,                                   \
         .close = tensor_table_iterate_close, .count = tensor_table_count, .at = tensor_table_at,   \
-        .pass_over = tensor_table_pass_over,                                                       \
+        .pass_over = tensor_table_pass_over, .cardinality = order_count_source,                    \
     }
 
 #endif

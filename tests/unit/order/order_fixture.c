@@ -11,6 +11,7 @@
 
 #include "core/memory.h"
 #include "core/must.h"
+#include "order/cardinality.h"
 
 /* The services come back without their fixture, and a source's node without its number. */
 static struct fixture *current;
@@ -106,6 +107,7 @@ numbers_close(struct order_iterator *iterator)
 
 static const struct order_ops numbers = {
     .name = "range",
+    .cardinality = order_count_source,
     .state_bytes = sizeof(struct numbers),
     .open = numbers_open,
     .next = numbers_next,
@@ -141,6 +143,14 @@ add_node(struct plan_graph *graph, const char *name)
     graph->nodes[graph->node_count++] = node;
     graph->root = node;
     return node;
+}
+
+static void
+set_order(struct plan_node *node, const struct order_ops *order)
+{
+    node->order = order;
+    if (order != NULL && order->arguments_bytes > 0)
+        node->arguments = tnd_zalloc(1, order->arguments_bytes);
 }
 
 static void
@@ -277,7 +287,7 @@ plan_dataset(struct fixture *fixture, struct plan_graph *graph, const struct spe
             node->body = plan_body(fixture, graph, node);
         if (is(node, "shuffle") || is(node, "permute") || is(node, "sample_from_datasets"))
             set_seeds(fixture, graph, node, &unseeded);
-        node->order = is(node, "range") ? &numbers : order_find(node->name);
+        set_order(node, is(node, "range") ? &numbers : order_find(node->name));
         if (is(node, "range"))
             node->seed2 = fixture->source_count++;
         node->number = graph->node_count;
@@ -300,7 +310,7 @@ close_graph(struct plan_graph *graph)
             close_graph(node->body);
         schema_close(&node->schema);
         free(node->inputs);
-        free(node->sizes);
+        free(node->arguments);
         free(node);
     }
     free(graph->nodes);
@@ -539,22 +549,15 @@ fixture_open(struct fixture *fixture, const char *pipeline)
 }
 
 void
-fixture_append(struct fixture *fixture, const char *name, const int64_t *node_numbers,
-               const int64_t *sizes)
+fixture_append(struct fixture *fixture, const struct order_ops *order, const void *arguments)
 {
     struct plan_node *input = fixture->graph->root;
-    struct plan_node *node = add_node(fixture->graph, name);
+    struct plan_node *node = add_node(fixture->graph, order->name);
 
     add_input(node, input);
-    node->order = order_find(name);
-    for (int i = 0; node_numbers != NULL && i < 4; i++)
-        node->numbers[i] = node_numbers[i];
-    if (sizes != NULL) {
-        size_t bytes = (size_t)node->numbers[0] * sizeof *sizes;
-
-        node->sizes = tnd_alloc(bytes);
-        memcpy(node->sizes, sizes, bytes);
-    }
+    set_order(node, order);
+    if (arguments != NULL)
+        memcpy(node->arguments, arguments, order->arguments_bytes);
     lay_out(node);
 }
 

@@ -9,6 +9,7 @@
 #ifndef ORDER_FIXTURE_H
 #define ORDER_FIXTURE_H
 
+#include "order/arguments.h"
 #include "order/order.h"
 #include "source/source.h"
 
@@ -41,9 +42,8 @@ struct fixture {
  * and bring it to life, but make no iterator yet. */
 void fixture_open(struct fixture *fixture, const char *pipeline);
 
-/* Put a stage of distribution behind the last one. `sizes` are copied. */
-void fixture_append(struct fixture *fixture, const char *name, const int64_t *numbers,
-                    const int64_t *sizes);
+/* Put a stage of distribution behind the last one. `arguments` are copied; NULL: zeros. */
+void fixture_append(struct fixture *fixture, const struct order_ops *order, const void *arguments);
 void fixture_close(struct fixture *fixture);
 
 /* Make an iterator and print its elements, separated by spaces, at most `max` of them and asking

@@ -8,14 +8,21 @@
 #include "order_fixture.h"
 
 static void
+append_deal(struct fixture *fixture, int64_t slices)
+{
+    const struct slices_arguments arguments = { .slices = slices };
+
+    fixture_append(fixture, &order_deal_split, &arguments);
+}
+
+static void
 each_batch_gives_every_replica_one_slice(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 3 };
 
     (void)state;
     fixture_open(&fixture, "{range: 8}, {batch: 4}");
-    fixture_append(&fixture, "deal_split", numbers, NULL);
+    append_deal(&fixture, 3);
     assert_string_equal(fixture_epoch(&fixture, 100, 1), "[0 1] [2 3] [] [4 5] [6 7] []");
     assert_string_equal(fixture_epoch(&fixture, 100, 100), "[0 1] [2 3] [] [4 5] [6 7] []");
     fixture_close(&fixture);
@@ -28,11 +35,11 @@ tails_are_cut_too(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 10}, {batch: 4}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    append_deal(&fixture, 2);
     assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2 3] [4 5] [6 7] [8] [9]");
     fixture_close(&fixture);
     fixture_open(&fixture, "{range: 9}, {batch: 4}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 4 }, NULL);
+    append_deal(&fixture, 4);
     assert_string_equal(fixture_epoch(&fixture, 100, 5),
                         "[0] [1] [2] [3] [4] [5] [6] [7] [8] [] [] []");
     fixture_close(&fixture);
@@ -46,7 +53,7 @@ each_component_is_cut_by_its_own_count(void **state)
     (void)state;
     fixture_open(&fixture, "{zip: [[{range: {stop: 8, name: a}}, {batch: 4}], [{range: {stop: 16, "
                            "name: b}}, {batch: 8}]]}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    append_deal(&fixture, 2);
     assert_string_equal(
         fixture_epoch(&fixture, 100, 5),
         "([0 1] [0 1 2 3]) ([2 3] [4 5 6 7]) ([4 5] [8 9 10 11]) ([6 7] [12 13 14 15])");
@@ -60,7 +67,7 @@ joined_batches_are_cut_by_rows(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 7}, {batch: 2}, {rebatch: 5}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 3 }, NULL);
+    append_deal(&fixture, 3);
     assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2 3] [4] [5] [6] []");
     fixture_close(&fixture);
 }
@@ -73,7 +80,7 @@ batches_of_branches_keep_their_branch(void **state)
     (void)state;
     fixture_open(&fixture,
                  "{concatenate: [[{range: 3}, {batch: 4}], [{range: [10, 13]}, {batch: 4}]]}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    append_deal(&fixture, 2);
     assert_string_equal(fixture_epoch(&fixture, 100, 5), "[0 1] [2] [10 11] [12]");
     fixture_close(&fixture);
 }
@@ -87,7 +94,7 @@ slices_know_their_batch(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 4}, {batch: 4}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 2 }, NULL);
+    append_deal(&fixture, 2);
     fixture_epoch(&fixture, 0, 1);
     assert_int_equal(order_next(fixture.iterator, words, 2, &count), ORDER_OK);
     assert_int_equal(count, 2);
@@ -103,7 +110,7 @@ an_early_close_gives_up_the_batch(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 40}, {batch: 4}");
-    fixture_append(&fixture, "deal_split", (const int64_t[4]){ 3 }, NULL);
+    append_deal(&fixture, 3);
     fixture_epoch(&fixture, 2, 1);
     fixture_close(&fixture);
 }

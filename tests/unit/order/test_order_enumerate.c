@@ -23,7 +23,7 @@ an_ordinal_goes_on_over_iterators(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 3}");
-    fixture_append(&fixture, "ordinal", NULL, NULL);
+    fixture_append(&fixture, &order_ordinal, NULL);
     assert_string_equal(fixture_epoch(&fixture, 100, 2), "0:0 1:1 2:2");
     assert_string_equal(fixture_epoch(&fixture, 2, 2), "3:0 4:1");
     assert_string_equal(fixture_epoch(&fixture, 100, 100), "5:0 6:1 7:2");

@@ -48,12 +48,11 @@ static void
 carried_slices_take_the_sizes_in_turn(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 4 };
-    const int64_t sizes[4] = { 2, 1, 2, 2 };
+    const struct rebatch_arguments carried = { .batch = 7, .slices = 4, .rotation = 2 };
 
     (void)state;
     fixture_open(&fixture, "{range: 10}, {batch: 7}");
-    fixture_append(&fixture, "deal_carry", numbers, sizes);
+    fixture_append(&fixture, &order_deal_carry, &carried);
     assert_string_equal(fixture_epoch(&fixture, 100, 3), "[0 1] [2] [3 4] [5 6] [7 8] [9]");
     fixture_close(&fixture);
 }
@@ -62,19 +61,18 @@ static void
 a_size_of_zero_is_an_empty_slice_that_pulls_nothing(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 5 };
-    const int64_t sizes[5] = { 1, 1, 1, 1, 0 };
-    const int64_t zero_first[2] = { 0, 1 };
+    const struct rebatch_arguments carried = { .batch = 4, .slices = 5 };
+    const struct rebatch_arguments zero_first = { .batch = 1, .slices = 2, .rotation = 1 };
 
     (void)state;
     fixture_open(&fixture, "{range: 8}, {batch: 4}");
-    fixture_append(&fixture, "deal_carry", numbers, sizes);
+    fixture_append(&fixture, &order_deal_carry, &carried);
     assert_string_equal(fixture_epoch(&fixture, 100, 3), "[0] [1] [2] [3] [] [4] [5] [6] [7] []");
     fixture_epoch(&fixture, 5, 1);
     assert_int_equal(fixture.pulled[0], 8 + 4);
     fixture_close(&fixture);
     fixture_open(&fixture, "{range: 2}, {batch: 4}");
-    fixture_append(&fixture, "deal_carry", (const int64_t[4]){ 2 }, zero_first);
+    fixture_append(&fixture, &order_deal_carry, &zero_first);
     assert_string_equal(fixture_epoch(&fixture, 100, 3), "[] [0] [] [1] []");
     fixture_close(&fixture);
 }
@@ -83,11 +81,11 @@ static void
 epochs_blur(void **state)
 {
     struct fixture fixture;
-    const int64_t sizes[2] = { 2, 2 };
+    const struct rebatch_arguments carried = { .batch = 4, .slices = 2 };
 
     (void)state;
     fixture_open(&fixture, "{range: 5}, {batch: 4}, {repeat: 2}");
-    fixture_append(&fixture, "deal_carry", (const int64_t[4]){ 2 }, sizes);
+    fixture_append(&fixture, &order_deal_carry, &carried);
     assert_string_equal(fixture_epoch(&fixture, 100, 3), "[0 1] [2 3] [4]+[0] [1 2] [3]+[4]");
     fixture_close(&fixture);
 }

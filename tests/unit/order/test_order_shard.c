@@ -63,11 +63,11 @@ static void
 distribution_numbers_it(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 3, 2, 0 };
+    const struct shard_arguments planned = { .shards = 3, .index = 2 };
 
     (void)state;
     fixture_open(&fixture, "{range: 8}");
-    fixture_append(&fixture, "shard", numbers, NULL);
+    fixture_append(&fixture, &order_shard, &planned);
     assert_string_equal(fixture_epoch(&fixture, 100, 100), "2 5");
     fixture_close(&fixture);
 }
@@ -79,10 +79,12 @@ a_first_round_that_must_be_whole_fails_every_worker(void **state)
 
     (void)state;
     for (int64_t worker = 0; worker < 5; worker++) {
-        const int64_t numbers[4] = { 5, worker, 1 };
+        const struct shard_arguments planned = { .shards = 5,
+                                                 .index = worker,
+                                                 .whole_round = true };
 
         fixture_open(&fixture, "{range: 4}, {batch: 1}");
-        fixture_append(&fixture, "shard", numbers, NULL);
+        fixture_append(&fixture, &order_shard, &planned);
         fixture_epoch(&fixture, 0, 1);
         assert_int_equal(fixture_epoch(&fixture, 100, 3)[0], '!');
         assert_non_null(strstr(tnd_error_text(), "4 file(s)"));
@@ -100,10 +102,12 @@ a_whole_first_round_goes_out_as_usual(void **state)
     (void)state;
     for (int64_t worker = 0; worker < 3; worker++)
         for (size_t chunk = 1; chunk < 4; chunk++) {
-            const int64_t numbers[4] = { 3, worker, 1 };
+            const struct shard_arguments planned = { .shards = 3,
+                                                     .index = worker,
+                                                     .whole_round = true };
 
             fixture_open(&fixture, "{range: 7}, {batch: 1}");
-            fixture_append(&fixture, "shard", numbers, NULL);
+            fixture_append(&fixture, &order_shard, &planned);
             assert_string_equal(fixture_epoch(&fixture, 100, chunk), expected[worker]);
             fixture_close(&fixture);
         }
@@ -113,11 +117,11 @@ static void
 no_elements_at_all_are_no_error(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 3, 1, 1 };
+    const struct shard_arguments planned = { .shards = 3, .index = 1, .whole_round = true };
 
     (void)state;
     fixture_open(&fixture, "{range: 0}");
-    fixture_append(&fixture, "shard", numbers, NULL);
+    fixture_append(&fixture, &order_shard, &planned);
     assert_string_equal(fixture_epoch(&fixture, 100, 100), "");
     fixture_close(&fixture);
 }
@@ -126,11 +130,11 @@ static void
 an_early_close_gives_up_the_first_round(void **state)
 {
     struct fixture fixture;
-    const int64_t numbers[4] = { 3, 1, 1 };
+    const struct shard_arguments planned = { .shards = 3, .index = 1, .whole_round = true };
 
     (void)state;
     fixture_open(&fixture, "{range: 70}, {batch: 1}");
-    fixture_append(&fixture, "shard", numbers, NULL);
+    fixture_append(&fixture, &order_shard, &planned);
     fixture_epoch(&fixture, 1, 1);
     fixture_close(&fixture);
 }

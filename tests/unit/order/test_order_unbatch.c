@@ -70,7 +70,7 @@ rows_that_only_content_knows_are_numbered(void **state)
 
     (void)state;
     fixture_open(&fixture, "{range: 5}, {batch: 3}, {unbatch: {}}");
-    fixture.graph->root->numbers[0] = 1;
+    fixture.graph->root->cuts_content = true;
     fixture.graph->root->width = 2;
     fixture.graph->root->run_words = 1;
     fixture_epoch(&fixture, 0, 1);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
+#include "order/arguments.h"
 #include "plan/plan.h"
 #include "plan/resume.h"
 
@@ -226,13 +227,13 @@ rows_that_only_content_knows_are_cut_from_it(void **state)
     planned_open(&planned, rebatched, "", 1);
     assert_null(planned.errors);
     root = planned.plan->graph->root;
-    assert_int_equal(root->numbers[1], 1);
-    assert_int_equal(root->numbers[2], -1);
+    assert_true(root->cuts_content);
+    assert_int_equal(((const struct rebatch_arguments *)root->arguments)->rows, -1);
     planned_close(&planned);
     planned_open(&planned, lists, "replicas: 2", 1);
     assert_null(planned.errors);
     root = planned.plan->graph->root;
-    assert_int_equal(root->numbers[1], 1);
+    assert_true(root->cuts_content);
     assert_int_equal(root->width, root->inputs[0]->width + 1);
     planned_close(&planned);
     free(rebatched);
@@ -252,7 +253,7 @@ rows_are_mixed_before_the_batch_that_is_taken_off(void **state)
                  "replicas: 2", 1);
     if (planned.errors != NULL)
         fail_msg("%s", planned.errors);
-    assert_int_equal(planned.plan->graph->root->numbers[1], 1);
+    assert_true(planned.plan->graph->root->cuts_content);
     planned_close(&planned);
 }
 
