@@ -5,7 +5,7 @@
 
 #include "batch/evaluate_parts.h"
 #include "column/flush.h"
-#include "content/images/decoded_resized.h"
+#include "content/content.h"
 #include "core/clock.h"
 #include "core/dtype.h"
 #include "core/mapped.h"
@@ -123,8 +123,8 @@ evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
             column_copy(&ret_frame->columns[i], &input->columns[from]);
     }
     mode = flush_begin();
-    if (node->decoded_resized != NULL)
-        decoded_resized_apply(node->decoded_resized, input, ret_frame);
+    if (node->fused != NULL)
+        status = node->fused->apply(node->fused_state, input, ret_frame);
     else
         status = node->content->apply(node->state, input, ret_frame);
     flush_end(mode);

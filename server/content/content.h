@@ -20,6 +20,23 @@ struct vocab;
 
 typedef void content_say_vocabulary(void *context, const char *name, const struct vocab *vocab);
 
+/* A content stage of a plan, as the stages before it in a row see it. */
+struct content_step {
+    const struct spec_stage *stage;
+    const struct content_ops *ops;
+    const void *state;
+    const struct schema *input, *output;
+    bool follows; /* directly on the step before it, so that both may be made as one */
+};
+
+/* Stages that are made as one: the first `count` of the steps. */
+struct content_fused {
+    uint32_t count;                /* 0: none */
+    const struct content_ops *ops; /* `apply` takes the first one's input, and gives what the last
+                                      one's output; `close` */
+    void *state;                   /* freed by whoever is given it, after `close` */
+};
+
 struct content_ops {
     const char *name;
     size_t state_bytes;
@@ -33,6 +50,9 @@ struct content_ops {
     /* What it makes of an image hangs on no pixel's neighbours, or on no pixel at all: the image
      * may have come in another size. */
     bool keeps_pixels;
+
+    /* Gives its columns in the dtypes of its output, and does nothing else. */
+    bool converts;
 
     const struct content_learning *learning; /* content/learned/learning.h; NULL: nothing */
 
@@ -52,6 +72,12 @@ struct content_ops {
 
     /* Free everything. Must accept a state that is all zeros. */
     void (*close)(void *state);
+
+    /* See what follows, once the plan is made: steps[0] is this stage, the others have steps before
+     * them as their only input. It may take over some of them (*ret_fused is zeroed), or complain.
+     * NULL: what follows does not matter. */
+    tundish_status (*look_ahead)(void *state, const struct content_step *steps, uint32_t count,
+                                 struct spec_errors *errors, struct content_fused *ret_fused);
 
     /* Say which files the results hang on, by the names that the user gave, and a hash of what
      * each holds, the same on every machine. NULL: on none. */

@@ -68,7 +68,9 @@ node_close(struct plan_node *node)
     else if (node->content != NULL && node->state != NULL)
         node->content->close(node->state);
     build_graph_close(node->body);
-    free(node->decoded_resized);
+    if (node->fused != NULL)
+        node->fused->close(node->fused_state);
+    free(node->fused_state);
     schema_close(&node->schema);
     free(node->state);
     free(node->inputs);
@@ -390,8 +392,6 @@ build_dataset(struct plan_builder *builder, struct plan_graph *graph,
 
         if (one != TUNDISH_OK)
             status = one;
-        if (last != NULL && last->stage == &dataset->stages[i])
-            last->following_count = dataset->stage_count - i - 1;
         if (last == NULL)
             break; /* what follows has nothing to stand on */
     }

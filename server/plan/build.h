@@ -31,8 +31,8 @@ tundish_status build_distribution(struct plan_builder *builder);
 /* 4. Words of an element, and numbers of dataset objects. */
 tundish_status build_layout(struct plan_builder *builder, struct plan_graph *graph);
 
-/* 5. Content stages that are cheaper together are made together. */
-void build_fusion(struct plan_graph *graph);
+/* 5. Content stages see what follows them; those that are cheaper together are made together. */
+tundish_status build_fusion(struct plan_builder *builder, struct plan_graph *graph);
 
 /* 6. deliver.widen, once the columns of a batch are known. Close accepts a half-made plan. */
 tundish_status build_widen(struct plan_builder *builder);

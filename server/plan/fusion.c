@@ -1,5 +1,7 @@
-/* fusion.c - which content stages are made as one: pictures decoded and resized. */
-#include "content/images/decoded_resized.h"
+/* fusion.c - content stages in a row: each sees what follows it, and some are made as one. */
+#include <stdlib.h>
+
+#include "content/content.h"
 #include "core/memory.h"
 #include "plan/build.h"
 
@@ -9,81 +11,86 @@ is_content(const struct plan_node *node)
     return node->content != NULL && node->order == NULL && node->input_count == 1;
 }
 
-/* The only column that a stage writes; -1: there are several. */
-static int32_t
-written_column(const struct plan_node *node)
+/* Whose only input the node is; NULL: nobody's. */
+static struct plan_node *
+reader_of(const struct plan_graph *graph, const struct plan_node *node)
 {
-    int32_t written = -1;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i]->input_count == 1 && graph->nodes[i]->inputs[0] == node)
+            return graph->nodes[i];
+    return NULL;
+}
 
-    for (uint32_t i = 0; i < node->schema.count; i++) {
-        if (node->schema.columns[i].passed_from >= 0)
+/* Put in by the plan between two stages of the user's: elements pass it as they are. */
+static bool
+is_between(const struct plan_node *node)
+{
+    return node->stage == NULL && node->body == NULL && node->content == NULL;
+}
+
+/* The content stages from `first` on, and their nodes: as many as the graph has, at most. */
+static uint32_t
+find_row(const struct plan_graph *graph, struct plan_node *first, struct content_step *steps,
+         struct plan_node **nodes)
+{
+    uint32_t count = 0;
+    bool follows = true;
+
+    for (struct plan_node *node = first; node != NULL; node = reader_of(graph, node)) {
+        if (is_between(node)) {
+            follows = false;
             continue;
-        if (written >= 0)
-            return -1;
-        written = (int32_t)i;
+        }
+        if (!is_content(node))
+            break;
+        nodes[count] = node;
+        steps[count++] = (struct content_step){
+            .stage = node->stage,
+            .ops = node->content,
+            .state = node->state,
+            .input = &node->inputs[0]->schema,
+            .output = &node->schema,
+            .follows = follows,
+        };
+        follows = true;
     }
-    return written;
+    return count;
 }
 
-/* Does the stage write the column that its input's stage wrote, in its place and nothing else? */
-static bool
-is_in_place(const struct plan_node *node, int32_t column)
+static tundish_status
+look_ahead(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
-    return written_column(node) == column && node->schema.count == node->inputs[0]->schema.count;
+    struct content_step *steps = tnd_zalloc(graph->node_count, sizeof *steps);
+    struct plan_node **nodes = tnd_zalloc(graph->node_count, sizeof(struct plan_node *));
+    uint32_t count = find_row(graph, node, steps, nodes);
+    struct content_fused fused = { 0 };
+    tundish_status status =
+        node->content->look_ahead(node->state, steps, count, builder->errors, &fused);
+
+    if (fused.count > 0) {
+        struct plan_node *last = nodes[fused.count - 1];
+
+        last->first = node;
+        last->fused = fused.ops;
+        last->fused_state = fused.state;
+    }
+    free(nodes);
+    free(steps);
+    return status;
 }
 
-static void
-fuse(struct plan_node *last, const struct plan_node *resizer, bool to_bytes)
+tundish_status
+build_fusion(struct plan_builder *builder, struct plan_graph *graph)
 {
-    const struct plan_node *decoder = resizer->inputs[0];
-    const struct decoded *decoded = decoder->state;
-    const struct resized *resized = resizer->state;
-    int32_t column = written_column(resizer);
+    tundish_status status = TUNDISH_OK;
 
-    if (!is_content(decoder) || decoder->content->apply != decoded_apply || column < 0 ||
-        written_column(decoder) != column || !is_in_place(resizer, column) ||
-        !decoded_resized_fits(decoded, resized, &decoder->schema.columns[column]))
-        return;
-    last->first = decoder;
-    last->decoded_resized = tnd_zalloc(1, sizeof *last->decoded_resized);
-    *last->decoded_resized = (struct decoded_resized){
-        .decoded = decoded,
-        .resized = resized,
-        .input = decoded->targets.list[0].input,
-        .output = (uint32_t)column,
-        .to_bytes = to_bytes,
-    };
-}
-
-static bool
-is_resizer(const struct plan_node *node)
-{
-    return is_content(node) && node->content->apply == resized_apply_state;
-}
-
-static bool
-is_cast_to_bytes(const struct plan_node *node)
-{
-    int32_t column;
-
-    if (!is_content(node) || node->content != content_find("cast") || !is_resizer(node->inputs[0]))
-        return false;
-    column = written_column(node);
-    return column >= 0 && column == written_column(node->inputs[0]) && is_in_place(node, column) &&
-           node->schema.columns[column].dtype == TUNDISH_UINT8;
-}
-
-void
-build_fusion(struct plan_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++) {
+    for (uint32_t i = 0; i < graph->node_count && status == TUNDISH_OK; i++) {
         struct plan_node *node = graph->nodes[i];
 
         if (node->body != NULL)
-            build_fusion(node->body);
-        else if (is_resizer(node))
-            fuse(node, node, false);
-        else if (is_cast_to_bytes(node))
-            fuse(node, node->inputs[0], true);
+            status = build_fusion(builder, node->body);
+        else if (is_content(node) && node->content->look_ahead != NULL)
+            status = look_ahead(builder, graph, node);
     }
+    return status;
 }

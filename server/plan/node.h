@@ -10,7 +10,6 @@
 #include "pipeline/pipeline.h"
 
 struct content_ops;
-struct decoded_resized;
 struct order_ops;
 struct source_ops;
 
@@ -28,21 +27,21 @@ struct plan_node {
     struct plan_node **inputs;
     struct plan_graph *body; /* interleave, flat_map: what runs on each outer element */
 
-    uint32_t following_count; /* stages of its list behind `stage` */
-    uint32_t number;          /* in its graph: index of its dataset object's state */
-    uint32_t index;           /* in the plan, bodies included: below plan->node_count */
-    struct schema schema;     /* of an element after this stage */
-    uint32_t depth;           /* how often it has been batched */
-    uint32_t width;           /* words of an element; PLAN_WIDTH_MAX at most */
-    uint64_t run_words;       /* bit i: word i owns a run */
-    uint32_t first_word;      /* as an input of a stage that unites several: where its words go */
-    bool batch_wide;          /* a slice cannot be made from its rows alone */
-    uint64_t learned_hash;    /* of what was learned and this stage uses; 0: nothing */
+    uint32_t number;       /* in its graph: index of its dataset object's state */
+    uint32_t index;        /* in the plan, bodies included: below plan->node_count */
+    struct schema schema;  /* of an element after this stage */
+    uint32_t depth;        /* how often it has been batched */
+    uint32_t width;        /* words of an element; PLAN_WIDTH_MAX at most */
+    uint64_t run_words;    /* bit i: word i owns a run */
+    uint32_t first_word;   /* as an input of a stage that unites several: where its words go */
+    bool batch_wide;       /* a slice cannot be made from its rows alone */
+    uint64_t learned_hash; /* of what was learned and this stage uses; 0: nothing */
 
     /* Stages that are made as one, the last of which this is: the first of them, and how. NULL: it
      * is made alone. */
     const struct plan_node *first;
-    struct decoded_resized *decoded_resized;
+    const struct content_ops *fused;
+    void *fused_state;
 
     bool random;          /* draws seeds when an iterator is made */
     bool seeds_fixed;     /* reshuffle_each_iteration: false */

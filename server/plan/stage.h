@@ -13,7 +13,6 @@ struct name_list;
 
 struct stage_config {
     const struct spec_stage *stage;
-    uint32_t following_count; /* stages of the same list that stand behind: stage[1] ... */
     const struct schema *input;
     uint32_t depth;             /* how often the element has been batched: 0 is a row */
     const struct schema *outer; /* columns that $name may mean; NULL outside a function */

@@ -97,7 +97,6 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     };
     struct stage_config config = {
         .stage = node->stage,
-        .following_count = node->following_count,
         .input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns,
         .depth = node->input_count > 0 ? node->inputs[0]->depth : 0,
         .outer = graph->outside != NULL ? &graph->outer_schema : NULL,

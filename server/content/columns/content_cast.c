@@ -79,6 +79,7 @@ cast_close(void *state)
 
 const struct content_ops content_cast = {
     .name = "cast",
+    .converts = true,
     .takes_missing = true,
     .keeps_pixels = true,
     .state_bytes = sizeof(struct cast),

@@ -1,7 +1,7 @@
 /* content_decode_image.c - tf.io.decode_image: whatever the first bytes say it is. */
 #include <string.h>
 
-#include "content/images/decoded.h"
+#include "content/images/decoded_resized.h"
 
 static tundish_dtype
 dtype_of(const char *name)
@@ -33,4 +33,5 @@ const struct content_ops content_decode_image = {
     .open = decode_image_open,
     .apply = decoded_apply,
     .close = decoded_close,
+    .look_ahead = decoded_look_ahead,
 };

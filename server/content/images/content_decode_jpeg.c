@@ -1,71 +1,62 @@
 /* content_decode_jpeg.c - tf.io.decode_jpeg: it takes PNG and GIF as well. */
 #include <string.h>
 
-#include "content/images/decoded.h"
+#include "content/images/decoded_resized.h"
+#include "content/images/resized.h"
 
-/* Does the stage work on this column and nothing else? */
+/* Does the stage bring this column, and no other, to a size, in its place? */
 static bool
-is_about(const struct spec_stage *stage, const char *name)
+resizes(const struct content_step *step, const char *name)
 {
-    const struct spec_value *columns = spec_get(stage, "columns");
+    const struct resized *resized = step->state;
 
-    if (columns == NULL || columns->kind == SPEC_NULL)
-        return true;
-    if (columns->kind == SPEC_LIST && columns->count == 1)
-        columns = &columns->items[0];
-    return columns->kind == SPEC_TEXT && strcmp(columns->text, name) == 0;
+    return step->ops->apply == resized_apply_state && resized->takes_all &&
+           resized->targets.count == 1 && !spec_given(step->stage, "output") &&
+           strcmp(step->input->columns[resized->targets.list[0].input].name, name) == 0;
 }
 
-/* Stages between that need not see the pixels at full size. */
-static bool
-lets_through(const struct spec_stage *stage)
-{
-    static const char *const names[] = { "cast", "rescaling", "random_flip", "select", "drop" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(stage->info->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
+/* The size that the picture must cover: that of the first stage that looks at its pixels. */
 static tundish_status
-find_size(const struct stage_config *config, const char *name, struct picture_jpeg *jpeg)
-{
-    for (uint32_t i = 1; i <= config->following_count; i++) {
-        const struct spec_stage *stage = &config->stage[i];
-        bool is_resize = strcmp(stage->info->name, "resize") == 0;
-
-        if (lets_through(stage))
-            continue;
-        if ((!is_resize && strcmp(stage->info->name, "resizing") != 0) || !is_about(stage, name) ||
-            spec_given(stage, "output"))
-            break;
-        if (is_resize && spec_get(stage, "size")->count != 2)
-            break;
-        jpeg->cover_height =
-            is_resize ? spec_get(stage, "size")->items[0].integer : spec_int(stage, "height");
-        jpeg->cover_width =
-            is_resize ? spec_get(stage, "size")->items[1].integer : spec_int(stage, "width");
-        return TUNDISH_OK;
-    }
-    return stage_complain(config,
-                          "decode_jpeg: scaled needs a resize (or resizing) of '%s' in "
-                          "place behind it, before any other stage that looks at pixels",
-                          name);
-}
-
-static tundish_status
-open_scaled(struct decoded *decoded, const struct stage_config *config, const struct schema *schema)
+find_size(struct decoded *decoded, const struct content_step *steps, uint32_t count,
+          struct spec_errors *errors)
 {
     struct picture_jpeg *jpeg = &decoded->options.jpeg;
+    const char *name = steps[0].output->columns[decoded->targets.list[0].output].name;
+    uint32_t next = 1;
 
+    while (next < count && steps[next].ops->keeps_pixels)
+        next++;
+    if (next == count || !resizes(&steps[next], name))
+        return spec_complain(errors, steps[0].stage->line, steps[0].stage->column,
+                             "decode_jpeg: scaled needs a resize (or resizing) of '%s' in place "
+                             "behind it, before any other stage that looks at pixels",
+                             name);
+    jpeg->cover_height = ((const struct resized *)steps[next].state)->height;
+    jpeg->cover_width = ((const struct resized *)steps[next].state)->width;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+decode_jpeg_look_ahead(void *state, const struct content_step *steps, uint32_t count,
+                       struct spec_errors *errors, struct content_fused *ret_fused)
+{
+    tundish_status status =
+        spec_bool(steps[0].stage, "scaled") ? find_size(state, steps, count, errors) : TUNDISH_OK;
+
+    return status == TUNDISH_OK ? decoded_look_ahead(state, steps, count, errors, ret_fused)
+                                : status;
+}
+
+static tundish_status
+check_scaled(const struct decoded *decoded, const struct stage_config *config)
+{
     if (decoded->targets.count != 1)
         return stage_complain(config, "decode_jpeg: scaled takes one column, and there are %u",
                               decoded->targets.count);
-    if (jpeg->ratio != 1)
+    if (decoded->options.jpeg.ratio != 1)
         return stage_complain(config, "decode_jpeg: scaled finds the ratio itself; leave ratio "
                                       "out");
-    return find_size(config, schema->columns[decoded->targets.list[0].output].name, jpeg);
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -86,7 +77,7 @@ decode_jpeg_open(void *state, const struct stage_config *config, struct schema *
     jpeg->accurate_dct = strcmp(spec_text(config->stage, "dct_method"), "INTEGER_ACCURATE") == 0;
     status = decoded_open(decoded, config, ret_schema);
     if (status == TUNDISH_OK && spec_bool(config->stage, "scaled"))
-        status = open_scaled(decoded, config, ret_schema);
+        status = check_scaled(decoded, config);
     return status;
 }
 
@@ -97,4 +88,5 @@ const struct content_ops content_decode_jpeg = {
     .open = decode_jpeg_open,
     .apply = decoded_apply,
     .close = decoded_close,
+    .look_ahead = decode_jpeg_look_ahead,
 };

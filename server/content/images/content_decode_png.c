@@ -1,7 +1,7 @@
 /* content_decode_png.c - tf.io.decode_png: it takes JPEG and GIF as well. */
 #include <string.h>
 
-#include "content/images/decoded.h"
+#include "content/images/decoded_resized.h"
 
 static tundish_status
 decode_png_open(void *state, const struct stage_config *config, struct schema *ret_schema,
@@ -24,4 +24,5 @@ const struct content_ops content_decode_png = {
     .open = decode_png_open,
     .apply = decoded_apply,
     .close = decoded_close,
+    .look_ahead = decoded_look_ahead,
 };

@@ -59,6 +59,7 @@ resize_open(void *state, const struct stage_config *config, struct schema *ret_s
         return spec_complain(config->errors, size->line, size->column, "size is too large");
     resized->keeps_proportions = spec_bool(config->stage, "preserve_aspect_ratio");
     resized->place = place;
+    resized->takes_all = true;
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->keeps_dtype = resized->method == RESAMPLE_NEAREST;

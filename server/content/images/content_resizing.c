@@ -66,6 +66,7 @@ resizing_open(void *state, const struct stage_config *config, struct schema *ret
         return stage_complain(config, "resizing: height and width are too large");
     resized->is_whole = !layer->crops && !layer->pads;
     resized->place = place;
+    resized->takes_all = true;
     resample_method_of(spec_text(config->stage, "interpolation"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->fill = (float)spec_number(config->stage, "fill_value");

@@ -2,10 +2,20 @@
 #include "content/images/decoded_resized.h"
 
 #include "column/dims.h"
+#include "content/images/resized.h"
+#include "core/memory.h"
 
-bool
-decoded_resized_fits(const struct decoded *decoded, const struct resized *resized,
-                     const struct column_spec *decoded_column)
+struct decoded_resized {
+    const struct decoded *decoded;
+    const struct resized *resized;
+    uint32_t input, output; /* columns before the first stage and after the last */
+    bool to_bytes;          /* the cast is there */
+};
+
+/* Can a decoder and the stage of this column that follows it be done as one? */
+static bool
+fits(const struct decoded *decoded, const struct resized *resized,
+     const struct column_spec *decoded_column)
 {
     return decoded->options.dtype == TUNDISH_UINT8 && decoded->targets.count == 1 &&
            decoded_column->rank == 3 && decoded_column->shape[2] > 0 &&
@@ -55,10 +65,10 @@ take_row(void *context, const uint8_t *row)
     resample_rows_next(pass->rows, row);
 }
 
-void
-decoded_resized_apply(const struct decoded_resized *both, const struct frame *input,
-                      struct frame *output)
+static tundish_status
+decoded_resized_apply(const void *state, const struct frame *input, struct frame *output)
 {
+    const struct decoded_resized *both = state;
     const struct byte_view *files = input->columns[both->input].values;
     const struct column_spec *spec = &output->schema->columns[both->output];
     struct column *column = &output->columns[both->output];
@@ -85,4 +95,72 @@ decoded_resized_apply(const struct decoded_resized *both, const struct frame *in
         if (!picture_read_rows(&both->decoded->options, files[i], output->scratch, &rows, &fault))
             frame_reject(output, i, "%s", fault.text);
     }
+    return TUNDISH_OK;
+}
+
+static void
+decoded_resized_close(void *state)
+{
+    (void)state;
+}
+
+/* Put in by the plan, so it is never opened. */
+static const struct content_ops content_decoded_resized = {
+    .name = "decoded_resized",
+    .state_bytes = sizeof(struct decoded_resized),
+    .apply = decoded_resized_apply,
+    .close = decoded_resized_close,
+};
+
+/* The only column that a stage writes; -1: there are several. */
+static int32_t
+written_column(const struct content_step *step)
+{
+    int32_t written = -1;
+
+    for (uint32_t i = 0; i < step->output->count; i++) {
+        if (step->output->columns[i].passed_from >= 0)
+            continue;
+        if (written >= 0)
+            return -1;
+        written = (int32_t)i;
+    }
+    return written;
+}
+
+/* Does the stage write this column, which the one before it wrote, in its place and nothing else?
+ */
+static bool
+is_in_place(const struct content_step *step, int32_t column)
+{
+    return step->follows && written_column(step) == column &&
+           step->output->count == step->input->count;
+}
+
+tundish_status
+decoded_look_ahead(void *state, const struct content_step *steps, uint32_t count,
+                   struct spec_errors *errors, struct content_fused *ret_fused)
+{
+    const struct decoded *decoded = state;
+    int32_t column = written_column(&steps[0]);
+    struct decoded_resized *both;
+    bool to_bytes;
+
+    (void)errors;
+    if (column < 0 || count < 2 || steps[1].ops->apply != resized_apply_state ||
+        !is_in_place(&steps[1], column) ||
+        !fits(decoded, steps[1].state, &steps[0].output->columns[column]))
+        return TUNDISH_OK;
+    to_bytes = count > 2 && steps[2].ops->converts && is_in_place(&steps[2], column) &&
+               steps[2].output->columns[column].dtype == TUNDISH_UINT8;
+    both = tnd_zalloc(1, sizeof *both);
+    *both = (struct decoded_resized){
+        .decoded = decoded,
+        .resized = steps[1].state,
+        .input = decoded->targets.list[0].input,
+        .output = (uint32_t)column,
+        .to_bytes = to_bytes,
+    };
+    *ret_fused = (struct content_fused){ to_bytes ? 3 : 2, &content_decoded_resized, both };
+    return TUNDISH_OK;
 }

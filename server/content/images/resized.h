@@ -32,6 +32,7 @@ struct resized {
     bool takes_bools; /* as Keras' layers, which make float32 of everything */
     bool copies;      /* never resamples: part and target are equally large */
     bool is_whole;    /* the part is the whole image, and height and width those of every result */
+    bool takes_all;   /* the whole image counts, however it is fitted into height and width */
     bool channels_first;
     float fill;
     bool keeps_proportions; /* no result is larger than height and width, but may be smaller */

@@ -114,6 +114,22 @@ read_stage(struct stage_run *run, const char *stage)
     return &spec_find_stream(run->file, "case")->dataset.stages[1];
 }
 
+/* Nothing follows. */
+static tundish_status
+look_ahead(struct stage_run *run, const struct spec_stage *stage)
+{
+    const struct content_step step = { stage,        run->ops, run->state, &run->input_schema,
+                                       &run->schema, true };
+    struct content_fused fused = { 0 };
+    tundish_status status;
+
+    if (run->ops->look_ahead == NULL)
+        return TUNDISH_OK;
+    status = run->ops->look_ahead(run->state, &step, 1, &run->complaints, &fused);
+    assert_int_equal(fused.count, 0);
+    return status;
+}
+
 tundish_status
 stage_run(struct stage_run *run, const char *stage)
 {
@@ -131,6 +147,8 @@ stage_run(struct stage_run *run, const char *stage)
         run->state = tnd_zalloc(1, run->ops->state_bytes);
         status = run->ops->open(run->state, &config, &run->schema, &run->batch_wide);
     }
+    if (status == TUNDISH_OK)
+        status = look_ahead(run, config.stage);
     if (status != TUNDISH_OK) {
         assert_true(run->complaints.count > 0);
         return keep_text(run, status, run->complaints.list[0].text);
