@@ -298,15 +298,29 @@ slice_rows(int64_t batch, int64_t slices)
     return batch < 0 || batch % slices != 0 ? -1 : batch / slices;
 }
 
+/* What was never batched may be batches all the same: rows of vectors. */
+static bool
+could_be_unbatched(const struct schema *schema)
+{
+    for (uint32_t i = 0; i < schema->count; i++)
+        if (schema->columns[i].rank < 1)
+            return false;
+    return true;
+}
+
 static tundish_status
 complain_of_no_batch(const struct plan_builder *builder)
 {
     const struct plan *plan = builder->plan;
 
-    return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
-                         "stream '%s' has %u replicas but no batch to deal between them: add "
-                         "`batch: G`, the global batch size, or set from_function: true",
-                         plan->stream->name, plan->options.worker_count * plan->replicas);
+    return spec_complain(
+        builder->errors, plan->stream->line, plan->stream->column,
+        "stream '%s' has %u replicas but no batch to deal between them: add "
+        "`batch: G`, the global batch size, or set from_function: true%s",
+        plan->stream->name, plan->options.worker_count * plan->replicas,
+        could_be_unbatched(&plan->user_root->schema)
+            ? "; if each element is a batch already, add `unbatch` before `batch: G`"
+            : "");
 }
 
 /* Rows that were never batched are refused though TensorFlow would cut each of them: a batch was

@@ -121,7 +121,11 @@ only_what_has_rows_is_shared(void **state)
     (void)state;
     assert_refused("{range: 9}", "replicas: 2", 1, "no batch to deal");
     assert_refused("{from_tensor_slices: {g: [[1, 2], [3, 4]]}}", "replicas: 2", 1,
-                   "no batch to deal");
+                   "no batch to deal between them: add `batch: G`, the global batch size, or set "
+                   "from_function: true; if each element is a batch already, add `unbatch` before "
+                   "`batch: G`");
+    assert_refused("{from_tensor_slices: {g: [[1, 2], [3, 4]], h: [5, 6]}}", "replicas: 2", 1,
+                   "or set from_function: true\n");
     assert_refused("{program: {command: [\"true\"], spec: {g: {dtype: int8, shape: []}}}}",
                    "replicas: 2", 1, "no batch to deal");
     assert_refused("{range: 9}, {batch: 4}, {enumerate: 0}", "replicas: 2", 1, "scalar");
