@@ -7,6 +7,7 @@
 #include "batch/content_budget.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "source/files/ask_ahead.h"
 
 struct dealer {
     const struct plan *plan;
@@ -292,7 +293,8 @@ dealer_next(struct dealer *dealer, struct deal_round *ret_round)
 void
 deal_round_release(struct deal_round *round)
 {
-    far_rows_close(round->asked);
+    if (round->asked_of != NULL)
+        ask_ahead_forget(round->asked_of, round->epoch, round->step);
     run_words_release(round->words, round->present_count, round->width, round->run_words);
     free(round->words);
     free(round->slices);

@@ -10,7 +10,6 @@
 #include "batch/evaluate.h"
 #include "plan/plan.h"
 #include "source/files/files.h"
-#include "source/peer/far.h"
 
 struct dealer;
 
@@ -27,7 +26,7 @@ struct deal_round {
     uint64_t *words;
     uint32_t width, replicas;
     uint64_t run_words;
-    struct far_rows *asked; /* rows of other nodes that were asked for ahead, or NULL */
+    struct source_files *asked_of; /* where rows of other nodes were asked for ahead, or NULL */
 };
 
 struct dealer_options {
@@ -80,7 +79,6 @@ void deal_round_release(struct deal_round *round); /* accepts zeros */
 
 /* Ask the nodes that have them for the round's rows, so that they are there when content is made.
  */
-void deal_round_ask(const struct plan *plan, struct far *far, struct source_files *files,
-                    struct deal_round *round);
+void deal_round_ask(const struct plan *plan, struct source_files *files, struct deal_round *round);
 
 #endif

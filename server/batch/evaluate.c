@@ -40,7 +40,6 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
         .words = request->words,
         .stride = request->stride,
         .count = request->count,
-        .asked = evaluation->asked,
         .output = ret_frame,
     };
     tundish_status status;

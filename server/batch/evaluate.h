@@ -33,7 +33,6 @@ struct evaluation_meter {
 /* One thread's means. */
 struct evaluation {
     struct source_files *files;
-    struct far_rows *asked;         /* rows of other nodes that were asked for ahead, or NULL */
     struct scratch *scratch;        /* results live in here; the caller resets it */
     struct evaluation_meter *meter; /* or NULL: nobody counts */
     bool skip_bad;                  /* leave bad rows out instead of failing */

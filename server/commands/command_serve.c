@@ -138,7 +138,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     serve_log_link(serve);
     link_leave(serve->link, linger_ns);
     boards_close(serve->boards);
-    far_close(serve->far);
+    peers_close(serve->peers);
     catalogue_close(&serve->catalogue);
     link_close(serve->link);
 }

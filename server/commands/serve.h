@@ -10,6 +10,8 @@
 #include "session/extras.h"
 #include "session/session.h"
 #include "source/files/catalogue.h"
+#include "source/peer/peer.h"
+#include "source/peer/peer_link.h"
 #include "stats/stats_writer.h"
 
 /* How the trainers of --expect-trainers stand to each other. */
@@ -46,7 +48,8 @@ struct serve {
     struct extras *extras; /* sessions that trainers asked for */
     struct link *link;
     struct catalogue catalogue; /* of all nodes' files, where streams have files: local */
-    struct far *far;
+    struct peer_link peer_link;
+    struct peers *peers;
     struct stats *stats;
     struct tnd_stats_link *link_figures; /* NULL on a single node */
     uint32_t ticks;

@@ -12,16 +12,16 @@
 static const int64_t AGREE_NS = 600000000000;
 
 static tundish_status
-open_far(struct serve *serve)
+open_peers(struct serve *serve)
 {
-    struct far_options options = {
-        .link = serve->link,
+    struct peers_options options = {
+        .transport = peer_link_transport(serve->link, &serve->peer_link),
         .catalogue = &serve->catalogue,
         .root = serve->file->root,
         .cache_folder = serve->pipeline_options.cache,
     };
 
-    return far_open(&options, &serve->far);
+    return peers_open(&options, &serve->peers);
 }
 
 /* Nothing may be opened before all nodes are seen to serve the same. */
@@ -41,7 +41,7 @@ serve_agree(struct serve *serve)
     tundish_status status;
 
     status = agreement_reach(serve->link, &wanted, &serve->errors);
-    return status == TUNDISH_OK && serve->catalogue.is_made ? open_far(serve) : status;
+    return status == TUNDISH_OK && serve->catalogue.is_made ? open_peers(serve) : status;
 }
 
 void

@@ -36,7 +36,7 @@ serve_session_options(const struct serve *serve)
         .stop = &serve_stop_signal,
         .reader_count = 2,
         .link = serve->link,
-        .far = serve->far,
+        .peers = serve->peers,
         .stats = serve->stats,
     };
 }
@@ -81,7 +81,7 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
                               &(struct source_files_options){
                                   .root = serve->file->root,
                                   .cache_folder = options.plan.cache_folder,
-                                  .far = stream->distribute.files_local ? serve->far : NULL,
+                                  .peers = stream->distribute.files_local ? serve->peers : NULL,
                               },
                               &serve_stop_signal);
     if (status != TUNDISH_OK)

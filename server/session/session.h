@@ -11,7 +11,6 @@
 #include "deliver/socket/hub.h"
 #include "link/link.h"
 #include "plan/plan.h"
-#include "source/peer/far.h"
 
 struct session;
 struct shards;
@@ -27,7 +26,7 @@ struct session_options {
     uint32_t reader_count;   /* that scan files ahead; 0: none */
     uint64_t server_generation;
     struct link *link;             /* to the other nodes' servers, or NULL */
-    struct far *far;               /* for streams with files: local; NULL: every node has all */
+    struct peers *peers;           /* for streams with files: local; NULL: every node has all */
     uint32_t stream_number;        /* in the pipeline file */
     struct stats *stats;           /* where its figures are shown; outlives the session */
     const char *name;              /* of the session; NULL: the stream's */

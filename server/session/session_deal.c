@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "session/checkpoint/session_state.h"
-#include "source/files/files_private.h"
+#include "source/files/ask_ahead.h"
 
 /* Bytes of other nodes' rows, of a session's steps that are dealt and not made. */
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;
@@ -103,36 +103,18 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     return true;
 }
 
-/* Other nodes' rows that the steps in the ring hold, the lock held. */
-static uint64_t
-asked_bytes(struct session *session)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < session->count; i++) {
-        const struct step *step = session_step(session, i);
-
-        bytes += step->round.asked != NULL ? far_bytes(step->round.asked) : 0;
-    }
-    return bytes;
-}
-
 /* Ask for the rows of a step that are on other nodes, when those before it do not hold too many. */
 static void
 ask_ahead(struct session *session, struct deal_round *round)
 {
-    struct far *far = table_far(session->files);
-
-    if (far == NULL || round->present_count == 0)
-        return;
     pthread_mutex_lock(&session->lock);
-    while (asked_bytes(session) > ASKED_BYTES_MAX && session->count > 0 && !session->draining &&
-           !session->failed) {
+    while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->count > 0 &&
+           !session->draining && !session->failed) {
         session->dealer_wakes_at = session->count - 1;
         wait_for_place(session);
     }
     pthread_mutex_unlock(&session->lock);
-    deal_round_ask(session->plan, far, session->files, round);
+    deal_round_ask(session->plan, session->files, round);
 }
 
 static tundish_status

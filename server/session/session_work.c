@@ -506,7 +506,6 @@ session_work(void *argument)
             pthread_cond_signal(&session->work);
         pthread_mutex_unlock(&session->lock);
         began_ns = tnd_clock_ns();
-        worker->evaluation.asked = part.step->round.asked;
         worker->part_waited_ns = 0;
         status = make_part(worker, &part);
         scratch_reset(worker->evaluation.scratch);

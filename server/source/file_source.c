@@ -237,7 +237,7 @@ reader_check(struct order_iterator *iterator)
         int descriptor = -1;
 
         status = enter(iterator, name, &file);
-        if (status != TUNDISH_OK || file->is_far)
+        if (status != TUNDISH_OK || file->peers != NULL)
             continue;
         status = file_open(file, &descriptor);
         if (status == TUNDISH_OK)

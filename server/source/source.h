@@ -11,7 +11,6 @@
 #include "order/order.h"
 #include "plan/stage.h"
 
-struct far_rows;
 struct source_files;
 
 enum { SOURCE_WIDTH = 2 };
@@ -23,8 +22,7 @@ struct source_read {
     const uint64_t *words; /* the first row's */
     size_t stride;         /* from a row's words to the next one's */
     int64_t count;
-    struct far_rows *asked; /* rows of other nodes that were asked for ahead, or NULL */
-    struct frame *output;   /* columns to fill; outer is set inside functions */
+    struct frame *output; /* columns to fill; outer is set inside functions */
 };
 
 struct source_ops {

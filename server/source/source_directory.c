@@ -198,8 +198,8 @@ directory_read(const void *state, const struct source_read *read)
             frame_reject(output, (int64_t)i, "%s", tnd_error_text());
         bytes_read += values[i].size;
     }
-    count_up(&table_counters(read->files)->bytes_read, bytes_read);
-    count_up(&table_counters(read->files)->rows_read, count);
+    count_up(&table_services(read->files)->counters.bytes_read, bytes_read);
+    count_up(&table_services(read->files)->counters.rows_read, count);
     column_set_scalars(&output->columns[VALUE], read->count, values);
     column_set_scalars(&output->columns[LABEL], read->count, labels);
     column_set_scalars(&output->columns[PATH], read->count, paths);

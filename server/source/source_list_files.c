@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "order/cardinality.h"
 #include "source/files/files_private.h"
-#include "source/peer/far.h"
+#include "source/peer/peer.h"
 #include "source/source.h"
 #include "source/variable.h"
 
@@ -106,7 +106,7 @@ no_match(char *const *patterns, size_t pattern_count)
 struct patterns {
     char **list;
     size_t count;
-    const struct far *far;
+    const struct peers *peers;
 };
 
 static tundish_status
@@ -115,8 +115,8 @@ find(const void *context, const char *root, struct glob_list *ret_found)
     const struct patterns *patterns = context;
     tundish_status status = TUNDISH_OK;
 
-    if (patterns->far != NULL)
-        catalogue_glob(far_catalogue(patterns->far), (const char *const *)patterns->list,
+    if (patterns->peers != NULL)
+        catalogue_glob(peers_catalogue(patterns->peers), (const char *const *)patterns->list,
                        patterns->count, ret_found);
     else
         status = glob_find(root, (const char *const *)patterns->list, patterns->count, ret_found);
@@ -153,9 +153,9 @@ list_files_iterate(struct order_iterator *iterator)
     if (status == TUNDISH_OK) {
         struct source_files *source_files = iterator->instance->services->files;
 
-        status =
-            list_paths(source_files, &(struct patterns){ patterns, count, table_far(source_files) },
-                       &state->list);
+        status = list_paths(source_files,
+                            &(struct patterns){ patterns, count, table_peers(source_files) },
+                            &state->list);
     }
     for (uint32_t i = 0; i < count; i++)
         free(patterns[i]);

@@ -281,7 +281,7 @@ read_on(struct order_iterator *iterator)
     began_ns = tnd_clock_ns();
     status = child_read(&state->child, name_of(iterator), iterator->instance->services->stop,
                         state->buffer + left, state->room - left, &got);
-    count_up(&table_counters(iterator->instance->services->files)->program_wait_ns,
+    count_up(&table_services(iterator->instance->services->files)->counters.program_wait_ns,
              (uint64_t)(tnd_clock_ns() - began_ns));
     if (status != TUNDISH_OK)
         return ORDER_FAILED;

@@ -71,7 +71,7 @@ tfrecord_read(const void *state, const struct source_read *read)
     for (int64_t i = 0; i < read->count; i++)
         bytes += reference_length(fetch_words(read, i));
     to = frame_texts(read->output, 0, bytes);
-    if (to != NULL && !fetch_has_far(read) && bytes >= (uint64_t)read->count * FETCH_LONG_BYTES)
+    if (to != NULL && !fetch_needs_peers(read) && bytes >= (uint64_t)read->count * FETCH_LONG_BYTES)
         status = read_to(read, to, views);
     else
         status = read_together(read, views);

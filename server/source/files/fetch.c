@@ -9,7 +9,7 @@
 #include "core/must.h"
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
-#include "source/peer/far.h"
+#include "source/peer/peer_ahead.h"
 #include "source/scan/scan.h"
 
 enum {
@@ -130,7 +130,7 @@ read_group(const struct source_read *read, const struct wanted *group, size_t co
     status = read_bytes(read, file, bytes, (size_t)(end - begin), begin);
     if (status != TUNDISH_OK)
         return status;
-    count_up(&table_counters(read->files)->bytes_read, end - begin);
+    count_up(&table_services(read->files)->counters.bytes_read, end - begin);
     for (size_t i = 0; i < count; i++)
         ret_views[group[i].row] =
             (struct byte_view){ bytes + (group[i].offset - begin), group[i].bytes };
@@ -147,80 +147,92 @@ look_ahead(const struct source_read *read, const struct wanted *row)
 }
 
 static bool
-is_far(const struct source_read *read, uint32_t file)
+is_elsewhere(const struct source_read *read, uint32_t file)
 {
     const struct source_file *found = table_file(read->files, file);
 
     must(found != NULL);
-    return found->is_far;
+    return found->peers != NULL;
 }
 
 bool
-fetch_has_far(const struct source_read *read)
+fetch_needs_peers(const struct source_read *read)
 {
-    for (int64_t i = 0; table_far(read->files) != NULL && i < read->count; i++)
-        if (is_far(read, reference_file(fetch_words(read, i))))
+    for (int64_t i = 0; table_peers(read->files) != NULL && i < read->count; i++)
+        if (is_elsewhere(read, reference_file(fetch_words(read, i))))
             return true;
     return false;
 }
 
-static struct far_row
-far_row_of(const struct wanted *wanted)
+static struct peer_row
+peer_row_of(const struct source_read *read, const struct wanted *wanted)
 {
-    return (struct far_row){ wanted->offset, wanted->file, wanted->bytes };
+    return (struct peer_row){ table_file(read->files, wanted->file), wanted->offset,
+                              wanted->bytes };
 }
 
-/* What nobody has asked for ahead, as where content decides order, is asked for now. */
-static struct far_rows *
-ask_for_missing(const struct source_read *read, const struct wanted *rows, size_t count)
+/* Where each row comes: with those asked for ahead, or, NULL, with those that are asked for now, as
+ * where content decides order. Returns these. */
+static struct peer_rows *
+find_or_ask(const struct source_read *read, const struct wanted *rows, size_t count,
+            const struct peer_held *held, struct peer_rows **ret_where)
 {
-    struct far_row *missing = scratch_array(read->output->scratch, count + 1, sizeof *missing);
+    struct peer_row *missing = scratch_array(read->output->scratch, count + 1, sizeof *missing);
     size_t missing_count = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct far_row row = far_row_of(&rows[i]);
+        struct peer_row row = peer_row_of(read, &rows[i]);
 
-        if (read->asked == NULL || !far_has(read->asked, &row))
+        ret_where[i] = peer_held_find(held, &row);
+        if (ret_where[i] == NULL)
             missing[missing_count++] = row;
     }
-    return missing_count > 0 ? far_ask(table_far(read->files), read->files, missing, missing_count)
-                             : NULL;
+    return missing_count > 0 ? peer_ask(table_peers(read->files), missing, missing_count) : NULL;
 }
 
 static tundish_status
-fetch_far(const struct source_read *read, const struct wanted *rows, size_t count,
-          struct byte_view *ret_views)
+fetch_from_peers(const struct source_read *read, const struct wanted *rows, size_t count,
+                 struct byte_view *ret_views)
 {
-    struct far_rows *missing = ask_for_missing(read, rows, count);
-    tundish_status status = missing != NULL ? far_wait(missing) : TUNDISH_OK;
+    struct scratch *scratch = read->output->scratch;
+    struct peer_ahead *ahead = table_peer_ahead(read->files);
+    struct peer_rows **where = scratch_array(scratch, count + 1, sizeof *where);
+    struct peer_rows *asked_now, *last = NULL;
+    struct peer_held held;
+    tundish_status status = TUNDISH_OK;
 
-    if (status == TUNDISH_OK && read->asked != NULL)
-        status = far_wait(read->asked);
+    peer_ahead_hold(ahead, scratch, &held);
+    asked_now = find_or_ask(read, rows, count, &held, where);
     for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {
-        struct far_row row = far_row_of(&rows[i]);
-        bool was_asked = read->asked != NULL && far_has(read->asked, &row);
-        uint8_t *bytes = scratch_alloc(read->output->scratch, row.bytes);
+        struct peer_row row = peer_row_of(read, &rows[i]);
+        struct peer_rows *from = where[i] != NULL ? where[i] : asked_now;
+        uint8_t *bytes = scratch_alloc(scratch, row.bytes);
 
-        memcpy(bytes, far_find(was_asked ? read->asked : missing, &row), row.bytes);
+        if (from != last)
+            status = peer_rows_wait(from);
+        last = from;
+        if (status == TUNDISH_OK)
+            memcpy(bytes, peer_rows_find(from, &row), row.bytes);
         ret_views[rows[i].row] = (struct byte_view){ bytes, row.bytes };
     }
-    far_rows_close(missing);
+    peer_rows_close(asked_now);
+    peer_ahead_release(ahead, &held);
     return status;
 }
 
 /* Rows here first, in their order; returns how many there are. */
 static size_t
-put_far_last(const struct source_read *read, struct wanted *rows, size_t count)
+put_peers_last(const struct source_read *read, struct wanted *rows, size_t count)
 {
-    struct wanted *far = scratch_array(read->output->scratch, count + 1, sizeof *far);
-    size_t near_count = 0, far_count = 0;
+    struct wanted *peers = scratch_array(read->output->scratch, count + 1, sizeof *peers);
+    size_t near_count = 0, peer_count = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (is_far(read, rows[i].file))
-            far[far_count++] = rows[i];
+        if (is_elsewhere(read, rows[i].file))
+            peers[peer_count++] = rows[i];
         else
             rows[near_count++] = rows[i];
-    memcpy(rows + near_count, far, far_count * sizeof *far);
+    memcpy(rows + near_count, peers, peer_count * sizeof *peers);
     return near_count;
 }
 
@@ -236,11 +248,11 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         rows[i] = wanted_of(read, extra, (int64_t)i);
         is_sorted &= i == 0 || !lies_before(&rows[i], &rows[i - 1]);
     }
-    if (table_far(read->files) != NULL) {
-        size_t near_count = put_far_last(read, rows, count);
+    if (table_peers(read->files) != NULL) {
+        size_t near_count = put_peers_last(read, rows, count);
 
         if (near_count < count)
-            status = fetch_far(read, rows + near_count, count - near_count, ret_views);
+            status = fetch_from_peers(read, rows + near_count, count - near_count, ret_views);
         count = near_count;
     }
     if (!is_sorted)
@@ -260,7 +272,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         status = read_group(read, &rows[i], next - i, end, ret_views);
         i = next;
     }
-    count_up(&table_counters(read->files)->rows_read, (uint64_t)read->count);
+    count_up(&table_services(read->files)->counters.rows_read, (uint64_t)read->count);
     return status;
 }
 
@@ -270,7 +282,7 @@ fetch_row_to(const struct source_read *read, int64_t row, uint32_t extra, void *
     const uint64_t *words = fetch_words(read, row);
     struct source_file *file = table_file(read->files, reference_file(words));
 
-    must(file != NULL && !file->is_far);
+    must(file != NULL && file->peers == NULL);
     return file_read_apart(file, to, reference_length(words), ret_extra, extra, words[0]);
 }
 

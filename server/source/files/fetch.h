@@ -17,7 +17,7 @@ tundish_status fetch_row_to(const struct source_read *read, int64_t row, uint32_
                             void *ret_extra);
 
 /* Are there rows that another node has? They come by fetch_rows alone. */
-bool fetch_has_far(const struct source_read *read);
+bool fetch_needs_peers(const struct source_read *read);
 
 /* Rows as long as this on average are worth that. */
 enum { FETCH_LONG_BYTES = 16 << 10 };

@@ -1,9 +1,4 @@
-/* file.c - opening, comparing and reading files.
- *
- * A reader enters through the file's door: one atomic word that holds the descriptor and how many
- * are inside. Only a descriptor with nobody inside is ever closed, so that entering a file that is
- * open is one compare-and-swap, and no lock.
- */
+/* file.c - opening, comparing and reading files. */
 #include "source/files/file.h"
 
 #include <errno.h>
@@ -15,12 +10,8 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/must.h"
 #include "core/read_at.h"
-#include "source/files/files_private.h"
 
-#define ONE_READER (UINT64_C(1) << 32)
-#define DESCRIPTOR UINT64_C(0xFFFFFFFF)
 #define LOOK_EVERY_NS INT64_C(1000000000)
 
 tundish_status
@@ -69,14 +60,14 @@ note_or_compare(struct source_file *file, const struct file_identity *now)
 {
     tundish_status status = TUNDISH_OK;
 
-    table_lock_opening(file->files);
+    pthread_mutex_lock(&file->services->lock);
     if (file->is_known) {
         status = compare_identity(file, now);
     } else {
         file->identity = *now;
         file->is_known = true;
     }
-    table_unlock_opening(file->files);
+    pthread_mutex_unlock(&file->services->lock);
     return status;
 }
 
@@ -130,64 +121,18 @@ file_compare(const struct source_file *file, int descriptor)
     return compare_identity(file, &now);
 }
 
-/* Enter if it is open. */
-static bool
-enter_open(struct source_file *file, int *ret_descriptor)
-{
-    uint64_t door = atomic_load_explicit(&file->door, memory_order_relaxed);
-
-    while ((door & DESCRIPTOR) != 0)
-        if (atomic_compare_exchange_weak_explicit(&file->door, &door, door + ONE_READER,
-                                                  memory_order_acquire, memory_order_relaxed)) {
-            *ret_descriptor = (int)(door & DESCRIPTOR) - 1;
-            return true;
-        }
-    return false;
-}
-
 static tundish_status
 enter(struct source_file *file, int *ret_descriptor)
 {
     int descriptor = -1;
     tundish_status status;
 
-    if (enter_open(file, ret_descriptor))
+    if (door_enter(&file->door, ret_descriptor))
         return TUNDISH_OK;
     status = file_open(file, &descriptor); /* may take its time, so without a lock */
-    if (status != TUNDISH_OK)
-        return status;
-    table_lock_opening(file->files);
-    if (enter_open(file, ret_descriptor)) { /* another reader was faster */
-        close(descriptor);
-    } else {
-        table_make_room(file->files);
-        table_count_open(file->files, 1);
-        *ret_descriptor = descriptor;
-        atomic_store_explicit(&file->door, ((uint64_t)descriptor + 1) | ONE_READER,
-                              memory_order_release);
-    }
-    table_unlock_opening(file->files);
-    return TUNDISH_OK;
-}
-
-static void
-leave(struct source_file *file)
-{
-    /* Pairs with the exchange in file_try_close: the reads are done. */
-    atomic_fetch_sub_explicit(&file->door, ONE_READER, memory_order_release);
-}
-
-bool
-file_try_close(struct source_file *file)
-{
-    uint64_t door = atomic_load_explicit(&file->door, memory_order_relaxed);
-
-    if (door == 0 || door > DESCRIPTOR ||
-        !atomic_compare_exchange_strong_explicit(&file->door, &door, 0, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return false;
-    close((int)door - 1);
-    return true;
+    if (status == TUNDISH_OK)
+        door_open(&file->services->doors, &file->door, descriptor, ret_descriptor);
+    return status;
 }
 
 tundish_status
@@ -251,7 +196,7 @@ visit_end(const struct visit *visit, tundish_status status, bool is_short)
         status =
             is_short ? file_compare(file, visit->descriptor) : look_again(file, visit->descriptor);
     if (!visit->is_unpacked)
-        leave(file);
+        door_leave(&file->door);
     return status;
 }
 
@@ -315,7 +260,7 @@ file_close(struct source_file *file)
 {
     int unpacked = atomic_exchange(&file->unpacked, 0);
 
-    (void)file_try_close(file);
+    door_close(&file->services->doors, &file->door);
     if (unpacked != 0)
         close(unpacked - 1);
 }

@@ -8,14 +8,12 @@
 #ifndef SOURCE_FILE_H
 #define SOURCE_FILE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "source/files/services.h"
 #include "source/scan/scanner.h"
 
-struct source_files;
+struct peers;
 struct scan;
+struct scan_input_ops;
 
 /* What tells a file from another, or from itself before a change. */
 struct file_identity {
@@ -24,20 +22,20 @@ struct file_identity {
 };
 
 struct source_file {
-    struct source_files *files;
+    struct source_services *services;
     uint32_t number; /* in references */
     char *name;      /* as the user wrote it, for messages */
     char *path;
-    bool is_far;    /* another node has it: far.h reads it */
-    uint32_t owner; /* ... this one */
+    struct peers *peers; /* by which to read it where another node has it; NULL: it is here */
+    uint32_t owner;      /* that node */
     struct record_format format;
-    struct scan *scan;                 /* its records */
-    struct source_file *next_in_queue; /* of the pool */
+    const struct scan_input_ops *input; /* by which its records are found */
+    struct scan *scan;                  /* ... and kept */
 
-    bool is_known; /* guarded by source_files' lock for opening */
+    bool is_known; /* guarded by services->lock */
     struct file_identity identity;
 
-    _Atomic uint64_t door; /* readers inside << 32 | descriptor + 1, or 0 in the low half */
+    struct door door;
     _Atomic int64_t looked_at_ns;
     _Atomic int unpacked; /* descriptor + 1 of what a packed file holds; 0: none (yet) */
 };

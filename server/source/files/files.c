@@ -1,24 +1,21 @@
-/* files.c - the table of a session's files, and the threads that scan them. */
+/* files.c - the table of a session's files. */
 #include "source/files/files.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/cache_folder.h"
 #include "core/memory.h"
 #include "core/must.h"
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
 #include "source/files/numbered.h"
-#include "source/peer/far.h"
-#include "source/scan/scan.h"
+#include "source/peer/peer_ahead.h"
+#include "source/scan/scan_work.h"
 
 /* Text by number, and whether it is there already. */
 struct path_entry {
@@ -42,8 +39,8 @@ struct file_lookup {
 
 struct source_files {
     char *root;
-    char *cache_path; /* NULL: the default */
-    struct far *far;
+    struct peers *peers;      /* NULL: every file is here */
+    struct peer_ahead *ahead; /* with them */
 
     pthread_mutex_t entering; /* of files, paths, listings */
     struct numbered table;
@@ -53,117 +50,8 @@ struct source_files {
     struct block_cache *blocks;
     struct file_set *noted; /* where files entered are noted, or NULL */
 
-    pthread_mutex_t opening; /* of files, and of the cache folder */
-    uint32_t open_count, open_limit;
-    uint32_t clock_hand; /* the next file to be closed, if nobody reads it */
-    int cache_folder;    /* -1: not yet, or not to be had */
-    tundish_status cache_status;
-    char *cache_text;
-
-    pthread_mutex_t queue_lock;
-    pthread_cond_t queue_filled;
-    struct source_file *queue_first, *queue_last;
-    bool is_closing;
-    uint32_t reader_count;
-    pthread_t *readers;
-
-    struct source_counters counters;
+    struct source_services services;
 };
-
-/* With the queue's lock held. */
-static void
-enqueue(struct source_files *files, struct source_file *file)
-{
-    file->next_in_queue = NULL;
-    if (files->queue_first == NULL)
-        files->queue_first = file;
-    else
-        files->queue_last->next_in_queue = file;
-    files->queue_last = file;
-    pthread_cond_signal(&files->queue_filled);
-}
-
-void
-table_schedule(struct source_files *files, struct source_file *file)
-{
-    pthread_mutex_lock(&files->queue_lock);
-    enqueue(files, file);
-    pthread_mutex_unlock(&files->queue_lock);
-}
-
-static void *
-read_ahead(void *argument)
-{
-    struct source_files *files = argument;
-    uint8_t *buffer = tnd_alloc(SCAN_BUFFER_BYTES);
-
-    pthread_mutex_lock(&files->queue_lock);
-    while (!files->is_closing) {
-        struct source_file *file = files->queue_first;
-
-        if (file == NULL) {
-            pthread_cond_wait(&files->queue_filled, &files->queue_lock);
-            continue;
-        }
-        files->queue_first = file->next_in_queue;
-        pthread_mutex_unlock(&files->queue_lock);
-        bool more = scan_step(file->scan, buffer);
-
-        pthread_mutex_lock(&files->queue_lock);
-        if (more) /* behind the others, so that all of them come along */
-            enqueue(files, file);
-    }
-    pthread_mutex_unlock(&files->queue_lock);
-    free(buffer);
-    return NULL;
-}
-
-/* Signals are for other threads. */
-static tundish_status
-start_readers(struct source_files *files, uint32_t count)
-{
-    tundish_status status = tnd_memory_for_threads(count);
-    sigset_t all, before;
-    int error = 0;
-
-    if (status != TUNDISH_OK)
-        return status;
-    files->readers = tnd_zalloc(count, sizeof *files->readers);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; files->reader_count < count && error == 0; files->reader_count += error == 0)
-        error = pthread_create(&files->readers[files->reader_count], NULL, read_ahead, files);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot start a thread to read files");
-}
-
-static void
-stop_readers(struct source_files *files)
-{
-    pthread_mutex_lock(&files->queue_lock);
-    files->is_closing = true;
-    pthread_cond_broadcast(&files->queue_filled);
-    pthread_mutex_unlock(&files->queue_lock);
-    for (uint32_t i = 0; i < files->reader_count; i++)
-        pthread_join(files->readers[i], NULL);
-    free(files->readers);
-}
-
-/* Half of what the process may have, once it has asked for all it can get. */
-static uint32_t
-descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return 256;
-    if (limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-            getrlimit(RLIMIT_NOFILE, &limit);
-    }
-    return limit.rlim_cur / 2 > 1 << 20 ? 1 << 20 : (uint32_t)(limit.rlim_cur / 2);
-}
 
 tundish_status
 source_files_open(const struct source_files_options *options, struct source_files **ret_files)
@@ -171,27 +59,21 @@ source_files_open(const struct source_files_options *options, struct source_file
     struct source_files *files = tnd_zalloc(1, sizeof *files);
     const char *root = options->root == NULL ? "." : options->root;
     uint64_t block_bytes = options->block_bytes == 0 ? SOURCE_BLOCK_BYTES : options->block_bytes;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status;
 
     pthread_mutex_init(&files->entering, NULL);
-    pthread_mutex_init(&files->opening, NULL);
-    pthread_mutex_init(&files->queue_lock, NULL);
-    pthread_cond_init(&files->queue_filled, NULL);
-    files->cache_folder = -1;
-    files->far = options->far;
-    files->open_limit = descriptor_limit();
+    files->peers = options->peers;
+    files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
+    status = services_open(&files->services, options->cache_folder, options->reader_count);
     files->blocks = block_cache_open(block_bytes);
-    if (files->blocks == NULL)
+    if (status == TUNDISH_OK && files->blocks == NULL)
         status = tnd_fail(TUNDISH_E_MEMORY,
                           "the cache of blocks needs %llu MiB of addresses, which this process may "
                           "not have (ulimit -v)",
                           (unsigned long long)block_bytes >> 20);
-    files->cache_path = options->cache_folder == NULL ? NULL : tnd_strdup(options->cache_folder);
     files->root = realpath(root, NULL);
     if (status == TUNDISH_OK && files->root == NULL)
         status = tnd_fail_errno(errno, "cannot find the folder %s", root);
-    if (status == TUNDISH_OK && options->reader_count > 0)
-        status = start_readers(files, options->reader_count);
     if (status == TUNDISH_OK)
         *ret_files = files;
     else
@@ -204,7 +86,8 @@ source_files_close(struct source_files *files)
 {
     if (files == NULL)
         return;
-    stop_readers(files);
+    services_stop(&files->services);
+    peer_ahead_close(files->ahead);
     for (uint32_t i = 0; i < numbered_count(&files->table); i++) {
         struct source_file *file = numbered_get(&files->table, i);
 
@@ -227,14 +110,8 @@ source_files_close(struct source_files *files)
     numbered_close(&files->table);
     numbered_close(&files->paths);
     free(files->lookup.slots);
-    if (files->cache_folder >= 0)
-        close(files->cache_folder);
-    free(files->cache_text);
-    free(files->cache_path);
+    services_close(&files->services);
     free(files->root);
-    pthread_cond_destroy(&files->queue_filled);
-    pthread_mutex_destroy(&files->queue_lock);
-    pthread_mutex_destroy(&files->opening);
     pthread_mutex_destroy(&files->entering);
     free(files);
 }
@@ -242,7 +119,7 @@ source_files_close(struct source_files *files)
 void
 source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats)
 {
-    const struct source_counters *counters = &files->counters;
+    const struct source_counters *counters = &files->services.counters;
 
     *ret_stats = (struct source_files_stats){
         .bytes_scanned = atomic_load_explicit(&counters->bytes_scanned, memory_order_relaxed),
@@ -254,22 +131,16 @@ source_files_stats(const struct source_files *files, struct source_files_stats *
     };
 }
 
-struct source_counters *
-table_counters(struct source_files *files)
+struct source_services *
+table_services(struct source_files *files)
 {
-    return &files->counters;
+    return &files->services;
 }
 
 struct block_cache *
 table_block_cache(const struct source_files *files)
 {
     return files->blocks;
-}
-
-uint32_t
-table_reader_count(const struct source_files *files)
-{
-    return files->reader_count;
 }
 
 static bool
@@ -330,13 +201,14 @@ grow_lookup(struct source_files *files)
 
 /* What is nowhere is looked for here, and complained about. */
 static void
-look_for_owner(struct source_file *file, const struct catalogue *catalogue)
+look_for_owner(struct source_file *file, struct peers *peers)
 {
-    const struct catalogue_file *known = catalogue_find(catalogue, file->name);
+    const struct catalogue_file *known = catalogue_find(peers_catalogue(peers), file->name);
 
     if (known == NULL || known->is_here)
         return;
-    file->is_far = true;
+    file->peers = peers;
+    file->input = &peer_scan_input;
     file->owner = known->owner;
     file->is_known = true;
     file->identity.size = INT64_MAX; /* records end where their owner says */
@@ -348,14 +220,15 @@ file_new(struct source_files *files, const char *name, size_t bytes,
 {
     struct source_file *file = tnd_zalloc(1, sizeof *file);
 
-    file->files = files;
+    file->services = &files->services;
     file->name = tnd_strndup(name, bytes);
     file->path = file->name[0] == '/' ? tnd_strdup(file->name)
                                       : tnd_sprintf("%s/%s", files->root, file->name);
     file->format = *format;
+    file->input = format->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
     file->scan = scan_new(file);
-    if (files->far != NULL)
-        look_for_owner(file, far_catalogue(files->far));
+    if (files->peers != NULL)
+        look_for_owner(file, files->peers);
     return file;
 }
 
@@ -494,65 +367,20 @@ table_list_paths(struct source_files *files, const struct path_search *search,
     return status;
 }
 
-struct far *
-table_far(const struct source_files *files)
+struct peers *
+table_peers(const struct source_files *files)
 {
-    return files->far;
+    return files->peers;
+}
+
+struct peer_ahead *
+table_peer_ahead(const struct source_files *files)
+{
+    return files->ahead;
 }
 
 const char *
 table_root(const struct source_files *files)
 {
     return files->root;
-}
-
-void
-table_lock_opening(struct source_files *files)
-{
-    pthread_mutex_lock(&files->opening);
-}
-
-void
-table_unlock_opening(struct source_files *files)
-{
-    pthread_mutex_unlock(&files->opening);
-}
-
-void
-table_count_open(struct source_files *files, uint32_t count)
-{
-    files->open_count += count;
-}
-
-void
-table_make_room(struct source_files *files)
-{
-    uint32_t count = numbered_count(&files->table);
-
-    for (uint32_t i = 0; i < count && files->open_count >= files->open_limit; i++) {
-        struct source_file *file = numbered_get(&files->table, files->clock_hand++ % count);
-
-        if (file_try_close(file))
-            files->open_count--;
-    }
-}
-
-tundish_status
-table_cache_folder(struct source_files *files, int *ret_folder)
-{
-    tundish_status status;
-
-    pthread_mutex_lock(&files->opening);
-    if (files->cache_folder < 0 && files->cache_status == TUNDISH_OK) {
-        files->cache_status = tnd_cache_folder_open(files->cache_path, &files->cache_folder);
-        if (files->cache_status != TUNDISH_OK)
-            files->cache_text = tnd_strdup(tnd_error_text());
-    }
-    status = files->cache_status;
-    if (status == TUNDISH_OK)
-        *ret_folder = files->cache_folder;
-    else
-        (void)tnd_fail(status, "%s", files->cache_text);
-    pthread_mutex_unlock(&files->opening);
-    return status;
 }

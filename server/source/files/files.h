@@ -15,7 +15,7 @@
 
 #include "core/status.h"
 
-struct far;
+struct peers;
 struct source_files;
 
 #define SOURCE_BLOCK_BYTES (UINT64_C(256) << 20)
@@ -26,7 +26,7 @@ struct source_files_options {
     uint32_t reader_count;    /* threads that scan ahead; 0: scan in the caller's thread */
     uint64_t block_bytes;     /* memory for pieces of files that shuffled rows are read from, at
                                  most; 0: SOURCE_BLOCK_BYTES */
-    struct far *far;          /* files are those of all nodes; NULL: those found here */
+    struct peers *peers;      /* files are those of all nodes; NULL: those found here */
 };
 
 tundish_status source_files_open(const struct source_files_options *options,

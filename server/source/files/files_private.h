@@ -2,9 +2,6 @@
 #ifndef SOURCE_FILES_PRIVATE_H
 #define SOURCE_FILES_PRIVATE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 #include "source/files/file.h"
 #include "source/files/files.h"
 #include "source/files/matching_files.h"
@@ -50,8 +47,9 @@ tundish_status table_list_paths(struct source_files *files, const struct path_se
 /* The path of a number; lives as long as the table. Any thread, no lock. */
 const char *table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes);
 
-/* What reads files of other nodes, or NULL. */
-struct far *table_far(const struct source_files *files);
+/* What reads files of other nodes, and what was asked of them for coming steps; or NULL. */
+struct peers *table_peers(const struct source_files *files);
+struct peer_ahead *table_peer_ahead(const struct source_files *files);
 
 /* Where relative paths start: an absolute path. */
 const char *table_root(const struct source_files *files);
@@ -59,37 +57,7 @@ const char *table_root(const struct source_files *files);
 /* What rows read one by one are read through. */
 struct block_cache *table_block_cache(const struct source_files *files);
 
-void table_lock_opening(struct source_files *files);
-void table_unlock_opening(struct source_files *files);
-
-/* With the lock held: close files that nobody reads until one more may be opened. */
-void table_make_room(struct source_files *files);
-void table_count_open(struct source_files *files, uint32_t count);
-
-/* Close the descriptor unless somebody is reading. */
-bool file_try_close(struct source_file *file);
-
-/* The pool's threads; 0: scans run in the thread that waits for them. */
-uint32_t table_reader_count(const struct source_files *files);
-
-/* Let a thread of the pool take a step of this file's scan (scan_step), and another as long as it
- * returns true. */
-void table_schedule(struct source_files *files, struct source_file *file);
-
-/* The cache folder, opened when first needed; fails every time if it could not be opened. The
- * descriptor stays the table's. */
-tundish_status table_cache_folder(struct source_files *files, int *ret_folder);
-
-struct source_counters {
-    _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits,
-        program_wait_ns;
-};
-struct source_counters *table_counters(struct source_files *files);
-
-static inline void
-count_up(_Atomic uint64_t *counter, uint64_t by)
-{
-    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
-}
+/* What its files share. */
+struct source_services *table_services(struct source_files *files);
 
 #endif

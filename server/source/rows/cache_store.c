@@ -310,7 +310,7 @@ cache_build_begin(struct source_files *files, const struct cache_key *key,
     int descriptor;
     tundish_status status;
 
-    *ret_build = (struct cache_build){ .path = path_of(files, key->name) };
+    *ret_build = (struct cache_build){ .files = files, .path = path_of(files, key->name) };
     descriptor = open_nameless(ret_build->path, &ret_build->temporary);
     if (descriptor < 0)
         return tnd_fail_errno(errno, "%s cannot be made (its folder must be there, and writable)",
@@ -383,8 +383,8 @@ compare_numbers(const void *a, const void *b)
 }
 
 static void
-add_tail(struct cache_build *build, const struct source_files *files, const struct cache_key *key,
-         const struct file_set *made_of, uint64_t pass)
+add_tail(struct cache_build *build, const struct cache_key *key, const struct file_set *made_of,
+         uint64_t pass)
 {
     struct tail tail = { .row_count = build->row_count, .pass = pass, .listing = key->listing };
     struct row_bytes bytes = { 0 };
@@ -394,7 +394,7 @@ add_tail(struct cache_build *build, const struct source_files *files, const stru
     if (made_of->count > 0)
         qsort(made_of->numbers, made_of->count, sizeof *made_of->numbers, compare_numbers);
     for (size_t i = 0; i < made_of->count; i++) {
-        const struct source_file *file = table_file(files, made_of->numbers[i]);
+        const struct source_file *file = table_file(build->files, made_of->numbers[i]);
         struct made_of of = { .size = file->identity.size,
                               .modified_ns = file->identity.modified_ns,
                               .name_bytes = strlen(file->name) };
@@ -435,7 +435,7 @@ cache_build_publish(struct cache_build *build, const struct cache_key *key,
     int descriptor = atomic_load(&build->spool.file->unpacked) - 1;
     tundish_status status;
 
-    add_tail(build, build->spool.file->files, key, made_of, pass);
+    add_tail(build, key, made_of, pass);
     status = cache_build_flush(build);
     if (status == TUNDISH_OK && fsync(descriptor) != 0)
         status = tnd_fail_errno(errno, "%s cannot be written to its disk", build->spool.file->name);

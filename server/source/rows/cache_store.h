@@ -50,6 +50,7 @@ tundish_status cache_rows_seek(const struct cache_rows *rows, uint64_t index,
 
 /* One being made. */
 struct cache_build {
+    struct source_files *files;
     struct spool spool;
     struct row_bytes waiting; /* to be written */
     char *path;               /* the name it will have */

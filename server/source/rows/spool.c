@@ -14,7 +14,7 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
     tundish_status status = TUNDISH_OK;
 
     if (descriptor < 0)
-        status = table_cache_folder(files, &folder);
+        status = services_cache_folder(table_services(files), &folder);
     if (status != TUNDISH_OK)
         return status;
     if (descriptor < 0)

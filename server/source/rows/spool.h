@@ -7,6 +7,8 @@
 
 #include "source/files/file.h"
 
+struct source_files;
+
 struct spool {
     struct source_file *file; /* for references and reads */
     uint64_t bytes;           /* where the next row goes */

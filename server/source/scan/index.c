@@ -20,7 +20,6 @@
 #include "core/mapped.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "source/files/files_private.h"
 
 enum {
     INDEX_VERSION = 1,
@@ -175,12 +174,13 @@ index_load(const struct source_file *file)
     int folder = -1;
     struct record_list *list;
 
-    if (file->identity.size < WORTH_BYTES || table_cache_folder(file->files, &folder) != TUNDISH_OK)
+    if (file->identity.size < WORTH_BYTES ||
+        services_cache_folder(file->services, &folder) != TUNDISH_OK)
         return NULL;
     index_name(file, name, sizeof name);
     list = load_from(folder, name, file);
     if (list != NULL)
-        count_up(&table_counters(file->files)->index_hits, 1);
+        count_up(&file->services->counters.index_hits, 1);
     return list;
 }
 
@@ -303,7 +303,7 @@ index_keep(const struct source_file *file, struct record_list *list)
     int folder = -1;
 
     if (file->identity.size < WORTH_BYTES || strlen(file->path) > PATH_BYTES_MAX - 8 ||
-        is_young(file) || table_cache_folder(file->files, &folder) != TUNDISH_OK)
+        is_young(file) || services_cache_folder(file->services, &folder) != TUNDISH_OK)
         return list;
     index_name(file, name, sizeof name);
     if (tnd_cache_build_begin(folder, name, &build) != TUNDISH_OK) {

@@ -6,26 +6,10 @@
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan_private.h"
 
 enum { WAIT_NS = 50000000 };
-
-struct scan *
-scan_new(struct source_file *file)
-{
-    struct scan *scan = tnd_zalloc(1, sizeof *scan);
-    pthread_condattr_t attributes;
-
-    scan->file = file;
-    pthread_mutex_init(&scan->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&scan->progress, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return scan;
-}
 
 void
 scan_segments_close(struct scan *scan)
@@ -157,7 +141,7 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
 
     if (status == TUNDISH_OK && list == NULL && scan->work->is_over) {
         list = join_segments(scan);
-        if (scan->work->unpacker == NULL && !scan->file->is_far)
+        if (scan->file->input->is_plain)
             list = index_keep(scan->file, list);
     }
     pthread_mutex_lock(&scan->lock);
@@ -166,9 +150,11 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
     pthread_mutex_unlock(&scan->lock);
 }
 
-bool
-scan_step(struct scan *scan, uint8_t *buffer)
+/* One step, by a thread that has a buffer for it. True: there is more to do right away. */
+static bool
+step(struct read_ahead_job *job, uint8_t *buffer)
 {
+    struct scan *scan = (struct scan *)job;
     bool more;
 
     pthread_mutex_lock(&scan->lock);
@@ -191,17 +177,33 @@ scan_step(struct scan *scan, uint8_t *buffer)
     return more;
 }
 
+struct scan *
+scan_new(struct source_file *file)
+{
+    struct scan *scan = tnd_zalloc(1, sizeof *scan);
+    pthread_condattr_t attributes;
+
+    scan->file = file;
+    scan->job.step = step;
+    pthread_mutex_init(&scan->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&scan->progress, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return scan;
+}
+
 /* Let the scan make at least `wanted` segments. With the lock held. */
 void
 scan_request(struct scan *scan, uint32_t wanted)
 {
     if (wanted > scan->wanted)
         scan->wanted = wanted;
-    if (table_reader_count(scan->file->files) == 0 || scan->is_done || scan->is_busy ||
+    if (scan->file->services->ahead.thread_count == 0 || scan->is_done || scan->is_busy ||
         scan->is_queued || scan->segment_count >= scan->wanted)
         return;
     scan->is_queued = true;
-    table_schedule(scan->file->files, scan->file);
+    read_ahead_add(&scan->file->services->ahead, &scan->job);
 }
 
 /* Wait for a step, or take it. With the lock held, which is given up meanwhile. */
@@ -213,11 +215,11 @@ scan_wait_for_progress(struct scan *scan, const _Atomic int *stop)
     if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed) != 0)
         return tnd_fail(TUNDISH_STOPPED, "%s: stopped while it was being scanned",
                         scan->file->name);
-    if (table_reader_count(scan->file->files) == 0 && !scan->is_busy) {
-        uint8_t *buffer = tnd_alloc(SCAN_BUFFER_BYTES);
+    if (scan->file->services->ahead.thread_count == 0 && !scan->is_busy) {
+        uint8_t *buffer = tnd_alloc(READ_AHEAD_BUFFER_BYTES);
 
         pthread_mutex_unlock(&scan->lock);
-        (void)scan_step(scan, buffer);
+        (void)step(&scan->job, buffer);
         free(buffer);
         pthread_mutex_lock(&scan->lock);
         return TUNDISH_OK;

@@ -53,11 +53,6 @@ uint64_t scan_position(const struct scan *scan);
 /* Wait for a step, or take it. False once the scan is through, or failed. */
 bool scan_wait(struct source_file *file, const _Atomic int *stop);
 
-/* One step, by a thread that has a buffer for it. True: there is more to do right away. The buffer
- * stays in a core's nearer caches, as a larger one would not. */
-enum { SCAN_BUFFER_BYTES = 256 << 10 };
-bool scan_step(struct scan *scan, uint8_t *buffer);
-
 /* A reference to a record: its offset in word 0; file number and length in word 1. */
 static inline uint64_t
 reference_high(const struct source_file *file)

@@ -1,5 +1,4 @@
 /* scan_cursor.c - the records that a scan has found, read while it goes on. */
-#include "source/files/files_private.h"
 #include "source/scan/scan_private.h"
 
 void

@@ -16,6 +16,7 @@ struct segment {
 };
 
 struct scan {
+    struct read_ahead_job job; /* first, as it is what the threads that read ahead know */
     struct source_file *file;
     pthread_mutex_t lock;
     pthread_cond_t progress;

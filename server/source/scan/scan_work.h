@@ -9,6 +9,31 @@
 #include "source/scan/records.h"
 #include "source/scan/scan.h"
 
+struct scan_work;
+
+/* Where a scan has its records from. */
+struct scan_input_ops {
+    /* The file is open. Ready to read, or done already: *ret_list is set then. */
+    tundish_status (*open)(struct source_file *file, struct scan_work *work,
+                           struct record_list **ret_list);
+
+    /* The next bytes, for the scanner, into work->buffer. NULL: there are records. */
+    tundish_status (*read)(const struct source_file *file, struct scan_work *work,
+                           size_t *ret_bytes);
+
+    /* Some records, from number `first` on; *ret_is_over: the last are among them. What
+     * it fails with names the file. NULL: there are bytes. */
+    tundish_status (*find)(const struct source_file *file, uint64_t first,
+                           struct record_writer *writer, bool *ret_is_over);
+
+    /* Bytes are where the file has them: reads may jump, and an index of them may be kept. */
+    bool is_plain;
+};
+
+enum { SCAN_READ_BYTES = READ_AHEAD_BUFFER_BYTES }; /* the largest read */
+
+extern const struct scan_input_ops scan_input_plain, scan_input_packed;
+
 struct scan_work {
     int descriptor;
     struct unpacker *unpacker;
@@ -17,21 +42,22 @@ struct scan_work {
     uint64_t record_end, hash;
     uint32_t piece_crc; /* of what has been hashed of a piece */
     size_t piece_bytes;
-    uint64_t far_records; /* of a file of another node: had so far */
+    uint64_t record_count; /* found so far, where the input gives records */
     bool is_over;
     tundish_status damage; /* what unpacking met behind the bytes that it gave */
     char damage_text[256];
-    uint8_t
-        *buffer; /* of SCAN_BUFFER_BYTES, during a step only: many files may stand half scanned */
+    uint8_t *buffer; /* of READ_AHEAD_BUFFER_BYTES, during a step only: many files may stand half
+                        scanned */
     alignas(max_align_t) uint8_t state[SCANNER_STATE_BYTES];
 };
 
-/* Ready to read, or done already: *ret_list is set then. *ret_work is there in every case. */
+/* As the file's input opens. *ret_work is there in every case. */
 tundish_status scan_work_open(struct source_file *file, struct scan_work **ret_work,
                               struct record_list **ret_list);
 void scan_work_close(struct scan_work *work); /* accepts NULL */
 
-/* Read for a while; what was found is in *writer in every case. `buffer` has SCAN_BUFFER_BYTES. */
+/* Read for a while; what was found is in *writer in every case. `buffer` has
+ * READ_AHEAD_BUFFER_BYTES. */
 tundish_status scan_work_step(const struct source_file *file, struct scan_work *work,
                               uint8_t *buffer, struct record_writer *writer);
 

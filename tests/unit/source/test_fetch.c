@@ -72,11 +72,11 @@ fetch(struct reading *reading, int64_t count)
         .count = count,
         .output = &reading->output,
     };
-    uint64_t before = atomic_load(&table_counters(reading->files)->bytes_read);
+    uint64_t before = atomic_load(&table_services(reading->files)->counters.bytes_read);
 
     scratch_reset(reading->output.scratch);
     assert_int_equal(fetch_rows(&read, 0, reading->views), TUNDISH_OK);
-    return atomic_load(&table_counters(reading->files)->bytes_read) - before;
+    return atomic_load(&table_services(reading->files)->counters.bytes_read) - before;
 }
 
 static void

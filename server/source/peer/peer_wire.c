@@ -1,11 +1,11 @@
-/* far_wire.c - questions as bytes. All nodes run the same program on the same kind of machine. */
+/* peer_wire.c - requests as bytes. All nodes run the same program on the same kind of machine. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "source/peer/far_private.h"
+#include "source/peer/peer_private.h"
 
-/* In letters, so never changed. */
+/* In messages, so never changed. */
 static const struct scanner_ops *const scanners[] = {
     &scanner_tfrecord,
     &scanner_text_line,
@@ -16,7 +16,7 @@ static const struct scanner_ops *const scanners[] = {
 enum { SCANNERS = sizeof scanners / sizeof *scanners, NAME_BYTES_MAX = 1 << 16 };
 
 void
-far_text_add(struct far_text *text, const void *bytes, size_t byte_count)
+peer_buffer_add(struct peer_buffer *text, const void *bytes, size_t byte_count)
 {
     if (text->room - text->used < byte_count) {
         text->room = 2 * text->room + byte_count + 256;
@@ -28,21 +28,21 @@ far_text_add(struct far_text *text, const void *bytes, size_t byte_count)
 }
 
 void
-far_text_add_file(struct far_text *text, const struct source_file *file, uint32_t count)
+peer_buffer_add_file(struct peer_buffer *text, const struct source_file *file, uint32_t count)
 {
-    struct far_file about = { .packing = file->format.packing,
-                              .name_bytes = (uint32_t)strlen(file->name),
-                              .count = count };
+    struct peer_file about = { .packing = file->format.packing,
+                               .name_bytes = (uint32_t)strlen(file->name),
+                               .count = count };
 
     while (about.scanner < SCANNERS && scanners[about.scanner] != file->format.scanner)
         about.scanner++;
     memcpy(about.numbers, file->format.numbers, sizeof about.numbers);
-    far_text_add(text, &about, sizeof about);
-    far_text_add(text, file->name, about.name_bytes);
+    peer_buffer_add(text, &about, sizeof about);
+    peer_buffer_add(text, file->name, about.name_bytes);
 }
 
 bool
-far_take(struct byte_view *from, void *to, size_t byte_count)
+peer_take(struct byte_view *from, void *to, size_t byte_count)
 {
     if (from->size < byte_count)
         return false;
@@ -53,12 +53,12 @@ far_take(struct byte_view *from, void *to, size_t byte_count)
 }
 
 bool
-far_take_file(struct byte_view *from, struct far_file *ret_file, char **ret_name,
-              struct record_format *ret_format)
+peer_take_file(struct byte_view *from, struct peer_file *ret_file, char **ret_name,
+               struct record_format *ret_format)
 {
-    struct far_file file;
+    struct peer_file file;
 
-    if (!far_take(from, &file, sizeof file) || file.scanner >= SCANNERS ||
+    if (!peer_take(from, &file, sizeof file) || file.scanner >= SCANNERS ||
         file.packing > PACKING_ANY || file.name_bytes > NAME_BYTES_MAX ||
         file.name_bytes > from->size ||
         (scanners[file.scanner] == &scanner_fixed_length_record && file.numbers[FIXED_RECORD] <= 0))

@@ -1,4 +1,4 @@
-/* test_far.c - rows of other nodes: asked for, answered, and believed only as far as they can be.
+/* test_peers.c - rows of other nodes: asked for, answered, and believed only as far as they can be.
  *
  * Two nodes in one process: what they send each other passes through here, where it may be held
  * back, spoilt, or never come.
@@ -19,111 +19,111 @@
 #include "../unit_draw.h"
 #include "core/bytes.h"
 #include "core/memory.h"
+#include "source/files/ask_ahead.h"
 #include "source/files/files_private.h"
-#include "source/peer/far_private.h"
+#include "source/peer/peer_ahead.h"
+#include "source/peer/peer_private.h"
 #include "source/scan/scan.h"
 
 enum { ASKER, OWNER, NODES };
 enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 };
 
-struct link {
+/* A node's end of the wire. */
+struct end {
     uint32_t rank;
     pthread_mutex_t lock; /* of being handed something */
-    link_mail_handler handler;
+    peer_hear *hear;
     void *user;
 };
 
 static struct wire {
     pthread_mutex_t lock;
-    struct link links[NODES];
+    struct end ends[NODES];
     bool owner_is_lost, holds_answers;
-    struct link_mail held[QUEUE_MAX];
+    struct peer_message held[QUEUE_MAX];
     size_t held_count;
     int64_t ns_a_byte;
-    void (*spoil)(struct link_mail *answer);
+    void (*spoil)(struct peer_message *answer);
 
     /* What went over it. */
-    uint32_t questions, answers;
+    uint32_t requests, answers;
     uint64_t answer_bytes;
     int32_t last_status;
 } wire;
 
 static void
-deliver(const struct link_mail *mail, uint32_t to)
+deliver(const struct peer_message *message, uint32_t to)
 {
-    struct link *link = &wire.links[to];
+    struct end *end = &wire.ends[to];
 
-    pthread_mutex_lock(&link->lock);
-    if (link->handler != NULL)
-        link->handler(link->user, mail);
+    pthread_mutex_lock(&end->lock);
+    if (end->hear != NULL)
+        end->hear(end->user, message);
     else
-        free(mail->bytes);
-    pthread_mutex_unlock(&link->lock);
+        free(message->bytes);
+    pthread_mutex_unlock(&end->lock);
 }
 
 /* True: it is kept back. */
 static bool
-note_answer(struct link_mail *mail)
+note_answer(struct peer_message *message)
 {
-    struct far_head head = { 0 };
+    struct peer_head head = { 0 };
     bool is_held;
 
     if (wire.spoil != NULL)
-        wire.spoil(mail);
-    if (mail->byte_count >= sizeof head)
-        memcpy(&head, mail->bytes, sizeof head);
+        wire.spoil(message);
+    if (message->byte_count >= sizeof head)
+        memcpy(&head, message->bytes, sizeof head);
     pthread_mutex_lock(&wire.lock);
     is_held = wire.holds_answers;
     if (is_held)
-        wire.held[wire.held_count++] = *mail;
+        wire.held[wire.held_count++] = *message;
     wire.last_status = head.status;
-    wire.answer_bytes += mail->byte_count;
+    wire.answer_bytes += message->byte_count;
     wire.answers++;
     pthread_mutex_unlock(&wire.lock);
     return is_held;
 }
 
-void __wrap_link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
-                      size_t byte_count);
-void
-__wrap_link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
-                 size_t byte_count)
+static void
+transport_send(void *context, uint32_t to, uint64_t kind, uint64_t number, const void *bytes,
+               size_t byte_count)
 {
-    struct link_mail mail = { .from = link->rank, .key = *key, .byte_count = byte_count };
+    const struct end *end = context;
+    struct peer_message message = {
+        .from = end->rank, .kind = kind, .number = number, .byte_count = byte_count
+    };
 
-    mail.bytes = tnd_alloc(byte_count + 1);
-    memcpy(mail.bytes, bytes, byte_count);
-    mail.took_ns = (int64_t)byte_count * wire.ns_a_byte;
-    if (key->epoch == FAR_ANSWER && note_answer(&mail))
+    message.bytes = tnd_alloc(byte_count + 1);
+    memcpy(message.bytes, bytes, byte_count);
+    message.timed_bytes = byte_count;
+    message.took_ns = (int64_t)byte_count * wire.ns_a_byte;
+    if (kind == PEER_ANSWER && note_answer(&message))
         return;
-    if (key->epoch == FAR_ASK_ROWS || key->epoch == FAR_ASK_RECORDS)
-        wire.questions++; /* in one thread, unlike answers */
-    deliver(&mail, to);
+    if (kind == PEER_ASK_ROWS || kind == PEER_ASK_RECORDS)
+        wire.requests++; /* in one thread, unlike answers */
+    deliver(&message, to);
 }
 
-void __wrap_link_open_box(struct link *link, enum link_box box, link_mail_handler handler,
-                          void *user);
-void
-__wrap_link_open_box(struct link *link, enum link_box box, link_mail_handler handler, void *user)
+static void
+transport_listen(void *context, peer_hear *hear, void *user)
 {
-    assert_int_equal(box, LINK_ROWS);
-    pthread_mutex_lock(&link->lock);
-    link->handler = handler;
-    link->user = user;
-    pthread_mutex_unlock(&link->lock);
+    struct end *end = context;
+
+    pthread_mutex_lock(&end->lock);
+    end->hear = hear;
+    end->user = user;
+    pthread_mutex_unlock(&end->lock);
 }
 
-tundish_status __wrap_link_wait_for_one(struct link *link, uint32_t rank,
-                                        bool (*ready)(struct link *link, void *context),
-                                        void *context, int64_t timeout_ns, const _Atomic int *stop);
-tundish_status
-__wrap_link_wait_for_one(struct link *link, uint32_t rank,
-                         bool (*ready)(struct link *link, void *context), void *context,
-                         int64_t timeout_ns, const _Atomic int *stop)
+static tundish_status
+transport_wait(void *context, uint32_t from, bool (*is_here)(const void *waited),
+               const void *waited)
 {
-    assert_int_equal(rank, OWNER);
-    assert_true(timeout_ns < 0 && stop == NULL);
-    while (!ready(link, context)) {
+    (void)context;
+    assert_int_equal(from, OWNER);
+    while (!is_here(waited)) {
         if (wire.owner_is_lost)
             return tnd_fail(TUNDISH_E_PEER_LOST, "the owner is lost");
         nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
@@ -131,29 +131,33 @@ __wrap_link_wait_for_one(struct link *link, uint32_t rank,
     return TUNDISH_OK;
 }
 
-uint64_t __wrap_link_queued(struct link *link, uint32_t to);
-uint64_t
-__wrap_link_queued(struct link *link, uint32_t to)
+static uint64_t
+transport_queued(void *context, uint32_t to)
 {
-    (void)link;
+    (void)context;
     (void)to;
     return 0;
 }
 
-uint32_t __wrap_link_size(const struct link *link);
-uint32_t
-__wrap_link_size(const struct link *link)
+static void
+transport_name(void *context, uint32_t node, char *ret_name, size_t name_bytes)
 {
-    (void)link;
-    return NODES;
+    (void)context;
+    snprintf(ret_name, name_bytes, "node %u", node);
 }
 
-void __wrap_link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_bytes);
-void
-__wrap_link_name(struct link *link, uint32_t rank, char *ret_name, size_t name_bytes)
+static struct peer_transport
+transport_of(uint32_t rank)
 {
-    (void)link;
-    snprintf(ret_name, name_bytes, "node %u", rank);
+    return (struct peer_transport){
+        .context = &wire.ends[rank],
+        .node_count = NODES,
+        .listen = transport_listen,
+        .send = transport_send,
+        .queued = transport_queued,
+        .wait = transport_wait,
+        .name = transport_name,
+    };
 }
 
 static void
@@ -172,7 +176,7 @@ wait_for_answers(uint32_t count)
 struct pair {
     char folder[64];
     struct catalogue catalogues[NODES];
-    struct far *fars[NODES];
+    struct peers *peers[NODES];
     struct source_files *files; /* the asker's */
     uint8_t *large;
 };
@@ -216,28 +220,29 @@ open_pair(void **state)
     uint32_t owners[2];
 
     wire = (struct wire){ .lock = PTHREAD_MUTEX_INITIALIZER };
-    snprintf(pair->folder, sizeof pair->folder, "/tmp/tundish-far-XXXXXX");
+    snprintf(pair->folder, sizeof pair->folder, "/tmp/tundish-peer-XXXXXX");
     assert_non_null(mkdtemp(pair->folder));
     write_files(pair);
     for (uint32_t rank = 0; rank < NODES; rank++) {
-        struct far_options options = { .link = &wire.links[rank],
-                                       .catalogue = &pair->catalogues[rank],
-                                       .root = pair->folder,
-                                       .cache_folder = pair->folder };
+        struct peers_options options = { .transport = transport_of(rank),
+                                         .catalogue = &pair->catalogues[rank],
+                                         .root = pair->folder,
+                                         .cache_folder = pair->folder };
 
-        wire.links[rank].rank = rank;
-        pthread_mutex_init(&wire.links[rank].lock, NULL);
+        wire.ends[rank].rank = rank;
+        pthread_mutex_init(&wire.ends[rank].lock, NULL);
         /* "secret" is served by nobody, though the asker believes so. */
         for (size_t i = 0; i < (rank == OWNER ? 3 : 4); i++)
             catalogue_add(&pair->catalogues[rank], names[i], i, OWNER, rank == OWNER);
         assert_int_equal(catalogue_finish(&pair->catalogues[rank], &name, owners), TUNDISH_OK);
-        assert_int_equal(far_open(&options, &pair->fars[rank]), TUNDISH_OK);
+        assert_int_equal(peers_open(&options, &pair->peers[rank]), TUNDISH_OK);
     }
-    assert_int_equal(source_files_open(&(struct source_files_options){ .root = pair->folder,
-                                                                       .cache_folder = pair->folder,
-                                                                       .far = pair->fars[ASKER] },
-                                       &pair->files),
-                     TUNDISH_OK);
+    assert_int_equal(
+        source_files_open(&(struct source_files_options){ .root = pair->folder,
+                                                          .cache_folder = pair->folder,
+                                                          .peers = pair->peers[ASKER] },
+                          &pair->files),
+        TUNDISH_OK);
     *state = pair;
     return 0;
 }
@@ -250,7 +255,7 @@ close_pair(void **state)
 
     source_files_close(pair->files);
     for (uint32_t rank = 0; rank < NODES; rank++) {
-        far_close(pair->fars[rank]);
+        peers_close(pair->peers[rank]);
         catalogue_close(&pair->catalogues[rank]);
     }
     for (size_t i = 0; i < wire.held_count; i++)
@@ -268,59 +273,59 @@ enter(const struct pair *pair, const char *name)
     struct record_format format = { .scanner = &scanner_text_line };
     struct source_file *file = table_enter(pair->files, name, strlen(name), &format);
 
-    assert_true(file->is_far);
+    assert_non_null(file->peers);
     return file;
 }
 
-static struct far_rows *
+static struct peer_rows *
 ask_for(const struct pair *pair, const char *name, uint64_t offset, uint32_t bytes)
 {
-    struct far_row row = { offset, enter(pair, name)->number, bytes };
+    struct peer_row row = { enter(pair, name), offset, bytes };
 
-    return far_ask(pair->fars[ASKER], pair->files, &row, 1);
+    return peer_ask(pair->peers[ASKER], &row, 1);
 }
 
 enum { WANTED = 600 };
 
 static void
-draw_rows(struct pair *pair, struct far_row rows[WANTED])
+draw_rows(struct pair *pair, struct peer_row rows[WANTED])
 {
-    uint32_t large = enter(pair, "large")->number, small = enter(pair, "small")->number;
+    const struct source_file *large = enter(pair, "large"), *small = enter(pair, "small");
 
     for (int i = 0; i < WANTED; i++) {
         uint32_t bytes = (uint32_t)draw() % (6000);
 
-        rows[i] = (struct far_row){ draw() % (LARGE_BYTES - 6000), large, bytes };
+        rows[i] = (struct peer_row){ large, draw() % (LARGE_BYTES - 6000), bytes };
         if (i % 5 == 1)
-            rows[i] = (struct far_row){ draw() % (100), small, bytes % 4000 };
+            rows[i] = (struct peer_row){ small, draw() % (100), bytes % 4000 };
         if (i % 7 == 2) /* the same again, longer or shorter */
-            rows[i] = (struct far_row){ rows[i - 1].offset, rows[i - 1].file, bytes % 4000 };
+            rows[i] = (struct peer_row){ rows[i - 1].file, rows[i - 1].offset, bytes % 4000 };
     }
-    rows[17] = (struct far_row){ 5, large, 3 << 20 }; /* longer than a question */
+    rows[17] = (struct peer_row){ large, 5, 3 << 20 }; /* longer than a request */
 }
 
 static void
 rows_are_what_lies_in_the_owners_files(void **state)
 {
     struct pair *pair = *state;
-    struct far_row rows[WANTED], wanted[WANTED];
-    struct far_rows *asked;
+    struct peer_row rows[WANTED], wanted[WANTED];
+    struct peer_rows *asked;
 
     draw_rows(pair, rows);
     memcpy(wanted, rows, sizeof rows);
-    asked = far_ask(pair->fars[ASKER], pair->files, wanted, WANTED);
-    assert_int_equal(far_wait(asked), TUNDISH_OK);
-    assert_true(wire.questions >= 3);
+    asked = peer_ask(pair->peers[ASKER], wanted, WANTED);
+    assert_int_equal(peer_rows_wait(asked), TUNDISH_OK);
+    assert_true(wire.requests >= 3);
     for (int i = 0; i < WANTED; i++) {
-        size_t base = rows[i].file == enter(pair, "small")->number ? 77 : 0;
+        size_t base = rows[i].file == enter(pair, "small") ? 77 : 0;
 
-        assert_true(far_has(asked, &rows[i]));
-        assert_memory_equal(far_find(asked, &rows[i]), pair->large + base + rows[i].offset,
+        assert_true(peer_rows_has(asked, &rows[i]));
+        assert_memory_equal(peer_rows_find(asked, &rows[i]), pair->large + base + rows[i].offset,
                             rows[i].bytes);
     }
     rows[0].offset = LARGE_BYTES - 1;
-    assert_false(far_has(asked, &rows[0]));
-    far_rows_close(asked);
+    assert_false(peer_rows_has(asked, &rows[0]));
+    peer_rows_close(asked);
 }
 
 static void
@@ -332,14 +337,14 @@ rows_come_packed_where_the_wire_is_slow(void **state)
     wire.ns_a_byte = 1000; /* a MB a second */
     for (int i = 0; i < 20; i++) {
         uint64_t before = wire.answer_bytes;
-        struct far_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
-        struct far_row row = { (uint64_t)i, enter(pair, "large")->number, 900000 };
+        struct peer_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
+        struct peer_row row = { enter(pair, "large"), (uint64_t)i, 900000 };
 
-        assert_int_equal(far_wait(asked), TUNDISH_OK);
-        assert_memory_equal(far_find(asked, &row), pair->large + i, 900000);
+        assert_int_equal(peer_rows_wait(asked), TUNDISH_OK);
+        assert_memory_equal(peer_rows_find(asked, &row), pair->large + i, 900000);
         if (wire.answer_bytes - before < least)
             least = wire.answer_bytes - before;
-        far_rows_close(asked);
+        peer_rows_close(asked);
     }
     assert_true(least < 300000);
 }
@@ -351,61 +356,61 @@ rows_come_as_they_are_where_the_wire_is_fast(void **state)
 
     for (int i = 0; i < 20; i++) {
         uint64_t before = wire.answer_bytes;
-        struct far_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
+        struct peer_rows *asked = ask_for(pair, "large", (uint64_t)i, 900000);
 
-        assert_int_equal(far_wait(asked), TUNDISH_OK);
+        assert_int_equal(peer_rows_wait(asked), TUNDISH_OK);
         assert_true(wire.answer_bytes - before >= 900000);
-        far_rows_close(asked);
+        peer_rows_close(asked);
     }
 }
 
 static void
 what_the_owner_cannot_read_is_its_error(void **state)
 {
-    struct far_rows *asked = ask_for(*state, "small", SMALL_BYTES - 10, 11);
+    struct peer_rows *asked = ask_for(*state, "small", SMALL_BYTES - 10, 11);
 
-    assert_true(far_wait(asked) < 0);
+    assert_true(peer_rows_wait(asked) < 0);
     assert_non_null(strstr(tnd_error_text(), "small"));
-    far_rows_close(asked);
+    peer_rows_close(asked);
 }
 
 static void
 only_what_is_served_is_read(void **state)
 {
     const struct pair *pair = *state;
-    struct far_rows *asked;
+    struct peer_rows *asked;
 
     write_file(pair, "secret", "shh", 3);
     asked = ask_for(pair, "secret", 0, 3);
-    assert_int_equal(far_wait(asked), TUNDISH_E_DATA);
+    assert_int_equal(peer_rows_wait(asked), TUNDISH_E_DATA);
     assert_string_equal(tnd_error_text(), "secret: it is not here");
-    far_rows_close(asked);
+    peer_rows_close(asked);
 }
 
 static void
 a_lost_owner_is_an_error_and_a_late_answer_nobodys(void **state)
 {
     const struct pair *pair = *state;
-    struct far_rows *asked;
+    struct peer_rows *asked;
 
     wire.holds_answers = true;
     asked = ask_for(pair, "small", 3, 100);
     wait_for_answers(1);
     wire.owner_is_lost = true;
-    assert_int_equal(far_wait(asked), TUNDISH_E_PEER_LOST);
-    far_rows_close(asked);
+    assert_int_equal(peer_rows_wait(asked), TUNDISH_E_PEER_LOST);
+    peer_rows_close(asked);
     assert_int_equal(wire.held_count, 1);
     deliver(&wire.held[--wire.held_count], ASKER);
-    assert_null(pair->fars[ASKER]->questions);
+    assert_null(pair->peers[ASKER]->requests);
 }
 
 static void
-answers_to_the_question_of_another_are_dropped(void **state)
+answers_to_the_request_of_another_are_dropped(void **state)
 {
     const struct pair *pair = *state;
-    struct far_rows *asked;
-    struct link_mail other;
-    struct far_row row = { 3, enter(pair, "small")->number, 100 };
+    struct peer_rows *asked;
+    struct peer_message other;
+    struct peer_row row = { enter(pair, "small"), 3, 100 };
 
     wire.holds_answers = true;
     asked = ask_for(pair, "small", 3, 100);
@@ -416,45 +421,45 @@ answers_to_the_question_of_another_are_dropped(void **state)
     other.from = ASKER; /* not who was asked */
     deliver(&other, ASKER);
     deliver(&wire.held[--wire.held_count], ASKER);
-    assert_int_equal(far_wait(asked), TUNDISH_OK);
-    assert_memory_equal(far_find(asked, &row), pair->large + 77 + 3, 100);
-    far_rows_close(asked);
+    assert_int_equal(peer_rows_wait(asked), TUNDISH_OK);
+    assert_memory_equal(peer_rows_find(asked, &row), pair->large + 77 + 3, 100);
+    peer_rows_close(asked);
 }
 
-static struct far_head
-head_of(const struct link_mail *mail)
+static struct peer_head
+head_of(const struct peer_message *message)
 {
-    struct far_head head;
+    struct peer_head head;
 
-    memcpy(&head, mail->bytes, sizeof head);
+    memcpy(&head, message->bytes, sizeof head);
     return head;
 }
 
 static void
-cut_head(struct link_mail *answer)
+cut_head(struct peer_message *answer)
 {
-    answer->byte_count = sizeof(struct far_head) - 1;
+    answer->byte_count = sizeof(struct peer_head) - 1;
 }
 
 static void
-cut_rows(struct link_mail *answer)
+cut_rows(struct peer_message *answer)
 {
     answer->byte_count--;
 }
 
 static void
-lie_about_bytes(struct link_mail *answer)
+lie_about_bytes(struct peer_message *answer)
 {
-    struct far_head head = head_of(answer);
+    struct peer_head head = head_of(answer);
 
     head.raw_bytes = UINT64_C(1) << 40;
     memcpy(answer->bytes, &head, sizeof head);
 }
 
 static void
-give_too_little(struct link_mail *answer)
+give_too_little(struct peer_message *answer)
 {
-    struct far_head head = head_of(answer);
+    struct peer_head head = head_of(answer);
 
     head.raw_bytes -= 5;
     answer->byte_count -= 5;
@@ -462,18 +467,18 @@ give_too_little(struct link_mail *answer)
 }
 
 static void
-pretend_to_be_packed(struct link_mail *answer)
+pretend_to_be_packed(struct peer_message *answer)
 {
-    struct far_head head = head_of(answer);
+    struct peer_head head = head_of(answer);
 
     head.is_packed = 1;
     memcpy(answer->bytes, &head, sizeof head);
 }
 
 static void
-claim_success_of_a_kind(struct link_mail *answer)
+claim_success_of_a_kind(struct peer_message *answer)
 {
-    struct far_head head = head_of(answer);
+    struct peer_head head = head_of(answer);
 
     head.status = 3;
     memcpy(answer->bytes, &head, sizeof head);
@@ -482,7 +487,7 @@ claim_success_of_a_kind(struct link_mail *answer)
 static void
 answers_without_sense_are_refused(void **state)
 {
-    static void (*const spoils[])(struct link_mail * answer) = {
+    static void (*const spoils[])(struct peer_message * answer) = {
         cut_head,
         cut_rows,
         lie_about_bytes,
@@ -492,59 +497,60 @@ answers_without_sense_are_refused(void **state)
     };
 
     for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
-        struct far_rows *asked;
+        struct peer_rows *asked;
 
         wire.spoil = spoils[i];
         asked = ask_for(*state, "small", 3, 100);
-        assert_int_equal(far_wait(asked), TUNDISH_E_CORRUPT);
+        assert_int_equal(peer_rows_wait(asked), TUNDISH_E_CORRUPT);
         assert_string_equal(tnd_error_text(), "node 1: its answer makes no sense");
-        far_rows_close(asked);
+        peer_rows_close(asked);
     }
     wire.spoil = NULL;
 }
 
 /* As the other node might send them; the owner must answer each, and with an error. */
 static void
-put_question(struct pair *pair, enum far_letter kind, const uint8_t *bytes, size_t byte_count)
+put_request(struct pair *pair, enum peer_kind kind, const uint8_t *bytes, size_t byte_count)
 {
-    struct link_mail mail = { .from = ASKER, .byte_count = byte_count };
+    struct peer_message message = { .from = ASKER, .byte_count = byte_count };
     uint32_t answers = wire.answers;
 
     (void)pair;
-    mail.key = (struct link_key){ .topic = LINK_ROWS, .epoch = kind, .part = 1000 + answers };
-    mail.bytes = tnd_alloc(byte_count + 1);
+    message.kind = kind;
+    message.number = 1000 + answers;
+    message.bytes = tnd_alloc(byte_count + 1);
     if (byte_count > 0)
-        memcpy(mail.bytes, bytes, byte_count);
-    deliver(&mail, OWNER);
+        memcpy(message.bytes, bytes, byte_count);
+    deliver(&message, OWNER);
     wait_for_answers(answers + 1);
 }
 
 static void
-questions_without_sense_are_answered_with_an_error(void **state)
+requests_without_sense_are_answered_with_an_error(void **state)
 {
     struct pair *pair = *state;
-    struct far_text text = { 0 };
+    struct peer_buffer text = { 0 };
     uint64_t offset = 0;
     uint32_t bytes = 10;
     uint8_t noise[200];
 
-    far_text_add_file(&text, enter(pair, "small"), 1);
-    far_text_add(&text, &offset, sizeof offset);
-    far_text_add(&text, &bytes, sizeof bytes);
-    put_question(pair, FAR_ASK_ROWS, text.bytes, text.used);
+    peer_buffer_add_file(&text, enter(pair, "small"), 1);
+    peer_buffer_add(&text, &offset, sizeof offset);
+    peer_buffer_add(&text, &bytes, sizeof bytes);
+    put_request(pair, PEER_ASK_ROWS, text.bytes, text.used);
     assert_int_equal(wire.last_status, TUNDISH_OK);
     for (size_t cut = 1; cut < text.used; cut++) {
-        put_question(pair, FAR_ASK_ROWS, text.bytes, cut);
+        put_request(pair, PEER_ASK_ROWS, text.bytes, cut);
         assert_true(wire.last_status < 0);
-        put_question(pair, FAR_ASK_RECORDS, text.bytes, cut < 20 ? cut : 20);
+        put_request(pair, PEER_ASK_RECORDS, text.bytes, cut < 20 ? cut : 20);
         assert_true(wire.last_status < 0);
     }
     for (int i = 0; i < 300; i++) {
         for (size_t k = 0; k < sizeof noise; k++)
             noise[k] = (uint8_t)draw() % (256);
         memcpy(noise, text.bytes, (size_t)draw() % (40));
-        put_question(pair, i % 2 == 0 ? FAR_ASK_ROWS : FAR_ASK_RECORDS, noise,
-                     1 + (size_t)draw() % (sizeof noise));
+        put_request(pair, i % 2 == 0 ? PEER_ASK_ROWS : PEER_ASK_RECORDS, noise,
+                    1 + (size_t)draw() % (sizeof noise));
     }
     free(text.bytes);
 }
@@ -562,7 +568,7 @@ records_are_those_that_the_owner_finds(void **state)
 
     while (!is_over)
         assert_int_equal(
-            far_scan(pair->fars[ASKER], enter(pair, "lines"), writer.count, &writer, &is_over),
+            peer_scan_input.find(enter(pair, "lines"), writer.count, &writer, &is_over),
             TUNDISH_OK);
     assert_int_equal(writer.count, LINES);
     reader = (struct record_reader){ .at = writer.bytes,
@@ -585,9 +591,9 @@ records_are_those_that_the_owner_finds(void **state)
 
 /* The second record begins before the first. */
 static void
-turn_records_round(struct link_mail *answer)
+turn_records_round(struct peer_message *answer)
 {
-    uint8_t *first = answer->bytes + sizeof(struct far_head) + FAR_RECORDS_HEAD;
+    uint8_t *first = answer->bytes + sizeof(struct peer_head) + PEER_RECORDS_HEAD;
 
     if (!head_of(answer).is_packed && answer->byte_count > 100)
         memset(first, 0x11, sizeof(uint64_t));
@@ -601,10 +607,65 @@ records_that_cannot_be_are_refused(void **state)
     bool is_over;
 
     wire.spoil = turn_records_round;
-    assert_int_equal(far_scan(pair->fars[ASKER], enter(pair, "lines"), 0, &writer, &is_over),
+    assert_int_equal(peer_scan_input.find(enter(pair, "lines"), 0, &writer, &is_over),
                      TUNDISH_E_CORRUPT);
     wire.spoil = NULL;
     free(writer.bytes);
+}
+
+static void
+ask_step(const struct pair *pair, uint64_t step, uint64_t offset)
+{
+    const struct source_file *file = enter(pair, "small");
+    const uint64_t words[2] = { offset, reference_high(file) | 90 };
+    struct ask_ahead *asking = ask_ahead_begin(pair->files);
+
+    ask_ahead_add(asking, words, 10);
+    ask_ahead_end(asking, 0, step);
+}
+
+static void
+rows_asked_ahead_stay_until_their_step_is_forgotten(void **state)
+{
+    const struct pair *pair = *state;
+    struct peer_row row = { enter(pair, "small"), 3, 100 };
+    struct peer_ahead *ahead = table_peer_ahead(pair->files);
+    struct scratch *scratch = scratch_open();
+    struct peer_held held;
+    struct peer_rows *rows;
+
+    ask_step(pair, 1, 3);
+    ask_step(pair, 2, 700);
+    assert_int_equal(ask_ahead_bytes(pair->files), 200);
+    peer_ahead_hold(ahead, scratch, &held);
+    rows = peer_held_find(&held, &row);
+    assert_non_null(rows);
+    ask_ahead_forget(pair->files, 0, 1); /* while it is held */
+    assert_int_equal(ask_ahead_bytes(pair->files), 100);
+    assert_int_equal(peer_rows_wait(rows), TUNDISH_OK);
+    assert_memory_equal(peer_rows_find(rows, &row), pair->large + 77 + 3, 100);
+    peer_ahead_release(ahead, &held);
+    peer_ahead_hold(ahead, scratch, &held);
+    assert_null(peer_held_find(&held, &row));
+    row.offset = 700;
+    assert_non_null(peer_held_find(&held, &row));
+    peer_ahead_release(ahead, &held);
+    scratch_close(scratch);
+}
+
+static void
+rows_that_are_here_are_not_asked_for(void **state)
+{
+    const struct pair *pair = *state;
+    struct record_format format = { .scanner = &scanner_text_line };
+    const struct source_file *file = table_enter(pair->files, "other", 5, &format);
+    const uint64_t words[2] = { 0, reference_high(file) | 5 };
+    struct ask_ahead *asking = ask_ahead_begin(pair->files);
+
+    ask_ahead_add(asking, words, 0);
+    ask_ahead_end(asking, 0, 0);
+    assert_int_equal(ask_ahead_bytes(pair->files), 0);
+    assert_int_equal(wire.requests, 0);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
@@ -619,11 +680,13 @@ main(void)
         test(what_the_owner_cannot_read_is_its_error),
         test(only_what_is_served_is_read),
         test(a_lost_owner_is_an_error_and_a_late_answer_nobodys),
-        test(answers_to_the_question_of_another_are_dropped),
+        test(answers_to_the_request_of_another_are_dropped),
         test(answers_without_sense_are_refused),
-        test(questions_without_sense_are_answered_with_an_error),
+        test(requests_without_sense_are_answered_with_an_error),
         test(records_are_those_that_the_owner_finds),
         test(records_that_cannot_be_are_refused),
+        test(rows_asked_ahead_stay_until_their_step_is_forgotten),
+        test(rows_that_are_here_are_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

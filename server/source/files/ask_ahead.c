@@ -1,0 +1,68 @@
+/* ask_ahead.c - see ask_ahead.h. */
+#include "source/files/ask_ahead.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "source/files/files_private.h"
+#include "source/peer/peer_ahead.h"
+#include "source/scan/scan.h"
+
+struct ask_ahead {
+    struct source_files *files;
+    struct peer_row *rows;
+    size_t count;
+};
+
+struct ask_ahead *
+ask_ahead_begin(struct source_files *files)
+{
+    struct ask_ahead *asking;
+
+    if (table_peers(files) == NULL)
+        return NULL;
+    asking = tnd_zalloc(1, sizeof *asking);
+    asking->files = files;
+    return asking;
+}
+
+void
+ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
+{
+    struct ask_ahead *list = asking;
+    const struct source_file *file = table_file(list->files, reference_file(words));
+
+    if (file == NULL || file->peers == NULL)
+        return;
+    if ((list->count & (list->count - 1)) == 0)
+        list->rows =
+            tnd_realloc(list->rows, list->count == 0 ? 1 : 2 * list->count, sizeof *list->rows);
+    list->rows[list->count++] = (struct peer_row){ .file = file,
+                                                   .offset = words[0],
+                                                   .bytes = reference_length(words) + extra_bytes };
+}
+
+void
+ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step)
+{
+    struct source_files *files = asking->files;
+
+    if (asking->count > 0)
+        peer_ahead_add(table_peer_ahead(files), epoch, step,
+                       peer_ask(table_peers(files), asking->rows, asking->count));
+    free(asking->rows);
+    free(asking);
+}
+
+void
+ask_ahead_forget(struct source_files *files, uint64_t epoch, uint64_t step)
+{
+    if (table_peers(files) != NULL)
+        peer_ahead_forget(table_peer_ahead(files), epoch, step);
+}
+
+uint64_t
+ask_ahead_bytes(const struct source_files *files)
+{
+    return table_peers(files) == NULL ? 0 : peer_ahead_bytes(table_peer_ahead(files));
+}

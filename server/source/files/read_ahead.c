@@ -1,0 +1,97 @@
+/* read_ahead.c - see read_ahead.h. */
+#include "source/files/read_ahead.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+/* With the lock held. */
+static void
+enqueue(struct read_ahead *ahead, struct read_ahead_job *job)
+{
+    job->next = NULL;
+    if (ahead->first == NULL)
+        ahead->first = job;
+    else
+        ahead->last->next = job;
+    ahead->last = job;
+    pthread_cond_signal(&ahead->filled);
+}
+
+void
+read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job)
+{
+    pthread_mutex_lock(&ahead->lock);
+    enqueue(ahead, job);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+static void *
+run(void *argument)
+{
+    struct read_ahead *ahead = argument;
+    uint8_t *buffer = tnd_alloc(READ_AHEAD_BUFFER_BYTES);
+
+    pthread_mutex_lock(&ahead->lock);
+    while (!ahead->is_closing) {
+        struct read_ahead_job *job = ahead->first;
+
+        if (job == NULL) {
+            pthread_cond_wait(&ahead->filled, &ahead->lock);
+            continue;
+        }
+        ahead->first = job->next;
+        pthread_mutex_unlock(&ahead->lock);
+        bool more = job->step(job, buffer);
+
+        pthread_mutex_lock(&ahead->lock);
+        if (more)
+            enqueue(ahead, job);
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    free(buffer);
+    return NULL;
+}
+
+/* Signals are for other threads. */
+static tundish_status
+start(struct read_ahead *ahead, uint32_t count)
+{
+    tundish_status status = tnd_memory_for_threads(count);
+    sigset_t all, before;
+    int error = 0;
+
+    if (status != TUNDISH_OK)
+        return status;
+    ahead->threads = tnd_zalloc(count, sizeof *ahead->threads);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (; ahead->thread_count < count && error == 0; ahead->thread_count += error == 0)
+        error = pthread_create(&ahead->threads[ahead->thread_count], NULL, run, ahead);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot start a thread to read files");
+}
+
+tundish_status
+read_ahead_open(struct read_ahead *ahead, uint32_t thread_count)
+{
+    *ahead = (struct read_ahead){ 0 };
+    pthread_mutex_init(&ahead->lock, NULL);
+    pthread_cond_init(&ahead->filled, NULL);
+    return thread_count > 0 ? start(ahead, thread_count) : TUNDISH_OK;
+}
+
+void
+read_ahead_close(struct read_ahead *ahead)
+{
+    pthread_mutex_lock(&ahead->lock);
+    ahead->is_closing = true;
+    pthread_cond_broadcast(&ahead->filled);
+    pthread_mutex_unlock(&ahead->lock);
+    for (uint32_t i = 0; i < ahead->thread_count; i++)
+        pthread_join(ahead->threads[i], NULL);
+    free(ahead->threads);
+    pthread_cond_destroy(&ahead->filled);
+    pthread_mutex_destroy(&ahead->lock);
+}

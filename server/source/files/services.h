@@ -1,0 +1,46 @@
+/* services.h - what all files of a session share: descriptors, threads that read ahead, the cache
+ * folder, and counters. It knows no file. */
+#ifndef SOURCE_SERVICES_H
+#define SOURCE_SERVICES_H
+
+#include <stdatomic.h>
+
+#include "source/files/door.h"
+#include "source/files/read_ahead.h"
+
+struct source_counters {
+    _Atomic uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits,
+        program_wait_ns;
+};
+
+struct source_services {
+    struct doors doors;
+    struct read_ahead ahead;
+    struct source_counters counters;
+
+    pthread_mutex_t lock; /* of what a file was first opened as (file.h), and of all below */
+    char *cache_path;     /* NULL: the default */
+    int cache_folder;     /* -1: not yet, or not to be had */
+    tundish_status cache_status;
+    char *cache_text;
+};
+
+tundish_status services_open(struct source_services *services, const char *cache_folder,
+                             uint32_t reader_count);
+
+/* First the readers, who use the files; then, without files, the rest. After open, even one that
+ * failed. */
+void services_stop(struct source_services *services);
+void services_close(struct source_services *services);
+
+/* The cache folder, opened when first needed; fails every time if it could not be opened. The
+ * descriptor stays the services'. */
+tundish_status services_cache_folder(struct source_services *services, int *ret_folder);
+
+static inline void
+count_up(_Atomic uint64_t *counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+#endif

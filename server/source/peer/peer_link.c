@@ -1,0 +1,103 @@
+/* peer_link.c - see peer_link.h. The key of a mail has a message's kind as its epoch, and the
+ * number as its part. */
+#include "source/peer/peer_link.h"
+
+#include "link/link.h"
+#include "link/node_channel.h"
+
+/* Times are taken from the first piece's arrival on, so they are of the others. */
+static void
+hear(void *user, const struct link_mail *mail)
+{
+    const struct peer_link *link = user;
+    struct peer_message message = {
+        .from = mail->from,
+        .kind = mail->key.epoch,
+        .number = mail->key.part,
+        .bytes = mail->bytes,
+        .byte_count = mail->byte_count,
+        .took_ns = mail->took_ns,
+        .timed_bytes =
+            mail->byte_count > CHANNEL_MESSAGE_BYTES ? mail->byte_count - CHANNEL_MESSAGE_BYTES : 0,
+    };
+
+    link->hear(link->user, &message);
+}
+
+static void
+listen(void *context, peer_hear *heard_by, void *user)
+{
+    struct peer_link *link = context;
+
+    if (heard_by == NULL) {
+        link_open_box(link->link, LINK_ROWS, NULL, NULL);
+        return;
+    }
+    link->hear = heard_by;
+    link->user = user;
+    link_open_box(link->link, LINK_ROWS, hear, link);
+}
+
+static void
+send(void *context, uint32_t to, uint64_t kind, uint64_t number, const void *bytes,
+     size_t byte_count)
+{
+    const struct peer_link *link = context;
+    struct link_key key = { .topic = LINK_ROWS, .epoch = kind, .part = number };
+
+    link_send(link->link, to, &key, bytes, byte_count);
+}
+
+static uint64_t
+queued(void *context, uint32_t to)
+{
+    const struct peer_link *link = context;
+
+    return link_queued(link->link, to);
+}
+
+struct waiting {
+    bool (*is_here)(const void *waited);
+    const void *waited;
+};
+
+static bool
+is_ready(struct link *link, void *context)
+{
+    const struct waiting *waiting = context;
+
+    (void)link;
+    return waiting->is_here(waiting->waited);
+}
+
+static tundish_status
+wait_for(void *context, uint32_t from, bool (*is_here)(const void *waited), const void *waited)
+{
+    const struct peer_link *link = context;
+    struct waiting waiting = { is_here, waited };
+
+    return link_wait_for_one(link->link, from, is_ready, &waiting, -1, NULL);
+}
+
+static void
+name(void *context, uint32_t node, char *ret_name, size_t name_bytes)
+{
+    const struct peer_link *link = context;
+
+    link_name(link->link, node, ret_name, name_bytes);
+}
+
+struct peer_transport
+peer_link_transport(struct link *link, struct peer_link *ret_link)
+{
+    *ret_link = (struct peer_link){ .link = link };
+    return (struct peer_transport){
+        .context = ret_link,
+        .node_count = link_size(link),
+        .listen = listen,
+        .send = send,
+        .queued = queued,
+        .wait = wait_for,
+        .name = name,
+    };
+}

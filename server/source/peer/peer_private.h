@@ -1,0 +1,110 @@
+/* peer_private.h - what is asked, what is answered, and who keeps it.
+ *
+ * peers.c opens and closes, peer_ask.c asks and waits, peer_serve.c answers, peer_wire.c knows the
+ * bytes.
+ */
+#ifndef SOURCE_PEER_PRIVATE_H
+#define SOURCE_PEER_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/bytes.h"
+#include "source/files/file.h"
+#include "source/peer/peer.h"
+
+/* Of a message, whose number is the request's. */
+enum peer_kind { PEER_ASK_ROWS = 1, PEER_ASK_RECORDS, PEER_ANSWER, PEER_RATES };
+
+/* What a MiB costs whoever asks, on the wire and to unpack, in ns; 0: not known yet. */
+struct peer_rates {
+    uint64_t wire_ns, unpack_ns;
+};
+
+/* Before every answer. */
+struct peer_head {
+    int32_t status;     /* not OK: a sentence follows */
+    uint32_t is_packed; /* by zstd */
+    uint64_t raw_bytes;
+};
+
+/* Which file is meant, and how it is read; its name follows. */
+struct peer_file {
+    uint32_t scanner, packing;
+    int64_t numbers[3];
+    uint32_t name_bytes;
+    uint32_t count; /* rows of it that follow, 12 bytes each */
+};
+
+enum { PEER_ROW_BYTES = 12, PEER_RECORDS_HEAD = 9, PEER_RECORDS = 32 << 10 };
+
+/* A request under way. */
+struct peer_request {
+    struct peer_request *next; /* of those that wait for an answer */
+    struct peers *peers;
+    uint64_t number;
+    uint32_t owner;
+    _Atomic bool is_answered;
+    struct peer_message answer; /* once it is */
+    const uint8_t *raw;         /* what the answer says, once it was looked at; in answer.bytes */
+    size_t raw_bytes;
+};
+
+/* A request that has come. */
+struct peer_task {
+    struct peer_task *next;
+    struct peer_message message;
+};
+
+enum peer_queue { PEER_QUEUE_ROWS, PEER_QUEUE_RECORDS, PEER_QUEUES };
+
+/* A thread that answers; scans are slow, and hold up no rows. */
+struct peer_responder {
+    struct peers *peers;
+    pthread_t thread;
+    bool started;
+    pthread_cond_t has_task;
+    struct peer_task *first, *last;
+
+    /* What packing costs, for a MiB, and what comes of it, in 1/1024. */
+    uint64_t answers, pack_ns, ratio;
+};
+
+struct peers {
+    struct peers_options options;
+    struct source_files *files; /* this node's own, read for others */
+
+    pthread_mutex_t lock; /* of all below */
+    struct peer_request *requests;
+    uint64_t last_number;
+    struct peer_rates rates, *told; /* own, and what each node was told of them */
+    struct peer_rates *asked_at;    /* of nodes that ask */
+    bool is_closing;
+    _Atomic int stop_scans;
+    struct peer_responder responders[PEER_QUEUES];
+};
+
+/* Bytes that grow. */
+struct peer_buffer {
+    uint8_t *bytes;
+    size_t used, room;
+};
+void peer_buffer_add(struct peer_buffer *text, const void *bytes, size_t byte_count);
+void peer_buffer_add_file(struct peer_buffer *text, const struct source_file *file, uint32_t count);
+
+/* Read a file's description; false: it makes no sense. The name is the caller's to free. */
+bool peer_take(struct byte_view *from, void *to, size_t byte_count);
+bool peer_take_file(struct byte_view *from, struct peer_file *ret_file, char **ret_name,
+                    struct record_format *ret_format);
+
+tundish_status peer_start_responders(struct peers *peers);
+void peer_stop_responders(struct peers *peers);
+void peer_hand_over(struct peers *peers, enum peer_queue queue, const struct peer_message *message);
+
+/* What it costs a node to be answered. */
+void peer_take_rates(struct peers *peers, const struct peer_message *message);
+
+/* The answer to a request has come; the thread that talks to other nodes. */
+void peer_take_answer(struct peers *peers, const struct peer_message *message);
+
+#endif

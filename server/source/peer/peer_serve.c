@@ -1,0 +1,313 @@
+/* peer_serve.c - what other nodes ask for, read and sent. */
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "source/files/files_private.h"
+#include "source/peer/peer_private.h"
+#include "source/scan/scan.h"
+
+enum {
+    PACK_LEVEL = 1,
+    PACK_BYTES_MIN = 4 << 10,
+    PLAIN_EVERY = 64, /* answers, to see what the wire takes now */
+    TRY_EVERY = 16,   /* answers, to see what packing would do now */
+    ANSWER_BYTES_MAX = 1 << 30,
+    QUEUED_BYTES_MAX = 1 << 20 /* to one node; more is not read before that is gone */
+};
+
+static const uint64_t MIB = 1 << 20;
+static const int64_t PAUSE_NS = 2000000;
+
+static tundish_status
+makes_no_sense(void)
+{
+    return tnd_fail(TUNDISH_E_CORRUPT, "a request that makes no sense");
+}
+
+/* Only what is served may be asked for. */
+static tundish_status
+enter(struct peers *peers, const char *name, const struct record_format *format,
+      struct source_file **ret_file)
+{
+    const struct catalogue_file *known = catalogue_find(peers->options.catalogue, name);
+
+    if (known == NULL || !known->is_here)
+        return tnd_fail(TUNDISH_E_DATA, "%s: it is not here", name);
+    *ret_file = table_enter(peers->files, name, strlen(name), format);
+    return TUNDISH_OK;
+}
+
+/* What is packed can be read once it has been scanned, which whoever asks has seen; this server may
+ * have been started again since. */
+static tundish_status
+make_readable(struct peers *peers, struct source_file *file)
+{
+    const struct record_list *list;
+
+    if (file->format.packing == PACKING_NONE || atomic_load(&file->unpacked) != 0)
+        return TUNDISH_OK;
+    return scan_complete(file, &peers->stop_scans, &list);
+}
+
+static tundish_status
+read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
+{
+    tundish_status status = TUNDISH_OK;
+
+    while (from.size > 0 && status == TUNDISH_OK) {
+        struct record_format format;
+        struct source_file *file = NULL;
+        struct peer_file about;
+        char *name;
+
+        if (!peer_take_file(&from, &about, &name, &format))
+            return makes_no_sense();
+        status = enter(peers, name, &format, &file);
+        free(name);
+        if (status == TUNDISH_OK)
+            status = make_readable(peers, file);
+        for (uint32_t i = 0; i < about.count && status == TUNDISH_OK; i++) {
+            uint64_t offset;
+            uint32_t bytes;
+
+            if (!peer_take(&from, &offset, sizeof offset) ||
+                !peer_take(&from, &bytes, sizeof bytes) || bytes > ANSWER_BYTES_MAX - to->used)
+                return makes_no_sense();
+            if (to->room - to->used < bytes) {
+                to->room = 2 * to->room + bytes;
+                to->bytes = tnd_realloc(to->bytes, to->room, 1);
+            }
+            status = file_read(file, to->bytes + to->used, bytes, offset);
+            to->used += bytes;
+        }
+    }
+    return status;
+}
+
+/* Records [first, ...) of the scan, some of them: those at hand, as a rule. */
+static tundish_status
+read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
+{
+    uint64_t *words = tnd_alloc(PEER_RECORDS * 2 * sizeof *words);
+    struct record_format format;
+    struct source_file *file = NULL;
+    struct scan_cursor cursor;
+    struct peer_file about;
+    uint64_t first, passed = 0, total = 0;
+    enum order_result result;
+    uint8_t is_over;
+    size_t count = 0;
+    char *name;
+    tundish_status status;
+
+    if (!peer_take_file(&from, &about, &name, &format)) {
+        free(words);
+        return makes_no_sense();
+    }
+    status = peer_take(&from, &first, sizeof first) ? enter(peers, name, &format, &file)
+                                                    : makes_no_sense();
+    free(name);
+    if (status != TUNDISH_OK) {
+        free(words);
+        return status;
+    }
+    scan_cursor_open(&cursor, file, &peers->stop_scans);
+    result = scan_cursor_pass_over(&cursor, first, &passed);
+    if (result == ORDER_OK)
+        result = scan_cursor_next(&cursor, words, PEER_RECORDS, &count);
+    scan_cursor_close(&cursor);
+    is_over = result == ORDER_END;
+    total = count;
+    peer_buffer_add(to, &is_over, 1);
+    peer_buffer_add(to, &total, sizeof total);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t length = reference_length(&words[2 * i]);
+
+        peer_buffer_add(to, &words[2 * i], sizeof *words);
+        peer_buffer_add(to, &length, sizeof length);
+    }
+    free(words);
+    return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
+}
+
+static void
+learn(uint64_t *value, uint64_t now)
+{
+    *value = *value == 0 ? now + 1 : (*value * 7 + now + 1) / 8;
+}
+
+/* Does packing take less, here and there, than what it saves takes on the wire? All for a MiB. */
+static bool
+is_worth_packing(const struct peer_responder *responder, const struct peer_rates *asker)
+{
+    uint64_t ratio = responder->ratio < 1024 ? responder->ratio : 1024;
+
+    return responder->pack_ns + asker->unpack_ns < asker->wire_ns / 1024 * (1024 - ratio);
+}
+
+/* Returns the packed bytes, or NULL: as they are is better. */
+static uint8_t *
+pack(struct peer_responder *responder, const struct peer_rates *asker,
+     const struct peer_buffer *raw, size_t head_bytes, size_t *ret_bytes)
+{
+    size_t raw_bytes = raw->used - head_bytes, bound = ZSTD_compressBound(raw_bytes);
+    int64_t began_ns = tnd_clock_ns();
+    uint64_t number = responder->answers++;
+    uint8_t *packed;
+    size_t bytes;
+
+    if (raw_bytes < PACK_BYTES_MIN || asker->wire_ns == 0 || number % PLAIN_EVERY == 0 ||
+        (number % TRY_EVERY != 1 && !is_worth_packing(responder, asker)))
+        return NULL;
+    packed = tnd_alloc(head_bytes + bound);
+    bytes =
+        ZSTD_compress(packed + head_bytes, bound, raw->bytes + head_bytes, raw_bytes, PACK_LEVEL);
+    if (!ZSTD_isError(bytes)) {
+        learn(&responder->pack_ns, (uint64_t)(tnd_clock_ns() - began_ns) * MIB / raw_bytes);
+        learn(&responder->ratio, (uint64_t)bytes * 1024 / raw_bytes);
+    }
+    if (ZSTD_isError(bytes) || bytes >= raw_bytes || !is_worth_packing(responder, asker)) {
+        free(packed);
+        return NULL;
+    }
+    *ret_bytes = head_bytes + bytes;
+    return packed;
+}
+
+/* An owner holds no more than this for a node that takes its time. */
+static void
+wait_for_room(struct peers *peers, uint32_t to)
+{
+    const struct peer_transport *transport = &peers->options.transport;
+
+    while (transport->queued(transport->context, to) > QUEUED_BYTES_MAX &&
+           atomic_load(&peers->stop_scans) == 0)
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+}
+
+static void
+answer(struct peer_responder *responder, const struct peer_message *message)
+{
+    struct peers *peers = responder->peers;
+    struct byte_view from = { message->bytes, message->byte_count };
+    const struct peer_transport *transport = &peers->options.transport;
+    struct peer_rates asker;
+    struct peer_head head = { 0 };
+    struct peer_buffer raw = { 0 };
+    uint8_t *packed = NULL;
+    size_t packed_bytes = 0;
+    tundish_status status;
+
+    wait_for_room(peers, message->from);
+    peer_buffer_add(&raw, &head, sizeof head);
+    status = message->kind == PEER_ASK_ROWS ? read_rows(peers, from, &raw)
+                                            : read_records(peers, from, &raw);
+    head.status = status;
+    if (status != TUNDISH_OK) {
+        raw.used = sizeof head;
+        peer_buffer_add(&raw, tnd_error_text(), strlen(tnd_error_text()));
+    } else {
+        pthread_mutex_lock(&peers->lock);
+        asker = peers->asked_at[message->from];
+        pthread_mutex_unlock(&peers->lock);
+        head.raw_bytes = raw.used - sizeof head;
+        packed = pack(responder, &asker, &raw, sizeof head, &packed_bytes);
+        head.is_packed = packed != NULL;
+    }
+    memcpy(packed != NULL ? packed : raw.bytes, &head, sizeof head);
+    transport->send(transport->context, message->from, PEER_ANSWER, message->number,
+                    packed != NULL ? packed : raw.bytes, packed != NULL ? packed_bytes : raw.used);
+    free(packed);
+    free(raw.bytes);
+}
+
+static void *
+run(void *argument)
+{
+    struct peer_responder *responder = argument;
+    struct peers *peers = responder->peers;
+
+    pthread_mutex_lock(&peers->lock);
+    while (!peers->is_closing) {
+        struct peer_task *task = responder->first;
+
+        if (task == NULL) {
+            pthread_cond_wait(&responder->has_task, &peers->lock);
+            continue;
+        }
+        responder->first = task->next;
+        pthread_mutex_unlock(&peers->lock);
+        answer(responder, &task->message);
+        free(task->message.bytes);
+        free(task);
+        pthread_mutex_lock(&peers->lock);
+    }
+    pthread_mutex_unlock(&peers->lock);
+    return NULL;
+}
+
+void
+peer_hand_over(struct peers *peers, enum peer_queue queue, const struct peer_message *message)
+{
+    struct peer_responder *responder = &peers->responders[queue];
+    struct peer_task *task = tnd_zalloc(1, sizeof *task);
+
+    task->message = *message;
+    pthread_mutex_lock(&peers->lock);
+    if (responder->first == NULL)
+        responder->first = task;
+    else
+        responder->last->next = task;
+    responder->last = task;
+    pthread_cond_signal(&responder->has_task);
+    pthread_mutex_unlock(&peers->lock);
+}
+
+void
+peer_take_rates(struct peers *peers, const struct peer_message *message)
+{
+    pthread_mutex_lock(&peers->lock);
+    if (message->byte_count == sizeof *peers->asked_at)
+        memcpy(&peers->asked_at[message->from], message->bytes, sizeof *peers->asked_at);
+    pthread_mutex_unlock(&peers->lock);
+    free(message->bytes);
+}
+
+tundish_status
+peer_start_responders(struct peers *peers)
+{
+    for (int i = 0; i < PEER_QUEUES; i++) {
+        struct peer_responder *responder = &peers->responders[i];
+
+        responder->peers = peers;
+        if (pthread_create(&responder->thread, NULL, run, responder) != 0)
+            return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+        responder->started = true;
+    }
+    return TUNDISH_OK;
+}
+
+void
+peer_stop_responders(struct peers *peers)
+{
+    atomic_store(&peers->stop_scans, 1);
+    pthread_mutex_lock(&peers->lock);
+    peers->is_closing = true;
+    for (int i = 0; i < PEER_QUEUES; i++)
+        pthread_cond_signal(&peers->responders[i].has_task);
+    pthread_mutex_unlock(&peers->lock);
+    for (int i = 0; i < PEER_QUEUES; i++) {
+        struct peer_responder *responder = &peers->responders[i];
+
+        if (responder->started)
+            pthread_join(responder->thread, NULL);
+        for (struct peer_task *task = responder->first, *next; task != NULL; task = next) {
+            next = task->next;
+            free(task->message.bytes);
+            free(task);
+        }
+    }
+}

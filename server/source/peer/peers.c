@@ -1,0 +1,66 @@
+/* peers.c - opening, closing, and who gets which message. */
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "source/files/files.h"
+#include "source/peer/peer_private.h"
+
+static void
+hear(void *user, const struct peer_message *message)
+{
+    struct peers *peers = user;
+
+    if (message->kind == PEER_ASK_ROWS)
+        peer_hand_over(peers, PEER_QUEUE_ROWS, message);
+    else if (message->kind == PEER_ASK_RECORDS)
+        peer_hand_over(peers, PEER_QUEUE_RECORDS, message);
+    else if (message->kind == PEER_ANSWER)
+        peer_take_answer(peers, message);
+    else if (message->kind == PEER_RATES)
+        peer_take_rates(peers, message);
+    else
+        free(message->bytes);
+}
+
+tundish_status
+peers_open(const struct peers_options *options, struct peers **ret_peers)
+{
+    struct source_files_options files_options = { .root = options->root,
+                                                  .cache_folder = options->cache_folder,
+                                                  .reader_count = 1 };
+    struct peers *peers = tnd_zalloc(1, sizeof *peers);
+    tundish_status status;
+
+    peers->options = *options;
+    peers->told = tnd_zalloc(options->transport.node_count, sizeof *peers->told);
+    peers->asked_at = tnd_zalloc(options->transport.node_count, sizeof *peers->asked_at);
+    pthread_mutex_init(&peers->lock, NULL);
+    for (int i = 0; i < PEER_QUEUES; i++)
+        pthread_cond_init(&peers->responders[i].has_task, NULL);
+    status = source_files_open(&files_options, &peers->files);
+    if (status == TUNDISH_OK)
+        status = peer_start_responders(peers);
+    if (status != TUNDISH_OK) {
+        peers_close(peers);
+        return status;
+    }
+    options->transport.listen(options->transport.context, hear, peers);
+    *ret_peers = peers;
+    return TUNDISH_OK;
+}
+
+void
+peers_close(struct peers *peers)
+{
+    if (peers == NULL)
+        return;
+    peers->options.transport.listen(peers->options.transport.context, NULL, NULL);
+    peer_stop_responders(peers);
+    source_files_close(peers->files);
+    for (int i = 0; i < PEER_QUEUES; i++)
+        pthread_cond_destroy(&peers->responders[i].has_task);
+    pthread_mutex_destroy(&peers->lock);
+    free(peers->asked_at);
+    free(peers->told);
+    free(peers);
+}

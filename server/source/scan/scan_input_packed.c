@@ -1,0 +1,75 @@
+/* scan_input_packed.c - what is packed in a file, unpacked on the way into a file without a name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "content/records/unpack.h"
+#include "source/scan/scan_work.h"
+
+/* A file without a name, for what a packed one holds. */
+static tundish_status
+open_unpacked(struct source_file *file)
+{
+    int folder = -1;
+    int descriptor;
+    tundish_status status = services_cache_folder(file->services, &folder);
+
+    if (status != TUNDISH_OK)
+        return status;
+    descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return tnd_fail_errno(errno, "cannot make a file in the cache folder to unpack it into");
+    /* Pairs with the load in file_read. */
+    atomic_store_explicit(&file->unpacked, descriptor + 1, memory_order_release);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_packed(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
+{
+    (void)ret_list;
+    work->unpacker = unpacker_open(work->descriptor, file->format.packing);
+    return open_unpacked(file);
+}
+
+static tundish_status
+write_unpacked(const struct source_file *file, const struct scan_work *work, size_t bytes)
+{
+    int descriptor = atomic_load_explicit(&file->unpacked, memory_order_relaxed) - 1;
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t put =
+            pwrite(descriptor, work->buffer + done, bytes - done, (off_t)(work->position + done));
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return tnd_fail_errno(errno, "no room in the cache folder to unpack it (TUNDISH_CACHE "
+                                         "names another)");
+        done += (size_t)put;
+    }
+    return TUNDISH_OK;
+}
+
+/* The bytes before the damage are good: what is wrong is kept until they have been fed. */
+static tundish_status
+read_packed(const struct source_file *file, struct scan_work *work, size_t *ret_bytes)
+{
+    tundish_status status = unpacker_next(work->unpacker, work->buffer, SCAN_READ_BYTES, ret_bytes);
+
+    if (status != TUNDISH_OK) {
+        work->damage = status;
+        snprintf(work->damage_text, sizeof work->damage_text, "%s", tnd_error_text());
+    } else if (*ret_bytes < SCAN_READ_BYTES) {
+        work->is_over = true;
+    }
+    return write_unpacked(file, work, *ret_bytes);
+}
+
+const struct scan_input_ops scan_input_packed = {
+    .open = open_packed,
+    .read = read_packed,
+};

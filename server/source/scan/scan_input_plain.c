@@ -1,0 +1,87 @@
+/* scan_input_plain.c - the bytes of a file as they lie there. */
+#include "core/hash_farm.h"
+#include "core/memory.h"
+#include "source/scan/index.h"
+#include "source/scan/scan_work.h"
+
+/* Of a file that takes no scan, for its identity. */
+enum { SAMPLES = 16, SAMPLE_BYTES = 4096 };
+
+/* Identity of a file of which nothing is read: its size, and a few places in it. */
+static tundish_status
+hash_samples(const struct source_file *file, int descriptor, uint64_t *ret_hash)
+{
+    uint8_t sample[SAMPLE_BYTES];
+    uint64_t size = file->identity.size;
+    uint64_t hash = tnd_hash_farm_cat(TND_HASH_CROSS_KEY, size);
+
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        uint64_t offset =
+            size <= SAMPLE_BYTES
+                ? 0
+                : (uint64_t)((double)(size - SAMPLE_BYTES) / (SAMPLES - 1) * (double)i);
+        size_t bytes = 0;
+        tundish_status status = file_read_some(descriptor, sample, SAMPLE_BYTES, offset, &bytes);
+
+        if (status != TUNDISH_OK)
+            return status;
+        hash = tnd_hash_farm_cat(hash, tnd_hash_farm(sample, bytes));
+    }
+    *ret_hash = hash;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+measure(const struct source_file *file, int descriptor, struct record_list **ret_list)
+{
+    struct record_list *list = tnd_zalloc(1, sizeof *list);
+    const struct record_format *format = &file->format;
+    tundish_status status = format->scanner->measure(format, file->identity.size, list);
+
+    list->end_limit = file->identity.size;
+    if (status == TUNDISH_OK)
+        status = hash_samples(file, descriptor, &list->hash);
+    if (status == TUNDISH_OK)
+        *ret_list = list;
+    else
+        record_list_close(list);
+    return status;
+}
+
+static tundish_status
+open_plain(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
+{
+    if (file->format.scanner->measure != NULL)
+        return measure(file, work->descriptor, ret_list);
+    *ret_list = index_load(file);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_bytes)
+{
+    uint64_t size = file->identity.size;
+    size_t bytes = work->read_bytes;
+    size_t got = 0;
+    tundish_status status;
+
+    if (work->position >= size) {
+        work->is_over = true;
+        *ret_bytes = 0;
+        return TUNDISH_OK;
+    }
+    if (bytes > size - work->position)
+        bytes = (size_t)(size - work->position);
+    status = file_read_some(work->descriptor, work->buffer, bytes, work->position, &got);
+    if (status == TUNDISH_OK && got < bytes)
+        status = tnd_fail(TUNDISH_E_DATA, "it became shorter while it was read: it ends at %llu",
+                          (unsigned long long)(work->position + got));
+    *ret_bytes = got;
+    return status;
+}
+
+const struct scan_input_ops scan_input_plain = {
+    .open = open_plain,
+    .read = read_plain,
+    .is_plain = true,
+};
