@@ -57,7 +57,7 @@ withdraw(struct peers *peers, struct peer_request *request)
 }
 
 static void
-question_close(struct peer_request *request)
+request_close(struct peer_request *request)
 {
     struct peers *peers = request->peers;
 
@@ -362,7 +362,7 @@ peer_rows_close(struct peer_rows *rows)
     if (rows == NULL)
         return;
     for (uint32_t i = 0; i < rows->request_count; i++)
-        question_close(rows->requests[i]);
+        request_close(rows->requests[i]);
     pthread_mutex_destroy(&rows->lock);
     free(rows->requests);
     free(rows->request_of);
@@ -413,7 +413,7 @@ find_records(const struct source_file *file, uint64_t first, struct record_write
     if (status == TUNDISH_OK &&
         !take_records((struct byte_view){ request->raw, request->raw_bytes }, writer, ret_is_over))
         status = makes_no_sense(request);
-    question_close(request);
+    request_close(request);
     return status;
 }
 

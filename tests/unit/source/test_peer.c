@@ -1,4 +1,4 @@
-/* test_peers.c - rows of other nodes: asked for, answered, and believed only as far as they can be.
+/* test_peer.c - rows of other nodes: asked for, answered, and believed only as far as they can be.
  *
  * Two nodes in one process: what they send each other passes through here, where it may be held
  * back, spoilt, or never come.
