@@ -415,6 +415,7 @@ class LaunchOnNodes(LaunchRig):
         mpirun = self.folder / "mpirun"
         mpirun.write_text("#!/bin/sh\necho \"$@\" >mpirun.args\n")
         mpirun.chmod(0o755)
+        (self.folder / "ssh").symlink_to("mpirun")
         hosts = ["a.example.org", "b.example.org"]
         path = f"{self.folder}:{os.environ['PATH']}"
         self.status_of(LaunchRig.start(self, "true", "--nodes", ",".join(hosts), PATH=path))

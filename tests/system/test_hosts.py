@@ -135,6 +135,31 @@ class Hosts(HostsRig):
         launchers[0].send_signal(signal.SIGTERM)
         self.assert_over(launchers, is_well=False)
 
+    def test_start_again_together(self):
+        """A trainer of each host is killed once."""
+        file = self.pipeline(self.STAGES, deliver="{epochs: 1, slots: 16}")
+        script = ("[ $RANK = 0 ] && n=20 || n=24; if [ $TORCHELASTIC_RESTART_COUNT -lt 2 ]; then exec"
+                  " $READER --batches $n --hold; fi; exec $READER")
+        launchers = [self.task(index, file, script, "--max-restarts", "2") for index in (0, 1)]
+        for restart, victim in enumerate((1, 0)):
+            self.wait_for(lambda: any(launcher.poll() is not None for launcher in launchers) or all(
+                self.out(rank, restart).count("batch ") >= count
+                for rank, count in enumerate((20, 24))))
+            self.kill(launchers[victim], victim, restart)
+        self.assert_over(launchers)
+        steps = {}
+        for rank in (0, 1):
+            for line in self.outs(rank):
+                if line.startswith("batch "):
+                    _, _, step, *values = line.split()
+                    self.assertEqual(steps.setdefault((rank, step), values), values)
+        self.assertEqual(sorted(int(value) for values in steps.values() for value in values),
+                         list(range(3000)))
+        for rank in (0, 1):
+            for restart, first in ((1, "batch 0 19 "), (2, "batch 0 38 ")):
+                lines = [line for line in self.out(rank, restart).splitlines() if "batch" in line]
+                self.assertTrue(lines[0].startswith(first), lines[0])
+
     def test_wait_for_a_launcher_that_comes_late(self):
         file = self.pipeline(self.STAGES)
         first = self.task(0, file, "exec $READER")
