@@ -13,6 +13,8 @@ static const char help[] =
     "Usage: tundish-admin [OPTION]...\n"
     "Show what the server of this node does: a page for a browser, JSON, and metrics for\n"
     "Prometheus. It only reads the server's figures, and may be stopped at any time.\n"
+    "The sentence and all rates are over the last 10 seconds, latencies on the page over\n"
+    "the last minute, charts over the last hour.\n"
     "\n"
     "  --socket PATH       which server (default: as for trainers)\n"
     "  --listen HOST:PORT  where to listen (default 127.0.0.1:8465; port 0: any)\n"

@@ -227,6 +227,8 @@ watch_report(const struct watch_snapshot *before, const struct watch_snapshot *n
 
     watch_judge(before, now, &verdict);
     json_object(json);
+    json_key(json, "window_seconds");
+    json_float(json, (double)(now->taken_ns - before->taken_ns) / 1e9, 9);
     write_server(json, before, now);
     write_verdict(json, &verdict);
     json_key(json, "streams");

@@ -1,14 +1,15 @@
 /* report.h - a server's state as one JSON object: what `tundish status --json` prints and the admin
  * serves as /api/v1/status.
  *
- *   {"server": {...}, "verdict": {...}, "streams": [{"stream": "train", ..., "threads": [...],
- *    "stages": [...], "vocabularies": [...], "lanes": [...],
- *    "compression": [...], "encodings": [...], "readers": [...], "groups": [...]}],
+ *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
+ *    "streams": [{"stream": "train", ..., "threads": [...], "stages": [...], "vocabularies": [...],
+ *                 "lanes": [...], "readers": [...]}],
  *    "links": [...],
  *    "notes": [...]}
  *
  * Sets are written by what the file says of their fields: NAME, NAME_seconds or NAME_bytes, and for
- * counters NAME_rate, their growth a second between the two snapshots (of a time: its share).
+ * counters NAME_rate, their growth a second between the two snapshots (of a time: its share). How
+ * far apart these are is window_seconds; verdicts and quantiles are of that time, too.
  */
 #ifndef TND_WATCH_REPORT_H
 #define TND_WATCH_REPORT_H

@@ -176,6 +176,9 @@ const struct command command_top = {
     .name = "top",
     .arguments = "",
     .help = "Show what the server of this node does now, once a second, until q.",
-    .details = "  --socket PATH       which server (default: as for trainers)\n",
+    .details = "  --socket PATH       which server (default: as for trainers)\n"
+               "\n"
+               "Rates are over the last second. tundish help status explains the levels and the\n"
+               "signs of a lane.\n",
     .run = command_top_run,
 };

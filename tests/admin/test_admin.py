@@ -27,6 +27,7 @@ class Routes(AdminRig):
         self.admin()
         report = self.wait_until(lambda report: report["streams"][0]["rows_rate"] > 0)
         self.assertEqual(report["server"]["state"], "serving")
+        self.wait_until(lambda report: report["window_seconds"] > 9)  # as the manual has it
         self.assertEqual(report["streams"][0]["stream"], "train")
         self.assertEqual(self.ask("/healthz")[::2], (200, "ok\n"))
         self.assertEqual(self.ask("/readyz")[::2], (200, "ok\n"))

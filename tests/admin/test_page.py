@@ -37,6 +37,7 @@ class Page(AdminRig):
                     page.wait_for("document.querySelectorAll('#lanes .slot').length >= 3")
                     page.wait_for("Chart.getChart('waits').data.datasets.length == 1")
                     self.assertIn("replica 0", page.text("#lanes"))
+                    self.assertRegex(page.text("#window"), r"over the last \d+ s")
                     self.assertIn("map", page.text("#stages"))
                     self.assertIn("from_tensor_slices", page.value("document.querySelector('#file').textContent"))
                     wide = page.value("document.documentElement.scrollWidth")

@@ -134,6 +134,14 @@ class Status(Rig):
         process.stdout.close()
         self.assertEqual(process.wait(DEADLINE_S), 0)
 
+    def test_top_ends_in_a_pipe_with_head(self):
+        self.serve(self.pipeline(PLAIN))
+        script = '{ "$0" top; echo "top: $?" >&2; } | head -n 1'
+        out = subprocess.run(["sh", "-c", script, TUNDISH], env=self.environment,
+                             capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertTrue(out.stdout.startswith("idle "), out.stdout)
+        self.assertEqual(out.stderr, "top: 0\n")
+
 
 if __name__ == "__main__":
     unittest.main()
