@@ -135,6 +135,7 @@ static void
 forecast(const struct fill *fill, struct lane_config *lane, struct plan_lanes *lanes)
 {
     const struct spec_deliver *deliver = &fill->plan->stream->deliver;
+    int64_t share = (int64_t)(deliver->memory_limit / fill->plan->replicas);
     struct slice_bytes slice = { 0 };
     struct plan_rows rows;
     bool is_known;
@@ -147,9 +148,10 @@ forecast(const struct fill *fill, struct lane_config *lane, struct plan_lanes *l
                                                        fill_is_sized(fill) && !rows.may_be_fewer);
         slice.stored = slice.as_is;
         lanes->as_is_bytes = segment_bytes(fill, &slice, lane);
-    } else if (deliver->memory_limit != 0) {
-        lanes->lane_bytes = (int64_t)(deliver->memory_limit / fill->plan->replicas);
     }
+    /* What columns are stored as is chosen so, or serving is refused. */
+    if (!lanes->is_exact && share != 0 && (lanes->lane_bytes < 0 || lanes->lane_bytes > share))
+        lanes->lane_bytes = share;
 }
 
 void

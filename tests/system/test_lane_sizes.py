@@ -72,6 +72,20 @@ class LaneSizes(Rig):
         ]
         self.assertEqual(self.taken(stages, "zstd"), self.taken(stages, "none"))
 
+    def test_what_is_stacked_is_as_narrow_as_its_columns(self):
+        stages = [
+            "range: 64",
+            'map: {value: "value % 7", other: "value % 5"}',
+            "integer_lookup: {columns: value, vocabulary: [0, 1, 2, 3, 4, 5, 6]}",
+            "integer_lookup: {columns: other, vocabulary: [0, 1, 2, 3, 4]}",
+            "stack: {columns: [value, other], output: both}",
+            'select: "both"',
+            "batch: 64",
+        ]
+        self.serve(self.pipeline(stages, deliver="{epochs: 1, compression: narrow}"))
+        self.assertEqual(self.figures()["compression"][0]["how"], "both by bitpack")
+        self.assertEqual(self.figures()["compression"][0]["batch_bytes"], 64)  # two times 64, 3 bits
+
     def plan(self, file, *options):
         command = [TUNDISH, "plan", file, *options]
         out = subprocess.run(command, env=self.environment, capture_output=True, text=True)
@@ -109,6 +123,9 @@ class LaneSizes(Rig):
         self.assertIsNone(self.planned(stages, "{}")["lane_bytes"])
         limited = self.planned(stages, "{memory_limit: 4MiB}", "{replicas: 2}")
         self.assertEqual((limited["lane_bytes"], limited["lanes_at_most"]), (2 * MIB, True))
+        limited = self.planned(self.KNOWN, "{memory_limit: 1MiB}")
+        self.assertEqual((limited["lane_bytes"], limited["lanes_at_most"]), (MIB, True))
+        self.assertGreater(limited["uncompressed_lane_bytes"], 2 * MIB)
         given = self.planned(stages, "{lane_bytes: 1MiB}")
         self.assertFalse(given["lanes_at_most"])
         server = self.serve(self.pipeline(stages, deliver="{lane_bytes: 1MiB}"))

@@ -99,6 +99,27 @@ join_shape(const struct stage_config *config, const struct joined *joined,
     return TUNDISH_OK;
 }
 
+/* Values of a result are some column's. */
+static void
+join_ranges(const struct stage_config *config, const struct joined *joined,
+            struct column_spec *result)
+{
+    const struct column_spec *first = &config->input->columns[joined->inputs[0]];
+
+    result->has_range = first->has_range;
+    result->minimum = first->minimum;
+    result->maximum = first->maximum;
+    for (uint32_t i = 1; i < joined->count; i++) {
+        const struct column_spec *column = &config->input->columns[joined->inputs[i]];
+
+        result->has_range &= column->has_range;
+        if (column->minimum < result->minimum)
+            result->minimum = column->minimum;
+        if (column->maximum > result->maximum)
+            result->maximum = column->maximum;
+    }
+}
+
 static tundish_status
 joined_open(struct joined *joined, bool is_new, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
@@ -129,6 +150,7 @@ joined_open(struct joined *joined, bool is_new, const struct stage_config *confi
     joined->output = ret_schema->count;
     result = schema_add(ret_schema, name->text, first->dtype);
     result->rank = first->rank + is_new;
+    join_ranges(config, joined, result);
     *ret_batch_wide = config->depth > 0 && joined->axis == 0;
     if (joined->is_ragged)
         return joined_ragged_describe(joined, config, result);
