@@ -17,6 +17,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "order/order.h"
+#include "plan/plan.h"
 
 enum { CHUNK = 1024, RUNS = 5 };
 
