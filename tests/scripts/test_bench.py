@@ -12,7 +12,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
-from harness import cells, markdown, measure, processes, report, subjects  # noqa: E402
+from harness import cells, compression, markdown, measure, processes, report, subjects  # noqa: E402
 
 DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
 
@@ -54,6 +54,32 @@ class Passes(unittest.TestCase):
             program.read_line(600)
             self.assertGreater(processes.cpu_s([program.pid]), 0.0)
             self.assertGreater(processes.pss_mb([program.pid]), 0.0)
+
+
+class Compression(unittest.TestCase):
+    def test_figures_are_ratios_to_the_first(self):
+        stream = {
+            "lanes": [{"segments_bytes": 3000}, {"segments_bytes": 1000}],
+            "compression": [{"how": "columns as they are", "why": "as the file says"}],
+        }
+        first = compression.line_of("text", "none", passes_at(1000, 2000, 3000), stream)
+        self.assertEqual((first["shm_bytes"], first["rows_per_s"]), (4000, 2000))
+        self.assertAlmostEqual(first["server_cpu_s_per_m_rows"], 400)
+        stream["lanes"] = [{"segments_bytes": 1000}]
+        second = compression.line_of("text", "zstd", passes_at(500), stream)
+        lines = compression.add_ratios([first, second])
+        self.assertEqual([line["to_none"]["shm_bytes"] for line in lines], [1, 0.25])
+        self.assertEqual(lines[1]["to_none"]["rows_per_s"], 0.25)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            compression.print_table(lines)
+        self.assertIn("| text | zstd | 0.25 | 1.00 | 1.00 (100) | 0.25 |", said.getvalue())
+
+    def test_what_is_refused_has_no_figures(self):
+        line = compression.refusal_of("jpeg", "auto, half the room", "no room")
+        self.assertEqual(compression.add_ratios([line]), [line])
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            compression.print_table([line])
+        self.assertIn("| jpeg | auto, half the room | refused |", said.getvalue())
 
 
 class Starts(unittest.TestCase):

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, data, groups, learning, nodes, report, resume, stages
+from . import admin, cells, columns, compression, data, groups, learning, nodes, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -26,6 +26,7 @@ _OWN = {
     "recovery": _measure_recovery,
     "admin": admin.measure,
     "columns": columns.measure,
+    "compression": compression.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
 }
 

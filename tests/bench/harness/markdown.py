@@ -3,6 +3,7 @@
 import json
 import sys
 
+from . import compression
 from .measure import QUIET
 
 _HEAD = {
@@ -26,7 +27,9 @@ def main():
             for line in map(json.loads, file):
                 cells.setdefault(line["cell"], []).append(line)
     for cell, lines in cells.items():
-        if has_table(lines):
+        if cell == "compression":
+            compression.print_table(lines)
+        elif has_table(lines):
             print_cell(cell, lines)
 
 

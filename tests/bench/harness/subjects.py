@@ -42,6 +42,20 @@ class Tundish:
                     return _latency(trainer)
                 return take_passes(trainer, [server.pid, trainer.pid], passes)
 
+    def measure_stored(self, cell, data, passes):
+        """Passes, and what the server says of the lanes that it had for them."""
+        with tempfile.TemporaryDirectory(prefix="tundish-bench-") as folder:
+            scratch = Path(folder)
+            with self._serve(cell, data, scratch) as server:
+                with self._consume(scratch, cell.consume) as trainer, _blaming(server):
+                    measurement = take_passes(trainer, [server.pid, trainer.pid], passes)
+                    return measurement, self._stream(scratch)
+
+    def _stream(self, scratch):
+        command = [self.server, "status", "--json", "--interval", "10", "--socket", scratch / "socket"]
+        out = subprocess.run(command, capture_output=True, check=True)
+        return json.loads(out.stdout)["streams"][0]
+
     def _measure_starts(self, cell, data, scratch, passes):
         """The first start finds no cache and is told apart; the others find what it left."""
         seconds = []
