@@ -77,6 +77,15 @@ tnd_reader_check(const tundish_reader *reader)
     return TUNDISH_OK;
 }
 
+void
+tnd_reader_each(void (*look)(tundish_reader *reader, void *user), void *user)
+{
+    pthread_mutex_lock(&list_lock);
+    for (tundish_reader *reader = readers; reader != NULL; reader = reader->next)
+        look(reader, user);
+    pthread_mutex_unlock(&list_lock);
+}
+
 tundish_status
 tnd_reader_register(tundish_reader *reader)
 {

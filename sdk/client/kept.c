@@ -2,7 +2,8 @@
  *
  * A slot is filled anew only when every trainer of every group has given it back. So the oldest
  * entry of the lane whose slot still holds it says from where on some trainer, whoever it is, may
- * lack something; and all of that is in the lane.
+ * lack something; and all of that is in the lane. Where every trainer is of this process it is
+ * known more exactly (siblings.c).
  */
 #include "client/reader.h"
 
@@ -69,6 +70,21 @@ is_after(const struct kept *kept, const tundish_reader *reader)
            (kept->epoch == reader->epoch && kept->step > reader->step);
 }
 
+static void
+raise_to_siblings(const tundish_reader *reader, struct kept *kept)
+{
+    uint64_t groups = (uint64_t)kept->groups_present + kept->groups_gone;
+    uint64_t count = groups * reader->attachments->welcome.replica_count;
+    struct kept lowest;
+
+    if (!tnd_siblings_lowest(reader, count, &lowest) || !tnd_kept_is_before(kept, &lowest) ||
+        tnd_find_header(reader, lowest.epoch + lowest.is_end) == NULL)
+        return;
+    kept->is_end = lowest.is_end;
+    kept->epoch = lowest.epoch;
+    kept->step = lowest.step;
+}
+
 void
 tnd_reader_note_kept(tundish_reader *reader)
 {
@@ -90,5 +106,6 @@ tnd_reader_note_kept(tundish_reader *reader)
         kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
     kept.groups_present = atomic_load(&batches->groups_present);
     kept.groups_gone = atomic_load(&batches->groups_gone);
+    raise_to_siblings(reader, &kept);
     reader->kept = kept;
 }

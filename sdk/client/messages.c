@@ -145,28 +145,36 @@ take_epoch(tundish_reader *reader, const struct tnd_message *message)
 }
 
 static void
-copy_text(char text[READER_TEXT_BYTES], const struct tnd_message *message)
+copy_text(char copy[READER_TEXT_BYTES], const void *text, size_t byte_count)
 {
-    size_t bytes = message->head.bytes;
+    if (byte_count > READER_TEXT_BYTES - 1)
+        byte_count = READER_TEXT_BYTES - 1;
+    memcpy(copy, text, byte_count);
+    copy[byte_count] = '\0';
+}
 
-    if (bytes > READER_TEXT_BYTES - 1)
-        bytes = READER_TEXT_BYTES - 1;
-    memcpy(text, message->bytes, bytes);
-    text[bytes] = '\0';
+void
+tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *text,
+                     size_t byte_count)
+{
+    copy_text(reader->final_text, text, byte_count);
+    pthread_mutex_lock(&reader->lock);
+    reader->final = status;
+    pthread_mutex_unlock(&reader->lock);
 }
 
 static void
 take_loss(tundish_reader *reader, const struct tnd_message *message)
 {
+    const char *text = (const char *)message->bytes;
+
     if (message->head.type == TND_DETACHED) {
-        reader->final = TUNDISH_E_DETACHED;
-        copy_text(reader->final_text, message);
+        tnd_reader_set_final(reader, TUNDISH_E_DETACHED, text, message->head.bytes);
     } else if (message->head.status != TUNDISH_OK) {
-        reader->final = TUNDISH_E_PEER_LOST;
-        copy_text(reader->final_text, message);
+        tnd_reader_set_final(reader, TUNDISH_E_PEER_LOST, text, message->head.bytes);
     } else {
         reader->is_lost_pending = true;
-        copy_text(reader->lost_text, message);
+        copy_text(reader->lost_text, text, message->head.bytes);
     }
 }
 

@@ -20,13 +20,7 @@ tell_final(const tundish_reader *reader)
 static void
 set_final(tundish_reader *reader, tundish_status status, const char *text)
 {
-    size_t bytes = strlen(text);
-
-    if (bytes > sizeof reader->final_text - 1)
-        bytes = sizeof reader->final_text - 1;
-    memcpy(reader->final_text, text, bytes);
-    reader->final_text[bytes] = '\0';
-    reader->final = status;
+    tnd_reader_set_final(reader, status, text, strlen(text));
 }
 
 static const struct tnd_line *
@@ -309,6 +303,7 @@ lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
     struct attachment *attachment = reader->attachments;
     const struct tnd_slot *slot = &held->slot.slot;
     tundish_status status = find_payload(reader, held);
+    bool is_cut_off;
 
     if (status != TUNDISH_OK)
         return status;
@@ -319,6 +314,14 @@ lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
     if (held->own != NULL)
         held->own->users++;
     pass_entry(attachment);
+    /* In one order with lane_reader_cut_off: either the server keeps the slot for us, having seen
+     * `taken`, or we see here that it does not. */
+    is_cut_off = atomic_load(&own_line(attachment)->told) != 0;
+    if (!is_cut_off) {
+        reader->has_started = true;
+        reader->epoch = slot->epoch;
+        reader->step = slot->step + 1;
+    }
     pthread_mutex_unlock(&reader->lock);
     for (uint32_t i = 0; i < slot->column_count; i++)
         held->columns[i].is_ready = false;
@@ -331,16 +334,13 @@ lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
         .shard = slot->shard,
         .visits = slot->visits,
     };
-    /* In one order with lane_reader_cut_off: either the server keeps the slot for us, having seen
-     * `taken`, or we see here that it does not. */
-    if (atomic_load(&own_line(attachment)->told) != 0) {
+    if (is_cut_off) {
         tundish_release(reader, &held->batch);
         return take_detachment(reader);
     }
     reader->sequence++;
-    reader->has_started = reader->in_epoch = true;
-    reader->epoch = reader->place_epoch = slot->epoch;
-    reader->step = slot->step + 1;
+    reader->in_epoch = true;
+    reader->place_epoch = slot->epoch;
     reader->place_bytes = slot->place_bytes;
     *ret_batch = &held->batch;
     return TUNDISH_OK;
@@ -379,15 +379,13 @@ take_end(tundish_reader *reader, struct held *held, bool is_optional)
         reader->is_at_end = true;
         return TUNDISH_NO_VALUE;
     }
-    reader->epoch = held->slot.slot.epoch + 1;
-    reader->step = 0;
-    reader->place_bytes = 0;
-    reader->has_started = true;
-    reader->in_epoch = reader->is_at_end = false;
     if (reader->attachments->is_queue)
         skip_entry(reader, held); /* its readers wait for each other there */
     else
         keep_end(reader, held);
+    tnd_reader_stand(reader, held->slot.slot.epoch + 1, 0);
+    reader->place_bytes = 0;
+    reader->in_epoch = reader->is_at_end = false;
     return TUNDISH_END;
 }
 

@@ -106,7 +106,9 @@ struct tundish_reader {
     int64_t server_timeout_ns, spin_ns;
     int descriptor; /* epoll of what is worth a look; -1: nobody asked */
 
-    pthread_mutex_t lock;           /* of releases and of the list; the rest is one thread's */
+    /* Of releases, of the list, and of changes to has_started, epoch, step and final, which
+     * siblings look at; the rest is one thread's. */
+    pthread_mutex_t lock;
     struct attachment *attachments; /* the first is the present one */
     struct tnd_spec spec;
 
@@ -136,6 +138,8 @@ struct tundish_reader {
 bool tnd_reader_is_ours(const tundish_reader *reader);
 tundish_status tnd_reader_check(const tundish_reader *reader); /* E_ARGUMENT if not */
 tundish_status tnd_reader_register(tundish_reader *reader);
+/* Each of this process; none comes or goes meanwhile. Nobody asks for this with a reader's lock. */
+void tnd_reader_each(void (*look)(tundish_reader *reader, void *user), void *user);
 void tnd_reader_unregister(tundish_reader *reader);
 
 /* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
@@ -161,6 +165,19 @@ struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint6
 /* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays
  * where this one published nothing. */
 void tnd_reader_note_kept(tundish_reader *reader);
+
+bool tnd_kept_is_before(const struct kept *kept, const struct kept *other);
+
+/* siblings.c: are so many readers of this process all that read this reader's session? Then they
+ * have had what is before the lowest. */
+bool tnd_siblings_lowest(const tundish_reader *reader, uint64_t count, struct kept *ret_lowest);
+
+/* standing.c: this is the next one wanted. */
+void tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step);
+
+/* messages.c: nothing comes any more, and this is told from now on. */
+void tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *text,
+                          size_t byte_count);
 
 /* restart.c: the first entry is here, for a restart that is due. */
 tundish_status tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot);

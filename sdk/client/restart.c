@@ -12,11 +12,9 @@ leave_epoch(tundish_reader *reader, uint64_t epoch)
 
     /* Before any of it is given back. */
     atomic_store(&attachment->returns->passed_from, attachment->taken + 1);
-    reader->epoch = epoch + 1;
-    reader->step = 0;
+    tnd_reader_stand(reader, epoch + 1, 0);
     reader->place_bytes = 0;
     reader->in_epoch = reader->is_at_end = false;
-    reader->has_started = true;
     if (!attachment->is_gone)
         status = tnd_channel_send(attachment->socket, restart, NULL, NULL, 0);
     /* A server that is gone hears of it when we attach anew. */

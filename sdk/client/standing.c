@@ -8,6 +8,16 @@
 #include "core/status.h"
 #include "shm/place.h"
 
+void
+tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->has_started = true;
+    reader->epoch = epoch;
+    reader->step = step;
+    pthread_mutex_unlock(&reader->lock);
+}
+
 /* The server sent it before the batch that says it is there. */
 static tundish_status
 await_epoch(tundish_reader *reader)

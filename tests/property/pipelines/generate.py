@@ -314,8 +314,7 @@ class PipelineGenerator(Generator):
         pipeline.in_turn = kind in ("lanes", "broadcast", "function") and random.random() < 0.3
         if kind == "lanes" and random.random() < 0.12:
             pipeline.kill_after = random.randint(1, 12)
-            # One thread that waits for a new server with one reader cannot bring it the others.
-            pipeline.kill_readers = pipeline.in_turn or random.random() < 0.5
+            pipeline.kill_readers = random.random() < 0.5
             pipeline.state = random.random() < 0.4
             distribute["groups"] = 1
             # How many bad rows there may be is counted anew by each server.

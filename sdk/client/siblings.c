@@ -1,0 +1,89 @@
+/* siblings.c - the readers of this process that read one session, and what none of them lacks.
+ *
+ * Where they are all that read it there, nobody lacks what is before that. One thread that reads
+ * them in turn depends on it: when a new server is there it may wait for the first before it brings
+ * the others, for which lanes that begin with what they have had would be full by then.
+ */
+#include "client/reader.h"
+
+struct siblings {
+    uint64_t generation; /* of the server; it differs between sessions, too */
+    uint64_t count;
+    struct kept lowest;
+};
+
+/* An epoch's end comes after its last step, at which the next one that is wanted stands as well. */
+bool
+tnd_kept_is_before(const struct kept *kept, const struct kept *other)
+{
+    if (kept->epoch != other->epoch)
+        return kept->epoch < other->epoch;
+    return kept->step < other->step ||
+           (kept->step == other->step && kept->is_end && !other->is_end);
+}
+
+static void
+lower(struct kept *lowest, const struct kept *kept)
+{
+    if (tnd_kept_is_before(kept, lowest))
+        *lowest = *kept;
+}
+
+static struct kept
+entry_of(const struct tnd_slot *slot)
+{
+    return (struct kept){ .is_known = true,
+                          .is_end = slot->kind == TND_SLOT_END,
+                          .epoch = slot->epoch,
+                          .step = slot->step };
+}
+
+/* The first that it was not given, or has not given back. The reader's lock is held. */
+static struct kept
+first_lacked(const tundish_reader *reader)
+{
+    const struct attachment *at = reader->attachments;
+    struct kept lowest = { 0 }, kept;
+
+    if (!reader->has_started)
+        return lowest;
+    lowest = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
+    for (uint32_t i = 0; i < at->view.slot_count; i++)
+        if (at->slots[i].is_held || (at->has_end && at->end_index == i)) {
+            kept = entry_of(&at->slots[i].slot.slot);
+            lower(&lowest, &kept);
+        }
+    return lowest;
+}
+
+static void
+look(tundish_reader *reader, void *user)
+{
+    struct siblings *siblings = user;
+    struct kept kept = { 0 };
+    bool is_one;
+
+    pthread_mutex_lock(&reader->lock);
+    is_one = reader->attachments != NULL && reader->final == TUNDISH_OK &&
+             reader->attachments->view.server_generation == siblings->generation;
+    if (is_one)
+        kept = first_lacked(reader);
+    pthread_mutex_unlock(&reader->lock);
+    if (!is_one)
+        return;
+    if (siblings->count++ == 0)
+        siblings->lowest = kept;
+    else
+        lower(&siblings->lowest, &kept);
+    siblings->lowest.is_known &= kept.is_known;
+}
+
+bool
+tnd_siblings_lowest(const tundish_reader *reader, uint64_t count, struct kept *ret_lowest)
+{
+    struct siblings siblings = { .generation = reader->attachments->view.server_generation };
+
+    tnd_reader_each(look, &siblings);
+    *ret_lowest = siblings.lowest;
+    return siblings.count == count && siblings.lowest.is_known;
+}
