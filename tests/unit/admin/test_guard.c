@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "history.h"
+#include "unit/test_file.h"
 
 static const struct guard guard = { .hosts = { "127.0.0.1:1", "localhost:1" },
                                     .host_count = 2,
@@ -139,8 +140,7 @@ history_forgets_the_oldest_and_keeps_gaps(void **state)
     history_close(&history);
 }
 
-int
-main(void)
+TEST_FILE(test_guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_needs_our_host_and_no_more),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "batch/combine.h"
+#include "unit/test_file.h"
 
 /* Three lists: [1, 2], [], [3, 4, 5]. */
 static const int64_t splits[] = { 0, 2, 2, 5 };
@@ -208,8 +209,7 @@ a_sparse_column_states_its_batchs_shape_and_slices_keep_it(void **state)
     assert_memory_equal(slice.dense_shape, ((const int64_t[]){ 1, 3 }), 16);
 }
 
-int
-main(void)
+TEST_FILE(test_combine)
 {
 #define WITH_SCRATCH(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {

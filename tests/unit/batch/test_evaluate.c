@@ -1,6 +1,7 @@
 /* test_evaluate.c - content of elements, for delivery and for stages of the order that look at it.
  */
 #include "../source/source_fixture.h"
+#include "unit/test_file.h"
 
 /* Stages that look at what a filter leaves see its columns, not what its predicate says. */
 #define FILTERED                                                                                   \
@@ -103,8 +104,7 @@ a_batch_of_more_dimensions_than_there_is_room_for_is_an_error(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_evaluate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbatch_sees_the_columns_of_a_filter),

@@ -14,6 +14,7 @@
 
 #include "rig/numbers.h"
 #include "tundish/tundish.h"
+#include "unit/test_file.h"
 
 #define SECOND INT64_C(1000000000)
 #define PATIENCE (300 * SECOND) /* for what must come: a machine may be slow */
@@ -530,8 +531,7 @@ what_a_dead_reader_of_a_queue_held_is_offered_again(void **state)
     numbers_close(numbers);
 }
 
-int
-main(void)
+TEST_FILE(test_group)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_hear_of_a_death_and_a_successor_goes_on),

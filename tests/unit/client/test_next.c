@@ -12,6 +12,7 @@
 
 #include "rig/numbers.h"
 #include "tundish/tundish.h"
+#include "unit/test_file.h"
 
 #define SECOND INT64_C(1000000000)
 #define PATIENCE (300 * SECOND) /* for what must come: a machine may be slow */
@@ -459,8 +460,7 @@ columns_are_found_by_index_and_by_name(void **state)
     numbers_close(numbers);
 }
 
-int
-main(void)
+TEST_FILE(test_next)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_batch_of_every_epoch_comes_whole_and_in_order),

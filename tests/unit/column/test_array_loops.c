@@ -15,6 +15,7 @@
 #include "column/bin_loops.h"
 #include "column/flush.h"
 #include "content/numbers/bins.h"
+#include "unit/test_file.h"
 
 enum { VALUES = 100, BOUNDARIES = 100 };
 
@@ -247,8 +248,7 @@ integers_become_the_nearest_float(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_array_loops)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_find_their_bins),

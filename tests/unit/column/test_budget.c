@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "column/budget.h"
+#include "unit/test_file.h"
 
 enum { THREADS = 4, TASKS = 400, BYTES = 8000 };
 
@@ -132,8 +133,7 @@ more_than_one_task_may_have_is_refused_with_the_arithmetic(void **state)
     budget_close(own);
 }
 
-int
-main(void)
+TEST_FILE(test_budget)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_stay_within_it_together),

@@ -13,6 +13,7 @@
 #include "column/flush.h"
 #include "column/vector.h"
 #include "column/vector_half.h"
+#include "unit/test_file.h"
 
 enum { VALUES = 4096 };
 
@@ -284,8 +285,7 @@ floats_out_of_range_convert_as_on_x86(void **state)
     assert_true(u64[6] == UINT64_MAX);
 }
 
-int
-main(void)
+TEST_FILE(test_vector)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_gives_the_same_bits),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "commands/options.h"
+#include "unit/test_file.h"
 
 static const struct command command = { .name = "try", .arguments = "FILE" };
 
@@ -94,8 +95,7 @@ test_what_does_not_fit_is_refused(void **state)
         assert_int_equal(read_line(lines[i]).result, EXIT_USAGE);
 }
 
-int
-main(void)
+TEST_FILE(test_options)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_kind_is_set),

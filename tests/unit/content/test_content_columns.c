@@ -1,5 +1,6 @@
 /* test_content_columns.c - stages that move columns and their values without looking at them. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -266,8 +267,7 @@ sparse_columns_come_and_go(void **state)
     stage_run_close(run);
 }
 
-int
-main(void)
+TEST_FILE(test_content_columns)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_chosen_and_renamed),

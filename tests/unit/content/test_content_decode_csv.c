@@ -1,5 +1,6 @@
 /* test_content_decode_csv.c - lines to columns, defaults, and what is refused. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -143,8 +144,7 @@ many_wide_records_keep_their_rows(void **state)
     stage_run_close(run);
 }
 
-int
-main(void)
+TEST_FILE(test_content_decode_csv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_become_numbers_and_texts),

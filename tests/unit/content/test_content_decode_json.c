@@ -1,5 +1,6 @@
 /* test_content_decode_json.c - members, paths, lists, and what is no JSON. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <string.h>
 
@@ -121,8 +122,7 @@ depth_is_limited(void **state)
     stage_run_close(run);
 }
 
-int
-main(void)
+TEST_FILE(test_content_decode_json)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_become_columns),

@@ -1,5 +1,6 @@
 /* test_content_images.c - images: what the recorded cases do not say. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <string.h>
 
@@ -140,8 +141,7 @@ spectra_are_of_their_columns_dtype(void **state)
     stage_run_close(run);
 }
 
-int
-main(void)
+TEST_FILE(test_content_images)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_the_bytes_cannot_hold_are_refused),

@@ -1,5 +1,6 @@
 /* test_content_numbers.c - Keras' numeric layers and what they encode. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -204,8 +205,7 @@ rescaling_rounds_twice(void **state)
     stage_run_close(run);
 }
 
-int
-main(void)
+TEST_FILE(test_content_numbers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bins_are_upper_bounds_in_float32),

@@ -9,6 +9,7 @@
 #include "content/records/example.h"
 #include "core/memory.h"
 #include "record_builder.h"
+#include "unit/test_file.h"
 
 /* Run the stage over records made by `build`, row by row or as one batch. */
 static struct stage_run *
@@ -396,8 +397,7 @@ guessing_finds_what_plain_reading_finds(void **state)
     example_parser_close(parser);
 }
 
-int
-main(void)
+TEST_FILE(test_content_parse_example)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_come_in_any_order_and_missing_ones_have_defaults),

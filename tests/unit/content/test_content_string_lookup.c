@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "unit/test_file.h"
 
 static const char *folder;
 
@@ -139,8 +140,7 @@ remove_folder(void **state)
     return remove_tree(folder);
 }
 
-int
-main(void)
+TEST_FILE(test_content_string_lookup)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(terms_follow_the_special_tokens),

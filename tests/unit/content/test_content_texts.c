@@ -1,5 +1,6 @@
 /* test_content_texts.c - stages on strings. */
 #include "stage_fixture.h"
+#include "unit/test_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -256,8 +257,7 @@ a_pattern_that_backtracks_without_end_is_an_error_that_names_it(void **state)
           "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!");
 }
 
-int
-main(void)
+TEST_FILE(test_content_texts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters_change_by_ascii_or_unicode),

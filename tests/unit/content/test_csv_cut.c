@@ -9,6 +9,7 @@
 
 #include "../unit_draw.h"
 #include "content/records/csv_cut.h"
+#include "unit/test_file.h"
 
 enum { CAPACITY = 50 };
 
@@ -138,8 +139,7 @@ what_is_behind_the_last_selected_field_is_not_looked_at(void **state)
     assert_non_null(strstr(fields_of("a,5,x\"y", rules), "Unquoted"));
 }
 
-int
-main(void)
+TEST_FILE(test_csv_cut)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_instruction_sets_cut_alike),

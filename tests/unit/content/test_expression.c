@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/bytes.h"
+#include "unit/test_file.h"
 
 #define COUNT(array) (int64_t)(sizeof(array) / sizeof *(array))
 #define TEXT(literal) ((struct byte_view){ (const uint8_t *)(literal), sizeof(literal) - 1 })
@@ -544,8 +545,7 @@ literals_may_have_names(void **state)
     scratch_close(scratch);
 }
 
-int
-main(void)
+TEST_FILE(test_expression)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float_arithmetic_is_recorded_tensorflow),

@@ -10,6 +10,7 @@
 
 #include "../unit_draw.h"
 #include "jpeg_fixture.h"
+#include "unit/test_file.h"
 
 struct decoding {
     struct jpeg_error_mgr errors;
@@ -190,8 +191,7 @@ what_is_not_as_it_should_be_is_found_out(void **state)
     assert_true(stopped > 100 && whole > 100);
 }
 
-int
-main(void)
+TEST_FILE(test_jpeg_huffman)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_the_librarys),

@@ -11,6 +11,7 @@
 
 #include "../unit_draw.h"
 #include "jpeg_fixture.h"
+#include "unit/test_file.h"
 
 enum { PLACES = 16, BLOCKS = 400 };
 
@@ -158,8 +159,7 @@ blocks_are_the_librarys_within_one(void **state)
         assert_true(seen[sizes[i]]);
 }
 
-int
-main(void)
+TEST_FILE(test_jpeg_idct)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_the_librarys_within_one),

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "content/learned/learned.h"
+#include "unit/test_file.h"
 
 static tundish_status
 parse(const char *text, struct learned_table *ret_table)
@@ -78,8 +79,7 @@ what_is_no_table_is_refused(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_learned_table)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_has_its_numbers_and_keys),

@@ -11,6 +11,7 @@
 
 #include "../unit_draw.h"
 #include "content/records/number.h"
+#include "unit/test_file.h"
 
 /* The text with room behind it. */
 static const uint8_t *
@@ -187,8 +188,7 @@ floats_are_rounded_once_as_the_library_does(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_number)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_digits_with_a_sign_and_blanks_around),

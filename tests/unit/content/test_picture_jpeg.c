@@ -9,6 +9,7 @@
 
 #include "content/images/picture.h"
 #include "jpeg_fixture.h"
+#include "unit/test_file.h"
 
 struct pixels {
     struct picture_size size;
@@ -125,8 +126,7 @@ shrunk_pixels_are_means(void **state)
         }
 }
 
-int
-main(void)
+TEST_FILE(test_picture_jpeg)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shrunk_pixels_are_means),

@@ -9,6 +9,7 @@
 
 #include "../unit_draw.h"
 #include "content/text/text_tokens.h"
+#include "unit/test_file.h"
 
 /* The tokens as "a|b|c". */
 static const char *
@@ -117,8 +118,7 @@ all_instruction_sets_give_the_same(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_text_tokens)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_lowered_stripped_and_split),

@@ -11,6 +11,7 @@
 #include "column/budget.h"
 #include "core/memory.h"
 #include "core/must.h"
+#include "unit/test_file.h"
 
 enum { MIB = 1 << 20, BUDGET = 8 * MIB, THREADS = 4, TASKS = 12, ROWS = 4 };
 
@@ -281,8 +282,7 @@ pictures_that_are_too_large_are_said_with_the_arithmetic(void **state)
     budget_close(task.budget);
 }
 
-int
-main(void)
+TEST_FILE(test_unpacked)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_texts_are_whole),

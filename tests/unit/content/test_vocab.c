@@ -1,4 +1,5 @@
 /* test_vocab.c - which texts and lists are vocabularies, and when a table is built again. */
+#include "unit/test_file.h"
 #include "vocab_fixture.h"
 
 #include <signal.h>
@@ -338,8 +339,7 @@ a_cache_without_room_is_a_clean_error(void **state)
     vocab_close(vocab);
 }
 
-int
-main(void)
+TEST_FILE(test_vocab)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(lines_end_at_newlines_and_lose_one_carriage_return, empty_cache),

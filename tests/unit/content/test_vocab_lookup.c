@@ -1,4 +1,5 @@
 /* test_vocab_lookup.c - all lengths, all paths, ends of pages, and the rules of lookup stages. */
+#include "unit/test_file.h"
 #include "vocab_fixture.h"
 
 #include <sys/mman.h>
@@ -373,8 +374,7 @@ values_go_where_the_output_says(void **state)
     vocab_close(vocab);
 }
 
-int
-main(void)
+TEST_FILE(test_vocab_lookup)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_path_finds_what_is_there_and_nothing_else, empty_cache),

@@ -1,4 +1,5 @@
 /* test_vocab_table.c - terms back from their lines, and tables that somebody has damaged. */
+#include "unit/test_file.h"
 #include "vocab_fixture.h"
 
 #include "content/vocabulary/vocab_table.h"
@@ -205,8 +206,7 @@ a_damaged_table_in_the_cache_is_built_again(void **state)
     vocab_close(vocab);
 }
 
-int
-main(void)
+TEST_FILE(test_vocab_table)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_line_gives_its_term_back, empty_cache),

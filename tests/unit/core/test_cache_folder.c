@@ -17,6 +17,7 @@
 #include "../remove_tree.h"
 #include "core/cache_folder.h"
 #include "core/status.h"
+#include "unit/test_file.h"
 
 static char top[] = "/tmp/tundish-test-XXXXXX";
 
@@ -229,8 +230,7 @@ a_write_that_does_not_fit_is_told_with_a_remedy(void **state)
     close(folder);
 }
 
-int
-main(void)
+TEST_FILE(test_cache_folder)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_folder_is_made_for_the_user_alone),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "unit/test_file.h"
 
 static int64_t
 read_hand(void *context)
@@ -57,8 +58,7 @@ deadlines_beyond_the_end_of_time_never_come(void **state)
     assert_true(tnd_clock_left_ns(TND_CLOCK_NEVER) == TND_CLOCK_NEVER);
 }
 
-int
-main(void)
+TEST_FILE(test_clock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_machines_clock_does_not_go_back),

@@ -10,6 +10,7 @@
 #include "core/codec.h"
 #include "core/codec_ops.h"
 #include "core/status.h"
+#include "unit/test_file.h"
 
 static struct tnd_codec_context *context;
 
@@ -331,8 +332,7 @@ a_range_chooses_its_codec(void **state)
     assert_int_equal(codec.width, 25);
 }
 
-int
-main(void)
+TEST_FILE(test_codec)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bitpacked_columns_come_back),

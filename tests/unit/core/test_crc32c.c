@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/crc32c.h"
+#include "unit/test_file.h"
 
 static uint32_t
 bit_by_bit(uint32_t crc, const uint8_t *data, size_t bytes)
@@ -85,8 +86,7 @@ unmask_undoes_mask(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_crc32c)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_values_come_out),

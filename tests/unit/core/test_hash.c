@@ -15,6 +15,7 @@
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/modulus.h"
+#include "unit/test_file.h"
 
 #define MODULUS UINT64_C(9223372036854775783) /* num_buckets of the recorded cases */
 
@@ -292,8 +293,7 @@ decimals_are_printfs(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_hash)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(farm_is_tensorflows_fast_hash_at_every_length),

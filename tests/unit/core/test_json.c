@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "unit/test_file.h"
 
 static char *
 written(void (*write)(struct json *json))
@@ -122,8 +123,7 @@ text_is_quoted_and_other_bytes_are_base64(void **state)
                    "{\"base64\": \"7aCA\"}]");
 }
 
-int
-main(void)
+TEST_FILE(test_json)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commas_and_brackets_are_where_they_belong),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "unit/test_file.h"
 
 enum { LINES = 5000, ROOM = 1 << 20 };
 
@@ -84,8 +85,7 @@ keeps_nobody_and_is_told_what_it_missed(void **state)
     free(text);
 }
 
-int
-main(void)
+TEST_FILE(test_log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_nobody_and_is_told_what_it_missed),

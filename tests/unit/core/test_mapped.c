@@ -11,6 +11,7 @@
 
 #include "core/mapped.h"
 #include "core/status.h"
+#include "unit/test_file.h"
 
 enum { PAGES = 4 };
 
@@ -84,8 +85,7 @@ what_is_written_behind_the_end_goes_nowhere(void **state)
     unlink(path);
 }
 
-int
-main(void)
+TEST_FILE(test_mapped)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_gone_reads_as_zeros_and_is_told),

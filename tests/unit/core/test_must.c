@@ -1,5 +1,6 @@
 /* test_must.c - a process that has met a bug ends. */
 #include "core/must.h"
+#include "unit/test_file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -63,8 +64,7 @@ a_bug_ends_the_process_though_nobody_reads(void **state)
     close(ends[1]);
 }
 
-int
-main(void)
+TEST_FILE(test_must)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bug_says_where_it_is),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/philox.h"
+#include "unit/test_file.h"
 
 static void
 known_answers_come_out(void **state)
@@ -125,8 +126,7 @@ uniform_numbers_stay_below_one(void **state)
     assert_true(tnd_uniform_double(~0U, ~0U) < 1.0);
 }
 
-int
-main(void)
+TEST_FILE(test_philox)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers_come_out),

@@ -1,5 +1,6 @@
 /* test_printable.c - what of a stranger's text is shown as it is. */
 #include "core/printable.h"
+#include "unit/test_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,8 +60,7 @@ a_cut_falls_between_characters(void **state)
     assert_string_equal(shown, "abc"); /* not "abcd": nothing is left out in the middle */
 }
 
-int
-main(void)
+TEST_FILE(test_printable)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_stays_as_it_is),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/status.h"
+#include "unit/test_file.h"
 
 static void
 fail_while_puts_the_outer_action_first(void **state)
@@ -34,8 +35,7 @@ bytes_that_are_no_text_are_marked(void **state)
     assert_string_equal(tnd_error_text(), "\"a?\xc3\xa9??|???\xf0\x9f\x98\x80???\"");
 }
 
-int
-main(void)
+TEST_FILE(test_status)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fail_while_puts_the_outer_action_first),

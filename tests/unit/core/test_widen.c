@@ -13,6 +13,7 @@
 #include "core/dtype.h"
 #include "core/half.h"
 #include "core/widen.h"
+#include "unit/test_file.h"
 
 enum { VALUES = 1000, LIST_MAX = 300 };
 
@@ -188,8 +189,7 @@ strings_and_integers_are_no_floats(void **state)
     assert_false(tnd_can_widen((tundish_dtype)77, TUNDISH_FLOAT32));
 }
 
-int
-main(void)
+TEST_FILE(test_widen)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_widens_to_every_float_by_every_list),

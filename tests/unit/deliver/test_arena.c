@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "deliver/arena.h"
+#include "unit/test_file.h"
 
 static void
 room_is_aligned_and_never_shared(void **state)
@@ -64,8 +65,7 @@ more_than_there_is_finds_no_room(void **state)
     arena_close(&arena);
 }
 
-int
-main(void)
+TEST_FILE(test_arena)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_is_aligned_and_never_shared),

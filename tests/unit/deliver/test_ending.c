@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "deliver/ending.h"
+#include "unit/test_file.h"
 
 /* A child that has done `before` and now waits for its end. */
 static pid_t
@@ -142,8 +143,7 @@ one_whose_first_thread_has_ended_is_not_ending(void **state)
     waitpid(child, NULL, 0);
 }
 
-int
-main(void)
+TEST_FILE(test_ending)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_living_process_is_not_ending),

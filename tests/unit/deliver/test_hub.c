@@ -22,6 +22,7 @@
 #include "rig/numbers.h"
 #include "shm/channel.h"
 #include "shm/layout.h"
+#include "unit/test_file.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -315,8 +316,7 @@ descriptors_from_a_visitor_are_not_taken(void **state)
     numbers_close(numbers);
 }
 
-int
-main(void)
+TEST_FILE(test_hub)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_server_on_a_live_socket_is_refused),

@@ -13,6 +13,7 @@
 
 #include "core/status.h"
 #include "deliver/lane_private.h"
+#include "unit/test_file.h"
 
 static const tundish_column_spec columns[] = {
     { .name = "x", .dtype = TUNDISH_UINT8, .kind = TUNDISH_DENSE, .rank = 1, .shape = { -1 } },
@@ -362,8 +363,7 @@ a_batch_awaited_at_another_lane_is_not_held_up_by_a_full_arena(void **state)
     lane_close(lane);
 }
 
-int
-main(void)
+TEST_FILE(test_lane)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_become_visible_in_order),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "deliver/lane_private.h"
+#include "unit/test_file.h"
 
 enum { SLOTS = 5, GROUPS = 3, POSITIONS = 400, SEEDS = 60, ARENA_BYTES = 8192, BYTES_MAX = 12000 };
 
@@ -336,8 +337,7 @@ every_interleaving_delivers_everything_and_disturbs_nothing(void **state)
         run_seed(seed);
 }
 
-int
-main(void)
+TEST_FILE(test_lane_model)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_interleaving_delivers_everything_and_disturbs_nothing),

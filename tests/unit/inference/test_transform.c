@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "inference/transform.h"
+#include "unit/test_file.h"
 
 static const char pipeline[] =
     "streams:\n"
@@ -244,8 +245,7 @@ rows_without_room_for_a_dimension_more_are_an_error(void **state)
     transform_close(transform);
 }
 
-int
-main(void)
+TEST_FILE(test_transform)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_row_and_several_are_the_same),

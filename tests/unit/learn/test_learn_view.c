@@ -2,6 +2,7 @@
 #include "../pipeline/spec_fixture.h"
 
 #include "learn/learn_view.h"
+#include "unit/test_file.h"
 
 static void
 files_are_learned_from_in_their_order_whatever_lists_them(void **state)
@@ -45,8 +46,7 @@ stages_that_only_reorder_are_left_out_and_the_others_know_where_they_were(void *
     spec_close(file);
 }
 
-int
-main(void)
+TEST_FILE(test_learn_view)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_learned_from_in_their_order_whatever_lists_them),

@@ -3,6 +3,7 @@
 
 #include "../source/source_fixture.h"
 #include "learn/analyze.h"
+#include "unit/test_file.h"
 
 enum { ROWS = 9000 };
 
@@ -137,8 +138,7 @@ all_threads_end_at_the_first_bad_row(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_pass)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_threads_learn_what_one_does),

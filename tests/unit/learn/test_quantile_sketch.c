@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "learn/analyzers/quantile_sketch.h"
+#include "unit/test_file.h"
 
 static void
 few_values_are_cut_exactly(void **state)
@@ -68,8 +69,7 @@ nothing_gives_zeros(void **state)
     quantile_sketch_close(sketch);
 }
 
-int
-main(void)
+TEST_FILE(test_quantile_sketch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_values_are_cut_exactly),

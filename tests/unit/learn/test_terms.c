@@ -12,6 +12,7 @@
 
 #include "learn/terms/terms.h"
 #include "learn/terms/vocabulary_order.h"
+#include "unit/test_file.h"
 
 enum { TERMS = 120000 }; /* at the lowest limit, more runs than one merge reads */
 
@@ -183,8 +184,7 @@ integer_keys_are_ordered_as_integers(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_terms)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merge_gives_every_term_once_in_order),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "network.h"
+#include "unit/test_file.h"
 
 static const int64_t SECOND_NS = 1000000000;
 static const int64_t DEADLINE_NS = 6500000000; /* silence, and time to tell and be told */
@@ -313,8 +314,7 @@ every_interleaving_keeps_posts_and_finds_the_lost(void **state)
             fail_msg("SEED=%llu", (unsigned long long)seed);
 }
 
-int
-main(void)
+TEST_FILE(test_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posts_reach_every_node),

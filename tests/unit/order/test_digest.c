@@ -8,6 +8,7 @@
 
 #include "order/digest.h"
 #include "order/run.h"
+#include "unit/test_file.h"
 
 enum { ROWS = 37, WORDS = 2 * ROWS, INTERVAL = 4 };
 
@@ -118,8 +119,7 @@ what_was_passed_over_counts_in_whole_intervals(void **state)
     assert_true(one.mark_hash == other.mark_hash && one.mark_hash != 0);
 }
 
-int
-main(void)
+TEST_FILE(test_digest)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_has_one_hash_wherever_it_lies),

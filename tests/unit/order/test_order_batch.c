@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 the_last_batch_is_short_or_dropped(void **state)
@@ -91,8 +92,7 @@ a_size_of_zero_is_refused(void **state)
     assert_order("{range: 2}, {flat_map: [{range: 2}, {batch: $value}]}", "! [0] [1]");
 }
 
-int
-main(void)
+TEST_FILE(test_order_batch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_batch_is_short_or_dropped),

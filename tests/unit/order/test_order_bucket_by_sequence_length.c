@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 full_buckets_come_first_then_what_is_left(void **state)
@@ -50,8 +51,7 @@ buckets_are_given_up_at_close(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_bucket_by_sequence_length)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_buckets_come_first_then_what_is_left),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_freezes_a_shuffle_above(void **state)
@@ -119,8 +120,7 @@ a_pass_without_end_is_not_kept(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_cache)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_freezes_a_shuffle_above),

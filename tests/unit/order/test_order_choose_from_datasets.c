@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 choices_are_followed(void **state)
@@ -61,8 +62,7 @@ inputs_are_pulled_by_need(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_choose_from_datasets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices_are_followed),

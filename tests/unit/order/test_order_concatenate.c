@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 all_elements_of_all_inputs(void **state)
@@ -48,8 +49,7 @@ an_input_that_cannot_be_made_is_left_out(void **state)
                  "0 1 ! 5 6");
 }
 
-int
-main(void)
+TEST_FILE(test_order_concatenate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_elements_of_all_inputs),

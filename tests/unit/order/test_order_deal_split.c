@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 append_deal(struct fixture *fixture, int64_t slices)
@@ -115,8 +116,7 @@ an_early_close_gives_up_the_batch(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_deal_split)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_gives_every_replica_one_slice),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_counts_anew_in_each_iterator(void **state)
@@ -30,8 +31,7 @@ an_ordinal_goes_on_over_iterators(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_enumerate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_anew_in_each_iterator),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_keeps_those_for_which_it_holds(void **state)
@@ -83,8 +84,7 @@ what_was_looked_at_is_given_up_at_close(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_filter)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_keeps_those_for_which_it_holds),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 the_order_of_tensorflow(void **state)
@@ -131,8 +132,7 @@ a_long_cycle_costs_nothing_by_itself(void **state)
                  "0 0 0 1 1 1");
 }
 
-int
-main(void)
+TEST_FILE(test_order_interleave)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_of_tensorflow),

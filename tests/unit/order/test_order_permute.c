@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 /* Is `printed` a permutation of 0 .. count - 1? */
 static bool
@@ -153,8 +154,7 @@ neighbours_are_torn_apart(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_permute)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_a_permutation_of_any_count),

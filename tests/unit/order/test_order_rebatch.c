@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 rows_are_joined_across_batches(void **state)
@@ -113,8 +114,7 @@ an_early_close_gives_up_pieces_and_batch(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_rebatch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_joined_across_batches),

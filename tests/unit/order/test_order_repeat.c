@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_goes_through_its_input_again(void **state)
@@ -79,8 +80,7 @@ skipping_over_it_counts_epochs(void **state)
     assert_order("{range: 5}, {repeat: 2}, {skip: 12}", "");
 }
 
-int
-main(void)
+TEST_FILE(test_order_repeat)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_goes_through_its_input_again),

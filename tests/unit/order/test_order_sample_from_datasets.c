@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 elements_of_each_input_keep_their_order(void **state)
@@ -90,8 +91,7 @@ it_may_stop_at_the_first_end(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_sample_from_datasets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_of_each_input_keep_their_order),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_takes_every_nth(void **state)
@@ -139,8 +140,7 @@ an_early_close_gives_up_the_first_round(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_shard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_takes_every_nth),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 the_vectors_of_tensorflow(void **state)
@@ -170,8 +171,7 @@ a_buffer_of_zero_is_refused(void **state)
     assert_non_null(strstr(tnd_error_text(), "buffer_size"));
 }
 
-int
-main(void)
+TEST_FILE(test_order_shuffle)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vectors_of_tensorflow),

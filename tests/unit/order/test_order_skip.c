@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_leaves_out_the_first(void **state)
@@ -67,8 +68,7 @@ numbers_and_takes_are_passed_over_too(void **state)
     assert_order("{range: 10}, {skip: 5}, {prefetch: 2}, {skip: 3}", "8 9");
 }
 
-int
-main(void)
+TEST_FILE(test_order_skip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_leaves_out_the_first),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_ends_after_its_count(void **state)
@@ -57,8 +58,7 @@ batches_beyond_it_are_not_leaked(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_take)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_ends_after_its_count),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_gives_the_rows(void **state)
@@ -94,8 +95,7 @@ an_early_close_gives_up_the_batch(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_unbatch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_gives_the_rows),

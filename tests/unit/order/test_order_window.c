@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 the_windows_of_tensorflow(void **state)
@@ -109,8 +110,7 @@ what_there_is_room_for_is_held(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_order_window)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_windows_of_tensorflow),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 it_ends_with_the_shortest(void **state)
@@ -87,8 +88,7 @@ a_failure_advances_all(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_order_zip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_ends_with_the_shortest),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static struct run *
 run_of(uint64_t first, uint64_t count)
@@ -76,8 +77,7 @@ rows_must_agree(void **state)
     run_words_release(words, 1, 3, 5);
 }
 
-int
-main(void)
+TEST_FILE(test_run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_keeps_its_batch),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 static void
 the_nearest_function_wins(void **state)
@@ -52,8 +53,7 @@ a_variable_that_is_no_scalar_fails_naming_the_line(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_scope)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_function_wins),

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "order_fixture.h"
+#include "unit/test_file.h"
 
 enum { MANY = 2000, EPOCHS = 3 };
 
@@ -150,8 +151,7 @@ only_what_is_needed_is_passed(void **state)
     fixture_close(&fixture);
 }
 
-int
-main(void)
+TEST_FILE(test_shuffle_leap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(within_an_epoch),

@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "order/shuffle/shuffle_draws.h"
 #include "order/shuffle/shuffle_seek.h"
+#include "unit/test_file.h"
 
 /* The ring after so many draws, as tf.data would have it; the free slot holds what was drawn. */
 static uint64_t *
@@ -79,8 +80,7 @@ draws_can_be_begun_anywhere(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_shuffle_seek)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_holds_what_draws_leave),

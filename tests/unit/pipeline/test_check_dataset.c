@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/stages.h"
+#include "unit/test_file.h"
 
 static void
 a_dataset_begins_with_what_stands_first(void **state)
@@ -141,8 +142,7 @@ values_stands_alone(void **state)
     assert_error_has(STREAM_OF("zip: [[{values: {x: 1}}]]"), "values is a stream's only stage");
 }
 
-int
-main(void)
+TEST_FILE(test_check_dataset)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dataset_begins_with_what_stands_first),

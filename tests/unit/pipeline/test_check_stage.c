@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/stages.h"
+#include "unit/test_file.h"
 
 static void
 a_scalar_is_short_for_the_first_parameter(void **state)
@@ -350,8 +351,7 @@ readers_have_the_parameters_of_their_namesakes(void **state)
                      "buffer_size of tfrecord must be an integer of at least 0");
 }
 
-int
-main(void)
+TEST_FILE(test_check_stage)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(autotune_is_a_number_of_calls),

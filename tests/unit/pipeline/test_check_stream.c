@@ -1,5 +1,6 @@
 /* test_check_stream.c - distribute, deliver, and what a stream's stages may refer to. */
 #include "spec_fixture.h"
+#include "unit/test_file.h"
 
 static const char *
 stream_with(const char *rest)
@@ -219,8 +220,7 @@ learn_from_names_a_stream(void **state)
                      "1:13: learn_from: there is no stream \"trian\"; did you mean train?");
 }
 
-int
-main(void)
+TEST_FILE(test_check_stream)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_has_the_defaults_of_the_page),

@@ -3,6 +3,7 @@
 
 #include "pipeline/columns.h"
 #include "pipeline/yaml_reader.h"
+#include "unit/test_file.h"
 
 static const char *const known[] = { "label", "I1", "I2", "C1", "C2", "C10", "a..b", "odd*name" };
 enum { KNOWN = sizeof known / sizeof known[0] };
@@ -217,8 +218,7 @@ outputs_are_listed_or_named_after_their_columns(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_columns)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_count_and_keep_their_zeros),

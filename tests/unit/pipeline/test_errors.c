@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/errors.h"
+#include "unit/test_file.h"
 
 static void
 errors_are_listed_by_position_with_the_file_named(void **state)
@@ -68,8 +69,7 @@ the_nearest_word_is_a_third_away_at_most(void **state)
         "shuffle_shuffle_shuffle_shuffle_shuffle_shuffle_shuffle_shuffle_shuffle", words, 4));
 }
 
-int
-main(void)
+TEST_FILE(test_errors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_listed_by_position_with_the_file_named),

@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/file_name.h"
+#include "unit/test_file.h"
 
 static void
 names_are_tf_transforms(void **state)
@@ -60,8 +61,7 @@ a_name_that_is_none_is_refused(void **state)
         "vocab_filename of compute_and_apply_vocabulary must have 1 to 200 bytes");
 }
 
-int
-main(void)
+TEST_FILE(test_file_name)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_tf_transforms),

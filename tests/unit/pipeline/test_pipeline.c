@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 #include "core/status.h"
+#include "unit/test_file.h"
 
 static void
 all_errors_of_a_file_are_reported_in_order(void **state)
@@ -198,8 +199,7 @@ every_recorded_case_is_understood(void **state)
     assert_true(count > 0);
 }
 
-int
-main(void)
+TEST_FILE(test_pipeline)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_errors_of_a_file_are_reported_in_order),

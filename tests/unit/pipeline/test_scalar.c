@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "pipeline/scalar.h"
+#include "unit/test_file.h"
 
 struct fixture {
     struct spec_memory *memory;
@@ -189,8 +190,7 @@ an_expanded_text_is_bounded(void **state)
 
 #define SCALAR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int
-main(void)
+TEST_FILE(test_scalar)
 {
     const struct CMUnitTest tests[] = {
         SCALAR_TEST(booleans_are_true_and_false_alone),

@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/stage_help.h"
+#include "unit/test_file.h"
 
 static char *
 printed(void (*print)(FILE *out))
@@ -121,8 +122,7 @@ no_line_of_the_manual_is_taken_for_a_request(void **state)
     free(manual);
 }
 
-int
-main(void)
+TEST_FILE(test_stage_help)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_tells_every_parameter),

@@ -6,6 +6,7 @@
 #include "pipeline/check.h"
 #include "pipeline/stages.h"
 #include "source/source.h"
+#include "unit/test_file.h"
 
 static const struct stage_info *
 row(uint32_t index)
@@ -148,8 +149,7 @@ sources_and_joining_stages_stand_first(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_stages)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_a_value_its_parameter_takes),

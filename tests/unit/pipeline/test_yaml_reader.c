@@ -2,6 +2,7 @@
 #include "spec_fixture.h"
 
 #include "pipeline/yaml_reader.h"
+#include "unit/test_file.h"
 
 struct document {
     struct spec_memory *memory;
@@ -226,8 +227,7 @@ a_byte_order_mark_is_passed_over(void **state)
     close_document(&document);
 }
 
-int
-main(void)
+TEST_FILE(test_yaml_reader)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_know_where_they_stand),

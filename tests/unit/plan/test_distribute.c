@@ -11,6 +11,7 @@
 #include "order/arguments.h"
 #include "plan/plan.h"
 #include "plan/resume.h"
+#include "unit/test_file.h"
 
 struct planned {
     struct spec_file *file;
@@ -327,8 +328,7 @@ unlike_columns_are_refused(void **state)
     assert_refused("{zip: [[{range: 3}], [{range: 3}]]}", "", 1, "zip");
 }
 
-int
-main(void)
+TEST_FILE(test_distribute)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_finds_lists_of_files),

@@ -10,6 +10,7 @@
 #include "content/content.h"
 #include "core/memory.h"
 #include "plan/plan.h"
+#include "unit/test_file.h"
 
 /* "FIRST..LAST" of what is made as one, or "" if nothing is; complaints instead, if there are any.
  * The caller frees. */
@@ -113,8 +114,7 @@ scaled_takes_the_size_of_the_first_stage_that_looks_at_pixels(void **state)
                      complaint);
 }
 
-int
-main(void)
+TEST_FILE(test_fusion)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_decoded_and_resized_at_once),

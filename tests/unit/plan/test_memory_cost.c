@@ -12,6 +12,7 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "plan/memory_cost.h"
+#include "unit/test_file.h"
 
 enum { VALUE = sizeof(int64_t), LINE = 64 }; /* a column begins at a line of its own */
 
@@ -147,8 +148,7 @@ what_is_too_large_is_refused_with_the_arithmetic(void **state)
                    "room; if no more than N rows come, say so: `take: N` before the batch");
 }
 
-int
-main(void)
+TEST_FILE(test_memory_cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_has_no_more_rows_than_come),

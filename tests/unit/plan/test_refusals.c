@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "plan/plan.h"
+#include "unit/test_file.h"
 
 struct refusal {
     const char *stages, *sentence;
@@ -273,8 +274,7 @@ sparse_rows_that_are_none(void **state)
     assert_refusals(refusals, sizeof refusals / sizeof *refusals);
 }
 
-int
-main(void)
+TEST_FILE(test_refusals)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_that_are_no_counts),

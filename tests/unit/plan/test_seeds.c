@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "plan/seeds.h"
+#include "unit/test_file.h"
 
 static const struct spec_value forty_two = { .kind = SPEC_INTEGER, .integer = 42 };
 
@@ -92,8 +93,7 @@ without_any_seed_the_root_seed_decides(void **state)
     assert_int_equal(seed_source_next(&same, NULL, NULL).seed, first.seed);
 }
 
-int
-main(void)
+TEST_FILE(test_seeds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_seed_alone_draws_from_pythons_generator),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "session/compress_choose.h"
+#include "unit/test_file.h"
 
 static const struct offer offers[] = {
     { .column = 0, .codec = { .number = TND_CODEC_BITPACK }, .saved = 700, .cost_ns = 100 },
@@ -62,8 +63,7 @@ none_is_taken_if_all_together_do_not_pay_for_the_beginning(void **state)
     assert_false(offers_paying(offers, 0, &(struct saving){ .byte_ns = 9 }, COLUMNS, taken));
 }
 
-int
-main(void)
+TEST_FILE(test_compress_choose)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_offer_saves_most_for_its_time_and_more_than_is_saved_already),

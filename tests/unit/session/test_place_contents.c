@@ -15,6 +15,7 @@
 #include "core/memory.h"
 #include "session/checkpoint/place_contents.h"
 #include "shm/place.h"
+#include "unit/test_file.h"
 
 static const struct place example = {
     .fingerprint = UINT64_C(0x123456789abcdef0),
@@ -346,8 +347,7 @@ among_many_files_a_changed_one_is_narrowed_down(void **state)
     assert_non_null(strstr(tnd_error_text(), "one of these"));
 }
 
-int
-main(void)
+TEST_FILE(test_place_contents)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_bring_the_same_place_back),

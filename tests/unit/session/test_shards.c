@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "session/evaluation/shards.h"
+#include "unit/test_file.h"
 
 enum { READERS = 4, SHARDS_MAX = 24, EPOCHS = 4, SEEDS = 2000 };
 
@@ -166,8 +167,7 @@ every_interleaving_finishes_each_shard_once(void **state)
         run_seed(seed);
 }
 
-int
-main(void)
+TEST_FILE(test_shards)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_interleaving_finishes_each_shard_once),

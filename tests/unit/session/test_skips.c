@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "unit/test_file.h"
 
 static const int64_t SECOND_NS = 1000000000;
 
@@ -106,8 +107,7 @@ more_than_the_limit_are_an_error(void **state)
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
-int
-main(void)
+TEST_FILE(test_skips)
 {
     const struct CMUnitTest tests[] = {
         IN_WORLD(a_line_stands_for_all_of_its_second),

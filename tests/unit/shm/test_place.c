@@ -10,6 +10,7 @@
 
 #include "core/status.h"
 #include "shm/place.h"
+#include "unit/test_file.h"
 
 static void
 what_is_written_is_read(void **state)
@@ -92,8 +93,7 @@ what_is_no_token_is_refused(void **state)
     assert_non_null(strchr(tnd_error_text(), '='));
 }
 
-int
-main(void)
+TEST_FILE(test_place)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),

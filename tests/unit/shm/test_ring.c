@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "shm/ring.h"
 #include "shm/segment.h"
+#include "unit/test_file.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -186,8 +187,7 @@ no_publication_is_slept_through(void **state)
     close_pair(&pair);
 }
 
-int
-main(void)
+TEST_FILE(test_ring)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_that_is_over_returns_at_once),

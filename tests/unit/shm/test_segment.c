@@ -17,6 +17,7 @@
 
 #include "core/status.h"
 #include "shm/segment.h"
+#include "unit/test_file.h"
 
 static unsigned
 count_names(void)
@@ -126,8 +127,7 @@ names_of_the_dead_are_swept_and_those_of_the_living_are_not(void **state)
     assert_int_equal(shm_unlink(living), 0);
 }
 
-int
-main(void)
+TEST_FILE(test_segment)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shm_has_no_name_and_its_readers_cannot_write),

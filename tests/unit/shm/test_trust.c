@@ -20,6 +20,7 @@
 #include "remove_tree.h"
 #include "shm/channel.h"
 #include "shm/stats.h"
+#include "unit/test_file.h"
 
 enum { STRANGER = 65534, PATH_ROOM = 64 };
 
@@ -149,8 +150,7 @@ another_users_server_is_refused_unless_the_user_is_named(void **state)
     remove_tree(place.runtime);
 }
 
-int
-main(void)
+TEST_FILE(test_trust)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_folder_must_be_ours_alone),

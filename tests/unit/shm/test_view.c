@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "deliver/lane_private.h"
 #include "shm/view.h"
+#include "unit/test_file.h"
 
 static const double scales[] = { 0.25, 0.5 };
 
@@ -178,8 +179,7 @@ no_single_word_leads_outside(void **state)
     close_patient(&patient);
 }
 
-int
-main(void)
+TEST_FILE(test_view)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_segment_is_read),

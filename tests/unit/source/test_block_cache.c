@@ -6,6 +6,7 @@
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
 #include "source/scan/scan.h"
+#include "unit/test_file.h"
 
 enum { FILE_BYTES = 5 << 20, READS = 20000, THREADS = 4 };
 
@@ -189,8 +190,7 @@ bytes_behind_the_end_are_not_served(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_block_cache)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_threads_read_right_bytes_while_slots_change_hands),

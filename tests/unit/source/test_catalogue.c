@@ -9,6 +9,7 @@
 
 #include "source/files/catalogue.h"
 #include "source/files/matching_files.h"
+#include "unit/test_file.h"
 
 static void
 a_file_of_two_nodes_has_the_first_for_its_owner(void **state)
@@ -96,8 +97,7 @@ no_files_at_all_are_found_by_nobody(void **state)
     catalogue_close(&catalogue);
 }
 
-int
-main(void)
+TEST_FILE(test_catalogue)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_of_two_nodes_has_the_first_for_its_owner),

@@ -1,6 +1,7 @@
 /* test_draws.c - what stages draw inside functions: for no two elements the same, again the same in
  * another job. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 enum { ELEMENTS_MAX = 64 };
 
@@ -70,8 +71,7 @@ and_those_of_another_epoch(void **state)
         "[{range: 2}, {flat_map: {dataset: [{range: 2}, " BRIGHTEN ", {repeat: 3}]}}]", 12);
 }
 
-int
-main(void)
+TEST_FILE(test_draws)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_of_different_outer_elements_draw_apart),

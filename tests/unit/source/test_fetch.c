@@ -4,6 +4,7 @@
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
 #include "source/scan/scan.h"
+#include "unit/test_file.h"
 
 enum { FILES = 3, FILE_BYTES = 70000, ROW_BYTES = 100, FILE_ROWS = FILE_BYTES / ROW_BYTES };
 enum { ROWS = FILES * FILE_ROWS };
@@ -146,8 +147,7 @@ one_row_and_none_are_read(void **state)
     teardown(&reading);
 }
 
-int
-main(void)
+TEST_FILE(test_fetch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scattered_rows_of_several_files_are_those_asked_for),

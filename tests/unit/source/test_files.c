@@ -1,5 +1,6 @@
 /* test_files.c - files that change while they are served, and waits that end. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -261,8 +262,7 @@ any_number_of_threads_may_read(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_became_shorter_is_an_error_that_names_it),

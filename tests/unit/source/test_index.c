@@ -9,6 +9,7 @@
 #include "source/files/files_private.h"
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
+#include "unit/test_file.h"
 
 /* A file of records that is old enough for its index to be kept. */
 static void
@@ -384,8 +385,7 @@ an_index_of_another_machine_is_taken_only_if_it_fits(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_index)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_start_needs_no_scan),

@@ -2,6 +2,7 @@
 #include "source_fixture.h"
 
 #include "source/scan/newline.h"
+#include "unit/test_file.h"
 
 static void
 all_ways_agree_for_every_length_and_offset(void **state)
@@ -29,8 +30,7 @@ all_ways_agree_for_every_length_and_offset(void **state)
         }
 }
 
-int
-main(void)
+TEST_FILE(test_newline)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_agree_for_every_length_and_offset),

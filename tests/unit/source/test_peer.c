@@ -24,6 +24,7 @@
 #include "source/peer/peer_ahead.h"
 #include "source/peer/peer_private.h"
 #include "source/scan/scan.h"
+#include "unit/test_file.h"
 
 enum { ASKER, OWNER, NODES };
 enum { LARGE_BYTES = 4 << 20, SMALL_BYTES = 5000, LINES = 70000, QUEUE_MAX = 64 };
@@ -670,8 +671,7 @@ rows_that_are_here_are_not_asked_for(void **state)
 
 #define test(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
 
-int
-main(void)
+TEST_FILE(test_peer)
 {
     const struct CMUnitTest tests[] = {
         test(rows_are_what_lies_in_the_owners_files),

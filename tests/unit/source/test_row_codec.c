@@ -2,6 +2,7 @@
 #include "source_fixture.h"
 
 #include "source/rows/row_codec.h"
+#include "unit/test_file.h"
 
 static void
 make_schema(struct schema *schema)
@@ -207,8 +208,7 @@ a_bad_row_is_rejected_and_its_neighbours_are_not(void **state)
     scratch_close(scratch);
 }
 
-int
-main(void)
+TEST_FILE(test_row_codec)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_were),

@@ -5,6 +5,7 @@
 #include <glob.h>
 
 #include "source/rows/row_codec.h"
+#include "unit/test_file.h"
 
 static char *
 run(const struct folder *folder, const char *stages, size_t max)
@@ -364,8 +365,7 @@ whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_cache_file)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_whole_pass_is_what_later_ones_and_later_jobs_give),

@@ -1,5 +1,6 @@
 /* test_source_csv.c - rows as CsvDataset splits them. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 #define ONE_COLUMN "record_defaults: [{values: '-', dtype: string}], column_names: [x]"
 
@@ -106,8 +107,7 @@ rows_across_reads_are_the_same(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_csv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_end_at_newlines_carriage_returns_and_both),

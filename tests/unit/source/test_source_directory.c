@@ -1,5 +1,6 @@
 /* test_source_directory.c - folders of classes. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 static void
 add_folder(const struct folder *folder, const char *name)
@@ -131,8 +132,7 @@ read_file_gives_what_a_path_names(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_directory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_come_by_class_then_folder_then_name),

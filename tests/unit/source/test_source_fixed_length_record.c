@@ -1,5 +1,6 @@
 /* test_source_fixed_length_record.c - records of one length between header and footer. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 #include <zlib.h>
 
@@ -67,8 +68,7 @@ packed_records_come_before_their_error(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_fixed_length_record)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_and_footer_are_left_out),

@@ -3,6 +3,7 @@
 
 #include "core/half.h"
 #include "source/rows/npy.h"
+#include "unit/test_file.h"
 
 static const struct folder nowhere = { .path = ".", .cache = "." };
 
@@ -248,8 +249,7 @@ sixteen_bit_floats_round_to_nearest_even(void **state)
     }
 }
 
-int
-main(void)
+TEST_FILE(test_source_from_tensor_slices)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtypes_are_those_of_tf_constant),

@@ -1,5 +1,6 @@
 /* test_source_list_files.c - which paths match. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 static void
 make_files(struct folder *folder)
@@ -90,8 +91,7 @@ listed_files_can_be_read(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_list_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_match_within_components_and_all_matches_are_sorted),

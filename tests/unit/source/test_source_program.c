@@ -1,6 +1,7 @@
 /* test_source_program.c - programs that write rows, and what else programs do. */
 
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 /* Stages that run a shell script whose rows are {s: string}. */
 static char *
@@ -231,8 +232,7 @@ rows_are_told_apart_by_what_is_in_them(void **state)
     assert_int_not_equal(words[0][SOURCE_WIDTH], words[1][SOURCE_WIDTH]);
 }
 
-int
-main(void)
+TEST_FILE(test_source_program)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_rows_are_elements),

@@ -2,6 +2,7 @@
 #include "source_fixture.h"
 
 #include "core/half.h"
+#include "unit/test_file.h"
 
 /* Folders do not matter here. */
 static const struct folder nowhere = { .path = ".", .cache = "." };
@@ -93,8 +94,7 @@ numbers_can_be_had_by_place_and_passed_over(void **state)
     pipeline_close(&pipeline);
 }
 
-int
-main(void)
+TEST_FILE(test_source_range)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_given_in_all_forms),

@@ -1,5 +1,6 @@
 /* test_source_text_line.c - lines as TensorFlow cuts them. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 #include <zlib.h>
 
@@ -276,8 +277,7 @@ a_bad_row_is_named_by_its_place(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_text_line)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_end_at_newlines_and_lose_carriage_returns),

@@ -1,5 +1,6 @@
 /* test_source_tfrecord.c - records, damaged ones above all. */
 #include "source_fixture.h"
+#include "unit/test_file.h"
 
 /* Three records: "eins", "", "drei"; the second begins at 20, the third at 36, the end is at 56. */
 static struct bytes
@@ -190,8 +191,7 @@ records_of_all_sizes_survive_the_jumps_between_them(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_tfrecord)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_whole),

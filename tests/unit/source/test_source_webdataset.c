@@ -2,6 +2,7 @@
 #include "source_fixture.h"
 
 #include "source/scan/tar.h"
+#include "unit/test_file.h"
 
 enum { BLOCK = TAR_BLOCK_BYTES };
 
@@ -388,8 +389,7 @@ parameters_are_checked_when_planned(void **state)
     folder_close(&folder);
 }
 
-int
-main(void)
+TEST_FILE(test_source_webdataset)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_with_one_key_are_a_sample),

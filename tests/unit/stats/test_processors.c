@@ -1,5 +1,6 @@
 /* test_processors.c - a process that lacks a processor says so, and who has it. */
 #include "stats/processors.h"
+#include "unit/test_file.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -97,8 +98,7 @@ counters_never_fall(void **state)
     processors_close(processors);
 }
 
-int
-main(void)
+TEST_FILE(test_processors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_processor_is_seen_and_who_shares_it),

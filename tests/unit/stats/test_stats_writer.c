@@ -14,6 +14,7 @@
 
 #include "core/log.h"
 #include "stats/stats_process.h"
+#include "unit/test_file.h"
 #include "watch/snapshot.h"
 
 struct fixture {
@@ -454,8 +455,7 @@ a_stopped_server_is_still_read(void **state)
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
-int
-main(void)
+TEST_FILE(test_stats_writer)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_goes_on_when_its_file_is_cut_short),

@@ -1,4 +1,5 @@
 /* test_verdict.c - who is named, for each way in which a job can be held up. */
+#include "unit/test_file.h"
 #include "watch/verdict.h"
 
 #include <errno.h>
@@ -728,8 +729,7 @@ a_stopped_server_has_finished(void **state)
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
-int
-main(void)
+TEST_FILE(test_verdict)
 {
     const struct CMUnitTest tests[] = {
         IN_WORLD(trainers_are_the_limit),
