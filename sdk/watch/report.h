@@ -3,7 +3,8 @@
  *
  *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
  *    "streams": [{"stream": "train", ..., "threads": [...], "stages": [...], "vocabularies": [...],
- *                 "lanes": [...], "readers": [...]}],
+ *                 "lanes": [...], "compression": [...], "encodings": [...], "readers": [...],
+ *                 "groups": [...]}],
  *    "links": [...],
  *    "notes": [...]}
  *

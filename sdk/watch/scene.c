@@ -192,6 +192,8 @@ look_at_dealing(struct watch_scene *scene)
 {
     scene->deal_busy = share(scene, scene->session, "deal_busy");
     scene->program_wait = share(scene, scene->session, "program_wait");
+    if (watch_next(scene->now, "link", NULL) != NULL)
+        scene->node_wait = share(scene, watch_next(scene->now, "link", NULL), "wait");
     scene->deals_long = scene->deal_busy <= 0 && scene->program_wait <= 0 &&
                         share(scene, scene->session, "deal_wait") <= 0 &&
                         watch_value(scene->session, "ready_steps") == 0;

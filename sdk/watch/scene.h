@@ -31,6 +31,7 @@ struct watch_scene {
     double
         off_processor; /* of the time in which threads work, the share that they wait for files */
     double deal_busy, program_wait;
+    double node_wait;                 /* seconds a second that threads wait for other nodes */
     const struct watch_set *stage;    /* the most expensive */
     double stage_share;               /* of the threads' time */
     const struct watch_set *long_run; /* a stage that one run has kept busy all the time */

@@ -26,6 +26,25 @@ say_program(const struct watch_scene *scene, struct watch_verdict *verdict)
     return true;
 }
 
+/* Rows that other nodes read, or what all nodes agree on: what slows those down is told there. */
+static bool
+say_nodes(const struct watch_scene *scene, struct watch_verdict *verdict)
+{
+    double works = scene->busy * scene->threads + scene->deal_busy;
+    char waiting[WATCH_WAITING_BYTES];
+
+    if (scene->node_wait <= 0 || scene->node_wait < SHARE_MATTERS * works)
+        return false;
+    watch_name_waiting(scene, waiting);
+    watch_blame(verdict, "nodes", works > 0 ? scene->node_wait / works : 1);
+    watch_say(verdict, WATCH_WAITING, WATCH_CAUSE_SERVER,
+              "Look at the other nodes: each says what limits it. If none waits for its storage or "
+              "its stages, the network is slow.",
+              "%s: its server waits for other nodes in %d%% of the time that its threads work",
+              waiting, watch_percent(verdict->share));
+    return true;
+}
+
 static bool
 is_same_group(const struct watch_set *one, const struct watch_set *other)
 {
@@ -173,7 +192,7 @@ say_long_run(const struct watch_scene *scene, struct watch_verdict *verdict)
     name_stage(scene, scene->long_run, stage);
     watch_say(verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
               reads ? "The storage does not answer, or takes seconds: look at its mount and at the "
-                      "notes."
+                      "notes, and at the other nodes if they read rows for this one."
                     : "Look at the rows of that batch: they may be far larger than others.",
               "%s: one run of %s%s has not ended in all of the last %.1f s", waiting,
               reads ? "reading with " : "", stage, scene->passed_ns / 1e9);
@@ -279,7 +298,7 @@ void
 watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
 {
     if (say_slots(scene, verdict) || say_processors(scene, verdict) ||
-        say_program(scene, verdict) || say_filling(scene, verdict))
+        say_program(scene, verdict) || say_nodes(scene, verdict) || say_filling(scene, verdict))
         ;
     else if (scene->busy >= SHARE_MATTERS || scene->busy > scene->deal_busy)
         say_stage(scene, verdict);

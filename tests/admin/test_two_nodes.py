@@ -17,17 +17,20 @@ QUICK_STEP = ("--delay-ms", "20")
 
 @unittest.skipIf(why_not(), why_not())
 class TwoNodes(NodesRig, StatusRig):
-    def serve_two(self):
-        """Each has files of its own, all alike; those of rank 1 are on storage that may be slow."""
+    def serve_two(self, files="shared"):
+        """Each has a folder of its own, that of rank 1 on storage that may be slow. Shared files are
+        alike in both."""
         for rank in range(2):
             folder = self.path / f"node-{rank}"
             folder.mkdir()
             for i in range(4):
-                (folder / f"part-{i}.csv").write_text("".join(f"{row:099}\n" for row in range(4000)))
+                number = i if files == "shared" else 2 * i + rank
+                (folder / f"part-{number}.csv").write_text("".join(f"{row:099}\n" for row in range(4000)))
         file = Path(self.pipeline([
             "list_files: {file_pattern: 'part-*.csv', shuffle: false}",
             "interleave: {dataset: [csv: {record_defaults: [int64], column_names: [value]}], cycle_length: 1}",
-            "repeat", "batch: 16"], distribute="{replicas: 1, auto_shard: DATA}", deliver="{epochs: null}"))
+            "repeat", "batch: 16"], deliver="{epochs: null}",
+            distribute=f"{{replicas: 1, auto_shard: DATA, files: {files}}}"))
         text = file.read_text()
         for rank in range(2):
             (self.path / f"node-{rank}" / "pipeline.yaml").write_text(text)
@@ -60,6 +63,15 @@ class TwoNodes(NodesRig, StatusRig):
         self.tells(socket=self.node_socket(0), level="fine")
         (self.path / "ms").unlink()
         self.wait_for(lambda: self.levels()[1] == {0: "fine", 1: "fine"})
+
+    def test_one_whose_rows_come_slowly_is_waited_for(self):
+        self.serve_two("local")
+        self.tells(socket=self.node_socket(0), level="fine")
+        (self.path / "ms").write_text("50")
+        self.tells("its server waits for other nodes in ", socket=self.node_socket(0),
+                   level="waiting", cause="server", culprit="nodes")
+        (self.path / "ms").unlink()
+        self.tells(socket=self.node_socket(0), level="fine")
 
 
 @unittest.skipIf(why_not(), why_not())

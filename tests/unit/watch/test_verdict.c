@@ -284,6 +284,29 @@ a_share_is_at_most_all(void **state)
     assert_true(verdict.share <= 1);
 }
 
+/* A wait for rows of another node is counted as work of the stage that reads them. */
+static void
+other_nodes_are_named_by_the_time_that_they_are_waited_for(void **state)
+{
+    struct world *world = *state;
+    struct tnd_stats_link *link = stats_add(world->stats, TND_STATS_KIND_link, "");
+    struct watch_verdict verdict;
+
+    tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
+    tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->busy, 10 * SECOND);
+    tnd_stats_set(&world->read->source, 1);
+    tnd_stats_set(&link->wait, 4 * SECOND);
+    assert_string_equal(judge(world).culprit, "tfrecord"); /* most of it was its own */
+    world->now_ns -= 10 * (int64_t)SECOND;
+    tnd_stats_set(&link->wait, 9 * SECOND);
+    verdict = judge(world);
+    assert_int_equal(verdict.level, WATCH_WAITING);
+    assert_int_equal(verdict.cause, WATCH_CAUSE_SERVER);
+    assert_string_equal(verdict.culprit, "nodes");
+    says(&verdict, "waits for other nodes in 90% of the time that its threads work");
+}
+
 static void
 a_slow_order_is_named(void **state)
 {
@@ -740,6 +763,7 @@ TEST_FILE(test_verdict)
         IN_WORLD(a_run_that_does_not_end_is_named),
         IN_WORLD(an_order_that_does_not_come_back_is_told),
         IN_WORLD(a_share_is_at_most_all),
+        IN_WORLD(other_nodes_are_named_by_the_time_that_they_are_waited_for),
         IN_WORLD(a_slow_order_is_named),
         IN_WORLD(a_program_that_writes_slowly_is_named),
         IN_WORLD(a_trainer_that_is_not_there_is_named),
