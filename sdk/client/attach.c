@@ -18,7 +18,7 @@
 #define SEND_AGAIN_NS INT64_C(1000000)
 #define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of somebody who is there */
 
-enum { BATCHES, RETURNS, BELL, EVENT }; /* the descriptors of a WELCOME */
+enum { BATCHES, RETURNS, WAKEUP, EVENT }; /* the descriptors of a WELCOME */
 
 static void
 pause_for(int64_t pause_ns)
@@ -40,7 +40,7 @@ void
 tnd_attachment_hang_up(struct attachment *attachment)
 {
     close_descriptor(&attachment->socket);
-    close_descriptor(&attachment->bell);
+    close_descriptor(&attachment->wakeup);
     close_descriptor(&attachment->event);
     attachment->is_gone = true;
 }
@@ -178,9 +178,9 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
     attachment->line = welcome->line;
     attachment->is_queue = attachment->view.delivery == TND_DELIVER_QUEUE;
     attachment->taken = attachment->released = welcome->position;
-    attachment->bell = descriptors->at[BELL];
+    attachment->wakeup = descriptors->at[WAKEUP];
     attachment->event = descriptors->at[EVENT];
-    descriptors->at[BELL] = descriptors->at[EVENT] = -1;
+    descriptors->at[WAKEUP] = descriptors->at[EVENT] = -1;
     return TUNDISH_OK;
 }
 
@@ -332,7 +332,7 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
     if (attachment == NULL)
         return no_memory();
     attachment->reader = reader;
-    attachment->socket = attachment->bell = attachment->event = -1;
+    attachment->socket = attachment->wakeup = attachment->event = -1;
     status = tnd_channel_connect(reader->path, &attachment->socket);
     if (status == TUNDISH_OK)
         status = send_hello(reader, attachment->socket, attempt);

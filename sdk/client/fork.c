@@ -46,7 +46,7 @@ after_fork_in_child(void)
         close_descriptor(&reader->descriptor);
         for (struct attachment *at = reader->attachments; at != NULL; at = at->next) {
             close_descriptor(&at->socket);
-            close_descriptor(&at->bell);
+            close_descriptor(&at->wakeup);
             close_descriptor(&at->event);
         }
     }

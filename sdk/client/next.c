@@ -100,7 +100,7 @@ show_waiting(struct attachment *attachment)
         is_new = true;
     }
     if (is_new && atomic_load(&attachment->view.batches->server_waits) != 0)
-        tnd_ring_bell(attachment);
+        tnd_wake_server(attachment);
 }
 
 /* The wait is over: how long it was is for the server's figures. */

@@ -57,7 +57,7 @@ struct held {
 struct attachment {
     struct attachment *next;
     tundish_reader *reader;
-    int socket, bell, event;
+    int socket, wakeup, event;
     bool is_gone; /* the server has hung up, or is silent */
     void *batches_bytes;
     struct tnd_returns *returns;
@@ -188,7 +188,7 @@ void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index
  * has a successor at a place that may be before the end. */
 void tnd_give_end_back(struct attachment *attachment);
 void tnd_forget_own(struct attachment *attachment, struct own_map *own);
-void tnd_ring_bell(struct attachment *attachment);
+void tnd_wake_server(struct attachment *attachment);
 
 /* standing.c: the place of the next batch, as bytes that the caller frees. `may_ask`: a queue's
  * server is asked for what it knows; else what the place carries is true at reader->kept as well.

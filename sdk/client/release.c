@@ -6,12 +6,12 @@
 #include "shm/segment.h"
 
 void
-tnd_ring_bell(struct attachment *attachment)
+tnd_wake_server(struct attachment *attachment)
 {
     const uint64_t one = 1;
 
-    /* Anything but success: it rings already, or nobody is there. */
-    if (attachment->bell >= 0 && write(attachment->bell, &one, sizeof one) < 0)
+    /* Anything but success: it is signalled already, or nobody is there. */
+    if (attachment->wakeup >= 0 && write(attachment->wakeup, &one, sizeof one) < 0)
         return;
 }
 
@@ -33,7 +33,7 @@ tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
     if (attachment->released == before && !attachment->is_queue)
         return;
     if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
-        tnd_ring_bell(attachment);
+        tnd_wake_server(attachment);
 }
 
 void

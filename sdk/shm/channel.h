@@ -36,7 +36,7 @@ enum tnd_message_type {
     TND_ASK_QUEUE = 4,
     TND_BYE = 5,
     TND_CONTROL = 32,  /* id: enum tnd_control; instead of HELLO */
-    TND_WELCOME = 64,  /* struct tnd_welcome; batches, returns, bell, event */
+    TND_WELCOME = 64,  /* struct tnd_welcome; batches, returns, wakeup, event */
     TND_REFUSED = 65,  /* status, text */
     TND_SEGMENT = 66,  /* id, total: its bytes; one descriptor */
     TND_RETIRE = 67,   /* id: unmap it once its batches are released */

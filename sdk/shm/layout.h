@@ -93,7 +93,7 @@ struct tnd_batches {
     _Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC, once a second or so */
 
     /* Written by the server's thread that fills the lane. */
-    alignas(TND_LINE) _Atomic uint32_t server_waits; /* not 0: ring the bell after a release */
+    alignas(TND_LINE) _Atomic uint32_t server_waits; /* not 0: signal the wakeup after a release */
 };
 
 enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };

@@ -69,7 +69,7 @@ bool tnd_ring_spin(const struct tnd_ring_wait *wait, int64_t spin_ns);
 bool tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns);
 
 /* Consumer: everything below `released` is given back. Returns true if the server sleeps and wants
- * its bell rung. */
+ * its wakeup signalled. */
 bool tnd_ring_release(struct tnd_returns *returns, const struct tnd_batches *batches,
                       uint64_t released);
 

@@ -14,7 +14,7 @@
 #include "commands/serve_signals.h"
 #include "commands/serve_trainers.h"
 #include "core/log.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 #include "session/checkpoint/session_state.h"
 #include "shm/channel.h"
 #include "shm/segment.h"
@@ -129,9 +129,9 @@ close_all(struct serve *serve, int64_t linger_ns)
     stats_close(serve->stats);
     if (serve->ticker >= 0)
         close(serve->ticker);
-    for (uint32_t i = 0; serve->bells != NULL && i < serve->file->stream_count; i++)
-        bell_close(serve->bells[i]);
-    free(serve->bells);
+    for (uint32_t i = 0; serve->wakeups != NULL && i < serve->file->stream_count; i++)
+        wakeup_close(serve->wakeups[i]);
+    free(serve->wakeups);
     free(serve->sessions);
     pipeline_close_learned(serve->learned);
     spec_close(serve->file);

@@ -42,7 +42,7 @@ struct serve {
     struct learned *learned;
     uint32_t session_count;
     struct session **sessions; /* one a stream that is served */
-    struct bell **bells;
+    struct wakeup **wakeups;
     struct hub *hub;
     struct boards *boards; /* of evaluations */
     struct extras *extras; /* sessions that trainers asked for */

@@ -8,7 +8,7 @@
 #include "commands/serve_signals.h"
 #include "core/clock.h"
 #include "core/memory.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 #include "plan/memory_cost.h"
 
 static bool
@@ -46,7 +46,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
 {
     struct session_options options = serve_session_options(serve);
     struct session *session;
-    tundish_status status = bell_open(&serve->bells[serve->session_count]);
+    tundish_status status = wakeup_open(&serve->wakeups[serve->session_count]);
 
     if (status != TUNDISH_OK)
         return status;
@@ -55,7 +55,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
     options.stream = stream;
     options.stream_number = (uint32_t)(stream - serve->file->streams);
     options.state = serve->state;
-    options.bell = serve->bells[serve->session_count];
+    options.wakeup = serve->wakeups[serve->session_count];
     status = session_open(&options, &serve->errors, &session);
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "stream '%s'", stream->name);
@@ -120,7 +120,7 @@ serve_open_sessions(struct serve *serve)
     serve->boards = boards_open(serve->file, serve->link);
     open_extras(serve);
     serve->sessions = tnd_zalloc(serve->file->stream_count, sizeof(struct session *));
-    serve->bells = tnd_zalloc(serve->file->stream_count, sizeof(struct bell *));
+    serve->wakeups = tnd_zalloc(serve->file->stream_count, sizeof(struct wakeup *));
     for (uint32_t i = 0; status == TUNDISH_OK && i < serve->file->stream_count; i++)
         if (is_served(serve, &serve->file->streams[i]) &&
             serve->file->streams[i].distribute.evaluation_shards != 0) {

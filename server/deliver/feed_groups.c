@@ -456,13 +456,13 @@ feed_answer_queue(struct feed *feed, struct seat *seat)
 }
 
 int
-feed_queue_bell(const struct feed *feed, const struct seat *seat)
+feed_queue_wakeup(const struct feed *feed, const struct seat *seat)
 {
-    return feed->config.lane.queue ? lane_reader_bell(seat->reader) : -1;
+    return feed->config.lane.queue ? lane_reader_wakeup(seat->reader) : -1;
 }
 
 void
-feed_queue_rung(struct feed *feed)
+feed_queue_signalled(struct feed *feed)
 {
     lane_grant(feed->lanes[0]);
 }

@@ -22,10 +22,10 @@ void feed_detach(struct feed *feed, struct seat *seat, bool died);
 void feed_vote_restart(struct feed *feed, struct seat *seat, uint64_t epoch);
 void feed_answer_queue(struct feed *feed, struct seat *seat);
 
-/* A queue's trainer has rung: -1 if the feed is none, else the descriptor to watch, and what to do
- * when it is readable. */
-int feed_queue_bell(const struct feed *feed, const struct seat *seat);
-void feed_queue_rung(struct feed *feed);
+/* A queue's trainer has signalled: -1 if the feed is not a queue, else the descriptor to watch, and
+ * what to do when it is readable. */
+int feed_queue_wakeup(const struct feed *feed, const struct seat *seat);
+void feed_queue_signalled(struct feed *feed);
 
 /* End what is over. Returns when to call again at the latest (TND_CLOCK_NEVER). */
 int64_t feed_tick(struct feed *feed, int64_t now_ns);

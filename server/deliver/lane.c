@@ -122,8 +122,8 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     lane->lines_offset = header.lines_offset;
     lane->payload_offset = header.payload_offset;
     write_header(lane, &header);
-    if (config->bell != NULL)
-        bell_add(config->bell, lane);
+    if (config->wakeup != NULL)
+        wakeup_add(config->wakeup, lane);
     *ret_lane = lane;
     return TUNDISH_OK;
 }
@@ -133,8 +133,8 @@ lane_close(struct lane *lane)
 {
     if (lane == NULL)
         return;
-    if (lane->batches != NULL && lane->config.bell != NULL)
-        bell_remove(lane->config.bell, lane);
+    if (lane->batches != NULL && lane->config.wakeup != NULL)
+        wakeup_remove(lane->config.wakeup, lane);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         lane_reader_close(lane->readers[i]);
     lane_own_close_all(lane);

@@ -8,7 +8,8 @@
  *     slot_init(lane, &slot);                  once a task; sizes for the lane's columns
  *     slot.position = p; columns' shapes, buffers' stored_bytes ...
  *     lane_reserve(lane, &slot)                OK: slot.buffers[i].data is where to write
- *                                              E_TIMEOUT: no room yet; wait at the bell, try again
+ *                                              E_TIMEOUT: no room yet; wait for the wakeup, try
+ * again
  *     ... fill ...
  *     lane_seal(lane, &slot)                   its checksums
  *     lane_publish(lane, &slot)
@@ -16,10 +17,10 @@
  * Nothing here waits. The lowest position not yet published can always be reserved in the end: if
  * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own,
  * at once while the lane may grow (most_bytes), else when a trainer waits for it. So a server that
- * reserves in any order and retries at the bell cannot deadlock. Under a limit there may be no such
- * segment: positions are reserved in order then, whoever comes first, and none waits for room that
- * a later one has taken. Where one trainer reads several lanes, the one that it waits at may not be
- * the one that lacks room: feed_reserve looks at all of them.
+ * reserves in any order and retries after the wakeup cannot deadlock. Under a limit there may be no
+ * such segment: positions are reserved in order then, whoever comes first, and none waits for room
+ * that a later one has taken. Where one trainer reads several lanes, the one that it waits at may
+ * not be the one that lacks room: feed_reserve looks at all of them.
  */
 #ifndef DELIVER_LANE_H
 #define DELIVER_LANE_H
@@ -31,7 +32,7 @@
 #include "shm/layout.h"
 #include "tundish/tundish.h"
 
-struct bell;
+struct wakeup;
 struct lane;
 
 enum lane_memory { LANE_SHM, LANE_MEMFD };
@@ -49,7 +50,7 @@ struct lane_config {
     bool queue; /* distribute.delivery: queue */
     uint64_t server_generation;
     const tundish_spec *spec; /* copied */
-    struct bell *bell;        /* rung when there is room again; outlives the lane */
+    struct wakeup *wakeup;    /* signalled when there is room again; outlives the lane */
 };
 
 /* One buffer of a slot. The role and its order in the column are given by the element spec. */

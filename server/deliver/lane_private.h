@@ -6,9 +6,9 @@
 
 #include "core/clock.h"
 #include "deliver/arena.h"
-#include "deliver/bell_lanes.h"
 #include "deliver/lane.h"
 #include "deliver/lane_reader.h"
+#include "deliver/wakeup_lanes.h"
 #include "shm/ring.h"
 #include "shm/segment.h"
 #include "shm/spec.h"
@@ -53,7 +53,7 @@ struct lane_reader {
     struct client *client;      /* NULL: nobody is attached */
     struct tnd_segment returns; /* its page, while somebody is */
     int event;                  /* we write: something is published */
-    int bell;                   /* it writes: something is released */
+    int wakeup;                 /* it writes: something is released */
     uint64_t released, taken;
     uint64_t taken_in_all; /* not a position: how many */
     struct lane_tie tie;

@@ -147,8 +147,8 @@ lane_grant(struct lane *lane)
     lane_wake(lane);
     happened = lane->progress != progress;
     pthread_mutex_unlock(&lane->lock);
-    if (happened && lane->config.bell != NULL)
-        bell_ring(lane->config.bell);
+    if (happened && lane->config.wakeup != NULL)
+        wakeup_signal(lane->config.wakeup);
 }
 
 /* A newcomer to a queue does not get the ends that others have had. */

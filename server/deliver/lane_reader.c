@@ -179,7 +179,7 @@ lane_take_progress(struct lane *lane)
 void
 lane_set_waits(struct lane *lane, bool waits)
 {
-    /* A queue's trainers always ring: the hub grants what they want. */
+    /* A queue's trainers always signal: the hub grants what they want. */
     atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
 }
 
@@ -263,7 +263,7 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
         if (lane->reader_limit < reader->line)
             lane->reader_limit = reader->line;
         reader->returns = (struct tnd_segment)TND_SEGMENT_NONE;
-        reader->event = reader->bell = -1;
+        reader->event = reader->wakeup = -1;
         if (!lane->config.queue)
             reader->released = reader->taken =
                 position > lane->released ? position : lane->released;
@@ -304,10 +304,10 @@ forget_trainer(struct lane_reader *reader)
         }
         slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
     }
-    if (lane->config.bell != NULL)
-        bell_ignore(lane->config.bell, reader->bell);
+    if (lane->config.wakeup != NULL)
+        wakeup_ignore(lane->config.wakeup, reader->wakeup);
     close_descriptor(&reader->event);
-    close_descriptor(&reader->bell);
+    close_descriptor(&reader->wakeup);
     count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
@@ -326,8 +326,8 @@ lane_reader_detach(struct lane_reader *reader)
     pthread_mutex_lock(&lane->lock);
     forget_trainer(reader);
     pthread_mutex_unlock(&lane->lock);
-    if (lane->config.bell != NULL)
-        bell_ring(lane->config.bell);
+    if (lane->config.wakeup != NULL)
+        wakeup_signal(lane->config.wakeup);
 }
 
 void
@@ -347,8 +347,8 @@ lane_reader_close(struct lane_reader *reader)
     lane_collect(lane);
     pthread_mutex_unlock(&lane->lock);
     free(reader);
-    if (lane->config.bell != NULL)
-        bell_ring(lane->config.bell);
+    if (lane->config.wakeup != NULL)
+        wakeup_signal(lane->config.wakeup);
 }
 
 static tundish_status
@@ -375,10 +375,10 @@ static tundish_status
 make_wakers(struct lane_reader *reader)
 {
     reader->event = tnd_ring_event_open();
-    reader->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (reader->event < 0 || reader->bell < 0 ||
-        (reader->lane->config.bell != NULL &&
-         !bell_listen(reader->lane->config.bell, reader->bell)))
+    reader->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (reader->event < 0 || reader->wakeup < 0 ||
+        (reader->lane->config.wakeup != NULL &&
+         !wakeup_listen(reader->lane->config.wakeup, reader->wakeup)))
         return tnd_fail_errno(errno, "make a trainer's descriptors to wake by");
     return TUNDISH_OK;
 }
@@ -407,7 +407,7 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
 {
     struct lane *lane = reader->lane;
     int descriptors[] = { lane->segment.read_descriptor, reader->returns.read_descriptor,
-                          reader->bell, reader->event };
+                          reader->wakeup, reader->event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof *welcome };
     struct lane_look look;
 
@@ -447,7 +447,7 @@ lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd
         lane->progress++;
     } else {
         close_descriptor(&reader->event);
-        close_descriptor(&reader->bell);
+        close_descriptor(&reader->wakeup);
         tnd_segment_close(&reader->returns);
     }
     pthread_mutex_unlock(&lane->lock);
@@ -475,8 +475,8 @@ lane_reader_cut_off(struct lane_reader *reader)
     lane_collect(lane);
     lane_wake(lane);
     pthread_mutex_unlock(&lane->lock);
-    if (lane->config.bell != NULL)
-        bell_ring(lane->config.bell);
+    if (lane->config.wakeup != NULL)
+        wakeup_signal(lane->config.wakeup);
 }
 
 void
@@ -558,7 +558,7 @@ lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone)
 }
 
 int
-lane_reader_bell(const struct lane_reader *reader)
+lane_reader_wakeup(const struct lane_reader *reader)
 {
-    return reader->bell;
+    return reader->wakeup;
 }

@@ -33,8 +33,8 @@ void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
 /* Drop it, with what it held. Accepts NULL. */
 void lane_reader_close(struct lane_reader *reader);
 
-/* Let a trainer read from its first unreleased position on: make its page, event and bell, and send
- * them in a WELCOME, whose numbers of the lane are filled in here, and where that position is
+/* Let a trainer read from its first unreleased position on: make its page, event and wakeup, and
+ * send them in a WELCOME, whose numbers of the lane are filled in here, and where that position is
  * unless it is given. The client stays the caller's and lives until lane_reader_detach. */
 tundish_status lane_reader_attach(struct lane_reader *reader, struct client *client,
                                   struct tnd_welcome *welcome);
@@ -82,7 +82,7 @@ void lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone);
 
 /* A queue: look at what trainers want, and grant. */
 void lane_grant(struct lane *lane);
-int lane_reader_bell(const struct lane_reader *reader);
+int lane_reader_wakeup(const struct lane_reader *reader);
 
 /* A queue's place: every position before the one of (epoch, step) is given back; bit i tells of the
  * i-th from there on. False: nothing was published yet. */

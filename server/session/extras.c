@@ -11,7 +11,7 @@
 #include "core/hash_farm.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 
 enum { EXTRAS_MAX = 64 };
 
@@ -19,7 +19,7 @@ struct extra {
     struct extra *next;
     char *name;
     struct session *session;
-    struct bell *bell;
+    struct wakeup *wakeup;
 };
 
 struct extras {
@@ -44,7 +44,7 @@ static void
 close_extra(struct extra *extra)
 {
     session_close(extra->session);
-    bell_close(extra->bell);
+    wakeup_close(extra->wakeup);
     free(extra->name);
     free(extra);
 }
@@ -67,7 +67,7 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
 {
     struct session_options options = extras->options.base;
     struct spec_errors errors = { 0 };
-    tundish_status status = bell_open(&extra->bell);
+    tundish_status status = wakeup_open(&extra->wakeup);
 
     if (options.plan.worker_count > 1 && !stream->distribute.from_function &&
         stream->distribute.evaluation_shards == 0)
@@ -77,7 +77,7 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
                         stream->name, options.plan.worker_count);
     options.stream = stream;
     options.name = extra->name;
-    options.bell = extra->bell;
+    options.wakeup = extra->wakeup;
     options.link = NULL;
     options.plan.worker = 0;
     options.plan.worker_count = 1;

@@ -18,7 +18,7 @@ struct extras;
 struct extras_options {
     const struct spec_file *file;
     const char *stream;          /* only this one is served; NULL: all */
-    struct session_options base; /* but for file, stream, bell and what is a session's own */
+    struct session_options base; /* but for file, stream, wakeup and what is a session's own */
     const struct boards *boards; /* of evaluations */
     struct hub *hub;
     void (*abandoned)(void *user); /* extras_reap has something to do; any thread */

@@ -121,7 +121,7 @@ open_feed(struct session *session, uint64_t server_generation)
 
     lane_describe(session->plan, &session->spec, &config.lane);
     config.lane.server_generation = server_generation;
-    config.lane.bell = session->bell;
+    config.lane.wakeup = session->wakeup;
     status = session_size_lanes(session, &config.lane);
     return status == TUNDISH_OK ? feed_open(&config, &session->feed) : status;
 }
@@ -179,7 +179,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
 
     session->options = *options;
     session->shard = -1;
-    session->bell = options->bell;
+    session->wakeup = options->wakeup;
     session->skips.stream = options->stream->name;
     session->skips.limit = options->stream->deliver.skip_limit;
     pthread_mutex_init(&session->control, NULL);

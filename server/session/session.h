@@ -20,7 +20,7 @@ struct session_options {
     const struct spec_file *file;
     const struct spec_stream *stream;
     struct plan_options plan; /* root_seed may be replaced by that of a place */
-    struct bell *bell;
+    struct wakeup *wakeup;
     const _Atomic int *stop; /* not 0: session_open waits for its source no longer. May be NULL */
     uint32_t thread_count;   /* that make content; 0: as many as there are processors */
     uint32_t reader_count;   /* that scan files ahead; 0: none */

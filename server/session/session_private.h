@@ -144,7 +144,7 @@ struct session {
     struct place_files place_files;
     struct dealer *dealer;
     struct feed *feed;
-    struct bell *bell;
+    struct wakeup *wakeup;
     tundish_spec spec;
     uint64_t step_bytes; /* of the first step, about */
     bool is_measured;    /* the lanes have their sizes */
@@ -164,7 +164,7 @@ struct session {
     uint32_t capacity, first, count;
     uint32_t few;             /* an epoch is begun when there are fewer */
     uint32_t dealer_wakes_at; /* signal `place` when there are no more than these */
-    bool somebody_at_bell;
+    bool a_worker_polls;
     uint32_t lacking; /* not 0: of late there was no room for a step */
     bool missed_room; /* somebody came while a step was being opened: look for room again */
     uint64_t next_position;
@@ -181,7 +181,7 @@ struct session {
 /* Step `index` of those in the ring; the lock held, as for all below. */
 struct step *session_step(struct session *session, uint32_t index);
 
-/* Wake whoever can take work: one of the sleepers, or the one at the bell. */
+/* Wake whoever can take work: one of the sleepers, or the one that waits for the wakeup. */
 void session_wake(struct session *session);
 
 /* The step ends with this thread's explanation, unless it failed before. */

@@ -2,7 +2,7 @@
 #include "session/session_private.h"
 
 #include "core/memory.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 
 /* Threads stop where they are; steps that are not published go. */
 void
@@ -14,7 +14,7 @@ session_halt(struct session *session)
     pthread_cond_broadcast(&session->place);
     pthread_cond_broadcast(&session->work);
     pthread_mutex_unlock(&session->lock);
-    bell_ring(session->bell);
+    wakeup_signal(session->wakeup);
     if (session->dealing_started)
         pthread_join(session->dealing, NULL);
     session->dealing_started = false;

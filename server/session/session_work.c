@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 
 /* A worker that has nothing to do looks this long before it sleeps: what a hand-over costs. */
 static const int64_t SPIN_NS = 20000;
@@ -23,13 +23,13 @@ session_step(struct session *session, uint32_t index)
     return &session->steps[(session->first + index) % session->capacity];
 }
 
-/* Wake whoever can take work: one of the sleepers, or the one at the bell. */
+/* Wake whoever can take work: one of the sleepers, or the one that waits for the wakeup. */
 void
 session_wake(struct session *session)
 {
     pthread_cond_signal(&session->work);
-    if (session->somebody_at_bell)
-        bell_ring(session->bell);
+    if (session->a_worker_polls)
+        wakeup_signal(session->wakeup);
 }
 
 void
@@ -148,8 +148,8 @@ open_step(struct session *session, struct step *step)
 }
 
 /* Open the step, or note that there is no room. Whoever brings further steps then wakes nobody:
- * they find no room either, and the one at the bell comes when there is some. A single step that
- * does find room is no sign that the next one will. */
+ * they find no room either, and the one that waits for the wakeup comes when there is some. A
+ * single step that does find room is no sign that the next one will. */
 static bool
 find_room(struct session *session, struct step *step)
 {
@@ -456,21 +456,22 @@ waits_for_slots(struct session *session)
     return session->count > 0 && session_step(session, session->count - 1)->state == STEP_WAITS;
 }
 
-/* Nothing can be taken. One worker waits at the bell for trainers' releases, the others for it. */
+/* Nothing can be taken. One worker waits for the wakeup of trainers' releases, the others for that
+ * worker. */
 static void
 wait_for_work(struct session *session, struct worker *worker)
 {
     bool for_slots = waits_for_slots(session);
     int64_t began_ns = tnd_clock_ns();
 
-    if (session->somebody_at_bell) {
+    if (session->a_worker_polls) {
         pthread_cond_wait(&session->work, &session->lock);
     } else {
-        session->somebody_at_bell = true;
+        session->a_worker_polls = true;
         pthread_mutex_unlock(&session->lock);
-        bell_wait(session->bell, SPIN_NS, -1);
+        wakeup_wait(session->wakeup, SPIN_NS, -1);
         pthread_mutex_lock(&session->lock);
-        session->somebody_at_bell = false;
+        session->a_worker_polls = false;
     }
     count_wait(worker, for_slots, began_ns);
 }

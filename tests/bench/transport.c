@@ -18,8 +18,8 @@
 #include "core/memory.h"
 #include "core/must.h"
 #include "core/status.h"
-#include "deliver/bell.h"
 #include "deliver/socket/hub.h"
+#include "deliver/wakeup.h"
 #include "tundish/tundish.h"
 
 enum { SLOTS = 6, LATENCY_SLOTS = 3, LATENCY_BYTES = 4096, LATENCY_BATCHES = 20000 };
@@ -100,7 +100,7 @@ fail_loudly(const char *what)
 }
 
 static void
-publish_all(const struct trial *trial, struct lane *lane, struct bell *bell)
+publish_all(const struct trial *trial, struct lane *lane, struct wakeup *wakeup)
 {
     uint8_t *source = tnd_alloc(trial->batch_bytes);
     struct slot slot;
@@ -114,7 +114,7 @@ publish_all(const struct trial *trial, struct lane *lane, struct bell *bell)
         slot.step = slot.position;
         slot_values(&slot, 0)->stored_bytes = trial->batch_bytes;
         while ((status = lane_reserve(lane, &slot)) == TUNDISH_E_TIMEOUT)
-            bell_wait(bell, trial->server_spin_ns, -1);
+            wakeup_wait(wakeup, trial->server_spin_ns, -1);
         if (status != TUNDISH_OK)
             fail_loudly("reserve");
         if (trial->copies)
@@ -124,7 +124,7 @@ publish_all(const struct trial *trial, struct lane *lane, struct bell *bell)
     }
     while (lane_publish_end(lane, slot.position, TND_SLOT_END_OF_STREAM, 0, slot.position,
                             TUNDISH_OK, NULL) == TUNDISH_E_TIMEOUT)
-        bell_wait(bell, trial->server_spin_ns, -1);
+        wakeup_wait(wakeup, trial->server_spin_ns, -1);
     slot_fini(&slot);
     free(source);
 }
@@ -144,32 +144,32 @@ serve(const struct trial *trial, int results, int until)
                                   .rejoin_ns = 1,
                                   .ops = &ops };
     struct hub_config at = { .socket_path = path };
-    struct bell *bell;
+    struct wakeup *wakeup;
     struct hub *hub;
     struct feed *feed;
     double began, used;
     char byte;
 
-    if (bell_open(&bell) != TUNDISH_OK)
-        fail_loudly("bell");
+    if (wakeup_open(&wakeup) != TUNDISH_OK)
+        fail_loudly("wakeup");
     config.lane = (struct lane_config){
         .slots = trial->is_latency ? LATENCY_SLOTS : SLOTS,
         .arena_bytes = trial->batch_bytes * (trial->is_latency ? 1 : SLOTS),
         .spec = &spec,
-        .bell = bell,
+        .wakeup = wakeup,
     };
     if (feed_open(&config, &feed) != TUNDISH_OK || hub_open(&at, &hub) != TUNDISH_OK ||
         hub_add(hub, feed) != TUNDISH_OK || hub_start(hub) != TUNDISH_OK)
         fail_loudly("serve");
     began = cpu_seconds();
-    publish_all(trial, feed_lane(feed, 0), bell);
+    publish_all(trial, feed_lane(feed, 0), wakeup);
     used = cpu_seconds() - began;
     must(write(results, &used, sizeof used) == (ssize_t)sizeof used);
     must(read(until, &byte, 1) >= 0);
     hub_remove(hub, feed);
     hub_close(hub);
     feed_close(feed);
-    bell_close(bell);
+    wakeup_close(wakeup);
     exit(0);
 }
 

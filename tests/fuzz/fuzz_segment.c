@@ -154,8 +154,8 @@ static void *
 serve(void *argument)
 {
     struct tnd_message message;
-    int bell = eventfd(0, EFD_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);
-    int descriptors[] = { segment, returns, bell, event };
+    int wakeup = eventfd(0, EFD_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);
+    int descriptors[] = { segment, returns, wakeup, event };
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof welcome };
 
     (void)argument;
@@ -165,7 +165,7 @@ serve(void *argument)
         tnd_channel_receive(visitor, &message, NULL) == TUNDISH_OK)
         tnd_channel_send(visitor, head, &welcome, descriptors, 4);
     close(visitor);
-    close(bell);
+    close(wakeup);
     close(event);
     return NULL;
 }

@@ -27,7 +27,7 @@ struct cursor {
 struct numbers {
     struct numbers_options options;
     char folder[64], path[108];
-    struct bell *bell;
+    struct wakeup *wakeup;
     struct hub *hub;
     struct feed *feed;
     struct slot slots[REPLICAS_MAX];
@@ -309,7 +309,7 @@ run(void *argument)
             progress |= publish_next(numbers, i) == TUNDISH_OK;
         pthread_mutex_unlock(&numbers->lock);
         if (!progress)
-            bell_wait(numbers->bell, 0, -1);
+            wakeup_wait(numbers->wakeup, 0, -1);
     }
     return NULL;
 }
@@ -344,7 +344,7 @@ on_admit(void *user, struct feed *feed, const char *group, uint32_t replica,
         for (uint32_t i = 0; i < numbers->options.replicas; i++)
             numbers->cursors[i] = (struct cursor){ .epoch = epoch, .step = step };
         set_place(numbers, epoch);
-        bell_ring(numbers->bell);
+        wakeup_signal(numbers->wakeup);
     }
     pthread_mutex_unlock(&numbers->lock);
     return status;
@@ -415,7 +415,7 @@ on_restart(void *user, struct feed *feed, uint64_t epoch)
         numbers->short_steps = steps;
     }
     pthread_mutex_unlock(&numbers->lock);
-    bell_ring(numbers->bell);
+    wakeup_signal(numbers->wakeup);
 }
 
 static int64_t
@@ -478,7 +478,7 @@ numbers_open(const struct numbers_options *options, struct numbers **ret_numbers
     pthread_mutex_init(&numbers->lock, NULL);
     take_options(numbers, options);
     options = &numbers->options;
-    must(bell_open(&numbers->bell) == TUNDISH_OK);
+    must(wakeup_open(&numbers->wakeup) == TUNDISH_OK);
     config.replica_count = config.total_replica_count = options->replicas;
     config.rejoin_ns = options->rejoin_ns;
     config.detach = options->detach_ns > 0;
@@ -493,7 +493,7 @@ numbers_open(const struct numbers_options *options, struct numbers **ret_numbers
         .queue = options->queue,
         .server_generation = (uint64_t)getpid(),
         .spec = &spec,
-        .bell = numbers->bell,
+        .wakeup = numbers->wakeup,
     };
     if (feed_open(&config, &numbers->feed) != TUNDISH_OK ||
         hub_open(&hub, &numbers->hub) != TUNDISH_OK ||
@@ -520,7 +520,7 @@ void
 numbers_drain(struct numbers *numbers)
 {
     atomic_store(&numbers->drain, true);
-    bell_ring(numbers->bell);
+    wakeup_signal(numbers->wakeup);
 }
 
 void
@@ -530,13 +530,13 @@ numbers_close(struct numbers *numbers)
         return;
     if (numbers->is_running) {
         atomic_store(&numbers->stop, true);
-        bell_ring(numbers->bell);
+        wakeup_signal(numbers->wakeup);
         pthread_join(numbers->thread, NULL);
     }
     hub_remove(numbers->hub, numbers->feed);
     hub_close(numbers->hub);
     feed_close(numbers->feed);
-    bell_close(numbers->bell);
+    wakeup_close(numbers->wakeup);
     for (uint32_t i = 0; i < REPLICAS_MAX; i++)
         slot_fini(&numbers->slots[i]);
     if (numbers->folder[0] != '\0')

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "deliver/bell.h"
 #include "deliver/feed.h"
 #include "deliver/socket/hub.h"
+#include "deliver/wakeup.h"
 
 struct numbers_options {
     const char *path;     /* NULL: in a new folder under /tmp */

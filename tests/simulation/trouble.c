@@ -1,6 +1,6 @@
 /* trouble.c - the server, and what befalls it and its trainers. */
 #include "core/status.h"
-#include "deliver/bell.h"
+#include "deliver/wakeup.h"
 #include "pipeline/pipeline.h"
 #include "session/checkpoint/session_state.h"
 #include "session/session.h"
@@ -24,10 +24,10 @@ serve(struct run *run)
 
     if (hub_open(&config, &server->hub) != TUNDISH_OK ||
         stats_open(world_path, options.thread_count, &server->stats) != TUNDISH_OK ||
-        bell_open(&server->bell) != TUNDISH_OK)
+        wakeup_open(&server->wakeup) != TUNDISH_OK)
         complain("the server does not open: %s", tnd_error_text());
     options.stats = server->stats;
-    options.bell = server->bell;
+    options.wakeup = server->wakeup;
     if (session_open(&options, &errors, &server->session) != TUNDISH_OK ||
         session_state_restore(server->session) != TUNDISH_OK ||
         hub_add(server->hub, session_feed(server->session)) != TUNDISH_OK ||
@@ -45,7 +45,7 @@ end_server(struct run *run)
     tell("the server ends");
     hub_close(server->hub);
     session_close(server->session);
-    bell_close(server->bell);
+    wakeup_close(server->wakeup);
     stats_close(server->stats);
     *server = (struct server){ 0 };
 }

@@ -68,7 +68,7 @@ struct visit {
 
 struct server {
     struct stats *stats;
-    struct bell *bell;
+    struct wakeup *wakeup;
     struct hub *hub;
     struct session *session;
 };

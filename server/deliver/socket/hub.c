@@ -108,8 +108,8 @@ hub_send_away(struct hub *hub, struct guest *guest, bool died)
     epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->visitor.client.socket, NULL);
     if (guest->pidfd >= 0)
         epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->pidfd, NULL);
-    if (guest->bell >= 0)
-        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->bell, NULL);
+    if (guest->wakeup >= 0)
+        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->wakeup, NULL);
     visitor_leave(&guest->visitor, died);
 }
 
@@ -154,8 +154,8 @@ accept_one(struct hub *hub, int socket)
     guest = tnd_zalloc(1, sizeof *guest);
     guest->socket_watched.kind = WATCHED_VISITOR;
     guest->pid_watched.kind = WATCHED_PID;
-    guest->bell_watched.kind = WATCHED_BELL;
-    guest->bell = -1;
+    guest->wakeup_watched.kind = WATCHED_WAKEUP;
+    guest->wakeup = -1;
     visitor_open(&guest->visitor, hub, socket, tnd_clock_deadline_ns(hub->config.hello_ns),
                  on_backed_up);
     guest->visitor.client.pid = pid;
@@ -212,9 +212,9 @@ serve_guest(struct hub *hub, struct guest *guest, uint32_t events)
     case VISITOR_STAYS:
         break;
     case VISITOR_SAT_DOWN:
-        guest->bell = feed_queue_bell(guest->visitor.feed, guest->visitor.seat);
-        if (guest->bell >= 0)
-            watch(hub, EPOLL_CTL_ADD, guest->bell, EPOLLIN | EPOLLET, &guest->bell_watched);
+        guest->wakeup = feed_queue_wakeup(guest->visitor.feed, guest->visitor.seat);
+        if (guest->wakeup >= 0)
+            watch(hub, EPOLL_CTL_ADD, guest->wakeup, EPOLLIN | EPOLLET, &guest->wakeup_watched);
         break;
     case VISITOR_LEFT:
         hub_send_away(hub, guest, false);
@@ -241,7 +241,7 @@ guest_of(struct watched *watched)
 {
     size_t offset = watched->kind == WATCHED_VISITOR ? offsetof(struct guest, socket_watched)
                     : watched->kind == WATCHED_PID   ? offsetof(struct guest, pid_watched)
-                                                     : offsetof(struct guest, bell_watched);
+                                                     : offsetof(struct guest, wakeup_watched);
 
     return (struct guest *)(void *)((char *)watched - offset);
 }
@@ -267,9 +267,9 @@ dispatch(struct hub *hub, const struct epoll_event *event)
     case WATCHED_PID:
         bury_guest(hub, guest_of(watched));
         break;
-    case WATCHED_BELL:
+    case WATCHED_WAKEUP:
         if (!guest_of(watched)->is_gone)
-            feed_queue_rung(guest_of(watched)->visitor.feed);
+            feed_queue_signalled(guest_of(watched)->visitor.feed);
         break;
     case WATCHED_OTHER:
         ((struct other *)(void *)watched)->ready(((struct other *)(void *)watched)->user);

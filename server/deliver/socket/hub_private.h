@@ -13,7 +13,7 @@ enum watched_kind {
     WATCHED_WAKE,
     WATCHED_VISITOR,
     WATCHED_PID,
-    WATCHED_BELL,
+    WATCHED_WAKEUP,
     WATCHED_OTHER
 };
 
@@ -31,11 +31,11 @@ struct other {
 
 /* A visitor in the hub's loop. */
 struct guest {
-    struct watched socket_watched, pid_watched, bell_watched;
+    struct watched socket_watched, pid_watched, wakeup_watched;
     struct guest *next;
     struct visitor visitor;
     int pidfd;
-    int bell;
+    int wakeup;
     bool is_gone;
 };
 

@@ -122,7 +122,7 @@ a_notice_ends_a_wait(void **state)
 }
 
 static void
-a_release_asks_for_the_bell_only_if_the_server_waits(void **state)
+a_release_asks_for_the_wakeup_only_if_the_server_waits(void **state)
 {
     struct pair pair;
 
@@ -193,7 +193,7 @@ TEST_FILE(test_ring)
         cmocka_unit_test(a_wait_that_is_over_returns_at_once),
         cmocka_unit_test(sleeping_in_vain_takes_time_but_no_processor),
         cmocka_unit_test(a_notice_ends_a_wait),
-        cmocka_unit_test(a_release_asks_for_the_bell_only_if_the_server_waits),
+        cmocka_unit_test(a_release_asks_for_the_wakeup_only_if_the_server_waits),
         cmocka_unit_test(no_publication_is_slept_through),
     };
 

@@ -1,0 +1,175 @@
+/* wakeup.c - an epoll set of the eventfds that trainers write to, and one of our own. */
+#include "deliver/wakeup.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "core/must.h"
+#include "core/status.h"
+#include "deliver/wakeup_lanes.h"
+#include "shm/ring.h"
+
+/* A lost wake-up (a trainer that lies about the flags) costs this long at most. */
+#define SLEEP_MAX_NS INT64_C(1000000000)
+
+/* Looks from one look at the clock to the next. */
+enum { LOOKS_PER_CLOCK = 8 };
+
+struct wakeup {
+    int epoll;
+    int self; /* written by wakeup_signal */
+    _Atomic bool waits;
+    _Atomic bool signalled;
+
+    pthread_mutex_t lock; /* of the list; taken before a lane's */
+    struct lane **lanes;
+    uint32_t lane_count;
+};
+
+tundish_status
+wakeup_open(struct wakeup **ret_wakeup)
+{
+    struct wakeup *wakeup = tnd_zalloc(1, sizeof *wakeup);
+
+    pthread_mutex_init(&wakeup->lock, NULL);
+    wakeup->epoll = epoll_create1(EPOLL_CLOEXEC);
+    wakeup->self = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakeup->epoll < 0 || wakeup->self < 0 || !wakeup_listen(wakeup, wakeup->self)) {
+        int error = errno;
+
+        wakeup_close(wakeup);
+        return tnd_fail_errno(error, "make a wakeup");
+    }
+    *ret_wakeup = wakeup;
+    return TUNDISH_OK;
+}
+
+void
+wakeup_close(struct wakeup *wakeup)
+{
+    if (wakeup == NULL)
+        return;
+    must(wakeup->lane_count == 0);
+    if (wakeup->epoll >= 0)
+        close(wakeup->epoll);
+    if (wakeup->self >= 0)
+        close(wakeup->self);
+    pthread_mutex_destroy(&wakeup->lock);
+    free(wakeup->lanes);
+    free(wakeup);
+}
+
+/* Edge-triggered: each write is one event, nobody has to read the counter back. */
+bool
+wakeup_listen(struct wakeup *wakeup, int descriptor)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+    return epoll_ctl(wakeup->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void
+wakeup_ignore(struct wakeup *wakeup, int descriptor)
+{
+    epoll_ctl(wakeup->epoll, EPOLL_CTL_DEL, descriptor, NULL);
+}
+
+void
+wakeup_add(struct wakeup *wakeup, struct lane *lane)
+{
+    pthread_mutex_lock(&wakeup->lock);
+    wakeup->lanes = tnd_realloc(wakeup->lanes, wakeup->lane_count + 1, sizeof(struct lane *));
+    wakeup->lanes[wakeup->lane_count++] = lane;
+    lane_set_waits(lane, atomic_load(&wakeup->waits));
+    pthread_mutex_unlock(&wakeup->lock);
+}
+
+void
+wakeup_remove(struct wakeup *wakeup, struct lane *lane)
+{
+    pthread_mutex_lock(&wakeup->lock);
+    for (uint32_t i = 0; i < wakeup->lane_count; i++)
+        if (wakeup->lanes[i] == lane)
+            wakeup->lanes[i--] = wakeup->lanes[--wakeup->lane_count];
+    pthread_mutex_unlock(&wakeup->lock);
+}
+
+void
+wakeup_signal(struct wakeup *wakeup)
+{
+    const uint64_t one = 1;
+
+    /* In one order with the store and load in wakeup_wait: either it sees `signalled`, or we see
+     * `waits`.
+     */
+    atomic_store(&wakeup->signalled, true);
+    if (atomic_load(&wakeup->waits) && write(wakeup->self, &one, sizeof one) < 0)
+        must(errno == EAGAIN);
+}
+
+static bool
+something_happened(struct wakeup *wakeup)
+{
+    bool happened = atomic_exchange(&wakeup->signalled, false);
+
+    pthread_mutex_lock(&wakeup->lock);
+    for (uint32_t i = 0; i < wakeup->lane_count; i++)
+        happened |= lane_take_progress(wakeup->lanes[i]);
+    pthread_mutex_unlock(&wakeup->lock);
+    return happened;
+}
+
+static void
+set_waits(struct wakeup *wakeup, bool waits)
+{
+    pthread_mutex_lock(&wakeup->lock);
+    atomic_store(&wakeup->waits, waits);
+    for (uint32_t i = 0; i < wakeup->lane_count; i++)
+        lane_set_waits(wakeup->lanes[i], waits);
+    pthread_mutex_unlock(&wakeup->lock);
+}
+
+static void
+sleep_until_notified(struct wakeup *wakeup, int64_t timeout_ns)
+{
+    struct epoll_event event;
+    int64_t milliseconds;
+
+    if (timeout_ns > SLEEP_MAX_NS)
+        timeout_ns = SLEEP_MAX_NS;
+    milliseconds = (timeout_ns + 999999) / 1000000;
+    epoll_wait(wakeup->epoll, &event, 1, (int)milliseconds);
+}
+
+bool
+wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
+{
+    int64_t deadline_ns = tnd_clock_deadline_ns(timeout_ns);
+    int64_t spin_until_ns = tnd_clock_deadline_ns(spin_ns > 0 ? spin_ns : 0);
+    bool happened;
+
+    do {
+        happened = something_happened(wakeup);
+        for (int look = 1; !happened && look < LOOKS_PER_CLOCK; look++) {
+            tnd_ring_relax();
+            happened = something_happened(wakeup);
+        }
+    } while (!happened && tnd_clock_left_ns(spin_until_ns) > 0);
+    while (!happened && tnd_clock_left_ns(deadline_ns) > 0) {
+        set_waits(wakeup, true);
+        happened = something_happened(wakeup);
+        if (!happened) {
+            sleep_until_notified(wakeup, tnd_clock_left_ns(deadline_ns));
+            happened = something_happened(wakeup);
+        }
+        set_waits(wakeup, false);
+    }
+    return happened;
+}
