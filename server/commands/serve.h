@@ -63,7 +63,8 @@ struct session_options serve_session_options(const struct serve *serve);
 tundish_status serve_open_sessions(struct serve *serve);
 
 /* hub_config.make: a session that a trainer asked for. */
-tundish_status serve_make_session(void *user, const struct hub_wish *wish, struct feed **ret_feed);
+tundish_status serve_make_session(void *user, const struct hub_request *request,
+                                  struct feed **ret_feed);
 
 /* Publish figures, and bring those up to date that are not counted as they happen. */
 tundish_status serve_open_stats(struct serve *serve);

@@ -91,9 +91,9 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
 }
 
 tundish_status
-serve_make_session(void *user, const struct hub_wish *wish, struct feed **ret_feed)
+serve_make_session(void *user, const struct hub_request *request, struct feed **ret_feed)
 {
-    return extras_make(((struct serve *)user)->extras, wish, ret_feed);
+    return extras_make(((struct serve *)user)->extras, request, ret_feed);
 }
 
 static void

@@ -150,10 +150,10 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
     for (uint32_t i = 0; i < feed->lane_count; i++)
         lane_set_place_bytes(feed->lanes[i], epoch, byte_count);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->seat_count; i++)
-            if (group->seats[i].client != NULL) {
-                client_post_parts(group->seats[i].client, head, place->bytes, byte_count);
-                lane_reader_notify(group->seats[i].reader);
+        for (uint32_t i = 0; i < group->member_count; i++)
+            if (group->members[i].connection != NULL) {
+                connection_post_parts(group->members[i].connection, head, place->bytes, byte_count);
+                lane_reader_notify(group->members[i].reader);
             }
     pthread_mutex_unlock(&feed->lock);
     return TUNDISH_OK;
@@ -194,7 +194,7 @@ feed_lacks(struct feed *feed, const char *name, uint32_t replica)
 
     pthread_mutex_lock(&feed->lock);
     group = feed_find_group(feed, name);
-    lacks = group != NULL && replica < group->seat_count && !group->seats[replica].was_taken;
+    lacks = group != NULL && replica < group->member_count && !group->members[replica].was_taken;
     pthread_mutex_unlock(&feed->lock);
     return lacks;
 }
@@ -207,8 +207,8 @@ feed_has_unplaced(struct feed *feed, const char *name)
 
     pthread_mutex_lock(&feed->lock);
     group = feed_find_group(feed, name);
-    for (uint32_t i = 0; group != NULL && i < group->seat_count; i++)
-        found |= group->seats[i].client != NULL && !group->seats[i].has_place;
+    for (uint32_t i = 0; group != NULL && i < group->member_count; i++)
+        found |= group->members[i].connection != NULL && !group->members[i].has_place;
     pthread_mutex_unlock(&feed->lock);
     return found;
 }
@@ -223,7 +223,7 @@ look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane
     if (group != NULL) {
         struct lane_reader_stats stats;
 
-        lane_reader_stats(group->seats[replica].reader, &stats);
+        lane_reader_stats(group->members[replica].reader, &stats);
         position = stats.released;
     }
     return lane_look(feed->lanes[replica], position, ret_look);
@@ -263,8 +263,8 @@ is_unused(const struct feed *feed)
             continue;
         if (feed->admitting == NULL || strcmp(group->name, feed->admitting) != 0)
             return false;
-        for (uint32_t i = 0; i < group->seat_count; i++)
-            if (group->seats[i].client != NULL)
+        for (uint32_t i = 0; i < group->member_count; i++)
+            if (group->members[i].connection != NULL)
                 return false;
     }
     return true;
@@ -303,8 +303,8 @@ forget_places_and_votes(struct feed *feed)
     }
     feed->restarts_done = 0;
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->seat_count; i++)
-            group->seats[i].restart_votes = 0;
+        for (uint32_t i = 0; i < group->member_count; i++)
+            group->members[i].restart_votes = 0;
 }
 
 static bool
@@ -374,8 +374,8 @@ feed_has_reader(struct feed *feed, uint32_t replica)
 
     pthread_mutex_lock(&feed->lock);
     for (struct group *group = feed->groups; group != NULL && !found; group = group->next)
-        for (uint32_t i = 0; i < group->seat_count; i++)
-            found |= group->seats[i].client != NULL && group->seats[i].replica == replica;
+        for (uint32_t i = 0; i < group->member_count; i++)
+            found |= group->members[i].connection != NULL && group->members[i].replica == replica;
     pthread_mutex_unlock(&feed->lock);
     return found;
 }
@@ -393,57 +393,57 @@ find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_rea
 
 /* The longest silence counts at once; when steps become shorter it is forgotten step by step. */
 static void
-note_step(struct seat *seat, int64_t step_ns)
+note_step(struct member *member, int64_t step_ns)
 {
-    int64_t faded_ns = seat->usual_step_ns - seat->usual_step_ns / 8;
+    int64_t faded_ns = member->usual_step_ns - member->usual_step_ns / 8;
 
-    seat->usual_step_ns = step_ns > faded_ns ? step_ns : faded_ns;
+    member->usual_step_ns = step_ns > faded_ns ? step_ns : faded_ns;
 }
 
 /* Has its trainer taken or given back anything since the last look? */
 static void
-look_at_seat(struct seat *seat, const struct lane_reader_stats *stats, int64_t now_ns)
+observe_member(struct member *member, const struct lane_reader_stats *stats, int64_t now_ns)
 {
     int64_t waited_ns = (int64_t)stats->waited_ns + (stats->waits_ns >= 0 ? stats->waits_ns : 0);
 
-    if (stats->released == seat->seen_released && stats->taken == seat->seen_taken)
+    if (stats->released == member->seen_released && stats->taken == member->seen_taken)
         return;
-    if (seat->seen_taken > 0)
-        note_step(seat, now_ns - seat->seen_at_ns - (waited_ns - seat->seen_waited_ns));
-    seat->seen_released = stats->released;
-    seat->seen_taken = stats->taken;
-    seat->seen_at_ns = now_ns;
-    seat->seen_waited_ns = waited_ns;
+    if (member->seen_taken > 0)
+        note_step(member, now_ns - member->seen_at_ns - (waited_ns - member->seen_waited_ns));
+    member->seen_released = stats->released;
+    member->seen_taken = stats->taken;
+    member->seen_at_ns = now_ns;
+    member->seen_waited_ns = waited_ns;
 }
 
 static void
-fill_stats(struct feed *feed, struct seat *seat, struct feed_reader_stats *line)
+fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *line)
 {
     struct lane_reader_stats stats;
     struct lane_stats lane;
     int64_t now_ns = tnd_clock_ns();
 
-    lane_reader_stats(seat->reader, &stats);
-    lane_stats(feed->lanes[seat->replica % feed->lane_count], &lane);
-    look_at_seat(seat, &stats, now_ns);
+    lane_reader_stats(member->reader, &stats);
+    lane_stats(feed->lanes[member->replica % feed->lane_count], &lane);
+    observe_member(member, &stats, now_ns);
     *line = (struct feed_reader_stats){
-        .replica = seat->replica,
+        .replica = member->replica,
         .attached = stats.attached,
-        .pid = seat->client == NULL ? 0 : seat->client->pid,
+        .pid = member->connection == NULL ? 0 : member->connection->pid,
         .released = stats.released,
         .taken = stats.taken,
         .taken_in_all = stats.taken_in_all,
         .published = lane.published,
         .waits = stats.waits_ns >= 0,
-        .usual_step_ns = seat->usual_step_ns,
+        .usual_step_ns = member->usual_step_ns,
         .waits_ns = stats.waits_ns,
         .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
-        .silent_ns = now_ns - seat->seen_at_ns,
+        .silent_ns = now_ns - member->seen_at_ns,
     };
     memcpy(line->wait_counts, stats.waits, sizeof line->wait_counts);
-    find_next(feed->lanes[seat->replica % feed->lane_count],
+    find_next(feed->lanes[member->replica % feed->lane_count],
               feed->config.lane.queue ? lane.released : stats.taken, lane.published, line);
-    snprintf(line->group, sizeof line->group, "%s", seat->group->name);
+    snprintf(line->group, sizeof line->group, "%s", member->group->name);
 }
 
 void
@@ -461,11 +461,11 @@ feed_stats(struct feed *feed, struct feed_reader_stats *lines, uint32_t capacity
 
     pthread_mutex_lock(&feed->lock);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
-        for (uint32_t i = 0; i < group->seat_count; i++) {
-            if (group->seats[i].reader == NULL)
+        for (uint32_t i = 0; i < group->member_count; i++) {
+            if (group->members[i].reader == NULL)
                 continue;
             if (count < capacity)
-                fill_stats(feed, &group->seats[i], &lines[count]);
+                fill_stats(feed, &group->members[i], &lines[count]);
             count++;
         }
     pthread_mutex_unlock(&feed->lock);

@@ -28,15 +28,15 @@ end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tu
                 "session %s goes on without a group of the server before, which has not come back "
                 "in time",
                 feed->session);
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        struct seat *seat = &group->seats[i];
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        struct member *member = &group->members[i];
 
-        if (seat->client != NULL) {
-            client_post_text(seat->client, type, status, text);
-            lane_reader_cut_off(seat->reader);
+        if (member->connection != NULL) {
+            connection_post_text(member->connection, type, status, text);
+            lane_reader_cut_off(member->reader);
         } else {
-            lane_reader_close(seat->reader);
-            seat->reader = NULL;
+            lane_reader_close(member->reader);
+            member->reader = NULL;
         }
     }
     if (feed_count_present(group) == 0)
@@ -44,17 +44,17 @@ end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tu
 }
 
 /* The replica of the group whose time to rejoin runs out first, or NULL. */
-static const struct seat *
+static const struct member *
 find_first_gone(const struct group *group)
 {
-    const struct seat *first = NULL;
+    const struct member *first = NULL;
 
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        const struct seat *seat = &group->seats[i];
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        const struct member *member = &group->members[i];
 
-        if (seat->client == NULL && seat->gone_since_ns >= 0 &&
-            (first == NULL || seat->gone_since_ns < first->gone_since_ns))
-            first = seat;
+        if (member->connection == NULL && member->gone_since_ns >= 0 &&
+            (first == NULL || member->gone_since_ns < first->gone_since_ns))
+            first = member;
     }
     return first;
 }
@@ -76,7 +76,7 @@ feed_end_group(struct feed *feed, const char *name, const char *text)
 static int64_t
 gone_until_ns(const struct feed *feed, const struct group *group)
 {
-    const struct seat *gone = group->ended ? NULL : find_first_gone(group);
+    const struct member *gone = group->ended ? NULL : find_first_gone(group);
 
     if (group->awaited != AWAITED_NOT)
         return group->awaited_until_ns;
@@ -125,18 +125,18 @@ held_up_for(struct feed *feed, const struct group *slow)
 {
     int64_t longest_ns = 0;
 
-    for (uint32_t i = 0; i < slow->seat_count; i++) {
+    for (uint32_t i = 0; i < slow->member_count; i++) {
         struct lane_stats lane;
         struct lane_reader_stats own, other;
 
         lane_stats(feed->lanes[i], &lane);
-        lane_reader_stats(slow->seats[i].reader, &own);
+        lane_reader_stats(slow->members[i].reader, &own);
         if (!lane.full || own.released != lane.released)
             continue;
         for (struct group *group = feed->groups; group != NULL; group = group->next) {
             if (group == slow || group->ended)
                 continue;
-            lane_reader_stats(group->seats[i].reader, &other);
+            lane_reader_stats(group->members[i].reader, &other);
             if (other.taken == lane.published && other.waits_ns > longest_ns)
                 longest_ns = other.waits_ns;
         }

@@ -27,8 +27,8 @@ feed_count_present(const struct group *group)
 {
     uint32_t present = 0;
 
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        present += group->seats[i].client != NULL;
+    for (uint32_t i = 0; i < group->member_count; i++)
+        present += group->members[i].connection != NULL;
     return present;
 }
 
@@ -38,7 +38,7 @@ count_full_groups(const struct feed *feed)
     uint32_t full = 0;
 
     for (const struct group *group = feed->groups; group != NULL; group = group->next)
-        full += !group->ended && feed_count_present(group) == group->seat_count;
+        full += !group->ended && feed_count_present(group) == group->member_count;
     return full;
 }
 
@@ -50,8 +50,8 @@ feed_unlink_group(struct feed *feed, struct group *group)
     while (*link != group)
         link = &(*link)->next;
     *link = group->next;
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        lane_reader_close(group->seats[i].reader);
+    for (uint32_t i = 0; i < group->member_count; i++)
+        lane_reader_close(group->members[i].reader);
     feed_free_group(group);
 }
 
@@ -86,12 +86,12 @@ first_position(struct feed *feed)
 static void
 tie_readers(struct group *group, uint64_t position)
 {
-    group->released = tnd_zalloc(group->seat_count, sizeof *group->released);
-    for (uint32_t i = 0; i < group->seat_count; i++)
+    group->released = tnd_zalloc(group->member_count, sizeof *group->released);
+    for (uint32_t i = 0; i < group->member_count; i++)
         atomic_store(&group->released[i], position);
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        lane_reader_tie(group->seats[i].reader,
-                        (struct lane_tie){ group->released, group->seat_count, i });
+    for (uint32_t i = 0; i < group->member_count; i++)
+        lane_reader_tie(group->members[i].reader,
+                        (struct lane_tie){ group->released, group->member_count, i });
 }
 
 /* Nobody of the group is here: all go on at the lowest step that one of them has not released. */
@@ -101,38 +101,38 @@ level_group(struct group *group)
     uint64_t lowest = UINT64_MAX;
     struct lane_reader_stats stats;
 
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        lane_reader_stats(group->seats[i].reader, &stats);
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        lane_reader_stats(group->members[i].reader, &stats);
         lowest = stats.released < lowest ? stats.released : lowest;
     }
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        lane_reader_rewind(group->seats[i].reader, lowest);
+    for (uint32_t i = 0; i < group->member_count; i++)
+        lane_reader_rewind(group->members[i].reader, lowest);
 }
 
 tundish_status
 feed_make_group(struct feed *feed, const char *name, uint64_t position, struct group **ret_group)
 {
     bool is_queue = feed->config.lane.queue;
-    uint32_t seat_count = is_queue ? 1 : feed->config.replica_count;
-    struct group *group = tnd_alloc(sizeof *group + seat_count * sizeof group->seats[0]);
+    uint32_t member_count = is_queue ? 1 : feed->config.replica_count;
+    struct group *group = tnd_alloc(sizeof *group + member_count * sizeof group->members[0]);
 
-    memset(group, 0, sizeof *group + seat_count * sizeof group->seats[0]);
+    memset(group, 0, sizeof *group + member_count * sizeof group->members[0]);
     group->name = tnd_strdup(name);
-    group->seat_count = seat_count;
+    group->member_count = member_count;
     group->next = feed->groups;
     feed->groups = group;
-    for (uint32_t i = 0; i < seat_count; i++) {
-        struct seat *seat = &group->seats[i];
-        tundish_status status = lane_reader_open(feed->lanes[i], position, &seat->reader);
+    for (uint32_t i = 0; i < member_count; i++) {
+        struct member *member = &group->members[i];
+        tundish_status status = lane_reader_open(feed->lanes[i], position, &member->reader);
 
         if (status != TUNDISH_OK) {
             feed_unlink_group(feed, group);
             return status;
         }
-        seat->group = group;
-        seat->replica = i;
-        seat->gone_since_ns = -1;
-        seat->seen_at_ns = tnd_clock_ns();
+        member->group = group;
+        member->replica = i;
+        member->gone_since_ns = -1;
+        member->seen_at_ns = tnd_clock_ns();
     }
     if (!is_queue)
         tie_readers(group, position);
@@ -144,7 +144,7 @@ static tundish_status
 check_request(struct feed *feed, const struct feed_request *request)
 {
     struct group *group = feed_find_group(feed, request->group);
-    struct seat *seat;
+    struct member *member;
 
     if (feed->config.lane.queue)
         return TUNDISH_OK;
@@ -153,12 +153,12 @@ check_request(struct feed *feed, const struct feed_request *request)
                         "stream %s has %u replicas on this server (distribute.replicas): there is "
                         "no replica %u",
                         feed->stream, feed->config.replica_count, request->replica);
-    seat = group == NULL ? NULL : &group->seats[request->replica];
-    if (seat != NULL && seat->client != NULL)
+    member = group == NULL ? NULL : &group->members[request->replica];
+    if (member != NULL && member->connection != NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "replica %u of group \"%s\" is being read by process %d: choose another "
                         "replica or group",
-                        request->replica, request->group, seat->client->pid);
+                        request->replica, request->group, member->connection->pid);
     return TUNDISH_OK;
 }
 
@@ -169,18 +169,18 @@ must_be_admitted(struct feed *feed, const struct feed_request *request)
 
     return request->start.has_place || request->start.survivor || feed->config.lane.queue ||
            group == NULL || feed_count_present(group) == 0 ||
-           !group->seats[request->replica].was_taken;
+           !group->members[request->replica].was_taken;
 }
 
 static void
-send_places(struct feed *feed, struct client *client)
+send_places(struct feed *feed, struct connection *connection)
 {
     for (uint32_t i = 0; i < feed->place_count; i++) {
         const struct epoch_place *place = &feed->places[i];
         struct tnd_message_head head = { .type = TND_EPOCH, .id = place->epoch };
 
         if (place->bytes != NULL)
-            client_post_parts(client, head, place->bytes, place->byte_count);
+            connection_post_parts(connection, head, place->bytes, place->byte_count);
     }
 }
 
@@ -188,14 +188,14 @@ send_places(struct feed *feed, struct client *client)
 static void
 expect_back(struct group *group)
 {
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        if (group->seats[i].client == NULL && group->seats[i].gone_since_ns < 0)
-            group->seats[i].gone_since_ns = tnd_clock_ns();
+    for (uint32_t i = 0; i < group->member_count; i++)
+        if (group->members[i].connection == NULL && group->members[i].gone_since_ns < 0)
+            group->members[i].gone_since_ns = tnd_clock_ns();
 }
 
 static tundish_status
-sit_down(struct feed *feed, const struct feed_request *request, struct client *client,
-         struct seat **ret_seat)
+join(struct feed *feed, const struct feed_request *request, struct connection *connection,
+     struct member **ret_member)
 {
     bool is_queue = feed->config.lane.queue;
     struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
@@ -208,7 +208,7 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
         .first_epoch = feed->first_epoch,
         .first_step = feed->first_step,
     };
-    struct seat *seat;
+    struct member *member;
     bool is_new = false;
     tundish_status status = TUNDISH_OK;
 
@@ -225,8 +225,8 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
     }
     if (status != TUNDISH_OK)
         return status;
-    seat = &group->seats[is_queue ? 0 : request->replica];
-    status = lane_reader_attach(seat->reader, client, &welcome);
+    member = &group->members[is_queue ? 0 : request->replica];
+    status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
         if (is_queue || is_new)
             feed_unlink_group(feed, group);
@@ -240,28 +240,28 @@ sit_down(struct feed *feed, const struct feed_request *request, struct client *c
                 "group \"%.100s\" comes to session %s under way and begins at epoch %" PRIu64
                 ", step %" PRIu64,
                 group->name, feed->session, welcome.first_epoch, welcome.first_step);
-    lane_beat(feed->lanes[seat->replica % feed->lane_count], tnd_clock_ns());
-    seat->client = client;
-    seat->was_taken = true;
-    seat->has_place = request->start.has_place;
-    seat->gone_since_ns = -1;
-    seat->seen_at_ns = tnd_clock_ns();
+    lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
+    member->connection = connection;
+    member->was_taken = true;
+    member->has_place = request->start.has_place;
+    member->gone_since_ns = -1;
+    member->seen_at_ns = tnd_clock_ns();
     if (request->start.survivor)
         expect_back(group);
-    send_places(feed, client);
-    lane_reader_notify(seat->reader);
-    *ret_seat = seat;
+    send_places(feed, connection);
+    lane_reader_notify(member->reader);
+    *ret_member = member;
     return TUNDISH_OK;
 }
 
 tundish_status
-feed_attach(struct feed *feed, const struct feed_request *request, struct client *client,
-            struct seat **ret_seat)
+feed_attach(struct feed *feed, const struct feed_request *request, struct connection *connection,
+            struct member **ret_member)
 {
     const struct feed_ops *ops = feed->config.ops;
     struct feed_request only = { request->group, 0, request->start };
     tundish_status status;
-    struct seat *seat = NULL;
+    struct member *member = NULL;
     uint32_t present = 0, full = 0;
     bool ask;
 
@@ -278,9 +278,9 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
     pthread_mutex_lock(&feed->lock);
     feed->admitting = NULL;
     if (status == TUNDISH_OK)
-        status = sit_down(feed, request, client, &seat);
+        status = join(feed, request, connection, &member);
     if (status == TUNDISH_OK) {
-        present = feed_count_present(seat->group);
+        present = feed_count_present(member->group);
         full = count_full_groups(feed);
         feed_tell_groups(feed);
     }
@@ -290,35 +290,35 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct client
         return status;
     }
     ops->joined(feed->config.user, feed, request->group, request->replica, present, full);
-    *ret_seat = seat;
+    *ret_member = member;
     return TUNDISH_OK;
 }
 
 /* Tell every other trainer of the group. */
 static void
-tell_others(struct group *group, const struct seat *but, tundish_status status, const char *text)
+tell_others(struct group *group, const struct member *but, tundish_status status, const char *text)
 {
-    for (uint32_t i = 0; i < group->seat_count; i++) {
-        struct seat *seat = &group->seats[i];
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        struct member *member = &group->members[i];
 
-        if (seat == but || seat->client == NULL)
+        if (member == but || member->connection == NULL)
             continue;
-        client_post_text(seat->client, TND_LOST, status, text);
-        lane_reader_notify(seat->reader);
+        connection_post_text(member->connection, TND_LOST, status, text);
+        lane_reader_notify(member->reader);
     }
 }
 
 /* Who has taken every batch up to the stream's end, or the error that ended it, needs no successor:
  * it was told the last epoch's end, or has at least given everything back. */
 static bool
-has_read_all(struct feed *feed, const struct seat *seat)
+has_read_all(struct feed *feed, const struct member *member)
 {
-    struct lane *lane = feed->lanes[seat->replica % feed->lane_count];
+    struct lane *lane = feed->lanes[member->replica % feed->lane_count];
     struct lane_reader_stats stats;
     struct lane_look look;
     bool found;
 
-    lane_reader_stats(seat->reader, &stats);
+    lane_reader_stats(member->reader, &stats);
     found = !feed->config.lane.queue && lane_look(lane, stats.taken, &look) && look.published;
     if (found && look.kind == TND_SLOT_END && stats.released == stats.taken)
         found = lane_look(lane, stats.taken + 1, &look) && look.published;
@@ -330,42 +330,42 @@ feed_group_has_finished(struct feed *feed, const struct group *group)
 {
     bool finished = true;
 
-    for (uint32_t i = 0; i < group->seat_count; i++)
-        finished &= has_read_all(feed, &group->seats[i]);
+    for (uint32_t i = 0; i < group->member_count; i++)
+        finished &= has_read_all(feed, &group->members[i]);
     return finished;
 }
 
 static enum feed_leaving
-leaving_of(struct feed *feed, const struct seat *seat, bool died)
+leaving_of(struct feed *feed, const struct member *member, bool died)
 {
-    if (feed->config.lane.queue || feed->config.forgets || !has_read_all(feed, seat))
+    if (feed->config.lane.queue || feed->config.forgets || !has_read_all(feed, member))
         return died ? FEED_DIED : FEED_LEFT_EARLY;
     return FEED_LEFT;
 }
 
 static void
-tell_of_death(struct feed *feed, const struct seat *seat)
+tell_of_death(struct feed *feed, const struct member *member)
 {
     char text[TEXT_BYTES];
 
     snprintf(text, sizeof text,
              "replica %u of group \"%.100s\" (process %d) has died; if a successor takes its place "
              "within %.0f s, batches go on",
-             feed->config.first_replica + seat->replica, seat->group->name, seat->client->pid,
-             (double)feed->config.rejoin_ns / 1e9);
-    tell_others(seat->group, seat, TUNDISH_OK, text);
+             feed->config.first_replica + member->replica, member->group->name,
+             member->connection->pid, (double)feed->config.rejoin_ns / 1e9);
+    tell_others(member->group, member, TUNDISH_OK, text);
 }
 
 static void
-leave_seat(struct feed *feed, struct seat *seat, enum feed_leaving leaving)
+leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
 {
-    struct group *group = seat->group;
+    struct group *group = member->group;
 
     if (leaving == FEED_DIED && !group->ended)
-        tell_of_death(feed, seat);
-    lane_reader_detach(seat->reader);
-    seat->client = NULL;
-    seat->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
+        tell_of_death(feed, member);
+    lane_reader_detach(member->reader);
+    member->connection = NULL;
+    member->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
     feed->losses.trainers += leaving == FEED_DIED;
     if (feed_count_present(group) == 0)
         expect_back(group);
@@ -375,18 +375,19 @@ leave_seat(struct feed *feed, struct seat *seat, enum feed_leaving leaving)
 }
 
 void
-feed_detach(struct feed *feed, struct seat *seat, bool died)
+feed_detach(struct feed *feed, struct member *member, bool died)
 {
     enum feed_leaving leaving;
     char *name;
-    uint32_t replica = seat->replica;
+    uint32_t replica = member->replica;
 
     pthread_mutex_lock(&feed->lock);
-    name = tnd_strdup(seat->group->name);
-    leaving = leaving_of(feed, seat, died);
-    if (leaving == FEED_LEFT_EARLY && (seat->group->ended || feed_count_present(seat->group) == 1))
+    name = tnd_strdup(member->group->name);
+    leaving = leaving_of(feed, member, died);
+    if (leaving == FEED_LEFT_EARLY &&
+        (member->group->ended || feed_count_present(member->group) == 1))
         leaving = FEED_LEFT; /* nobody is left to wait for it */
-    leave_seat(feed, seat, leaving);
+    leave_group(feed, member, leaving);
     feed_tell_groups(feed);
     pthread_mutex_unlock(&feed->lock);
     feed->config.ops->left(feed->config.user, feed, name, replica, leaving);
@@ -413,22 +414,22 @@ lowest_vote(const struct feed *feed)
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         if (group->ended)
             continue;
-        for (uint32_t i = 0; i < group->seat_count; i++)
-            if (group->seats[i].restart_votes < lowest)
-                lowest = group->seats[i].restart_votes;
+        for (uint32_t i = 0; i < group->member_count; i++)
+            if (group->members[i].restart_votes < lowest)
+                lowest = group->members[i].restart_votes;
     }
     return lowest;
 }
 
 void
-feed_vote_restart(struct feed *feed, struct seat *seat, uint64_t epoch)
+feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch)
 {
     uint64_t all;
     bool is_new;
 
     pthread_mutex_lock(&feed->lock);
-    if (epoch < UINT64_MAX && epoch + 1 > seat->restart_votes)
-        seat->restart_votes = epoch + 1;
+    if (epoch < UINT64_MAX && epoch + 1 > member->restart_votes)
+        member->restart_votes = epoch + 1;
     all = lowest_vote(feed);
     is_new = all != UINT64_MAX && all > feed->restarts_done;
     if (is_new)
@@ -439,7 +440,7 @@ feed_vote_restart(struct feed *feed, struct seat *seat, uint64_t epoch)
 }
 
 void
-feed_answer_queue(struct feed *feed, struct seat *seat)
+feed_answer_queue(struct feed *feed, struct member *member)
 {
     struct lane_queue_state state = { 0 };
     struct tnd_queue queue = { 0 };
@@ -451,14 +452,14 @@ feed_answer_queue(struct feed *feed, struct seat *seat)
     queue.step = state.step;
     queue.bit_count = state.bit_count;
     memcpy(queue.bits, state.bits, sizeof queue.bits);
-    client_post(seat->client, head, &queue, NULL, 0);
-    lane_reader_notify(seat->reader);
+    connection_post(member->connection, head, &queue, NULL, 0);
+    lane_reader_notify(member->reader);
 }
 
 int
-feed_queue_wakeup(const struct feed *feed, const struct seat *seat)
+feed_queue_wakeup(const struct feed *feed, const struct member *member)
 {
-    return feed->config.lane.queue ? lane_reader_wakeup(seat->reader) : -1;
+    return feed->config.lane.queue ? lane_reader_wakeup(member->reader) : -1;
 }
 
 void

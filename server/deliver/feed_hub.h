@@ -3,9 +3,9 @@
 #define DELIVER_FEED_HUB_H
 
 #include "deliver/feed.h"
-#include "deliver/socket/client.h"
+#include "deliver/socket/connection.h"
 
-struct seat; /* one trainer of one group, while it is attached */
+struct member; /* one trainer of one group, while it is attached */
 
 struct feed_request {
     const char *group; /* not empty */
@@ -13,18 +13,18 @@ struct feed_request {
     struct feed_start start;
 };
 
-/* Let a trainer in: it has been sent its WELCOME and all it needs to know. The client lives until
- * feed_detach. Anything else than OK is the refusal to send. */
+/* Let a trainer in: it has been sent its WELCOME and all it needs to know. The connection lives
+ * until feed_detach. Anything else than OK is the refusal to send. */
 tundish_status feed_attach(struct feed *feed, const struct feed_request *request,
-                           struct client *client, struct seat **ret_seat);
-void feed_detach(struct feed *feed, struct seat *seat, bool died);
+                           struct connection *connection, struct member **ret_member);
+void feed_detach(struct feed *feed, struct member *member, bool died);
 
-void feed_vote_restart(struct feed *feed, struct seat *seat, uint64_t epoch);
-void feed_answer_queue(struct feed *feed, struct seat *seat);
+void feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch);
+void feed_answer_queue(struct feed *feed, struct member *member);
 
 /* A queue's trainer has signalled: -1 if the feed is not a queue, else the descriptor to watch, and
  * what to do when it is readable. */
-int feed_queue_wakeup(const struct feed *feed, const struct seat *seat);
+int feed_queue_wakeup(const struct feed *feed, const struct member *member);
 void feed_queue_signalled(struct feed *feed);
 
 /* End what is over. Returns when to call again at the latest (TND_CLOCK_NEVER). */

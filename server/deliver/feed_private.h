@@ -10,16 +10,16 @@
 
 /* A replica of a group. Its cursor is there as long as the group; somebody may be attached to it.
  */
-struct seat {
+struct member {
     struct group *group;
     uint32_t replica;
     struct lane_reader *reader;
-    struct client *client;  /* NULL: nobody */
-    bool was_taken;         /* somebody has been here */
-    bool has_place;         /* who is or was here last had opened at a place */
-    int64_t gone_since_ns;  /* -1: somebody is here, or nobody has been yet */
-    uint64_t restart_votes; /* 1 + the last epoch it asked to leave */
-    uint64_t seen_released; /* for silent_ns */
+    struct connection *connection; /* NULL: nobody */
+    bool was_taken;                /* somebody has been here */
+    bool has_place;                /* who is or was here last had opened at a place */
+    int64_t gone_since_ns;         /* -1: somebody is here, or nobody has been yet */
+    uint64_t restart_votes;        /* 1 + the last epoch it asked to leave */
+    uint64_t seen_released;        /* for silent_ns */
     uint64_t seen_taken;
     int64_t seen_at_ns;
     int64_t seen_waited_ns; /* what it had waited by then */
@@ -36,9 +36,9 @@ struct group {
     enum awaited awaited;
     int64_t awaited_until_ns;
     bool ended;                 /* cut off; it goes when its last trainer does */
-    _Atomic uint64_t *released; /* by seat: see lane_tie; NULL in a queue */
-    uint32_t seat_count;
-    struct seat seats[];
+    _Atomic uint64_t *released; /* by member: see lane_tie; NULL in a queue */
+    uint32_t member_count;
+    struct member members[];
 };
 
 struct epoch_place {

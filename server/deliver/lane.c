@@ -566,7 +566,7 @@ lane_reset(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
-        must(lane->readers[i] == NULL || lane->readers[i]->client == NULL);
+        must(lane->readers[i] == NULL || lane->readers[i]->connection == NULL);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         must(lane->slots[i].state != SLOT_RESERVED);
         if (lane->slots[i].state != SLOT_FREE)

@@ -50,10 +50,10 @@ struct lane_reader {
     struct lane *lane;
     uint32_t line;
     bool cut_off;
-    struct client *client;      /* NULL: nobody is attached */
-    struct tnd_segment returns; /* its page, while somebody is */
-    int event;                  /* we write: something is published */
-    int wakeup;                 /* it writes: something is released */
+    struct connection *connection; /* NULL: nobody is attached */
+    struct tnd_segment returns;    /* its page, while somebody is */
+    int event;                     /* we write: something is published */
+    int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
     uint64_t taken_in_all; /* not a position: how many */
     struct lane_tie tie;
@@ -127,7 +127,7 @@ lane_reader_waits_ns(const struct lane_reader *reader)
 {
     uint64_t now_ns = (uint64_t)tnd_clock_ns();
 
-    if (reader->client == NULL || reader->waiting_since_ns == 0)
+    if (reader->connection == NULL || reader->waiting_since_ns == 0)
         return -1;
     return reader->waiting_since_ns < now_ns ? (int64_t)(now_ns - reader->waiting_since_ns) : 0;
 }
@@ -181,7 +181,8 @@ tundish_status lane_own_take(struct lane *lane, uint64_t bytes, struct own_segme
 bool lane_own_is_growth(const struct lane *lane, uint64_t bytes);
 uint64_t lane_own_all_bytes(const struct lane *lane); /* free ones, too */
 void lane_own_put(struct lane *lane, struct own_segment *own);
-void lane_own_announce(struct lane *lane, struct client *client); /* all there are, to a newcomer */
+void lane_own_announce(struct lane *lane,
+                       struct connection *connection); /* all there are, to a newcomer */
 void lane_own_close_all(struct lane *lane);
 
 #endif

@@ -11,7 +11,7 @@ all_lines(const struct lane *lane)
     uint64_t lines = 0;
 
     for (uint32_t i = 0; i < lane->reader_limit; i++)
-        if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
+        if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
             lines |= UINT64_C(1) << i;
     return lines;
 }
@@ -47,7 +47,7 @@ lane_collect_queue(struct lane *lane)
     uint64_t lowest = lane->published;
 
     for (uint32_t i = 0; i < lane->reader_limit; i++)
-        if (lane->readers[i] != NULL && lane->readers[i]->client != NULL)
+        if (lane->readers[i] != NULL && lane->readers[i]->connection != NULL)
             lane_reader_read(lane, lane->readers[i]);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
         if (lane->slots[i].state != SLOT_PUBLISHED)
@@ -124,7 +124,7 @@ lane_grant_all(struct lane *lane)
         struct lane_reader *reader = lane->readers[i];
         uint64_t wanted;
 
-        if (reader == NULL || reader->client == NULL)
+        if (reader == NULL || reader->connection == NULL)
             continue;
         wanted = atomic_load(&lane_reader_page(reader)->wanted);
         /* No more at a time than there are slots, whatever the page says. */

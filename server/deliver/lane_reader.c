@@ -98,7 +98,7 @@ is_pinned(const struct lane *lane, uint32_t index)
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         const struct lane_reader *reader = lane->readers[i];
 
-        if (reader != NULL && reader->cut_off && reader->client != NULL &&
+        if (reader != NULL && reader->cut_off && reader->connection != NULL &&
             position >= reader->released && position < reader->taken &&
             !lane_reader_has_returned(reader, index, position))
             return true;
@@ -127,7 +127,7 @@ collect_lane(struct lane *lane)
             continue;
         if (reader->cut_off)
             continue;
-        if (reader->client != NULL)
+        if (reader->connection != NULL)
             lane_reader_read(lane, reader);
         released = released_by_group(reader);
         lowest = released < lowest ? released : lowest;
@@ -195,7 +195,8 @@ lane_count_waiting(const struct lane *lane, bool *ret_all)
         if (reader == NULL || reader->cut_off)
             continue;
         had = lane->config.queue ? reader->granted : lane->published;
-        waiting += reader->client != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
+        waiting +=
+            reader->connection != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
         count++;
     }
     *ret_all = waiting == count;
@@ -225,7 +226,7 @@ lane_wake(struct lane *lane)
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
-        if (reader == NULL || reader->client == NULL)
+        if (reader == NULL || reader->connection == NULL)
             continue;
         somebody_sleeps |= tnd_ring_is_asleep(lane_reader_page(reader));
         if (atomic_load(&lane_reader_page(reader)->polling) != 0)
@@ -291,7 +292,7 @@ forget_trainer(struct lane_reader *reader)
 {
     struct lane *lane = reader->lane;
 
-    if (reader->client == NULL)
+    if (reader->connection == NULL)
         return;
     lane_collect(lane);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
@@ -311,7 +312,7 @@ forget_trainer(struct lane_reader *reader)
     count_waits(reader);
     memset(reader->page_waits, 0, sizeof reader->page_waits);
     tnd_segment_close(&reader->returns);
-    reader->client = NULL;
+    reader->connection = NULL;
     reader->waiting_since_ns = 0;
     reader->waited_before_ns = reader->waited_ns;
     lane->progress++;
@@ -420,17 +421,18 @@ welcome_client(struct lane_reader *reader, struct tnd_welcome *welcome)
         welcome->first_epoch = look.epoch;
         welcome->first_step = look.step;
     }
-    client_post(reader->client, head, welcome, descriptors, 4);
-    lane_own_announce(lane, reader->client);
+    connection_post(reader->connection, head, welcome, descriptors, 4);
+    lane_own_announce(lane, reader->connection);
 }
 
 tundish_status
-lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd_welcome *welcome)
+lane_reader_attach(struct lane_reader *reader, struct connection *connection,
+                   struct tnd_welcome *welcome)
 {
     struct lane *lane = reader->lane;
     tundish_status status;
 
-    must(reader->client == NULL && !reader->cut_off);
+    must(reader->connection == NULL && !reader->cut_off);
     pthread_mutex_lock(&lane->lock);
     if (lane->config.queue) {
         reader->released = reader->taken = reader->granted = 0;
@@ -440,7 +442,7 @@ lane_reader_attach(struct lane_reader *reader, struct client *client, struct tnd
     if (status == TUNDISH_OK)
         status = make_wakers(reader);
     if (status == TUNDISH_OK) {
-        reader->client = client;
+        reader->connection = connection;
         if (lane->config.queue)
             lane_skip_old_ends(lane, reader->line - 1);
         welcome_client(reader, welcome);
@@ -463,7 +465,7 @@ lane_reader_cut_off(struct lane_reader *reader)
 
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);
-    if (reader->client != NULL) {
+    if (reader->connection != NULL) {
         atomic_store(&lane_line(lane, reader->line)->told, TND_TOLD_DETACHED);
         tnd_ring_notify(lane->batches);
         /* The trainer stores `taken` before it looks at `told` for the last time (client/next.c),
@@ -497,10 +499,10 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
 
     pthread_mutex_lock(&lane->lock);
     lane_collect(lane);
-    if (reader->client != NULL)
+    if (reader->connection != NULL)
         count_waits(reader);
     *ret_stats = (struct lane_reader_stats){
-        .attached = reader->client != NULL,
+        .attached = reader->connection != NULL,
         .released = reader->released,
         .taken = reader->taken,
         .taken_in_all = reader->taken_in_all,
@@ -526,7 +528,7 @@ lane_reader_rewind(struct lane_reader *reader, uint64_t position)
     struct lane *lane = reader->lane;
 
     pthread_mutex_lock(&lane->lock);
-    must(reader->client == NULL && position >= lane->released && position <= reader->released);
+    must(reader->connection == NULL && position >= lane->released && position <= reader->released);
     reader->released = reader->taken = position;
     lane_collect(lane);
     pthread_mutex_unlock(&lane->lock);

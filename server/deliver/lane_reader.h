@@ -8,7 +8,7 @@
 #define DELIVER_LANE_READER_H
 
 #include "deliver/lane.h"
-#include "deliver/socket/client.h"
+#include "deliver/socket/connection.h"
 
 struct lane_reader;
 
@@ -35,8 +35,8 @@ void lane_reader_close(struct lane_reader *reader);
 
 /* Let a trainer read from its first unreleased position on: make its page, event and wakeup, and
  * send them in a WELCOME, whose numbers of the lane are filled in here, and where that position is
- * unless it is given. The client stays the caller's and lives until lane_reader_detach. */
-tundish_status lane_reader_attach(struct lane_reader *reader, struct client *client,
+ * unless it is given. The connection stays the caller's and lives until lane_reader_detach. */
+tundish_status lane_reader_attach(struct lane_reader *reader, struct connection *connection,
                                   struct tnd_welcome *welcome);
 
 /* The trainer is gone: what it has not released stays, or in a queue is offered again. */

@@ -10,7 +10,7 @@ enum { KEPT_MAX = 2 };
 #define ROUND_BYTES ((uint64_t)1 << 20)
 
 static void
-announce(const struct own_segment *own, struct client *client)
+announce(const struct own_segment *own, struct connection *connection)
 {
     struct tnd_message_head head = {
         .type = TND_SEGMENT,
@@ -18,7 +18,7 @@ announce(const struct own_segment *own, struct client *client)
         .total = own->memory.segment_bytes,
     };
 
-    client_post(client, head, NULL, &own->memory.read_descriptor, 1);
+    connection_post(connection, head, NULL, &own->memory.read_descriptor, 1);
 }
 
 /* Tell every trainer attached, and let it look. */
@@ -30,12 +30,12 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
         struct lane_reader *reader = lane->readers[i];
 
-        if (reader == NULL || reader->client == NULL)
+        if (reader == NULL || reader->connection == NULL)
             continue;
         if (is_new)
-            announce(own, reader->client);
+            announce(own, reader->connection);
         else
-            client_post(reader->client, retired, NULL, NULL, 0);
+            connection_post(reader->connection, retired, NULL, NULL, 0);
     }
     tnd_ring_notify(lane->batches);
 }
@@ -162,10 +162,10 @@ lane_own_put(struct lane *lane, struct own_segment *own)
 }
 
 void
-lane_own_announce(struct lane *lane, struct client *client)
+lane_own_announce(struct lane *lane, struct connection *connection)
 {
     for (uint32_t i = 0; i < lane->own_count; i++)
-        announce(lane->own[i], client);
+        announce(lane->own[i], connection);
 }
 
 void

@@ -164,20 +164,21 @@ make_locked(struct extras *extras, const struct spec_stream *stream, const char 
 }
 
 tundish_status
-extras_make(struct extras *extras, const struct hub_wish *wish, struct feed **ret_feed)
+extras_make(struct extras *extras, const struct hub_request *request, struct feed **ret_feed)
 {
-    const struct spec_stream *stream = find_stream(extras, wish->stream);
+    const struct spec_stream *stream = find_stream(extras, request->stream);
     bool evaluates = stream != NULL && stream->distribute.evaluation_shards != 0;
     char name[256];
 
     if (evaluates) {
-        snprintf(name, sizeof name, "%s/%s/%u/%llu", stream->name, wish->group, wish->replica,
+        snprintf(name, sizeof name, "%s/%s/%u/%llu", stream->name, request->group, request->replica,
                  (unsigned long long)++extras->readers);
         return make_locked(extras, stream, name, ret_feed);
     }
-    if (stream == NULL || wish->session[0] == '\0' || strcmp(wish->session, stream->name) == 0)
+    if (stream == NULL || request->session[0] == '\0' ||
+        strcmp(request->session, stream->name) == 0)
         return TUNDISH_OK;
-    return make_locked(extras, stream, wish->session, ret_feed);
+    return make_locked(extras, stream, request->session, ret_feed);
 }
 
 void

@@ -28,7 +28,7 @@ struct extras_options {
 struct extras *extras_open(const struct extras_options *options);
 
 /* For hub_config.make; the hub's thread. */
-tundish_status extras_make(struct extras *extras, const struct hub_wish *wish,
+tundish_status extras_make(struct extras *extras, const struct hub_request *request,
                            struct feed **ret_feed);
 /* As session_link_hear, of each of them. */
 void extras_link_hear(struct extras *extras, uint32_t from, const struct link_key *key,

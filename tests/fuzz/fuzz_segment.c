@@ -50,7 +50,7 @@ static uint8_t *sound; /* the segment as a server would have made it */
 static uint64_t segment_bytes;
 static int segment = -1; /* what is sent: the sound one, changed */
 static int returns = -1;
-static int listener = -1, visitor = -1;
+static int listener = -1, accepted = -1;
 static char path[64];
 static struct tnd_welcome welcome;
 
@@ -159,12 +159,12 @@ serve(void *argument)
     struct tnd_message_head head = { .type = TND_WELCOME, .bytes = sizeof welcome };
 
     (void)argument;
-    visitor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    must(visitor >= 0);
-    if (tnd_channel_wait(visitor, -1) == TUNDISH_OK &&
-        tnd_channel_receive(visitor, &message, NULL) == TUNDISH_OK)
-        tnd_channel_send(visitor, head, &welcome, descriptors, 4);
-    close(visitor);
+    accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    must(accepted >= 0);
+    if (tnd_channel_wait(accepted, -1) == TUNDISH_OK &&
+        tnd_channel_receive(accepted, &message, NULL) == TUNDISH_OK)
+        tnd_channel_send(accepted, head, &welcome, descriptors, 4);
+    close(accepted);
     close(wakeup);
     close(event);
     return NULL;

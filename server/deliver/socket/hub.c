@@ -1,4 +1,4 @@
-/* hub.c - one thread, one epoll: who comes, who speaks, who has gone. */
+/* hub.c - one thread, one epoll: new connections, their messages, their ends. */
 #include "deliver/socket/hub.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "core/status.h"
 #include "deliver/ending.h"
 #include "deliver/feed_hub.h"
-#include "deliver/socket/client.h"
+#include "deliver/socket/connection.h"
 #include "deliver/socket/hub_private.h"
 #include "deliver/socket/listen.h"
 #include "shm/layout.h"
@@ -87,50 +87,51 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
     return TUNDISH_OK;
 }
 
-/* Letters wait for the socket: ask to be told when it is writable. Any thread. */
+/* Messages wait for the socket: ask to be told when it is writable. Any thread. */
 static void
-on_backed_up(struct client *client)
+on_backed_up(struct connection *connection)
 {
-    struct guest *guest =
-        (struct guest *)(void *)((char *)client - offsetof(struct guest, visitor.client));
+    struct hub_connection *entry =
+        (struct hub_connection *)(void *)((char *)connection -
+                                          offsetof(struct hub_connection, protocol.connection));
 
-    watch(guest->visitor.hub, EPOLL_CTL_MOD, client->socket, EPOLLIN | EPOLLOUT,
-          &guest->socket_watched);
+    watch(entry->protocol.hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN | EPOLLOUT,
+          &entry->socket_watched);
 }
 
 void
-hub_send_away(struct hub *hub, struct guest *guest, bool died)
+hub_drop(struct hub *hub, struct hub_connection *entry, bool died)
 {
-    if (guest->is_gone)
+    if (entry->is_dropped)
         return;
-    guest->is_gone = true;
+    entry->is_dropped = true;
     /* Closing would not do: a child that was forked meanwhile may have the descriptors as well. */
-    epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->visitor.client.socket, NULL);
-    if (guest->pidfd >= 0)
-        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->pidfd, NULL);
-    if (guest->wakeup >= 0)
-        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, guest->wakeup, NULL);
-    visitor_leave(&guest->visitor, died);
+    epoll_ctl(hub->epoll, EPOLL_CTL_DEL, entry->protocol.connection.socket, NULL);
+    if (entry->pidfd >= 0)
+        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, entry->pidfd, NULL);
+    if (entry->wakeup >= 0)
+        epoll_ctl(hub->epoll, EPOLL_CTL_DEL, entry->wakeup, NULL);
+    protocol_close(&entry->protocol, died);
 }
 
 static void
-drop_guest(struct hub *hub, struct guest *guest)
+free_connection(struct hub *hub, struct hub_connection *entry)
 {
-    struct guest **link = &hub->guests;
+    struct hub_connection **link = &hub->connections;
 
-    hub_send_away(hub, guest, false);
-    while (*link != guest)
+    hub_drop(hub, entry, false);
+    while (*link != entry)
         link = &(*link)->next;
-    *link = guest->next;
-    hub->guest_count--;
-    if (guest->pidfd >= 0)
-        close(guest->pidfd);
-    free(guest);
+    *link = entry->next;
+    hub->connection_count--;
+    if (entry->pidfd >= 0)
+        close(entry->pidfd);
+    free(entry);
 }
 
 /* Only processes of our own user, or root. */
 static bool
-is_welcome(int socket, int *ret_pid)
+is_accepted(int socket, int *ret_pid)
 {
     struct ucred credentials;
     socklen_t bytes = sizeof credentials;
@@ -144,36 +145,36 @@ is_welcome(int socket, int *ret_pid)
 static void
 accept_one(struct hub *hub, int socket)
 {
-    struct guest *guest;
+    struct hub_connection *entry;
     int pid = 0;
 
-    if (hub->guest_count >= hub->config.client_limit || !is_welcome(socket, &pid)) {
+    if (hub->connection_count >= hub->config.client_limit || !is_accepted(socket, &pid)) {
         close(socket);
         return;
     }
-    guest = tnd_zalloc(1, sizeof *guest);
-    guest->socket_watched.kind = WATCHED_VISITOR;
-    guest->pid_watched.kind = WATCHED_PID;
-    guest->wakeup_watched.kind = WATCHED_WAKEUP;
-    guest->wakeup = -1;
-    visitor_open(&guest->visitor, hub, socket, tnd_clock_deadline_ns(hub->config.hello_ns),
-                 on_backed_up);
-    guest->visitor.client.pid = pid;
+    entry = tnd_zalloc(1, sizeof *entry);
+    entry->socket_watched.kind = WATCHED_SOCKET;
+    entry->pid_watched.kind = WATCHED_PID;
+    entry->wakeup_watched.kind = WATCHED_WAKEUP;
+    entry->wakeup = -1;
+    protocol_open(&entry->protocol, hub, socket, tnd_clock_deadline_ns(hub->config.hello_ns),
+                  on_backed_up);
+    entry->protocol.connection.pid = pid;
     /* A number may have been given to another process by now, but then our socket hangs up. */
-    guest->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    guest->next = hub->guests;
-    hub->guests = guest;
-    hub->guest_count++;
-    if (guest->pidfd >= 0)
-        watch(hub, EPOLL_CTL_ADD, guest->pidfd, EPOLLIN, &guest->pid_watched);
-    if (!watch(hub, EPOLL_CTL_ADD, socket, EPOLLIN, &guest->socket_watched))
-        drop_guest(hub, guest);
+    entry->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    entry->next = hub->connections;
+    hub->connections = entry;
+    hub->connection_count++;
+    if (entry->pidfd >= 0)
+        watch(hub, EPOLL_CTL_ADD, entry->pidfd, EPOLLIN, &entry->pid_watched);
+    if (!watch(hub, EPOLL_CTL_ADD, socket, EPOLLIN, &entry->socket_watched))
+        free_connection(hub, entry);
 }
 
-/* With no descriptors left a visitor would knock for ever and keep us awake: let him in by the
- * spare one, and out again. */
+/* With no descriptors left, a pending connection would wake this thread forever: accept it with the
+ * spare descriptor, and close it. */
 static void
-turn_away(struct hub *hub)
+refuse_one(struct hub *hub)
 {
     close(hub->spare);
     close(accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -189,7 +190,7 @@ accept_all(struct hub *hub)
         if (socket >= 0) {
             accept_one(hub, socket);
         } else if (errno == EMFILE || errno == ENFILE) {
-            turn_away(hub);
+            refuse_one(hub);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -198,52 +199,53 @@ accept_all(struct hub *hub)
 }
 
 static void
-serve_guest(struct hub *hub, struct guest *guest, uint32_t events)
+serve_connection(struct hub *hub, struct hub_connection *entry, uint32_t events)
 {
-    struct client *client = &guest->visitor.client;
+    struct connection *connection = &entry->protocol.connection;
 
     /* Flushed once more after the change: another thread may have posted in between. */
-    if ((events & EPOLLOUT) != 0 && client_flush(client)) {
-        watch(hub, EPOLL_CTL_MOD, client->socket, EPOLLIN, &guest->socket_watched);
-        if (!client_flush(client))
-            on_backed_up(client);
+    if ((events & EPOLLOUT) != 0 && connection_flush(connection)) {
+        watch(hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN, &entry->socket_watched);
+        if (!connection_flush(connection))
+            on_backed_up(connection);
     }
-    switch (visitor_read(&guest->visitor)) {
-    case VISITOR_STAYS:
+    switch (protocol_read(&entry->protocol)) {
+    case PROTOCOL_CONTINUES:
         break;
-    case VISITOR_SAT_DOWN:
-        guest->wakeup = feed_queue_wakeup(guest->visitor.feed, guest->visitor.seat);
-        if (guest->wakeup >= 0)
-            watch(hub, EPOLL_CTL_ADD, guest->wakeup, EPOLLIN | EPOLLET, &guest->wakeup_watched);
+    case PROTOCOL_JOINED:
+        entry->wakeup = feed_queue_wakeup(entry->protocol.feed, entry->protocol.member);
+        if (entry->wakeup >= 0)
+            watch(hub, EPOLL_CTL_ADD, entry->wakeup, EPOLLIN | EPOLLET, &entry->wakeup_watched);
         break;
-    case VISITOR_LEFT:
-        hub_send_away(hub, guest, false);
+    case PROTOCOL_LEFT:
+        hub_drop(hub, entry, false);
         break;
-    case VISITOR_DIED:
-        hub_send_away(hub, guest, true);
+    case PROTOCOL_BROKEN:
+        hub_drop(hub, entry, true);
         break;
     }
-    if (guest->visitor.client.broken)
-        hub_send_away(hub, guest, true);
+    if (entry->protocol.connection.broken)
+        hub_drop(hub, entry, true);
 }
 
-/* What it said before it died is still in the socket: a farewell counts. */
+/* What it sent before it died is still in the socket: a BYE counts. */
 static void
-bury_guest(struct hub *hub, struct guest *guest)
+drop_dead(struct hub *hub, struct hub_connection *entry)
 {
-    if (!guest->is_gone)
-        serve_guest(hub, guest, 0);
-    hub_send_away(hub, guest, true);
+    if (!entry->is_dropped)
+        serve_connection(hub, entry, 0);
+    hub_drop(hub, entry, true);
 }
 
-static struct guest *
-guest_of(struct watched *watched)
+static struct hub_connection *
+connection_of(struct watched *watched)
 {
-    size_t offset = watched->kind == WATCHED_VISITOR ? offsetof(struct guest, socket_watched)
-                    : watched->kind == WATCHED_PID   ? offsetof(struct guest, pid_watched)
-                                                     : offsetof(struct guest, wakeup_watched);
+    size_t offset =
+        watched->kind == WATCHED_SOCKET ? offsetof(struct hub_connection, socket_watched)
+        : watched->kind == WATCHED_PID  ? offsetof(struct hub_connection, pid_watched)
+                                        : offsetof(struct hub_connection, wakeup_watched);
 
-    return (struct guest *)(void *)((char *)watched - offset);
+    return (struct hub_connection *)(void *)((char *)watched - offset);
 }
 
 static void
@@ -260,16 +262,16 @@ dispatch(struct hub *hub, const struct epoll_event *event)
         if (read(hub->wake, &count, sizeof count) < 0)
             must(errno == EAGAIN);
         break;
-    case WATCHED_VISITOR:
-        if (!guest_of(watched)->is_gone)
-            serve_guest(hub, guest_of(watched), event->events);
+    case WATCHED_SOCKET:
+        if (!connection_of(watched)->is_dropped)
+            serve_connection(hub, connection_of(watched), event->events);
         break;
     case WATCHED_PID:
-        bury_guest(hub, guest_of(watched));
+        drop_dead(hub, connection_of(watched));
         break;
     case WATCHED_WAKEUP:
-        if (!guest_of(watched)->is_gone)
-            feed_queue_signalled(guest_of(watched)->visitor.feed);
+        if (!connection_of(watched)->is_dropped)
+            feed_queue_signalled(connection_of(watched)->protocol.feed);
         break;
     case WATCHED_OTHER:
         ((struct other *)(void *)watched)->ready(((struct other *)(void *)watched)->user);
@@ -278,32 +280,32 @@ dispatch(struct hub *hub, const struct epoll_event *event)
 }
 
 void
-hub_drop_gone_guests(struct hub *hub)
+hub_free_dropped(struct hub *hub)
 {
-    struct guest *guest = hub->guests;
+    struct hub_connection *entry = hub->connections;
 
-    while (guest != NULL) {
-        struct guest *next = guest->next;
+    while (entry != NULL) {
+        struct hub_connection *next = entry->next;
 
-        if (guest->is_gone)
-            drop_guest(hub, guest);
-        guest = next;
+        if (entry->is_dropped)
+            free_connection(hub, entry);
+        entry = next;
     }
 }
 
-/* Whoever has not introduced himself in time. Returns when to look again. */
+/* Drop connections that have not sent HELLO in time. Returns when to look again. */
 static int64_t
 check_hellos(struct hub *hub, int64_t now_ns)
 {
     int64_t next_ns = TND_CLOCK_NEVER;
 
-    for (struct guest *guest = hub->guests; guest != NULL; guest = guest->next) {
-        if (guest->visitor.seat != NULL || guest->is_gone)
+    for (struct hub_connection *entry = hub->connections; entry != NULL; entry = entry->next) {
+        if (entry->protocol.member != NULL || entry->is_dropped)
             continue;
-        if (guest->visitor.hello_deadline_ns <= now_ns)
-            hub_send_away(hub, guest, true);
-        else if (guest->visitor.hello_deadline_ns < next_ns)
-            next_ns = guest->visitor.hello_deadline_ns;
+        if (entry->protocol.hello_deadline_ns <= now_ns)
+            hub_drop(hub, entry, true);
+        else if (entry->protocol.hello_deadline_ns < next_ns)
+            next_ns = entry->protocol.hello_deadline_ns;
     }
     return next_ns;
 }
@@ -317,12 +319,12 @@ check_endings(struct hub *hub, int64_t now_ns)
 
     if (now_ns < hub->next_look_ns)
         return hub->next_look_ns;
-    for (struct guest *guest = hub->guests; guest != NULL; guest = guest->next) {
-        if (guest->visitor.seat == NULL || guest->visitor.client.pid <= 0)
+    for (struct hub_connection *entry = hub->connections; entry != NULL; entry = entry->next) {
+        if (entry->protocol.member == NULL || entry->protocol.connection.pid <= 0)
             continue;
         somebody = true;
-        if (process_is_ending(guest->visitor.client.pid))
-            bury_guest(hub, guest);
+        if (process_is_ending(entry->protocol.connection.pid))
+            drop_dead(hub, entry);
     }
     if (!somebody)
         return TND_CLOCK_NEVER;
@@ -375,7 +377,7 @@ run(void *argument)
         int64_t look_ns = check_endings(hub, now_ns);
         int count;
 
-        hub_drop_gone_guests(hub);
+        hub_free_dropped(hub);
         hub_finish_removal(hub);
         if (hello_ns < next_ns)
             next_ns = hello_ns;
@@ -384,7 +386,7 @@ run(void *argument)
         count = epoll_wait(hub->epoll, events, EVENTS_AT_A_TIME, milliseconds_until(next_ns));
         for (int i = 0; i < count; i++)
             dispatch(hub, &events[i]);
-        hub_drop_gone_guests(hub);
+        hub_free_dropped(hub);
     }
     return NULL;
 }
@@ -425,8 +427,8 @@ hub_close(struct hub *hub)
     hub_stop(hub);
     for (uint32_t i = 0; i < hub->feed_count; i++)
         feed_note_ending(hub->feeds[i]);
-    while (hub->guests != NULL)
-        drop_guest(hub, hub->guests);
+    while (hub->connections != NULL)
+        free_connection(hub, hub->connections);
     listen_close(hub->listener, hub->path);
     if (hub->epoll >= 0)
         close(hub->epoll);
@@ -448,7 +450,7 @@ hub_close(struct hub *hub)
 }
 
 tundish_status
-hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user)
+hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user), void *user)
 {
     struct other *other = tnd_zalloc(1, sizeof *other);
 
@@ -468,7 +470,7 @@ hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user
 }
 
 void
-hub_unwatch(struct hub *hub, int descriptor)
+hub_remove_descriptor(struct hub *hub, int descriptor)
 {
     epoll_ctl(hub->epoll, EPOLL_CTL_DEL, descriptor, NULL);
 }

@@ -1,8 +1,8 @@
 /* hub.h - the server's socket: trainers attach here, and here it is noticed that they are gone.
  *
  * One thread, asleep unless something happens. It listens, shakes hands, watches sockets and
- * pidfds, announces segments, and keeps the heartbeat. All that a client sends is hostile: bounded,
- * checked, and a client that breaks the rules is cut off.
+ * pidfds, announces segments, and keeps the heartbeat. All that a connection sends is hostile:
+ * bounded, checked, and a connection that breaks the rules is cut off.
  */
 #ifndef DELIVER_HUB_H
 #define DELIVER_HUB_H
@@ -13,7 +13,7 @@
 struct hub;
 
 /* Which feed a trainer wants. Empty names: the default. */
-struct hub_wish {
+struct hub_request {
     const char *stream, *session, *group;
     uint32_t replica;
 };
@@ -21,11 +21,11 @@ struct hub_wish {
 struct hub_config {
     const char *socket_path; /* its folder is made with mode 0700 if it is not there */
     uint32_t client_limit;   /* sockets at a time; 0: 256 */
-    int64_t hello_ns;        /* time a client has to introduce itself; 0: 5 s */
+    int64_t hello_ns;        /* time a connection has to introduce itself; 0: 5 s */
 
     /* Make what a trainer asks for and is not there: OK with a feed that has been added, or why
      * not. In the hub's thread. NULL: only what was added is there. */
-    tundish_status (*make)(void *user, const struct hub_wish *wish, struct feed **ret_feed);
+    tundish_status (*make)(void *user, const struct hub_request *request, struct feed **ret_feed);
     /* An operator asks for something; what becomes of it is told in `text`. In the hub's thread.
      * NULL: nothing is done for operators. */
     tundish_status (*control)(void *user, enum tnd_control what, char *text, size_t text_bytes);
@@ -55,7 +55,8 @@ void hub_shut(struct hub *hub);
 
 /* Other descriptors of the server may live in this loop (signals, control socket): `ready` is
  * called in the hub's thread when the descriptor polls readable. */
-tundish_status hub_watch(struct hub *hub, int descriptor, void (*ready)(void *user), void *user);
-void hub_unwatch(struct hub *hub, int descriptor);
+tundish_status hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user),
+                                  void *user);
+void hub_remove_descriptor(struct hub *hub, int descriptor);
 
 #endif

@@ -31,13 +31,13 @@ hub_find(struct hub *hub, const char *stream, const char *session)
 }
 
 tundish_status
-hub_make(struct hub *hub, const struct hub_wish *wish, struct feed **ret_feed)
+hub_make(struct hub *hub, const struct hub_request *request, struct feed **ret_feed)
 {
     *ret_feed = NULL;
     if (atomic_load(&hub->is_shut))
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is ending: open again when it is back");
     return hub->config.make == NULL ? TUNDISH_OK
-                                    : hub->config.make(hub->config.user, wish, ret_feed);
+                                    : hub->config.make(hub->config.user, request, ret_feed);
 }
 
 tundish_status
@@ -76,10 +76,10 @@ hub_finish_removal(struct hub *hub)
     pthread_mutex_unlock(&hub->lock);
     if (removing == NULL)
         return;
-    for (struct guest *guest = hub->guests; guest != NULL; guest = guest->next)
-        if (guest->visitor.feed == removing)
-            hub_send_away(hub, guest, false);
-    hub_drop_gone_guests(hub);
+    for (struct hub_connection *entry = hub->connections; entry != NULL; entry = entry->next)
+        if (entry->protocol.feed == removing)
+            hub_drop(hub, entry, false);
+    hub_free_dropped(hub);
     pthread_mutex_lock(&hub->lock);
     for (uint32_t i = 0; i < hub->feed_count; i++)
         if (hub->feeds[i] == removing)

@@ -5,13 +5,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "deliver/socket/hub_visitor.h"
+#include "deliver/socket/hub_protocol.h"
 
 /* What an event of epoll is about; the first member of everything it points to. */
 enum watched_kind {
     WATCHED_LISTENER,
     WATCHED_WAKE,
-    WATCHED_VISITOR,
+    WATCHED_SOCKET,
     WATCHED_PID,
     WATCHED_WAKEUP,
     WATCHED_OTHER
@@ -29,27 +29,27 @@ struct other {
     void *user;
 };
 
-/* A visitor in the hub's loop. */
-struct guest {
+/* A connection in the hub's loop. */
+struct hub_connection {
     struct watched socket_watched, pid_watched, wakeup_watched;
-    struct guest *next;
-    struct visitor visitor;
+    struct hub_connection *next;
+    struct protocol protocol;
     int pidfd;
     int wakeup;
-    bool is_gone;
+    bool is_dropped;
 };
 
 struct hub {
     struct hub_config config;
     char *path;
     int listener, epoll, wake;
-    int spare; /* given up to turn a visitor away when there are no descriptors left */
+    int spare; /* closed to accept and refuse a connection when there are no descriptors left */
     struct watched listener_watched, wake_watched;
     pthread_t thread;
     bool is_running;
     _Atomic bool stop, is_shut;
-    struct guest *guests; /* the hub's thread alone */
-    uint32_t guest_count;
+    struct hub_connection *connections; /* the hub's thread alone */
+    uint32_t connection_count;
     int64_t next_look_ns; /* for those that are ending */
 
     pthread_mutex_t lock; /* of all below */
@@ -63,11 +63,11 @@ struct hub {
 /* Let its thread look at once. Any thread. */
 void hub_wake(struct hub *hub);
 
-/* The hub's thread, here and below. Have him leave and hang up: his seat is free at once, for his
- * successor's hello may be the next thing to be read. He himself stays until hub_drop_gone_guests,
- * because events that have been taken may still point to him. */
-void hub_send_away(struct hub *hub, struct guest *guest, bool died);
-void hub_drop_gone_guests(struct hub *hub);
+/* The hub's thread, here and below. Detach the connection and close its socket: its
+ * member slot is free at once, since its successor's HELLO may be the next message to be read. The
+ * struct is freed by hub_free_dropped, because pending events may still point to it. */
+void hub_drop(struct hub *hub, struct hub_connection *entry, bool died);
+void hub_free_dropped(struct hub *hub);
 
 /* End what hub_remove began. */
 void hub_finish_removal(struct hub *hub);

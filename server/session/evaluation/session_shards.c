@@ -19,14 +19,14 @@ static const int64_t LOOK_AGAIN_NS = 5000000;
 tundish_status
 session_shards_start(struct session *session)
 {
-    struct shards_seat seat;
-    tundish_status status = shards_join(session->options.shards, tnd_clock_ns(), &seat);
+    struct shards_membership membership;
+    tundish_status status = shards_join(session->options.shards, tnd_clock_ns(), &membership);
 
     if (status != TUNDISH_OK)
         return status;
-    session->shard_share.reader = seat.reader;
-    session->shard_share.epoch = seat.epoch;
-    feed_set_first(session->feed, seat.epoch, seat.done);
+    session->shard_share.reader = membership.reader;
+    session->shard_share.epoch = membership.epoch;
+    feed_set_first(session->feed, membership.epoch, membership.done);
     return session_run(session);
 }
 

@@ -175,7 +175,7 @@ give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard
 }
 
 tundish_status
-shards_join(struct shards *shards, int64_t now_ns, struct shards_seat *ret_seat)
+shards_join(struct shards *shards, int64_t now_ns, struct shards_membership *ret_membership)
 {
     uint32_t reader = shards->link != NULL ? link_rank(shards->link) << SHARDS_NODE_SHIFT : 0;
 
@@ -183,9 +183,9 @@ shards_join(struct shards *shards, int64_t now_ns, struct shards_seat *ret_seat)
     reader |= ++shards->last_reader;
     if (!shards_are_far(shards))
         add_reader(shards, reader, now_ns);
-    *ret_seat = (struct shards_seat){ reader, shards->done, shards->epoch };
+    *ret_membership = (struct shards_membership){ reader, shards->done, shards->epoch };
     pthread_mutex_unlock(&shards->lock);
-    return shards_are_far(shards) ? shards_far_join(shards, ret_seat) : TUNDISH_OK;
+    return shards_are_far(shards) ? shards_far_join(shards, ret_membership) : TUNDISH_OK;
 }
 
 void

@@ -21,7 +21,7 @@ struct shards *shards_open(uint32_t count, int64_t gather_ns, struct link *link,
 void shards_close(struct shards *shards); /* accepts NULL */
 
 /* A reader that has come, and what it finds. */
-struct shards_seat {
+struct shards_membership {
     uint32_t reader;
     uint32_t done;  /* shards of the epoch that are done already */
     uint64_t epoch; /* the one that is on */
@@ -29,7 +29,8 @@ struct shards_seat {
 
 /* A reader comes, and leaves with all it has not done. Coming may take as long as rank 0 takes to
  * answer. */
-tundish_status shards_join(struct shards *shards, int64_t now_ns, struct shards_seat *ret_seat);
+tundish_status shards_join(struct shards *shards, int64_t now_ns,
+                           struct shards_membership *ret_membership);
 void shards_leave(struct shards *shards, uint32_t reader);
 
 enum shards_next {

@@ -48,7 +48,7 @@ drop(struct shards *shards, uint32_t reader)
 
 struct joining {
     struct shards *shards;
-    struct shards_seat *seat;
+    struct shards_membership *membership;
 };
 
 static bool
@@ -60,30 +60,30 @@ has_joined(struct link *link, void *context)
 
     (void)link;
     pthread_mutex_lock(&joining->shards->lock);
-    reader = find(joining->shards, joining->seat->reader);
+    reader = find(joining->shards, joining->membership->reader);
     joined = reader != NULL && reader->has_joined;
     if (joined) {
-        joining->seat->epoch = reader->epoch;
-        joining->seat->done = reader->done;
+        joining->membership->epoch = reader->epoch;
+        joining->membership->done = reader->done;
     }
     pthread_mutex_unlock(&joining->shards->lock);
     return joined;
 }
 
 tundish_status
-shards_far_join(struct shards *shards, struct shards_seat *seat)
+shards_far_join(struct shards *shards, struct shards_membership *membership)
 {
-    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = seat->reader };
-    struct joining joining = { .shards = shards, .seat = seat };
+    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = membership->reader };
+    struct joining joining = { .shards = shards, .membership = membership };
     tundish_status status;
 
     pthread_mutex_lock(&shards->lock);
-    add(shards, seat->reader);
+    add(shards, membership->reader);
     pthread_mutex_unlock(&shards->lock);
     shards_send(shards, 0, &letter);
     status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
     if (status != TUNDISH_OK) {
-        shards_far_leave(shards, seat->reader);
+        shards_far_leave(shards, membership->reader);
         return tnd_fail_while(status, "asking rank 0 for shards");
     }
     return TUNDISH_OK;

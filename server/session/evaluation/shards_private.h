@@ -64,7 +64,7 @@ shards_are_far(const struct shards *shards)
     return shards->link != NULL && link_rank(shards->link) != 0;
 }
 
-tundish_status shards_far_join(struct shards *shards, struct shards_seat *seat);
+tundish_status shards_far_join(struct shards *shards, struct shards_membership *membership);
 enum shards_next shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch,
                                  int64_t now_ns, uint32_t *ret_shard);
 void shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);

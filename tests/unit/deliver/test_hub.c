@@ -235,7 +235,7 @@ say_hello(const struct numbers *numbers, const struct tnd_hello *hello)
 
 /* The server has not had a turn between the first's hello, its death, and the second's hello. */
 static void
-a_successor_finds_the_seat_free_however_soon_it_comes(void **state)
+a_successor_finds_the_member_slot_free_however_soon_it_comes(void **state)
 {
     struct numbers_options options = { .idle = true, .rejoin_ns = PATIENCE_MS * INT64_C(1000000) };
     struct tnd_hello hello = { .protocol_min = TND_PROTOCOL_MIN,
@@ -326,7 +326,7 @@ TEST_FILE(test_hub)
         cmocka_unit_test(a_path_that_is_too_long_or_no_socket_is_refused),
         cmocka_unit_test(rubbish_is_cut_off),
         cmocka_unit_test(whoever_says_nothing_is_cut_off_in_time),
-        cmocka_unit_test(a_successor_finds_the_seat_free_however_soon_it_comes),
+        cmocka_unit_test(a_successor_finds_the_member_slot_free_however_soon_it_comes),
         cmocka_unit_test(versions_that_do_not_meet_are_refused_with_a_reason),
         cmocka_unit_test(descriptors_from_a_visitor_are_not_taken),
     };

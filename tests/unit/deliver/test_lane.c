@@ -226,7 +226,7 @@ too_few_slots_and_a_bad_spec_are_refused(void **state)
 struct liar {
     struct lane *lane;
     struct lane_reader *reader;
-    struct client client;
+    struct connection client;
     int socket;
     struct tnd_returns *page;
 };
@@ -240,7 +240,7 @@ open_liar(struct liar *liar)
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
     liar->socket = pair[1];
     liar->lane = open_lane(4096, 0);
-    client_open(&liar->client, pair[0], NULL);
+    connection_open(&liar->client, pair[0], NULL);
     assert_int_equal(lane_reader_open(liar->lane, 0, &liar->reader), TUNDISH_OK);
     assert_int_equal(lane_reader_attach(liar->reader, &liar->client, &welcome), TUNDISH_OK);
     liar->page = (struct tnd_returns *)(void *)liar->reader->returns.bytes;
@@ -250,7 +250,7 @@ static void
 close_liar(struct liar *liar)
 {
     lane_reader_detach(liar->reader);
-    client_close(&liar->client);
+    connection_close(&liar->client);
     close(liar->socket);
     lane_close(liar->lane);
 }

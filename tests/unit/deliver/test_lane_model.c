@@ -36,7 +36,7 @@ struct grip {
 
 struct trainer {
     struct lane_reader *reader;
-    struct client client;
+    struct connection client;
     int other_end;
     bool is_here, is_cut_off;
     uint64_t taken, released;
@@ -71,7 +71,7 @@ attach(struct model *model, struct trainer *trainer)
 
     (void)model;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
-    client_open(&trainer->client, pair[0], NULL);
+    connection_open(&trainer->client, pair[0], NULL);
     trainer->other_end = pair[1];
     assert_int_equal(lane_reader_attach(trainer->reader, &trainer->client, &welcome), TUNDISH_OK);
     trainer->taken = trainer->released = welcome.position;
@@ -84,7 +84,7 @@ static void
 leave(struct trainer *trainer)
 {
     lane_reader_detach(trainer->reader);
-    client_close(&trainer->client);
+    connection_close(&trainer->client);
     close(trainer->other_end);
     trainer->is_here = false;
 }

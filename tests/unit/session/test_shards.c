@@ -46,13 +46,13 @@ static void
 come(struct model *model, struct reader *reader)
 {
     bool wants_whole = draw(model, 2) == 0;
-    struct shards_seat seat;
+    struct shards_membership membership;
 
-    assert_int_equal(shards_join(model->shards, model->now_ns, &seat), TUNDISH_OK);
+    assert_int_equal(shards_join(model->shards, model->now_ns, &membership), TUNDISH_OK);
     *reader = (struct reader){
         .is_here = true,
-        .number = seat.reader,
-        .epoch = seat.epoch + (wants_whole && seat.done > 0),
+        .number = membership.reader,
+        .epoch = membership.epoch + (wants_whole && membership.done > 0),
     };
     for (uint32_t i = 0; wants_whole && i < SHARDS_MAX; i++)
         assert_int_equal(model->finished[reader->epoch][i], 0);

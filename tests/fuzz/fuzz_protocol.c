@@ -1,4 +1,4 @@
-/* fuzz_visitor.c - the server against a trainer that says anything at all, and writes anything at
+/* fuzz_protocol.c - the server against a trainer that says anything at all, and writes anything at
  * all into its page.
  *
  * The input is cut into messages: a type, a length, the bytes behind the head. A type of 255 writes
@@ -12,7 +12,7 @@
 #include "core/must.h"
 #include "deliver/feed_private.h"
 #include "deliver/lane_private.h"
-#include "deliver/socket/hub_visitor.h"
+#include "deliver/socket/hub_protocol.h"
 #include "shm/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
@@ -103,16 +103,16 @@ set_up(void)
 }
 
 static void
-scribble(struct visitor *visitor, const uint8_t *bytes, size_t byte_count)
+scribble(struct protocol *protocol, const uint8_t *bytes, size_t byte_count)
 {
     const struct tnd_segment *page;
     struct lane_stats stats;
     uint32_t replica;
 
-    if (visitor->seat == NULL || byte_count < 1)
+    if (protocol->member == NULL || byte_count < 1)
         return;
-    page = &visitor->seat->reader->returns;
-    replica = visitor->seat->replica;
+    page = &protocol->member->reader->returns;
+    replica = protocol->member->replica;
     if (byte_count <= page->segment_bytes - TND_LINE)
         memcpy(page->bytes + TND_LINE, bytes, byte_count);
     lane_stats(feed_lane(feed, replica), &stats);
@@ -122,44 +122,44 @@ scribble(struct visitor *visitor, const uint8_t *bytes, size_t byte_count)
 }
 
 static bool
-say(int socket, struct visitor *visitor, uint8_t type, const uint8_t *bytes, size_t byte_count)
+say(int socket, struct protocol *protocol, uint8_t type, const uint8_t *bytes, size_t byte_count)
 {
     struct tnd_message_head head = { .type = type, .bytes = (uint32_t)byte_count };
-    enum visitor_result result;
+    enum protocol_result result;
 
     if (type == 255) {
-        scribble(visitor, bytes, byte_count);
+        scribble(protocol, bytes, byte_count);
         return true;
     }
     if (byte_count >= 8)
         memcpy(&head.id, bytes, 8);
     if (tnd_channel_send(socket, head, bytes, NULL, 0) != TUNDISH_OK)
         return false;
-    result = visitor_read(visitor);
-    return result == VISITOR_STAYS || result == VISITOR_SAT_DOWN;
+    result = protocol_read(protocol);
+    return result == PROTOCOL_CONTINUES || result == PROTOCOL_JOINED;
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
-    struct visitor visitor;
+    struct protocol protocol;
     int pair[2];
     bool stays = true;
 
     if (hub == NULL)
         set_up();
     must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-    visitor_open(&visitor, hub, pair[0], 0, NULL);
+    protocol_open(&protocol, hub, pair[0], 0, NULL);
     while (stays && data_bytes >= 3) {
         size_t count = (size_t)(data[1] << 8 | data[2]);
 
         if (count > data_bytes - 3)
             count = data_bytes - 3;
-        stays = say(pair[1], &visitor, data[0], data + 3, count);
+        stays = say(pair[1], &protocol, data[0], data + 3, count);
         data += 3 + count;
         data_bytes -= 3 + count;
     }
-    visitor_leave(&visitor, !stays);
+    protocol_close(&protocol, !stays);
     close(pair[1]);
     feed_tick(feed, INT64_MAX);
     return 0;

@@ -1,0 +1,48 @@
+/* connection.h - a trainer's socket, as the server sees it.
+ *
+ * Any thread posts; what the socket does not take at once waits here, with its descriptor, until
+ * the hub's thread finds it writable. A connection that lets more pile up than it could ever need
+ * is cut off.
+ */
+#ifndef DELIVER_CONNECTION_H
+#define DELIVER_CONNECTION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "shm/channel.h"
+
+struct outgoing;
+
+struct connection {
+    int socket;
+    int pid; /* 0: not known (another PID namespace) */
+    pthread_mutex_t lock;
+    bool broken; /* nothing is sent any more; the hub will close it */
+    void (*backed_up)(struct connection *connection); /* called when messages wait; any thread */
+    struct outgoing *first, *last;                    /* not sent yet */
+    uint32_t outgoing_count;
+};
+
+void connection_open(struct connection *connection, int socket,
+                     void (*backed_up)(struct connection *connection));
+void connection_close(
+    struct connection *connection); /* closes the socket; accepts a connection closed before */
+
+/* Send a message now or later, in order. The bytes are copied; the descriptors stay the caller's,
+ * duplicated if need be. */
+void connection_post(struct connection *connection, struct tnd_message_head head, const void *bytes,
+                     const int *descriptors, unsigned descriptor_count);
+
+/* Send bytes of any number, as several messages. */
+void connection_post_parts(struct connection *connection, struct tnd_message_head head,
+                           const void *bytes, uint64_t byte_count);
+
+/* Send with status and text. */
+void connection_post_text(struct connection *connection, enum tnd_message_type type,
+                          tundish_status status, const char *text);
+
+/* The hub: send what waits. Returns true when nothing waits any more. */
+bool connection_flush(struct connection *connection);
+
+#endif
