@@ -4,12 +4,17 @@ import argparse
 import sys
 import time
 
-from . import suites
+from . import coverage, suites
 from .tally import Tally
 
 
 def main():
-    names = _chosen()
+    options = _options()
+    if options.coverage:
+        total = coverage.measure()
+        print(f"\n{total}")
+        return 1 if total.failed else 0
+    names = options.suite or (suites.QUICK if options.quick else list(suites.ALL))
     total = Tally()
     for name in names:
         print(f"\n== {name}: {suites.ALL[name].__doc__}", flush=True)
@@ -25,7 +30,7 @@ def main():
     return 1 if total.failed else 0
 
 
-def _chosen():
+def _options():
     parser = argparse.ArgumentParser(
         prog="scripts/test",
         description="Run the tests; all suites unless some are named.",
@@ -35,12 +40,15 @@ def _chosen():
     parser.add_argument(
         "--quick", action="store_true", help=f"only {', '.join(suites.QUICK)}, unless named"
     )
+    parser.add_argument(
+        "--coverage", action="store_true", help="print the line coverage of each folder instead"
+    )
     parser.add_argument("suite", nargs="*", metavar="SUITE")
     options = parser.parse_args()
     unknown = [name for name in options.suite if name not in suites.ALL]
     if unknown:
         parser.error(f"no such suite: {', '.join(unknown)}; there are {', '.join(suites.ALL)}")
-    return options.suite or (suites.QUICK if options.quick else list(suites.ALL))
+    return options
 
 
 if __name__ == "__main__":

@@ -31,41 +31,41 @@ _SKIPPED = 77  # as Meson has it
 
 def unit():
     """each unit of the server and the SDK by itself"""
-    return _meson("release", "unit")
+    return meson("release", "unit")
 
 
 def abi():
     """the layout of what two processes share, and the exported names"""
-    return _meson("release", "abi")
+    return meson("release", "abi")
 
 
 def system():
     """real servers and trainers, killed and restarted"""
-    return _meson("release", "system")
+    return meson("release", "system")
 
 
 def asan():
     """the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    return _meson("asan", "unit", wrapper=_without_address_randomisation())
+    return meson("asan", "unit", wrapper=_without_address_randomisation())
 
 
 def tsan():
     """the unit tests under ThreadSanitizer"""
-    return _meson("tsan", "unit", wrapper=_without_address_randomisation())
+    return meson("tsan", "unit", wrapper=_without_address_randomisation())
 
 
 def fuzz():
     """the parsers, fed with noise: FUZZ_SECONDS (20) each, from a fixed seed"""
-    return _meson("fuzz", "fuzz", wrapper=_without_address_randomisation())
+    return meson("fuzz", "fuzz", wrapper=_without_address_randomisation())
 
 
-def conformance():
+def conformance(flavour="release"):
     """the recorded cases: what TensorFlow delivered"""
-    broken = _build("release")
+    broken = build(flavour)
     if broken:
         return broken
     command = ["tests/conformance/run", "tests/conformance/cases"]
-    lines = _echoed(command, TUNDISH_BUILD=str(REPOSITORY / "build"))
+    lines = _echoed(command, TUNDISH_BUILD=str(_folder(flavour)))
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", lines[-1] if lines else "")
     if not counts:
         return failure("conformance: the runner did not come to its end")
@@ -105,18 +105,22 @@ ALL = {
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
 
-def _build(flavour):
+def build(flavour):
     """Build; the failure if that does not work, else None."""
     status = subprocess.call(["scripts/build", flavour], cwd=REPOSITORY)
     return failure(f"the {flavour} build") if status else None
 
 
-def _meson(flavour, suite, wrapper=()):
+def _folder(flavour):
+    return REPOSITORY / ("build" if flavour == "release" else f"build-{flavour}")
+
+
+def meson(flavour, suite, wrapper=()):
     """Build one flavour and run one suite of its Meson tests."""
-    broken = _build(flavour)
+    broken = build(flavour)
     if broken:
         return broken
-    folder = REPOSITORY / ("build" if flavour == "release" else f"build-{flavour}")
+    folder = _folder(flavour)
     log = folder / "meson-logs" / f"{suite}.json"
     log.unlink(missing_ok=True)
     command = [*wrapper, "meson", "test", "-C", str(folder), "--no-rebuild"]
