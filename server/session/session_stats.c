@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "order/ops.h"
 #include "plan/print.h"
 #include "session/lane_size.h"
 #include "session/session_private.h"
@@ -127,8 +128,23 @@ session_stats_close(struct session *session)
 static bool
 makes_content(const struct plan_node *node)
 {
-    return node->source != NULL || node->content != NULL || node->body != NULL ||
-           node->batch_wide || strstr(node->name, "batch") != NULL;
+    if (node->content != NULL || node->batch_wide)
+        return true;
+    switch (node->order->form) {
+    case ORDER_READS:
+    case ORDER_BATCHES:
+    case ORDER_REBATCHES:
+    case ORDER_UNBATCHES:
+    case ORDER_FUNCTION:
+        return true;
+    case ORDER_PASSES:
+    case ORDER_NUMBERS:
+    case ORDER_SLICES:
+    case ORDER_ZIPS:
+    case ORDER_BRANCHES:
+        break;
+    }
+    return false;
 }
 
 /* The line tells stages of the same name apart; what distribution puts in has none. */

@@ -48,6 +48,7 @@ struct source_ops {
     bool reads_files, is_list;
 
     bool lists_files;        /* the names of files that were found */
+    bool shares_index;       /* where its records lie follows from a file\'s bytes alone */
     bool whole_files;        /* reads files as they are, not records of them */
     const char *path_column; /* the path of the file that a row is; NULL: it tells none */
     bool words_are_values;   /* an element's words say all that is in its row */

@@ -56,6 +56,7 @@ text_line_close(void *state)
 const struct source_ops source_text_line = {
     .name = "text_line",
     .order = READER_ORDER("text_line"),
+    .shares_index = true,
     .state_bytes = sizeof(struct reader),
     .open = text_line_open,
     .read = text_line_read,

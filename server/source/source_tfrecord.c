@@ -89,6 +89,7 @@ tfrecord_close(void *state)
 const struct source_ops source_tfrecord = {
     .name = "tfrecord",
     .order = READER_ORDER("tfrecord"),
+    .shares_index = true,
     .state_bytes = sizeof(struct reader),
     .open = tfrecord_open,
     .read = tfrecord_read,

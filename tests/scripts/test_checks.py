@@ -144,6 +144,52 @@ class Layers(Check):
         self.assertIn("include each other", self.complaints())
 
 
+class StageNames(Check):
+    script = "check-layers"
+
+    def setUp(self):
+        super().setUp()
+        self.put(
+            "server/pipeline/stages.def",
+            'ORDER(shuffle, SHORT, "s", "h")\nREADER(range, SHORT, "r", "h")\nPLANNED_ORDER(deal)\n',
+        )
+
+    def finds(self, path, text):
+        self.put(path, text)
+        return self.complaints()
+
+    def test_a_comparison_with_a_name_is_found(self):
+        for call in (
+            'strcmp(node->name, "shuffle") == 0',
+            'node_is(node, "range")',
+            'is(node_of(a, (b)), "deal")',
+        ):
+            self.assertIn("server/plan/a.c:2 asks", self.finds("server/plan/a.c", f"\nif ({call})"))
+
+    def test_a_table_of_names_is_found(self):
+        table = 'static const char *const names[] = { "x",\n "range" };'
+        self.assertIn('order.c:2 asks for the stage "range"', self.finds("server/order/order.c", table))
+
+    def test_a_folder_within_is_looked_at(self):
+        self.assertIn("asks", self.finds("server/session/nodes/a.c", 'strcmp(name, "range")'))
+
+    def test_a_stage_may_say_its_own_name(self):
+        self.put("server/order/order_shuffle.c", 'strcmp(name, "shuffle");')
+        self.assert_fine()
+
+    def test_parameters_fields_and_comments_are_fine(self):
+        self.put(
+            "server/batch/a.c",
+            'x = spec_bool(stage, "shuffle");\ny = (struct y){ .name = "range" };\n'
+            '/* strcmp(name, "range") */ strcmp(name, "other");',
+        )
+        self.assert_fine()
+
+    def test_other_folders_are_not_looked_at(self):
+        self.put("server/commands/a.c", 'strcmp(name, "range");')
+        self.assert_fine()
+
+
 class Format(Check):
     script = "check-format"
 

@@ -15,7 +15,7 @@ struct sharing {
     uint32_t stream;
     int64_t timeout_ns;
     const _Atomic int *stop;
-    const char *kind; /* of the stage that reads the files */
+    const char *kind; /* the name of the source that reads the files */
     struct source_files *files;
     struct place_files list;
     uint8_t *wanted; /* by file: 1 here, 2 anywhere */
@@ -33,28 +33,22 @@ is_packed(const struct plan_node *node)
     return packed != NULL && (packed->kind != SPEC_TEXT || packed->text[0] != '\0');
 }
 
-/* The one stage that reads files whose records lie apart, as they are. NULL: none, or several. */
-static const char *
-find_kind(const struct plan_graph *graph, const char *found, bool *ret_several)
+/* The one source of files whose records lie apart, as they are. NULL: none, or several. */
+static const struct source_ops *
+find_source(const struct plan_graph *graph, const struct source_ops *found, bool *ret_several)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
-        const char *name = node->source != NULL && node->source->reads_files ? node->name : NULL;
+        bool reads = node->source != NULL && node->source->reads_files;
 
-        if (name != NULL && (is_packed(node) || (found != NULL && strcmp(name, found) != 0)))
+        if (reads && (is_packed(node) || (found != NULL && node->source != found)))
             *ret_several = true;
-        if (name != NULL)
-            found = name;
+        if (reads)
+            found = node->source;
         if (node->body != NULL)
-            found = find_kind(node->body, found, ret_several);
+            found = find_source(node->body, found, ret_several);
     }
     return found;
-}
-
-static bool
-can_be_indexed(const char *kind)
-{
-    return kind != NULL && (strcmp(kind, "tfrecord") == 0 || strcmp(kind, "text_line") == 0);
 }
 
 static bool
@@ -183,13 +177,15 @@ index_share(struct link *link, const struct plan *plan, uint32_t stream, int64_t
         .cache_folder = plan->options.cache_folder,
     };
     struct sharing sharing = { link, stream, timeout_ns, stop, .kind = NULL };
+    const struct source_ops *source;
     bool several = false;
     tundish_status status;
 
-    sharing.kind = find_kind(plan->graph, NULL, &several);
+    source = find_source(plan->graph, NULL, &several);
     if (link_size(link) == 1 || plan->policy == SHARD_FILE || several ||
-        plan->stream->distribute.files_local || !can_be_indexed(sharing.kind))
+        plan->stream->distribute.files_local || source == NULL || !source->shares_index)
         return TUNDISH_OK;
+    sharing.kind = source->name;
     status = source_files_open(&options, &sharing.files);
     if (status == TUNDISH_OK)
         status = place_files_open(plan, &sharing.list);
