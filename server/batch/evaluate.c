@@ -384,26 +384,41 @@ count_left_out(struct evaluation *evaluation, const struct plan_node *node,
             evaluation->skipped += count_rows(node, wanted->words + (size_t)i * wanted->stride);
 }
 
-/* filter's answer about elements of its input, one for each; no about those that are left out. */
-static tundish_status
-evaluate_predicate(struct evaluation *evaluation, const struct plan_node *node,
-                   const struct evaluate_request *wanted, struct frame *ret_frame)
+/* Elements of which an answer is bad have none. */
+static void
+leave_out_bad(struct evaluation *evaluation, const struct frame_errors *errors,
+              struct frame *answers)
 {
-    static const struct schema unnamed = { 0 };
+    int64_t *index = evaluate_take(evaluation, (size_t)answers->count, sizeof *index);
+    int64_t *kept = evaluate_take(evaluation, (size_t)answers->count, sizeof *kept);
+    int64_t left = 0;
+
+    for (int64_t i = 0; i < answers->count; i++)
+        if (!errors->bad[i]) {
+            kept[left] = answers->kept != NULL ? answers->kept[i] : i;
+            index[left++] = i;
+        }
+    evaluate_gather(evaluation, answers, index, left);
+    answers->kept = kept;
+    memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
+}
+
+/* What the order stage asks about elements of its input. */
+static tundish_status
+evaluate_answers(struct evaluation *evaluation, const struct plan_node *node,
+                 const struct evaluate_request *wanted, struct frame *ret_frame)
+{
     uint64_t skipped = evaluation->skipped;
-    struct column answer = { 0 };
     struct frame input;
-    uint8_t *yes = evaluate_take(evaluation, (size_t)wanted->count, 1);
     tundish_status status = evaluate(evaluation, node->inputs[0], wanted, &input);
     const struct frame_errors *errors;
 
     if (status != TUNDISH_OK)
         return status;
-    evaluate_ready(evaluation, &unnamed, input.count,
+    evaluate_ready(evaluation, &node->answers, input.count,
                    evaluate_outer_kept(evaluation, wanted->outer, input.kept, input.count),
                    ret_frame);
-    ret_frame->column_count = 1;
-    ret_frame->columns = &answer;
+    ret_frame->kept = input.kept;
     input.outer = ret_frame->outer;
     input.errors = ret_frame->errors;
     errors = ret_frame->errors;
@@ -412,18 +427,11 @@ evaluate_predicate(struct evaluation *evaluation, const struct plan_node *node,
         status = tnd_fail(errors->status, "%s", errors->text);
     if (status != TUNDISH_OK)
         return status;
-    memset(yes, 0, (size_t)wanted->count);
-    for (int64_t i = 0; i < input.count; i++)
-        if (errors->bad == NULL || !errors->bad[i])
-            yes[input.kept != NULL ? input.kept[i] : i] = ((const uint8_t *)answer.values)[i];
     evaluation->skipped = skipped;
     if (evaluation->skip_bad)
         count_left_out(evaluation, node->inputs[0], wanted, &input, errors->bad);
     if (errors->bad_count > 0)
-        memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
-    ret_frame->columns = evaluate_take(evaluation, 1, sizeof *ret_frame->columns);
-    column_set_scalars(&ret_frame->columns[0], wanted->count, yes);
-    ret_frame->count = wanted->count;
+        leave_out_bad(evaluation, errors, ret_frame);
     return TUNDISH_OK;
 }
 
@@ -462,14 +470,15 @@ columns_for_order(struct order_services *services, const struct plan_node *node,
 }
 
 static tundish_status
-predicate_for_order(struct order_services *services, const struct plan_node *node,
-                    const struct order_scope *scope, const uint64_t *words, uint64_t count,
-                    const struct frame **ret_frame)
+answers_for_order(struct order_services *services, const struct plan_node *node,
+                  const struct order_scope *scope, const uint64_t *words, uint64_t count,
+                  const struct frame **ret_frame)
 {
     struct evaluation *evaluation = services->evaluator;
-    struct evaluate_request request = request_of_order(evaluation, node, scope, words, count);
+    struct evaluate_request request =
+        request_of_order(evaluation, node->inputs[0], scope, words, count);
     struct frame *frame = evaluate_take(evaluation, 1, sizeof *frame);
-    tundish_status status = evaluate_predicate(evaluation, node, &request, frame);
+    tundish_status status = evaluate_answers(evaluation, node, &request, frame);
 
     if (status == TUNDISH_OK)
         status = tnd_mapped_check();
@@ -483,5 +492,5 @@ evaluate_serve_order(struct evaluation *evaluation, struct order_services *servi
 {
     services->evaluator = evaluation;
     services->evaluate = columns_for_order;
-    services->evaluate_predicate = predicate_for_order;
+    services->evaluate_answers = answers_for_order;
 }

@@ -93,6 +93,9 @@ struct content_ops {
 /* Does this stage need ordinals? */
 bool content_draws(const struct content_ops *ops, const struct spec_stage *stage);
 
+/* What the expressions of an order stage say (stage_config.questions). */
+extern const struct content_ops content_answers;
+
 /* The table's entry for a stage, or NULL: not in this build. */
 const struct content_ops *content_find(const char *name);
 

@@ -27,6 +27,8 @@ make_room(struct order_look *look, size_t room)
     look->words = tnd_realloc(look->words, room, node->width * sizeof *look->words);
     look->numbers = tnd_realloc(look->numbers, room, sizeof *look->numbers);
     look->left_out = tnd_realloc(look->left_out, room, sizeof *look->left_out);
+    if (look->has_second)
+        look->seconds = tnd_realloc(look->seconds, room, sizeof *look->seconds);
     look->room = room;
 }
 
@@ -53,8 +55,7 @@ see(struct order_look *look, size_t at, size_t count)
 {
     struct order_services *services = look->input->instance->services;
     const uint64_t *words = look->words + at * look->input->node->width;
-    order_evaluate *evaluate =
-        look->kind == LOOK_BOOL ? services->evaluate_predicate : services->evaluate;
+    order_evaluate *evaluate = look->asks ? services->evaluate_answers : services->evaluate;
     const struct frame *frame;
     tundish_status status =
         evaluate(services, look->node, look->input->instance->scope, words, count, &frame);
@@ -72,6 +73,8 @@ see(struct order_look *look, size_t at, size_t count)
 
         look->left_out[element] = false;
         look->numbers[element] = number_of(look, &frame->columns[look->column], (size_t)i);
+        if (look->has_second)
+            look->seconds[element] = number_of(look, &frame->columns[look->column + 1], (size_t)i);
     }
     return TUNDISH_OK;
 }
@@ -115,6 +118,8 @@ order_look_next(struct order_look *look, size_t max, const uint64_t **ret_words,
         if (!look->left_out[at]) {
             *ret_words = words;
             *ret_number = look->numbers[at];
+            if (look->has_second)
+                look->second = look->seconds[at];
             return ORDER_OK;
         }
         run_words_release(words, 1, node->width, node->run_words);
@@ -131,6 +136,7 @@ order_look_close(struct order_look *look)
                           look->input->node->width, look->input->node->run_words);
     free(look->words);
     free(look->numbers);
+    free(look->seconds);
     free(look->left_out);
     order_close(look->input);
 }

@@ -9,20 +9,23 @@
 #include "order/order.h"
 
 enum order_look_kind {
-    LOOK_BOOL,  /* what a filter's predicate says */
+    LOOK_BOOL,  /* of a bool scalar: 0 or 1 */
     LOOK_INT64, /* the value of an int64 scalar */
     LOOK_LENGTH /* dimension 0 */
 };
 
 struct order_look {
     const struct plan_node *node; /* whose content is evaluated */
+    bool asks;                    /* not its columns, but the answers to its questions */
     enum order_look_kind kind;
     uint32_t column;
+    bool has_second; /* another int64 scalar, in the column behind that: */
+    int64_t second;  /* of the element that came last */
 
     struct order_iterator *input;
     bool may_look_ahead;
     uint64_t *words; /* [at, count) are waiting */
-    int64_t *numbers;
+    int64_t *numbers, *seconds;
     bool *left_out; /* bad content, which is to be passed over */
     bool is_seen;   /* numbers and left_out are there: else the content of one of them is bad, and
                        each is looked at by itself */

@@ -16,6 +16,7 @@ struct order_iterator;
 struct plan_node;
 struct spec_errors;
 struct spec_stage;
+struct stage_question;
 
 enum order_result {
     ORDER_OK,    /* at least one element */
@@ -107,6 +108,7 @@ struct order_ops {
     enum order_alike alike;
     enum order_search search;
     enum order_batch_size batch_size;
+    enum order_rows rows; /* of its batches, if that does not hang on parameters */
     enum order_looks looks;
     bool adds_word;       /* a number, behind the words of its input */
     bool remembers;       /* a later iterator yields what an earlier one was given */
@@ -115,6 +117,8 @@ struct order_ops {
     bool counts_through;  /* passes over elements, but only by counting its inputs' */
 
     /* Names of parameters; NULL: it has no such thing. */
+    const struct stage_question
+        *questions;          /* expressions, which content answers for order_look.h */
     const char *gathers;     /* how many elements (or rows of them) it waits for; a list: at most */
     const char *shuffles_in; /* in a buffer of how many elements it draws its order */
     const char *decides;     /* the dataset, its last input, that says which comes next */

@@ -50,10 +50,10 @@ struct order_services {
     struct tnd_stats_stage unseen;
     int64_t inner_ns; /* spent so far in stages before the one that runs, where that is timed */
 
-    /* For stages that must look: the columns of some elements of `node`, and what the predicate of
-     * the filter `node` says about elements of its input, in one column. Implemented in
+    /* For stages that must look: the columns of some elements of `node`, and what the stage `node`
+     * asks (order_ops.questions) about elements of its input, a column each. Implemented in
      * batch/evaluate.h; here to keep the layers. */
-    order_evaluate *evaluate, *evaluate_predicate;
+    order_evaluate *evaluate, *evaluate_answers;
     void *evaluator;
 };
 

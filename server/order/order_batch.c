@@ -161,31 +161,18 @@ batch_cardinality(const struct plan_node *node, const struct order_counting *cou
 static tundish_status
 batch_columns(const struct order_planning *planning, struct plan_node *node)
 {
-    return order_batch_columns(planning, node, ORDER_ROWS_STACKED,
+    return order_batch_columns(planning, node, node->order->rows,
                                order_batch_length(planning, node));
 }
 
-static tundish_status
-padded_batch_columns(const struct order_planning *planning, struct plan_node *node)
-{
-    return order_batch_columns(planning, node, ORDER_ROWS_PADDED,
-                               order_batch_length(planning, node));
-}
-
-static tundish_status
-ragged_batch_columns(const struct order_planning *planning, struct plan_node *node)
-{
-    return order_batch_columns(planning, node, ORDER_ROWS_RAGGED,
-                               order_batch_length(planning, node));
-}
-
-#define BATCH(stage)                                                                               \
+#define BATCH(stage, rows_)                                                                        \
     const struct order_ops order_##stage = {                                                       \
         .name = #stage,                                                                            \
         .form = ORDER_BATCHES,                                                                     \
         .alike = ORDER_ALIKE_COUNT,                                                                \
         .search = ORDER_SEARCH_INPUT,                                                              \
         .batch_size = ORDER_SIZE_OWN,                                                              \
+        .rows = rows_,                                                                             \
         .gathers = "batch_size",                                                                   \
         .arguments_bytes = sizeof(struct batch_arguments),                                         \
         .state_bytes = sizeof(struct batch),                                                       \
@@ -194,10 +181,10 @@ ragged_batch_columns(const struct order_planning *planning, struct plan_node *no
         .close = batch_close,                                                                      \
         .pass_over = batch_pass_over,                                                              \
         .gathered = batch_gathered,                                                                \
-        .columns = stage##_columns,                                                                \
+        .columns = batch_columns,                                                                  \
         .cardinality = batch_cardinality,                                                          \
     }
 
-BATCH(batch);
-BATCH(padded_batch);
-BATCH(ragged_batch);
+BATCH(batch, ORDER_ROWS_STACKED);
+BATCH(padded_batch, ORDER_ROWS_PADDED);
+BATCH(ragged_batch, ORDER_ROWS_RAGGED);

@@ -2,6 +2,7 @@
  * here only what the predicate needs. */
 #include "order/cardinality.h"
 #include "order/look.h"
+#include "plan/stage.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ filter_open(struct order_iterator *iterator)
 
     look->node = iterator->node;
     look->kind = LOOK_BOOL;
+    look->asks = true;
     return order_look_open(look, iterator->node->inputs[0], iterator->instance);
 }
 
@@ -50,12 +52,18 @@ filter_close(struct order_iterator *iterator)
     order_look_close(state_of(iterator));
 }
 
+static const struct stage_question questions[] = {
+    { .parameter = "predicate", .dtype = TUNDISH_BOOL },
+    { 0 },
+};
+
 const struct order_ops order_filter = {
     .name = "filter",
     .form = ORDER_PASSES,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,
     .looks = ORDER_LOOKS_ALWAYS,
+    .questions = questions,
     .state_bytes = sizeof(struct order_look),
     .open = filter_open,
     .next = filter_next,

@@ -57,6 +57,8 @@ build_node(struct plan_graph *graph, const struct spec_stage *stage, const char 
         set_order(node, &node->source->order);
     else if (order != NULL)
         set_order(node, order);
+    if (order != NULL && order->questions != NULL)
+        node->content = &content_answers;
     return node;
 }
 
@@ -72,6 +74,7 @@ node_close(struct plan_node *node)
         node->fused->close(node->fused_state);
     free(node->fused_state);
     schema_close(&node->schema);
+    schema_close(&node->answers);
     free(node->state);
     free(node->inputs);
     free(node->arguments);
@@ -139,8 +142,7 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
         order->decides != NULL ? spec_get(stage, order->decides) : NULL;
     uint32_t count = datasets->count + (choice != NULL), kept = 0;
     struct plan_node **inputs = tnd_zalloc(count, sizeof(struct plan_node *));
-    tundish_status status =
-        order->check_stage != NULL ? order->check_stage(stage, builder->errors) : TUNDISH_OK;
+    tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct spec_value *value = i < datasets->count ? &datasets->items[i] : choice;
@@ -353,7 +355,9 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     if (stage->info->absent != NULL)
         return spec_complain(builder->errors, stage->line, stage->column,
                              "stage %s is not in this build: %s", name, stage->info->absent);
-    if (stage->info->stands_first && order != NULL)
+    if (order != NULL && order->check_stage != NULL)
+        status = order->check_stage(stage, builder->errors);
+    if (status == TUNDISH_OK && stage->info->stands_first && order != NULL)
         status = build_inputs(builder, graph, stage, function_place, &inputs, &input_count);
     if (status != TUNDISH_OK) {
         free(inputs);

@@ -9,8 +9,8 @@ gathered(const struct plan_node *node)
     const struct spec_value *value = spec_get(node->stage, node->order->gathers);
     int64_t most = 0;
 
-    if (value->kind != SPEC_LIST)
-        return value->kind == SPEC_INTEGER ? value->integer : 1;
+    if (value == NULL || value->kind != SPEC_LIST)
+        return value != NULL && value->kind == SPEC_INTEGER ? value->integer : 1;
     for (uint32_t i = 0; i < value->count; i++)
         if (value->items[i].kind == SPEC_INTEGER && value->items[i].integer > most)
             most = value->items[i].integer;

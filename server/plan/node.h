@@ -20,7 +20,7 @@ struct plan_node {
     const char *name;                  /* the stage's, or deal_split, deal_carry, shard */
     const struct order_ops *order;     /* SOURCE and ORDER, else NULL */
     const struct source_ops *source;   /* SOURCE, else NULL */
-    const struct content_ops *content; /* CONTENT (and filter's predicate), else NULL */
+    const struct content_ops *content; /* CONTENT (and answers to an order stage), else NULL */
     void *state;                       /* of source or content ops */
 
     uint32_t input_count;
@@ -53,6 +53,8 @@ struct plan_node {
 
     /* A reader whose filenames the plan has put before it: it reads the outer element's. */
     bool reads_outer_name;
+
+    struct schema answers; /* to the questions of its order stage, one element of its input each */
 
     void *arguments; /* what the plan has decided: order_ops.arguments_bytes (order/arguments.h) */
 };

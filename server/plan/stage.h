@@ -11,6 +11,14 @@ struct expression_literal;
 struct learned;
 struct name_list;
 
+/* An expression, in a parameter of an order stage, that content is to answer for each element: one
+ * scalar. One whose parameter is left out is not asked. */
+struct stage_question {
+    const char *parameter; /* NULL: the last one stands before it */
+    tundish_dtype dtype;
+    bool of_answers; /* its columns are the answers before it, by their parameters' names */
+};
+
 struct stage_config {
     const struct spec_stage *stage;
     const struct schema *input;
@@ -27,6 +35,7 @@ struct stage_config {
     uint64_t memory_bytes; /* what the rows of a batch may become, by deliver's limits; 0: unsaid */
     const struct expression_literal *literals; /* what expressions may use by name besides */
     uint32_t literal_count;
+    const struct stage_question *questions; /* of an order stage; the columns are the answers */
     struct spec_errors *errors; /* complain here, at the stage's or a value's position */
 };
 

@@ -83,6 +83,17 @@ order_types(const struct plan_builder *builder, struct plan_node *node)
     return TUNDISH_OK;
 }
 
+/* What an order stage asks content about the elements of its input. */
+static tundish_status
+open_answers(struct plan_node *node, struct stage_config *config)
+{
+    bool batch_wide = false;
+
+    config->questions = node->order->questions;
+    node->state = tnd_zalloc(1, node->content->state_bytes);
+    return node->content->open(node->state, config, &node->answers, &batch_wide);
+}
+
 static tundish_status
 node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
@@ -110,7 +121,6 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
             builder->plan->stream->distribute.from_function ? sizeof context / sizeof *context : 0,
         .errors = builder->errors,
     };
-    struct schema predicate = { 0 };
     tundish_status status;
 
     if (node->content != NULL && node->content->draws)
@@ -132,15 +142,9 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         node->batch_wide = config.depth > 0;
         return node->source->open(node->state, &config, &node->schema);
     }
-    if (node->content != NULL && node->order != NULL) { /* filter */
-        bool batch_wide = false;
-
-        node->state = tnd_zalloc(1, node->content->state_bytes);
-        status = node->content->open(node->state, &config, &predicate, &batch_wide);
-        schema_close(&predicate);
-        schema_pass_all(&node->schema, config.input);
-        node->depth = config.depth;
-        return status;
+    if (node->content != NULL && node->order != NULL) {
+        status = open_answers(node, &config);
+        return status == TUNDISH_OK ? order_types(builder, node) : status;
     }
     if (node->content != NULL) {
         node->state = tnd_zalloc(1, node->content->state_bytes);

@@ -218,8 +218,8 @@ lay_out(struct plan_node *node)
         node->width++;
     } else if (strstr(node->name, "unbatch") != NULL) {
         node->width = row_words(input, &node->run_words);
-    } else if (strstr(node->name, "batch") != NULL || is(node, "deal_carry") ||
-               is(node, "window") || is(node, "bucket_by_sequence_length")) {
+    } else if (node->order != NULL &&
+               (node->order->form == ORDER_BATCHES || node->order->form == ORDER_REBATCHES)) {
         node->width = 1;
         node->run_words = 1;
     } else if (node->body != NULL) {
@@ -356,10 +356,35 @@ predicate(const struct plan_node *node, int64_t value)
     return value > rest;
 }
 
-/* One column: what `filter` says, if there is one, else the innermost number or lists of a batch's
- * rows. */
+/* The key of group_by_window. */
+static int64_t
+key_of(const struct plan_node *node, int64_t value)
+{
+    int64_t by;
+
+    must(sscanf(spec_text(node->stage, "key"), "value %% %" SCNd64, &by) == 1);
+    return value % by;
+}
+
+/* And the size of its window, behind the key. */
+static void
+add_sizes(struct frame *frame, const struct plan_node *node)
+{
+    const struct spec_value *function = spec_get(node->stage, "window_size_func");
+    struct column *size = &frame->columns[1];
+    int64_t *values = tnd_realloc((void *)size->values, (size_t)frame->count + 1, sizeof *values);
+    int64_t more = 0;
+
+    must(function == NULL || sscanf(function->text, "key + %" SCNd64, &more) == 1);
+    for (int64_t i = 0; i < frame->count; i++)
+        values[i] = ((const int64_t *)frame->columns[0].values)[i] + more;
+    *size = (struct column){ .count = frame->count, .value_count = frame->count, .values = values };
+}
+
+/* One column: what the stage `asking` asks, if there is one, else the innermost number or lists of
+ * a batch's rows. */
 static tundish_status
-look(const struct plan_node *input, const struct plan_node *filter, const uint64_t *words,
+look(const struct plan_node *input, const struct plan_node *asking, const uint64_t *words,
      uint64_t count, const struct frame **ret_frame)
 {
     struct fixture *fixture = current;
@@ -383,8 +408,10 @@ look(const struct plan_node *input, const struct plan_node *filter, const uint64
             return tnd_fail(TUNDISH_E_DATA, "%" PRId64 " is bad", value);
         if (value == fixture->bad)
             continue;
-        if (filter != NULL)
-            ((bool *)values)[left] = predicate(filter, value);
+        if (asking != NULL && is(asking, "filter"))
+            ((bool *)values)[left] = predicate(asking, value);
+        else if (asking != NULL)
+            values[left] = key_of(asking, value);
         else
             values[left] = value;
         splits[left + 1] = splits[left];
@@ -394,7 +421,7 @@ look(const struct plan_node *input, const struct plan_node *filter, const uint64
     }
     *frame->columns = (struct column){
         .count = left,
-        .level_count = input->run_words == 1 && filter == NULL,
+        .level_count = input->run_words == 1 && asking == NULL,
         .levels = { { .uniform = -1, .splits = splits } },
         .value_count = left,
         .values = values,
@@ -403,6 +430,8 @@ look(const struct plan_node *input, const struct plan_node *filter, const uint64
     frame->column_count = 1;
     frame->schema = &input->schema;
     frame->kept = (uint64_t)left == count ? NULL : fixture->kept;
+    if (asking != NULL && !is(asking, "filter"))
+        add_sizes(frame, asking);
     *ret_frame = frame;
     return TUNDISH_OK;
 }
@@ -418,9 +447,9 @@ evaluate(struct order_services *services, const struct plan_node *node,
 }
 
 static tundish_status
-evaluate_predicate(struct order_services *services, const struct plan_node *node,
-                   const struct order_scope *scope, const uint64_t *words, uint64_t count,
-                   const struct frame **ret_frame)
+evaluate_answers(struct order_services *services, const struct plan_node *node,
+                 const struct order_scope *scope, const uint64_t *words, uint64_t count,
+                 const struct frame **ret_frame)
 {
     (void)services;
     (void)scope;
@@ -532,13 +561,13 @@ fixture_open(struct fixture *fixture, const char *pipeline)
 
     *fixture = (struct fixture){
         .services = { .evaluate = evaluate,
-                      .evaluate_predicate = evaluate_predicate,
+                      .evaluate_answers = evaluate_answers,
                       .worker_count = 1,
                       .replicas_in_sync = 1 },
         .failing = -1,
         .bad = -1,
     };
-    fixture->frame.columns = tnd_zalloc(1, sizeof *fixture->frame.columns);
+    fixture->frame.columns = tnd_zalloc(2, sizeof *fixture->frame.columns);
     current = fixture;
     status = spec_open_text(text, strlen(text), "test.yaml", "/", &errors, &fixture->file);
     if (status != TUNDISH_OK)
@@ -568,7 +597,8 @@ fixture_close(struct fixture *fixture)
     order_instance_close(fixture->instance);
     close_graph(fixture->graph);
     spec_close(fixture->file);
-    free((void *)fixture->frame.columns->values);
+    free((void *)fixture->frame.columns[0].values);
+    free((void *)fixture->frame.columns[1].values);
     free((void *)fixture->frame.columns->levels[0].splits);
     free(fixture->frame.columns);
     free(fixture->kept);

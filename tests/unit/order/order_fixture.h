@@ -4,7 +4,7 @@
  * The source is `range`, a fake that counts what is asked of it. Elements are printed as content
  * would nest them: a batch of batches is [[0 1] [2 3]], a zipped row (0 10), an enumerated one
  * 0:a, a row of deal_carry [0 1]+[2] where pieces of several batches were joined. Predicates are
- * `value % N == M`, the same with != and `value > N`, of the innermost number.
+ * `value % N == M`, the same with != and `value > N`, keys `value % N`, of the innermost number.
  */
 #ifndef ORDER_FIXTURE_H
 #define ORDER_FIXTURE_H
