@@ -9,7 +9,6 @@ static const struct {
     const char *name, *answer;
 } not_offered[] = {
     { "scan", "scan is not offered" },
-    { "group_by_window", "group_by_window is not offered; bucket_by_sequence_length is" },
     { "from_generator", "there is no from_generator; `program` runs a child process" },
     { "apply", "there is no apply; write the stage itself" },
     { "options", "there are no options; see `distribute` and `deliver`" },

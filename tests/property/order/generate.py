@@ -70,6 +70,9 @@ def stage_text(stage):
     if name == "filter" and "keep" in arguments:
         column, by, rest = arguments["keep"]
         arguments = {"predicate": f"{column} % {by} != {rest}"}
+    if name == "group_by_window":
+        column, by = arguments["key"]
+        arguments = {**arguments, "key": f"{column} % {by}"}
     return f"{{{name}: {_mapping(arguments)}}}"
 
 
@@ -327,6 +330,13 @@ class Generator:
             arguments["stride"] = random.randint(1, 3)
             shape.size /= arguments["shift"]
             return {"window": arguments}
+        if shape.depth == 0 and shape.size != float("inf") and random.random() < 0.2:
+            shape.even &= drop
+            shape.depth += 1
+            key = [random.choice(shape.columns), random.randint(1, 4)]
+            arguments = {"key": key, "window_size": size, "drop_remainder": drop}
+            shape.size /= size
+            return {"group_by_window": arguments}
         if shape.depth > 0 and not shape.even and random.random() < 0.4:
             shape.depth += 1
             arguments = {

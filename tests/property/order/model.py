@@ -376,6 +376,25 @@ class BucketBySequenceLength(Dataset):
                 yield joined(rows, pad)
 
 
+class GroupByWindow(Dataset):
+    def open(self):
+        return self.run(self.input.open())
+
+    def run(self, source):
+        size = self.arguments["window_size"]
+        column, by = self.arguments["key"]
+        windows = {}
+        for element in source:
+            key = element[column] % by
+            window = windows.setdefault(key, [])
+            window.append(element)
+            if len(window) == size:
+                yield joined(windows.pop(key), stack)
+        for key in sorted(windows):
+            if not self.get("drop_remainder", False):
+                yield joined(windows[key], stack)
+
+
 class Prefetch(Dataset):
     def cardinality(self):
         return self.input.cardinality()
@@ -523,6 +542,7 @@ STAGES = {
     "rebatch": Rebatch,
     "window": Window,
     "bucket_by_sequence_length": BucketBySequenceLength,
+    "group_by_window": GroupByWindow,
     "prefetch": Prefetch,
     "cache": Cache,
     "zip": Zip,

@@ -1,0 +1,346 @@
+/* order_group_by_window.c - batches of elements that have the same key. A window becomes a batch
+ * when it is full; what is left at the end comes from the lowest key on, as tf.data keeps it.
+ *
+ * A key's window is made with its first element and forgotten with its batch, so keys without
+ * elements take no room, and a size that an expression gives is asked for anew for each window.
+ */
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "order/arguments.h"
+#include "order/columns.h"
+#include "order/look.h"
+#include "plan/stage.h"
+
+struct window {
+    int64_t key; /* first: windows are found by it */
+    uint64_t size;
+    uint64_t *words;
+    size_t count, room;
+};
+
+struct groups {
+    struct order_look look; /* the key; with window_size_func its size, too */
+    uint64_t size;          /* of every window; 0: the expression gives it */
+    bool drop_remainder;
+    void *windows; /* a tree of those that have elements (search.h), by key */
+    uint64_t held; /* elements in all of them */
+    bool input_ended;
+    struct window **left; /* since then: what was there, by key, from `at` on */
+    size_t left_count, at;
+};
+
+enum { ROOM_AT_FIRST = 16 };
+
+static struct groups *
+state_of(struct order_iterator *iterator)
+{
+    return (struct groups *)iterator->state;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static tundish_status
+read_size(struct order_iterator *iterator)
+{
+    struct groups *groups = state_of(iterator);
+    tundish_status status;
+    int64_t size;
+
+    if (spec_get(iterator->node->stage, "window_size") == NULL)
+        return TUNDISH_OK;
+    status = order_int(iterator, "window_size", &size);
+    if (status == TUNDISH_OK && size < 1)
+        status = order_fail(iterator, TUNDISH_E_PIPELINE,
+                            "window_size must be greater than zero, not %" PRId64, size);
+    if (status == TUNDISH_OK)
+        groups->size = (uint64_t)size;
+    return status;
+}
+
+static tundish_status
+groups_open(struct order_iterator *iterator)
+{
+    struct groups *groups = state_of(iterator);
+    const struct plan_node *node = iterator->node;
+    tundish_status status = read_size(iterator);
+
+    if (status != TUNDISH_OK)
+        return status;
+    groups->drop_remainder = spec_bool(node->stage, "drop_remainder");
+    groups->look.node = node;
+    groups->look.kind = LOOK_INT64;
+    groups->look.asks = true;
+    groups->look.has_second = groups->size == 0;
+    return order_look_open(&groups->look, node->inputs[0], iterator->instance);
+}
+
+static void
+window_free(struct window *window)
+{
+    free(window->words);
+    free(window);
+}
+
+/* Make the window of a key that has none. */
+static tundish_status
+add_window(struct order_iterator *iterator, int64_t key, struct window **ret_window)
+{
+    struct groups *groups = state_of(iterator);
+    int64_t size = groups->size > 0 ? (int64_t)groups->size : groups->look.second;
+    struct window *window;
+
+    if (size < 1)
+        return order_fail(iterator, TUNDISH_E_DATA,
+                          "window_size_func must give a size greater than zero, and gives %" PRId64
+                          " for the key %" PRId64,
+                          size, key);
+    window = tnd_zalloc(1, sizeof *window);
+    window->key = key;
+    window->size = (uint64_t)size;
+    tnd_must_have(tsearch(window, &groups->windows, compare_keys) != NULL);
+    *ret_window = window;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+make_room(struct order_iterator *iterator, struct window *window)
+{
+    struct groups *groups = state_of(iterator);
+    uint32_t width = iterator->node->inputs[0]->width;
+    const struct order_growth growth = {
+        .room = window->room,
+        .first = ROOM_AT_FIRST,
+        .needed = window->count + 1,
+        .at_most = window->size,
+        .bytes_each = width * sizeof *window->words,
+    };
+
+    if (window->count < window->room)
+        return TUNDISH_OK;
+    /* Not only one window, but all of them together must be held. */
+    if (order_room(iterator, "window_size", groups->held + 1, growth.bytes_each + sizeof *window) !=
+            TUNDISH_OK ||
+        order_grow(iterator, "window_size", &growth, &window->room) != TUNDISH_OK)
+        return TUNDISH_E_MEMORY;
+    window->words = tnd_realloc(window->words, window->room, width * sizeof *window->words);
+    return TUNDISH_OK;
+}
+
+/* Give up a window, of which nothing is left. */
+static void
+forget(struct groups *groups, struct window *window)
+{
+    tdelete(window, &groups->windows, compare_keys);
+    window_free(window);
+}
+
+/* Put an element into its window. */
+static tundish_status
+put(struct order_iterator *iterator, int64_t key, const uint64_t *element,
+    struct window **ret_window)
+{
+    struct groups *groups = state_of(iterator);
+    uint32_t width = iterator->node->inputs[0]->width;
+    struct window **found = tfind(&key, &groups->windows, compare_keys);
+    struct window *window = found != NULL ? *found : NULL;
+
+    if (window == NULL && add_window(iterator, key, &window) != TUNDISH_OK)
+        return TUNDISH_E_DATA;
+    if (make_room(iterator, window) != TUNDISH_OK) {
+        if (window->count == 0)
+            forget(groups, window);
+        return TUNDISH_E_MEMORY;
+    }
+    memcpy(window->words + window->count * width, element, width * sizeof *element);
+    window->count++;
+    groups->held++;
+    *ret_window = window;
+    return TUNDISH_OK;
+}
+
+/* The batch of what is in a window, which takes over its elements. */
+static uint64_t
+batch_of(struct order_iterator *iterator, const struct window *window)
+{
+    struct groups *groups = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    groups->held -= window->count;
+    tnd_stats_set(&iterator->figures->queued, groups->held);
+    return run_word(run_new(window->words, window->count, input->width, input->run_words));
+}
+
+static void
+collect(const void *node, VISIT visit, void *context)
+{
+    struct groups *groups = context;
+
+    if (visit == postorder || visit == leaf)
+        groups->left[groups->left_count++] = *(struct window *const *)node;
+}
+
+static void
+count_windows(const void *node, VISIT visit, void *context)
+{
+    size_t *count = context;
+
+    (void)node;
+    *count += visit == postorder || visit == leaf;
+}
+
+/* The input has ended: what is left, by key. */
+static void
+end_input(struct groups *groups)
+{
+    size_t count = 0;
+
+    groups->input_ended = true;
+    twalk_r(groups->windows, count_windows, &count);
+    groups->left = tnd_alloc((count + 1) * sizeof(struct window *));
+    twalk_r(groups->windows, collect, groups);
+}
+
+static enum order_result
+next_left(struct order_iterator *iterator, uint64_t *word)
+{
+    struct groups *groups = state_of(iterator);
+
+    if (groups->at == groups->left_count || groups->drop_remainder)
+        return ORDER_END;
+    *word = batch_of(iterator, groups->left[groups->at]);
+    forget(groups, groups->left[groups->at++]);
+    return ORDER_OK;
+}
+
+static enum order_result
+next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
+{
+    struct groups *groups = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    while (!groups->input_ended) {
+        const uint64_t *element;
+        struct window *window;
+        int64_t key;
+        enum order_result result = order_look_next(&groups->look, max, &element, &key);
+
+        if (result == ORDER_FAILED)
+            return result;
+        if (result == ORDER_END) {
+            end_input(groups);
+            break;
+        }
+        if (put(iterator, key, element, &window) != TUNDISH_OK) {
+            run_words_release(element, 1, input->width, input->run_words);
+            return ORDER_FAILED;
+        }
+        tnd_stats_set(&iterator->figures->queued, groups->held);
+        if (window->count == window->size) {
+            *word = batch_of(iterator, window);
+            forget(groups, window);
+            return ORDER_OK;
+        }
+    }
+    return next_left(iterator, word);
+}
+
+static enum order_result
+groups_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
+{
+    enum order_result result = ORDER_OK;
+
+    while (*ret_count < max && result == ORDER_OK) {
+        result = next_batch(iterator, max - *ret_count, &words[*ret_count]);
+        *ret_count += result == ORDER_OK;
+    }
+    return result;
+}
+
+static struct order_gathered
+groups_gathered(const struct plan_node *node, uint32_t word)
+{
+    (void)word;
+    return (struct order_gathered){ .elements = node->inputs[0] };
+}
+
+static void
+groups_close(struct order_iterator *iterator)
+{
+    struct groups *groups = state_of(iterator);
+    const struct plan_node *input = iterator->node->inputs[0];
+
+    if (!groups->input_ended)
+        end_input(groups);
+    for (size_t i = groups->at; i < groups->left_count; i++) {
+        struct window *window = groups->left[i];
+
+        run_words_release(window->words, window->count, input->width, input->run_words);
+        forget(groups, window);
+    }
+    free(groups->left);
+    order_look_close(&groups->look);
+}
+
+/* As by the stage that `reduce` names. */
+static enum order_rows
+rows_of(const struct spec_stage *stage)
+{
+    return order_find(spec_text(stage, "reduce"))->rows;
+}
+
+static tundish_status
+groups_check_stage(const struct spec_stage *stage, struct spec_errors *errors)
+{
+    const struct spec_value *size = spec_get(stage, "window_size");
+    const struct spec_value *function = spec_get(stage, "window_size_func");
+
+    if ((size == NULL) == (function == NULL))
+        return spec_complain(errors, stage->line, stage->column,
+                             "group_by_window needs window_size or window_size_func, and not both");
+    if (rows_of(stage) != ORDER_ROWS_PADDED &&
+        (spec_given(stage, "padded_shapes") || spec_given(stage, "padding_values")))
+        return spec_complain(errors, stage->line, stage->column,
+                             "padded_shapes and padding_values need reduce: padded_batch");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+groups_columns(const struct order_planning *planning, struct plan_node *node)
+{
+    bool are_whole = order_is_true(node, "drop_remainder") && !planning->may_be_short;
+    int64_t length = are_whole ? order_literal(node, "window_size", -1) : -1;
+
+    return order_batch_columns(planning, node, rows_of(node->stage), length);
+}
+
+static const struct stage_question questions[] = {
+    { .parameter = "key", .dtype = TUNDISH_INT64 },
+    { .parameter = "window_size_func", .dtype = TUNDISH_INT64, .of_answers = true },
+    { 0 },
+};
+
+const struct order_ops order_group_by_window = {
+    .name = "group_by_window",
+    .form = ORDER_BATCHES,
+    .looks = ORDER_LOOKS_ALWAYS,
+    .gathers = "window_size",
+    .questions = questions,
+    .arguments_bytes = sizeof(struct batch_arguments),
+    .state_bytes = sizeof(struct groups),
+    .open = groups_open,
+    .next = groups_next,
+    .close = groups_close,
+    .gathered = groups_gathered,
+    .check_stage = groups_check_stage,
+    .columns = groups_columns,
+};
