@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/reader.h"
+#include "core/clock.h"
 #include "core/status.h"
 #include "shm/place.h"
 #include "shm/segment.h"
@@ -253,13 +254,21 @@ tnd_reader_listen(tundish_reader *reader)
 tundish_status
 tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
 {
+    tundish_status status;
+
+    if (reader->attachments->is_gone)
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server has hung up");
+    status = tnd_channel_wait(reader->attachments->socket, timeout_ns);
+    return status == TUNDISH_OK ? tnd_reader_listen(reader) : status;
+}
+
+tundish_status
+tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch)
+{
+    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = TUNDISH_OK;
 
-    if (!reader->attachments->is_gone)
-        status = tnd_channel_wait(reader->attachments->socket, timeout_ns);
-    if (status == TUNDISH_OK)
-        status = tnd_reader_listen(reader);
-    if (status == TUNDISH_OK && reader->attachments->is_gone)
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server has hung up");
+    while (tnd_find_epoch(reader, epoch) == NULL && status == TUNDISH_OK)
+        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     return status;
 }

@@ -166,6 +166,15 @@ nothing_in_time(void)
     return tnd_fail(TUNDISH_E_TIMEOUT, "no batch in time");
 }
 
+/* Nothing more comes of this server: the next call attaches anew. */
+static tundish_status
+tell_gone(tundish_reader *reader)
+{
+    reader->is_gone_told = true;
+    return tnd_fail(TUNDISH_E_SERVER_GONE,
+                    "the server at %s is gone; the next call waits for its return", reader->path);
+}
+
 /* Wait until the line has an entry that we have not passed. */
 static tundish_status
 await_entry(tundish_reader *reader, int64_t deadline_ns)
@@ -182,12 +191,8 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
             return status;
         if (atomic_load_explicit(wait.counter, memory_order_acquire) > wait.position)
             break;
-        if (attachment->is_gone) {
-            reader->is_gone_told = true;
-            return tnd_fail(TUNDISH_E_SERVER_GONE,
-                            "the server at %s is gone; the next call waits for its return",
-                            reader->path);
-        }
+        if (attachment->is_gone)
+            return tell_gone(reader);
         if (attachment->is_queue)
             show_waiting(attachment);
         if (!has_spun) {
@@ -297,12 +302,25 @@ pass_over(tundish_reader *reader, struct held *held)
         skip_entry(reader, held);
 }
 
+/* Take what the server says of a batch over the socket: its segment, and what the places of its
+ * epoch carry, so that whoever holds a batch can save its place. What a server has not sent dies
+ * with it, and the batch comes from the next one. */
+static tundish_status
+take_what_is_said(tundish_reader *reader, struct held *held)
+{
+    tundish_status status = find_payload(reader, held);
+
+    if (status == TUNDISH_OK && held->slot.slot.place_bytes > 0)
+        status = tnd_reader_await_epoch(reader, held->slot.slot.epoch);
+    return status == TUNDISH_E_SERVER_GONE ? tell_gone(reader) : status;
+}
+
 static tundish_status
 lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
 {
     struct attachment *attachment = reader->attachments;
     const struct tnd_slot *slot = &held->slot.slot;
-    tundish_status status = find_payload(reader, held);
+    tundish_status status = take_what_is_said(reader, held);
     bool is_cut_off;
 
     if (status != TUNDISH_OK)

@@ -18,19 +18,6 @@ tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step)
     pthread_mutex_unlock(&reader->lock);
 }
 
-/* The server sent it before the batch that says it is there. */
-static tundish_status
-await_epoch(tundish_reader *reader)
-{
-    int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
-    tundish_status status = TUNDISH_OK;
-
-    while (reader->place_bytes > 0 && tnd_find_epoch(reader, reader->place_epoch) == NULL &&
-           status == TUNDISH_OK)
-        status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
-    return status;
-}
-
 static tundish_status
 ask_queue(tundish_reader *reader)
 {
@@ -71,8 +58,8 @@ tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes, uint
     uint8_t *bytes;
     tundish_status status = TUNDISH_OK;
 
-    if (may_ask)
-        status = await_epoch(reader);
+    if (may_ask && reader->place_bytes > 0)
+        status = tnd_reader_await_epoch(reader, reader->place_epoch);
     if (status == TUNDISH_OK && may_ask && reader->attachments->is_queue)
         status = ask_queue(reader);
     if (status != TUNDISH_OK)

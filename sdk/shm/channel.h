@@ -12,7 +12,9 @@
  *                                         <-     QUEUE, after ASK_QUEUE
  *
  * What a trainer must not miss before it sees a slot (SEGMENT, EPOCH) is sent before the slot is
- * published, and `notice` in the lane's header raised: it reads its socket only then.
+ * published, and `notice` in the lane's header raised: it reads its socket only then. Where the
+ * socket is full the server keeps it for later, and waits for nobody: a trainer takes no batch
+ * before what belongs to it is here.
  */
 #ifndef TND_SHM_CHANNEL_H
 #define TND_SHM_CHANNEL_H

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rig/numbers.h"
@@ -418,6 +419,93 @@ a_server_that_restarts_loses_and_doubles_nothing(void **state)
     rmdir(path);
 }
 
+/* The first batch is there, and what the server has said besides is not read yet. */
+static void
+await_first_batch(struct numbers *numbers)
+{
+    struct lane_stats stats = { 0 };
+
+    for (int64_t i = 0; i < PATIENCE / 1000000 && stats.published == 0; i++) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        lane_stats(feed_lane(numbers_feed(numbers), 0), &stats);
+    }
+    assert_true(stats.published > 0);
+}
+
+static void
+a_place_is_made_of_what_a_dead_server_had_said(void **state)
+{
+    struct numbers_options options = { .idle = true };
+    char token[512];
+    size_t bytes;
+    struct numbers *numbers;
+    tundish_reader *reader;
+
+    (void)state;
+    numbers_open(&options, &numbers);
+    reader = open_reader(numbers, "a", 0);
+    numbers_run(numbers);
+    await_first_batch(numbers);
+    numbers_close(numbers);
+    assert_int_equal(tundish_place_token(reader, token, sizeof token, &bytes), TUNDISH_OK);
+    expect(reader, 0, 0, 0);
+    assert_int_equal(tundish_place_token(reader, token, sizeof token, &bytes), TUNDISH_OK);
+    tundish_close(reader);
+}
+
+/* A trainer's socket is full, so what the server says of its batches dies with the server: they are
+ * read from the next one. */
+static void
+read_past_a_full_socket(struct numbers_options options, uint32_t wide_step)
+{
+    enum { LETTERS = 4000 };
+    const tundish_batch *batch;
+    char path[108], token[512];
+    size_t bytes;
+    struct numbers *numbers;
+    tundish_reader *reader;
+
+    snprintf(path, sizeof path, "/tmp/tundish-test-%d/server", (int)getpid());
+    options.path = path;
+    options.idle = true;
+    numbers_open(&options, &numbers);
+    reader = open_reader(numbers, "a", 0);
+    for (int i = 0; i < LETTERS; i++)
+        feed_tell_lost(numbers_feed(numbers), "a", "replica 1 of group \"a\" has died");
+    numbers_run(numbers);
+    await_first_batch(numbers);
+    numbers_close(numbers);
+    assert_int_equal(tundish_next(reader, PATIENCE, &batch), TUNDISH_E_PEER_LOST);
+    assert_int_equal(tundish_next(reader, PATIENCE, &batch), TUNDISH_E_SERVER_GONE);
+    options.idle = false;
+    numbers_open(&options, &numbers);
+    assert_int_equal(tundish_next(reader, PATIENCE, &batch), TUNDISH_OK);
+    assert_int_equal(batch->epoch, 0);
+    assert_int_equal(batch->step, 0);
+    assert_true(numbers_check(batch, 0, 64, wide_step));
+    assert_int_equal(tundish_place_token(reader, token, sizeof token, &bytes), TUNDISH_OK);
+    tundish_close(reader);
+    numbers_close(numbers);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+}
+
+static void
+a_batch_whose_place_died_with_the_server_is_not_lent(void **state)
+{
+    (void)state;
+    read_past_a_full_socket((struct numbers_options){ 0 }, 0);
+}
+
+static void
+a_batch_whose_segment_died_with_the_server_is_not_lent(void **state)
+{
+    struct numbers_options options = { .wide_step = 1, .arena_bytes = 16384 };
+
+    (void)state;
+    read_past_a_full_socket(options, 1);
+}
+
 static void
 a_forked_child_cannot_use_the_reader_and_does_not_hold_it_open(void **state)
 {
@@ -545,6 +633,9 @@ TEST_FILE(test_group)
         cmocka_unit_test(a_place_after_the_end_is_the_next_epoch),
         cmocka_unit_test(a_damaged_place_is_refused),
         cmocka_unit_test(a_server_that_restarts_loses_and_doubles_nothing),
+        cmocka_unit_test(a_place_is_made_of_what_a_dead_server_had_said),
+        cmocka_unit_test(a_batch_whose_place_died_with_the_server_is_not_lent),
+        cmocka_unit_test(a_batch_whose_segment_died_with_the_server_is_not_lent),
         cmocka_unit_test(a_forked_child_cannot_use_the_reader_and_does_not_hold_it_open),
         cmocka_unit_test(a_queue_gives_each_batch_once_and_the_end_to_all),
         cmocka_unit_test(what_a_dead_reader_of_a_queue_held_is_offered_again),
