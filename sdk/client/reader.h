@@ -152,8 +152,8 @@ void tnd_reader_tidy(tundish_reader *reader);
 
 /* messages.c: take what the server has said. Sets is_gone on a hang-up. */
 tundish_status tnd_reader_listen(tundish_reader *reader);
-/* The same, after waiting for something: E_TIMEOUT. E_SERVER_GONE: all that a server has said, which
- * is gone, was taken before this call. */
+/* The same, after waiting for something: E_TIMEOUT. E_SERVER_GONE: all that a server has said,
+ * which is gone, was taken before this call. */
 tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns);
 /* Until the epoch's header is here, which was sent before its first batch was published. */
 tundish_status tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch);
