@@ -36,7 +36,7 @@ start_all(struct serve *serve)
             status = session_start(serve->sessions[i]);
     }
     if (status == TUNDISH_OK)
-        link_watch(serve->link, serve_hear_others, serve);
+        link_subscribe(serve->link, serve_hear_others, serve);
     return status == TUNDISH_OK ? hub_start(serve->hub) : status;
 }
 
@@ -111,7 +111,7 @@ close_all(struct serve *serve, int64_t linger_ns)
 {
     serve_crew_close(serve);
     if (serve->link != NULL)
-        link_watch(serve->link, NULL, NULL);
+        link_subscribe(serve->link, NULL, NULL);
     extras_stop(serve->extras);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);

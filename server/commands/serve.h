@@ -74,7 +74,7 @@ tundish_status serve_show_regularly(struct serve *serve);
 tundish_status serve_open_link(struct serve *serve);
 tundish_status serve_agree(struct serve *serve);
 
-/* link_watch's listener: hand on what another node says. */
+/* link_subscribe's listener: hand on what another node says. */
 void serve_hear_others(void *user, uint32_t from, const struct link_key *key,
                        struct byte_view bytes);
 

@@ -16,7 +16,7 @@
 
 static const int64_t BEAT_NS = 500000000, SILENCE_NS = 5000000000;
 static const int64_t PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 10000000, PAUSE_WANTED_NS = 1000000;
-/* While there is mail, more of it is to be expected. */
+/* While there are messages, more are to be expected. */
 static const int64_t PAUSE_BUSY_NS = 300000, BUSY_NS = 100000000;
 static const int64_t JOIN_NS = 120000000000, FINISH_NS = 10000000000;
 static const int64_t LOOK_NS = 20000000;
@@ -25,70 +25,70 @@ static const int64_t WATCH_NS = 1000000000;
 enum { WATCHES_MAX = 5 };
 
 static void
-add_news(struct link *link, uint32_t from, const struct link_key *key, struct byte_view bytes)
+add_event(struct link *link, uint32_t from, const struct link_key *key, struct byte_view bytes)
 {
-    struct news *news = tnd_zalloc(1, sizeof *news + bytes.size + 1);
+    struct event *event = tnd_zalloc(1, sizeof *event + bytes.size + 1);
 
-    news->from = from;
-    news->is_failure = key == NULL;
+    event->from = from;
+    event->is_failure = key == NULL;
     if (key != NULL)
-        news->key = *key;
-    news->byte_count = bytes.size;
+        event->key = *key;
+    event->byte_count = bytes.size;
     if (bytes.size > 0)
-        memcpy(news->bytes, bytes.data, bytes.size);
-    *link->last_news = news;
-    link->last_news = &news->next;
-    pthread_cond_signal(&link->has_news);
+        memcpy(event->bytes, bytes.data, bytes.size);
+    *link->last_event = event;
+    link->last_event = &event->next;
+    pthread_cond_signal(&link->has_event);
 }
 
 static void
 arrived(void *user, uint32_t from, const struct link_key *key, struct byte_view bytes)
 {
-    add_news(user, from, key, bytes);
+    add_event(user, from, key, bytes);
 }
 
-/* With the lock held, which is given up while the watcher runs: it may post. */
+/* With the lock held, which is given up while the subscriber runs: it may post. */
 static void
 tell_first(struct link *link)
 {
-    struct news *news = link->news;
-    link_watcher watcher = link->watcher;
-    void *user = link->watcher_user;
+    struct event *event = link->events;
+    link_subscriber subscriber = link->subscriber;
+    void *user = link->subscriber_user;
 
-    link->news = news->next;
-    if (link->news == NULL)
-        link->last_news = &link->news;
-    link->watcher_runs = true;
+    link->events = event->next;
+    if (link->events == NULL)
+        link->last_event = &link->events;
+    link->subscriber_runs = true;
     pthread_mutex_unlock(&link->lock);
-    watcher(user, news->from, news->is_failure ? NULL : &news->key,
-            (struct byte_view){ news->bytes, news->byte_count });
-    free(news);
+    subscriber(user, event->from, event->is_failure ? NULL : &event->key,
+               (struct byte_view){ event->bytes, event->byte_count });
+    free(event);
     pthread_mutex_lock(&link->lock);
-    link->watcher_runs = false;
+    link->subscriber_runs = false;
     pthread_cond_broadcast(&link->changed);
 }
 
 static void
 end_telling(struct link *link)
 {
-    if (!link->teller_started)
+    if (!link->notifier_started)
         return;
     pthread_mutex_lock(&link->lock);
-    link->telling_ends = true;
-    pthread_cond_signal(&link->has_news);
+    link->notifier_ends = true;
+    pthread_cond_signal(&link->has_event);
     pthread_mutex_unlock(&link->lock);
-    pthread_join(link->teller, NULL);
-    link->teller_started = false;
+    pthread_join(link->notifier, NULL);
+    link->notifier_started = false;
 }
 
 void
-link_watch(struct link *link, link_watcher watcher, void *user)
+link_subscribe(struct link *link, link_subscriber subscriber, void *user)
 {
     pthread_mutex_lock(&link->lock);
-    link->watcher = watcher;
-    link->watcher_user = user;
-    pthread_cond_signal(&link->has_news);
-    while (watcher == NULL && link->watcher_runs)
+    link->subscriber = subscriber;
+    link->subscriber_user = user;
+    pthread_cond_signal(&link->has_event);
+    while (subscriber == NULL && link->subscriber_runs)
         pthread_cond_wait(&link->changed, &link->lock);
     pthread_mutex_unlock(&link->lock);
 }
@@ -113,7 +113,7 @@ note_failure(struct link *link)
     link->changes++;
     pthread_cond_broadcast(&link->changed);
     tnd_log(TND_LOG_ERROR, "link", "%s", text);
-    add_news(link, link->rank, NULL, bytes_of_text(text));
+    add_event(link, link->rank, NULL, bytes_of_text(text));
 }
 
 void
@@ -151,7 +151,7 @@ watch_thread(struct link *link, struct watch *watch)
     note_failure(link);
 }
 
-/* A thread of its own: a watcher that takes its time must not keep this node from beating. */
+/* A thread of its own: a subscriber that takes its time must not keep this node from beating. */
 static void *
 tell(void *argument)
 {
@@ -159,11 +159,11 @@ tell(void *argument)
     struct watch watch = { 0 };
 
     pthread_mutex_lock(&link->lock);
-    while (!link->telling_ends) {
-        if (link->watcher != NULL && link->news != NULL)
+    while (!link->notifier_ends) {
+        if (link->subscriber != NULL && link->events != NULL)
             tell_first(link);
         else
-            link_wait_until(&link->has_news, &link->lock, WATCH_NS);
+            link_wait_until(&link->has_event, &link->lock, WATCH_NS);
         watch_thread(link, &watch);
     }
     pthread_mutex_unlock(&link->lock);
@@ -181,7 +181,7 @@ is_over(const struct link *link)
 static int64_t
 longest_pause(const struct link *link)
 {
-    if (tnd_clock_ns() - link->mail_ns < BUSY_NS)
+    if (tnd_clock_ns() - link->message_ns < BUSY_NS)
         return PAUSE_BUSY_NS;
     return link->waiting > 0 ? PAUSE_WANTED_NS : PAUSE_MAX_NS;
 }
@@ -265,7 +265,7 @@ open_node(struct link *link)
         .beat_ns = BEAT_NS,
         .silence_ns = SILENCE_NS,
         .arrived = arrived,
-        .mail_came = link_mail_came,
+        .message_came = link_message_came,
         .user = link,
     };
 
@@ -305,11 +305,11 @@ prepare(struct link *link)
     pthread_mutex_init(&link->lock, NULL);
     pthread_cond_init(&link->changed, &monotonic);
     pthread_cond_init(&link->posted, &monotonic);
-    pthread_cond_init(&link->has_news, &monotonic);
+    pthread_cond_init(&link->has_event, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    link->last_news = &link->news;
-    link->last_letter = &link->letters;
-    link->mail_ns = INT64_MIN / 2;
+    link->last_event = &link->events;
+    link->last_message = &link->messages;
+    link->message_ns = INT64_MIN / 2;
     if (gethostname(link->host, sizeof link->host - 1) != 0)
         snprintf(link->host, sizeof link->host, "?");
 }
@@ -335,8 +335,8 @@ join_mpi(struct link *link)
     if (pthread_create(&link->thread, NULL, run, link) != 0)
         return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
     link->thread_started = true;
-    link->teller_started = pthread_create(&link->teller, NULL, tell, link) == 0;
-    if (!link->teller_started)
+    link->notifier_started = pthread_create(&link->notifier, NULL, tell, link) == 0;
+    if (!link->notifier_started)
         return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
     pthread_mutex_lock(&link->lock);
     while (link->state == LINK_JOINING && tnd_clock_left_ns(deadline_ns) > 0)
@@ -416,15 +416,15 @@ link_close(struct link *link)
     link_leave(link, 0);
     if (link->hangs)
         return;
-    while (link->news != NULL) {
-        struct news *news = link->news;
+    while (link->events != NULL) {
+        struct event *event = link->events;
 
-        link->news = news->next;
-        free(news);
+        link->events = event->next;
+        free(event);
     }
-    link_drop_letters(link);
+    link_drop_messages(link);
     node_close(link->node);
-    pthread_cond_destroy(&link->has_news);
+    pthread_cond_destroy(&link->has_event);
     pthread_cond_destroy(&link->posted);
     pthread_cond_destroy(&link->changed);
     pthread_mutex_destroy(&link->lock);

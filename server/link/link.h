@@ -53,8 +53,8 @@ struct link_options {
 tundish_status link_open(const struct link_options *options, struct link **ret_link);
 
 /* Leave in good order: waits until all nodes leave or one is lost, at most linger_ns (negative: as
- * long as it takes); boxes are open meanwhile. Then MPI is over for this process, and what is sent
- * goes nowhere. Accepts NULL. */
+ * long as it takes); mailboxes are open meanwhile. Then MPI is over for this process, and what is
+ * sent goes nowhere. Accepts NULL. */
 void link_leave(struct link *link, int64_t linger_ns);
 void link_close(struct link *link); /* leaves first, at once; accepts NULL */
 
@@ -83,14 +83,13 @@ bool link_find(struct link *link, const struct link_key *key, uint32_t rank, uin
 tundish_status link_wait(struct link *link, bool (*ready)(struct link *link, void *context),
                          void *context, int64_t timeout_ns, const _Atomic int *stop);
 
-/* mail:
- * Bytes for one node, of which nobody else hears and nothing is kept. Mail from one node to another
- * arrives in order; what is meant for a lost one is dropped. Key.topic is the box, the rest is the
- * boxes' owners' affair. */
+/* Messages: bytes for one node, which are not kept. Messages from one node to another arrive in
+ * order; those to a lost node are dropped. Key.topic is the mailbox; the rest of the key belongs to
+ * the mailbox's owner. */
 
-enum link_box { LINK_SHARDS, LINK_ROWS, LINK_BOX_COUNT };
+enum link_mailbox { LINK_SHARDS, LINK_ROWS, LINK_MAILBOX_COUNT };
 
-struct link_mail {
+struct link_message {
     uint32_t from;
     struct link_key key;
     uint8_t *bytes; /* the handler's, which frees them */
@@ -105,10 +104,12 @@ void link_send(struct link *link, uint32_t to, const struct link_key *key, const
 /* Bytes for that node that have not been sent yet. */
 uint64_t link_queued(struct link *link, uint32_t to);
 
-/* Be given what comes for a box, also what came before, in the thread that talks to the others: the
- * handler must not wait, but may send. NULL ends it, and returns when it is not being called. */
-typedef void (*link_mail_handler)(void *user, const struct link_mail *mail);
-void link_open_box(struct link *link, enum link_box box, link_mail_handler handler, void *user);
+/* Be given what comes for a mailbox, also what came before, in the thread that talks to the others:
+ * the handler must not wait, but may send. NULL ends it, and returns when it is not being called.
+ */
+typedef void (*link_message_handler)(void *user, const struct link_message *message);
+void link_open_mailbox(struct link *link, enum link_mailbox mailbox, link_message_handler handler,
+                       void *user);
 
 /* As link_wait, for what only `rank` can give: E_PEER_LOST if that one is lost, or has left and
  * does not answer any more; the others do not matter. */
@@ -125,11 +126,11 @@ tundish_status link_wait_for_all(struct link *link, const struct link_key *key, 
                                  const _Atomic int *stop);
 
 /* Be told of posts of other nodes and of the job's failure (key NULL; the bytes are a sentence), in
- * a thread of the link's, with no lock held. Posts that came before are told first. One watcher;
+ * a thread of the link's, with no lock held. Posts that came before are told first. One subscriber;
  * NULL ends it, and returns when it is not being called any more. */
-typedef void (*link_watcher)(void *user, uint32_t from, const struct link_key *key,
-                             struct byte_view bytes);
-void link_watch(struct link *link, link_watcher watcher, void *user);
+typedef void (*link_subscriber)(void *user, uint32_t from, const struct link_key *key,
+                                struct byte_view bytes);
+void link_subscribe(struct link *link, link_subscriber subscriber, void *user);
 
 struct link_stats {
     uint64_t messages_sent, messages_received, beats_sent, posts_sent;

@@ -1,5 +1,5 @@
-/* link_private.h - a link's insides, for the files that are it: link.c talks, mail.c hands letters
- * out, wait.c posts and waits. */
+/* link_private.h - a link's insides, for the files that are it: link.c talks, mailbox.c hands
+ * messages out, wait.c posts and waits. */
 #ifndef LINK_LINK_PRIVATE_H
 #define LINK_LINK_PRIVATE_H
 
@@ -10,9 +10,9 @@
 #include "link/node.h"
 #include "link/node_channel.h"
 
-/* Something that the watcher has not been told yet. */
-struct news {
-    struct news *next;
+/* An event that the subscriber has not been told yet. */
+struct event {
+    struct event *next;
     uint32_t from;
     bool is_failure;
     struct link_key key;
@@ -20,14 +20,14 @@ struct news {
     uint8_t bytes[];
 };
 
-/* Mail that has not been given to its box yet. */
-struct letter {
-    struct letter *next;
-    struct link_mail mail;
+/* A message that has not been given to its mailbox yet. */
+struct queued_message {
+    struct queued_message *next;
+    struct link_message message;
 };
 
-struct box {
-    link_mail_handler handler;
+struct mailbox {
+    link_message_handler handler;
     void *user;
 };
 
@@ -40,15 +40,15 @@ struct link {
     char host[HOST_NAME_MAX + 1];
     char refusal[CHANNEL_TEXT_BYTES];
 
-    pthread_t thread, teller;
-    bool thread_started, teller_started;
+    pthread_t thread, notifier;
+    bool thread_started, notifier_started;
     bool hangs; /* the thread, inside MPI */
 
     /* Everything below is under the lock. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;  /* for those who wait */
-    pthread_cond_t posted;   /* for the thread */
-    pthread_cond_t has_news; /* for the one that tells the watcher */
+    pthread_cond_t changed;   /* for those who wait */
+    pthread_cond_t posted;    /* for the thread */
+    pthread_cond_t has_event; /* for the thread that tells the subscriber */
     enum link_state state;
     struct node *node;
     uint64_t turns;          /* of the thread, which MPI may keep */
@@ -56,24 +56,24 @@ struct link {
     uint32_t waiting;
     uint64_t changes; /* counts what may make a wait ready */
     bool has_posted, told_failure;
-    struct news *news, **last_news;
-    link_watcher watcher;
-    void *watcher_user;
-    bool watcher_runs, telling_ends;
-    struct letter *letters, **last_letter;
-    struct box boxes[LINK_BOX_COUNT];
+    struct event *events, **last_event;
+    link_subscriber subscriber;
+    void *subscriber_user;
+    bool subscriber_runs, notifier_ends;
+    struct queued_message *messages, **last_message;
+    struct mailbox mailboxes[LINK_MAILBOX_COUNT];
     bool handler_runs;
-    int64_t mail_ns; /* when there was any last */
+    int64_t message_ns; /* when the last message came or went */
 };
 
 /* With the lock held, as for all below. */
 void link_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t pause_ns);
 
-/* node_config.mail_came. */
-void link_mail_came(void *user, const struct link_mail *mail);
+/* node_config.message_came. */
+void link_message_came(void *user, const struct link_message *message);
 
-/* Give the boxes what came for them; the lock is given up meanwhile. */
+/* Give the mailboxes what came for them; the lock is given up meanwhile. */
 void link_hand_out(struct link *link);
-void link_drop_letters(struct link *link);
+void link_drop_messages(struct link *link);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/magic.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "link/board.h"
+#include "link/kv.h"
 
 enum { NAME_BYTES = 128, TEXT_BYTES = 512, WIRE_VERSION = 2 };
 static const uint64_t POST_BYTES_MAX = UINT64_C(1) << 32;
@@ -45,7 +45,7 @@ struct peer {
     int64_t heard_ns, said_ns;
     bool left, lost;
 
-    /* The post or mail that is coming in pieces. */
+    /* The post or message that is coming in pieces. */
     enum wire_kind kind;
     struct link_key key;
     int64_t began_ns;
@@ -56,7 +56,7 @@ struct peer {
 struct node {
     struct node_config config;
     struct peer *peers; /* its own is there, and idle */
-    struct board *board;
+    struct kv *kv;
     struct link_stats stats;
     int64_t stepped_ns;
     bool left, has_failed;
@@ -79,7 +79,7 @@ node_open(const struct node_config *config, struct node **ret_node)
     struct link_key key = { .topic = LINK_HOST };
 
     node->config = *config;
-    node->board = board_open(config->size);
+    node->kv = kv_open(config->size);
     node->peers = tnd_zalloc(config->size, sizeof *node->peers);
     node->stepped_ns = tnd_clock_ns();
     for (uint32_t i = 0; i < config->size; i++) {
@@ -116,7 +116,7 @@ node_close(struct node *node)
         free(node->peers[i].bytes);
     }
     free(node->peers);
-    board_close(node->board);
+    kv_close(node->kv);
     free(node);
 }
 
@@ -166,7 +166,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
         if (node->config.rank != 0 && !node->peers[0].left)
             say(node, 0, WIRE_POST, key, payload);
     } else {
-        board_put(node->board, key, node->config.rank, bytes, byte_count);
+        kv_put(node->kv, key, node->config.rank, bytes, byte_count);
         say_to_all(node, WIRE_POST, key, payload);
         node->stats.posts_sent++;
     }
@@ -175,7 +175,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
 }
 
 void
-node_mail(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
+node_send(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
           size_t byte_count)
 {
     struct payload *payload;
@@ -314,10 +314,10 @@ look_for_the_silent(struct node *node, int64_t now_ns)
 }
 
 static void
-take_mail(struct node *node, uint32_t from)
+take_message(struct node *node, uint32_t from)
 {
     struct peer *peer = &node->peers[from];
-    struct link_mail mail = {
+    struct link_message message = {
         .from = from,
         .key = peer->key,
         .bytes = peer->bytes,
@@ -327,10 +327,10 @@ take_mail(struct node *node, uint32_t from)
 
     peer->bytes = NULL;
     node->stats.mail_received++;
-    if (node->config.mail_came != NULL)
-        node->config.mail_came(node->config.user, &mail);
+    if (node->config.message_came != NULL)
+        node->config.message_came(node->config.user, &message);
     else
-        free(mail.bytes);
+        free(message.bytes);
 }
 
 static void
@@ -340,12 +340,12 @@ take_post(struct node *node, uint32_t from)
     struct byte_view bytes = { peer->bytes, peer->total };
 
     if (peer->kind == WIRE_MAIL) {
-        take_mail(node, from);
+        take_message(node, from);
         return;
     }
     if (peer->key.topic == LINK_HOST)
         set_name(node, from, bytes);
-    board_put(node->board, &peer->key, from, peer->bytes, peer->total);
+    kv_put(node->kv, &peer->key, from, peer->bytes, peer->total);
     if (node->config.arrived != NULL)
         node->config.arrived(node->config.user, from, &peer->key, bytes);
     free(peer->bytes);
@@ -462,13 +462,13 @@ bool
 node_find(const struct node *node, const struct link_key *key, uint32_t rank,
           struct byte_view *ret_bytes)
 {
-    return board_find(node->board, key, rank, ret_bytes);
+    return kv_find(node->kv, key, rank, ret_bytes);
 }
 
 void
 node_forget(struct node *node, const struct link_key *key)
 {
-    board_forget(node->board, key);
+    kv_forget(node->kv, key);
 }
 
 uint32_t

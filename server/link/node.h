@@ -31,8 +31,8 @@ struct node_config {
     /* A post of another node has arrived whole. Not called for this node's own. */
     void (*arrived)(void *user, uint32_t from, const struct link_key *key, struct byte_view bytes);
 
-    /* So has mail, which becomes the listener's. */
-    void (*mail_came)(void *user, const struct link_mail *mail);
+    /* So has a message, which the callee owns. */
+    void (*message_came)(void *user, const struct link_message *message);
     void *user;
 };
 
@@ -47,10 +47,10 @@ bool node_step(struct node *node);
 void node_post(struct node *node, const struct link_key *key, const void *bytes, size_t byte_count);
 
 /* Copied; goes to one other node, and is kept by none. What is meant for a lost one is dropped. */
-void node_mail(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
+void node_send(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
                size_t byte_count);
 
-/* Bytes of mail for that node that the channel has not taken yet. */
+/* Bytes of messages for that node that the channel has not taken yet. */
 uint64_t node_queued(const struct node *node, uint32_t to);
 
 /* The job has failed for this node, whatever others think. */

@@ -57,7 +57,8 @@ bool session_is_abandoned(struct session *session);
 
 struct feed *session_feed(struct session *session);
 
-/* What another node's server posted about this session, or that the job has failed (link_watch). */
+/* What another node's server posted about this session, or that the job has failed
+ * (link_subscribe). */
 void session_link_hear(struct session *session, uint32_t from, const struct link_key *key,
                        struct byte_view bytes);
 

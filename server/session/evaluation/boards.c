@@ -16,13 +16,13 @@ struct boards {
 };
 
 static void
-hear(void *user, const struct link_mail *mail)
+hear(void *user, const struct link_message *received)
 {
     struct boards *boards = user;
 
-    if (mail->key.stream < boards->count && boards->shards[mail->key.stream] != NULL)
-        shards_hear(boards->shards[mail->key.stream], mail);
-    free(mail->bytes);
+    if (received->key.stream < boards->count && boards->shards[received->key.stream] != NULL)
+        shards_hear(boards->shards[received->key.stream], received);
+    free(received->bytes);
 }
 
 struct boards *
@@ -41,7 +41,7 @@ boards_open(const struct spec_file *file, struct link *link)
             boards->shards[i] =
                 shards_open(count > 0 ? (uint32_t)count : 0, READERS_GATHER_NS, link, i);
     }
-    link_open_box(link, LINK_SHARDS, hear, boards);
+    link_open_mailbox(link, LINK_SHARDS, hear, boards);
     return boards;
 }
 
@@ -50,7 +50,7 @@ boards_close(struct boards *boards)
 {
     if (boards == NULL)
         return;
-    link_open_box(boards->link, LINK_SHARDS, NULL, NULL);
+    link_open_mailbox(boards->link, LINK_SHARDS, NULL, NULL);
     for (uint32_t i = 0; i < boards->count; i++)
         shards_close(boards->shards[i]);
     free(boards);

@@ -250,7 +250,7 @@ shards_count(struct shards *shards)
 }
 
 void
-shards_send(struct shards *shards, uint32_t to, const struct shards_letter *letter)
+shards_send(struct shards *shards, uint32_t to, const struct shards_message *letter)
 {
     struct link_key key = { .topic = LINK_SHARDS, .stream = shards->stream };
 
@@ -258,7 +258,7 @@ shards_send(struct shards *shards, uint32_t to, const struct shards_letter *lett
 }
 
 static void
-serve(struct shards *shards, uint32_t from, struct shards_letter letter)
+serve(struct shards *shards, uint32_t from, struct shards_message letter)
 {
     int64_t now_ns = tnd_clock_ns();
     bool has_answer = letter.kind == SHARDS_JOIN || letter.kind == SHARDS_TAKE;
@@ -286,16 +286,16 @@ serve(struct shards *shards, uint32_t from, struct shards_letter letter)
 }
 
 void
-shards_hear(struct shards *shards, const struct link_mail *mail)
+shards_hear(struct shards *shards, const struct link_message *received)
 {
-    struct shards_letter letter;
+    struct shards_message letter;
 
-    if (mail->byte_count != sizeof letter)
+    if (received->byte_count != sizeof letter)
         return;
-    memcpy(&letter, mail->bytes, sizeof letter);
+    memcpy(&letter, received->bytes, sizeof letter);
     if (shards_are_far(shards))
         shards_far_hear(shards, &letter);
-    else if (letter.reader >> SHARDS_NODE_SHIFT == mail->from &&
-             !link_is_lost(shards->link, mail->from))
-        serve(shards, mail->from, letter);
+    else if (letter.reader >> SHARDS_NODE_SHIFT == received->from &&
+             !link_is_lost(shards->link, received->from))
+        serve(shards, received->from, letter);
 }

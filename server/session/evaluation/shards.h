@@ -52,6 +52,6 @@ void shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, ui
 uint32_t shards_count(struct shards *shards);
 
 /* What has come for the board from another node. */
-void shards_hear(struct shards *shards, const struct link_mail *mail);
+void shards_hear(struct shards *shards, const struct link_message *received);
 
 #endif

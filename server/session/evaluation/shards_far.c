@@ -73,7 +73,7 @@ has_joined(struct link *link, void *context)
 tundish_status
 shards_far_join(struct shards *shards, struct shards_membership *membership)
 {
-    struct shards_letter letter = { .kind = SHARDS_JOIN, .reader = membership->reader };
+    struct shards_message letter = { .kind = SHARDS_JOIN, .reader = membership->reader };
     struct joining joining = { .shards = shards, .membership = membership };
     tundish_status status;
 
@@ -113,15 +113,15 @@ is_hopeless(struct shards *shards, int64_t asked_ns, int64_t now_ns)
 /* An answer for an epoch that the reader has left since. Does it name a shard? That is for others.
  */
 static bool
-take_late_answer(struct far_reader *asker, uint64_t epoch, struct shards_letter *ret_letter)
+take_late_answer(struct far_reader *asker, uint64_t epoch, struct shards_message *ret_letter)
 {
     if (asker == NULL || !asker->is_answered || asker->epoch == epoch)
         return false;
     asker->is_answered = false;
-    *ret_letter = (struct shards_letter){ .kind = SHARDS_GIVE_BACK,
-                                          .reader = asker->reader,
-                                          .epoch = asker->epoch,
-                                          .shard = asker->shard };
+    *ret_letter = (struct shards_message){ .kind = SHARDS_GIVE_BACK,
+                                           .reader = asker->reader,
+                                           .epoch = asker->epoch,
+                                           .shard = asker->shard };
     return asker->answer == SHARDS_TAKEN;
 }
 
@@ -129,7 +129,7 @@ enum shards_next
 shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
                 uint32_t *ret_shard)
 {
-    struct shards_letter letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
+    struct shards_message letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
     struct far_reader *asker;
     enum shards_next next = SHARDS_WAIT;
     int64_t asked_ns = now_ns;
@@ -162,7 +162,7 @@ shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t 
 void
 shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    struct shards_letter letter = {
+    struct shards_message letter = {
         .kind = SHARDS_FINISH, .reader = reader, .epoch = epoch, .shard = shard
     };
 
@@ -172,7 +172,7 @@ shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32
 void
 shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    struct shards_letter letter = {
+    struct shards_message letter = {
         .kind = SHARDS_GIVE_BACK, .reader = reader, .epoch = epoch, .shard = shard
     };
 
@@ -182,7 +182,7 @@ shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uin
 void
 shards_far_leave(struct shards *shards, uint32_t reader)
 {
-    struct shards_letter letter = { .kind = SHARDS_LEAVE, .reader = reader };
+    struct shards_message letter = { .kind = SHARDS_LEAVE, .reader = reader };
 
     pthread_mutex_lock(&shards->lock);
     drop(shards, reader);
@@ -191,7 +191,7 @@ shards_far_leave(struct shards *shards, uint32_t reader)
 }
 
 void
-shards_far_hear(struct shards *shards, const struct shards_letter *letter)
+shards_far_hear(struct shards *shards, const struct shards_message *letter)
 {
     struct far_reader *reader;
 

@@ -9,7 +9,7 @@
 /* A reader's number says which node it is of. */
 enum { SHARDS_NODE_SHIFT = 20 };
 
-enum shards_letter_kind {
+enum shards_message_kind {
     SHARDS_JOIN = 1,
     SHARDS_JOINED,
     SHARDS_TAKE,
@@ -20,7 +20,7 @@ enum shards_letter_kind {
 };
 
 /* What nodes write each other. */
-struct shards_letter {
+struct shards_message {
     uint32_t kind, reader, shard, count;
     uint64_t epoch;
     uint64_t answer; /* enum shards_next; JOINED: how many shards are done */
@@ -70,9 +70,9 @@ enum shards_next shards_far_take(struct shards *shards, uint32_t reader, uint64_
 void shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_far_leave(struct shards *shards, uint32_t reader);
-void shards_far_hear(struct shards *shards, const struct shards_letter *letter);
+void shards_far_hear(struct shards *shards, const struct shards_message *letter);
 void shards_far_close(struct shards *shards);
 
-void shards_send(struct shards *shards, uint32_t to, const struct shards_letter *letter);
+void shards_send(struct shards *shards, uint32_t to, const struct shards_message *letter);
 
 #endif

@@ -1,4 +1,4 @@
-/* peer_link.c - see peer_link.h. The key of a mail has a message's kind as its epoch, and the
+/* peer_link.c - see peer_link.h. The key of a message has a message's kind as its epoch, and the
  * number as its part. */
 #include "source/peer/peer_link.h"
 
@@ -7,18 +7,19 @@
 
 /* Times are taken from the first piece's arrival on, so they are of the others. */
 static void
-hear(void *user, const struct link_mail *mail)
+hear(void *user, const struct link_message *received)
 {
     const struct peer_link *link = user;
     struct peer_message message = {
-        .from = mail->from,
-        .kind = mail->key.epoch,
-        .number = mail->key.part,
-        .bytes = mail->bytes,
-        .byte_count = mail->byte_count,
-        .took_ns = mail->took_ns,
-        .timed_bytes =
-            mail->byte_count > CHANNEL_MESSAGE_BYTES ? mail->byte_count - CHANNEL_MESSAGE_BYTES : 0,
+        .from = received->from,
+        .kind = received->key.epoch,
+        .number = received->key.part,
+        .bytes = received->bytes,
+        .byte_count = received->byte_count,
+        .took_ns = received->took_ns,
+        .timed_bytes = received->byte_count > CHANNEL_MESSAGE_BYTES
+                           ? received->byte_count - CHANNEL_MESSAGE_BYTES
+                           : 0,
     };
 
     link->hear(link->user, &message);
@@ -30,12 +31,12 @@ listen(void *context, peer_hear *heard_by, void *user)
     struct peer_link *link = context;
 
     if (heard_by == NULL) {
-        link_open_box(link->link, LINK_ROWS, NULL, NULL);
+        link_open_mailbox(link->link, LINK_ROWS, NULL, NULL);
         return;
     }
     link->hear = heard_by;
     link->user = user;
-    link_open_box(link->link, LINK_ROWS, hear, link);
+    link_open_mailbox(link->link, LINK_ROWS, hear, link);
 }
 
 static void

@@ -29,9 +29,9 @@ struct end {
     uint32_t rank;
     struct node *node;
     bool dead, paused;
-    uint64_t arrivals, letters;
+    uint64_t arrivals, messages;
     struct message *received;
-    uint64_t letters_from[NETWORK_NODES];
+    uint64_t messages_from[NETWORK_NODES];
     bool has_disorder;
 };
 
@@ -138,17 +138,17 @@ arrived(void *user, uint32_t from, const struct link_key *key, struct byte_view 
     end->arrivals++;
 }
 
-/* Each letter counts those from its sender to here: none is lost, doubled or overtaken. */
+/* Each message counts those from its sender to here: none is lost, doubled or overtaken. */
 static void
-mail_came(void *user, const struct link_mail *mail)
+message_came(void *user, const struct link_message *message)
 {
     struct end *end = user;
 
-    end->has_disorder |= mail->key.epoch != end->letters_from[mail->from]++;
-    for (size_t i = 0; i < mail->byte_count; i++)
-        end->has_disorder |= mail->bytes[i] != (uint8_t)(mail->key.epoch + i);
-    end->letters++;
-    free(mail->bytes);
+    end->has_disorder |= message->key.epoch != end->messages_from[message->from]++;
+    for (size_t i = 0; i < message->byte_count; i++)
+        end->has_disorder |= message->bytes[i] != (uint8_t)(message->key.epoch + i);
+    end->messages++;
+    free(message->bytes);
 }
 
 struct network *
@@ -173,7 +173,7 @@ network_open(uint32_t size, uint64_t seed)
             .beat_ns = BEAT_NS,
             .silence_ns = SILENCE_NS,
             .arrived = arrived,
-            .mail_came = mail_came,
+            .message_came = message_came,
             .user = end,
         };
 
@@ -264,8 +264,8 @@ network_arrivals(const struct network *network, uint32_t rank)
 }
 
 uint64_t
-network_letters(const struct network *network, uint32_t rank, bool *ret_in_order)
+network_messages(const struct network *network, uint32_t rank, bool *ret_in_order)
 {
     *ret_in_order = !network->ends[rank].has_disorder;
-    return network->ends[rank].letters;
+    return network->ends[rank].messages;
 }

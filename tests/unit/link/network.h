@@ -33,6 +33,6 @@ uint64_t network_arrivals(const struct network *network, uint32_t rank);
 
 /* Letters that came, which must count themselves by sender (key.epoch; their bytes count on from
  * it). */
-uint64_t network_letters(const struct network *network, uint32_t rank, bool *ret_in_order);
+uint64_t network_messages(const struct network *network, uint32_t rank, bool *ret_in_order);
 
 #endif

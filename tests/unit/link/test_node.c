@@ -80,7 +80,7 @@ a_later_post_replaces_the_earlier(void **state)
 }
 
 static void
-mail_goes_to_one_whole_and_in_order(void **state)
+a_message_goes_to_one_whole_and_in_order(void **state)
 {
     struct network *network = network_open(3, 6);
     uint8_t bytes[3 * CHANNEL_MESSAGE_BYTES + 5];
@@ -93,19 +93,19 @@ mail_goes_to_one_whole_and_in_order(void **state)
 
         for (size_t k = 0; k < byte_count; k++)
             bytes[k] = (uint8_t)(i + k);
-        node_mail(network_node(network, 0), 1, &key, bytes, byte_count);
-        node_post(network_node(network, 0), &key, bytes, byte_count); /* between the letters */
+        node_send(network_node(network, 0), 1, &key, bytes, byte_count);
+        node_post(network_node(network, 0), &key, bytes, byte_count); /* between the messages */
     }
     network_run(network, 2 * SECOND_NS);
-    assert_int_equal(network_letters(network, 1, &in_order), 12);
+    assert_int_equal(network_messages(network, 1, &in_order), 12);
     assert_true(in_order);
-    assert_int_equal(network_letters(network, 2, &in_order), 0);
-    assert_int_equal(network_letters(network, 0, &in_order), 0);
+    assert_int_equal(network_messages(network, 2, &in_order), 0);
+    assert_int_equal(network_messages(network, 0, &in_order), 0);
     network_close(network);
 }
 
 static void
-every_loss_is_noticed_and_mail_for_the_lost_is_dropped(void **state)
+every_loss_is_noticed_and_messages_for_the_lost_are_dropped(void **state)
 {
     struct network *network = network_open(4, 7);
     struct link_key key = { .topic = LINK_SHARDS };
@@ -121,10 +121,10 @@ every_loss_is_noticed_and_mail_for_the_lost_is_dropped(void **state)
     assert_true(node_is_lost(network_node(network, 1), 3));
     assert_false(node_is_lost(network_node(network, 0), 1));
     for (int i = 0; i < 1000; i++)
-        node_mail(network_node(network, 0), 3, &key, &i, sizeof i);
-    node_mail(network_node(network, 0), 1, &key, NULL, 0);
+        node_send(network_node(network, 0), 3, &key, &i, sizeof i);
+    node_send(network_node(network, 0), 1, &key, NULL, 0);
     network_run(network, SECOND_NS);
-    assert_int_equal(network_letters(network, 1, &in_order), 1);
+    assert_int_equal(network_messages(network, 1, &in_order), 1);
     network_close(network);
 }
 
@@ -320,8 +320,8 @@ TEST_FILE(test_node)
         cmocka_unit_test(posts_reach_every_node),
         cmocka_unit_test(large_posts_arrive_whole),
         cmocka_unit_test(a_later_post_replaces_the_earlier),
-        cmocka_unit_test(mail_goes_to_one_whole_and_in_order),
-        cmocka_unit_test(every_loss_is_noticed_and_mail_for_the_lost_is_dropped),
+        cmocka_unit_test(a_message_goes_to_one_whole_and_in_order),
+        cmocka_unit_test(every_loss_is_noticed_and_messages_for_the_lost_are_dropped),
         cmocka_unit_test(nodes_are_named_by_their_hosts),
         cmocka_unit_test(quiet_nodes_beat_and_are_not_lost),
         cmocka_unit_test(a_node_that_left_is_not_missed),

@@ -1,0 +1,108 @@
+/* mailbox.c - messages from node to node, given to their mailboxes by the thread that talks. */
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+#include "link/link_private.h"
+
+void
+link_message_came(void *user, const struct link_message *message)
+{
+    struct link *link = user;
+    struct queued_message *queued;
+
+    if (message->key.topic >= LINK_MAILBOX_COUNT) {
+        free(message->bytes);
+        return;
+    }
+    queued = tnd_zalloc(1, sizeof *queued);
+    queued->message = *message;
+    *link->last_message = queued;
+    link->last_message = &queued->next;
+    link->message_ns = tnd_clock_ns();
+}
+
+/* The first message for a mailbox that somebody has opened. */
+static struct queued_message *
+take_queued(struct link *link)
+{
+    for (struct queued_message **at = &link->messages; *at != NULL; at = &(*at)->next) {
+        struct queued_message *queued = *at;
+
+        if (link->mailboxes[queued->message.key.topic].handler == NULL)
+            continue;
+        *at = queued->next;
+        if (*at == NULL)
+            link->last_message = at;
+        return queued;
+    }
+    return NULL;
+}
+
+/* With the lock held, which is given up while a handler runs. */
+void
+link_hand_out(struct link *link)
+{
+    struct queued_message *queued;
+
+    while ((queued = take_queued(link)) != NULL) {
+        struct mailbox mailbox = link->mailboxes[queued->message.key.topic];
+
+        link->handler_runs = true;
+        pthread_mutex_unlock(&link->lock);
+        mailbox.handler(mailbox.user, &queued->message);
+        free(queued);
+        pthread_mutex_lock(&link->lock);
+        link->handler_runs = false;
+        link->changes++;
+        pthread_cond_broadcast(&link->changed);
+    }
+}
+
+void
+link_send(struct link *link, uint32_t to, const struct link_key *key, const void *bytes,
+          size_t byte_count)
+{
+    pthread_mutex_lock(&link->lock);
+    node_send(link->node, to, key, bytes, byte_count);
+    link->message_ns = tnd_clock_ns();
+    link->has_posted = true;
+    pthread_cond_signal(&link->posted);
+    pthread_mutex_unlock(&link->lock);
+}
+
+uint64_t
+link_queued(struct link *link, uint32_t to)
+{
+    uint64_t bytes;
+
+    pthread_mutex_lock(&link->lock);
+    bytes = node_queued(link->node, to);
+    pthread_mutex_unlock(&link->lock);
+    return bytes;
+}
+
+void
+link_open_mailbox(struct link *link, enum link_mailbox mailbox, link_message_handler handler,
+                  void *user)
+{
+    pthread_mutex_lock(&link->lock);
+    link->mailboxes[mailbox] = (struct mailbox){ handler, user };
+    link->has_posted = true;
+    pthread_cond_signal(&link->posted);
+    while (handler == NULL && link->handler_runs)
+        pthread_cond_wait(&link->changed, &link->lock);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void
+link_drop_messages(struct link *link)
+{
+    while (link->messages != NULL) {
+        struct queued_message *queued = link->messages;
+
+        link->messages = queued->next;
+        free(queued->message.bytes);
+        free(queued);
+    }
+}
