@@ -137,7 +137,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     spec_close(serve->file);
     serve_log_link(serve);
     link_leave(serve->link, linger_ns);
-    boards_close(serve->boards);
+    shard_trackers_close(serve->trackers);
     peers_close(serve->peers);
     catalogue_close(&serve->catalogue);
     link_close(serve->link);

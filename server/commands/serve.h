@@ -44,8 +44,8 @@ struct serve {
     struct session **sessions; /* one a stream that is served */
     struct wakeup **wakeups;
     struct hub *hub;
-    struct boards *boards; /* of evaluations */
-    struct extras *extras; /* sessions that trainers asked for */
+    struct shard_trackers *trackers; /* of evaluations */
+    struct extras *extras;           /* sessions that trainers asked for */
     struct link *link;
     struct catalogue catalogue; /* of all nodes' files, where streams have files: local */
     struct peer_link peer_link;

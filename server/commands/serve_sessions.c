@@ -103,7 +103,7 @@ open_extras(struct serve *serve)
         .file = serve->file,
         .stream = serve->pipeline_options.stream,
         .base = serve_session_options(serve),
-        .boards = serve->boards,
+        .trackers = serve->trackers,
         .hub = serve->hub,
         .abandoned = serve_wake,
     };
@@ -117,7 +117,7 @@ serve_open_sessions(struct serve *serve)
     tundish_status status = TUNDISH_OK;
     bool evaluates = false;
 
-    serve->boards = boards_open(serve->file, serve->link);
+    serve->trackers = shard_trackers_open(serve->file, serve->link);
     open_extras(serve);
     serve->sessions = tnd_zalloc(serve->file->stream_count, sizeof(struct session *));
     serve->wakeups = tnd_zalloc(serve->file->stream_count, sizeof(struct wakeup *));

@@ -82,7 +82,7 @@ open_extra(struct extras *extras, const struct spec_stream *stream, struct extra
     options.plan.worker = 0;
     options.plan.worker_count = 1;
     if (stream->distribute.evaluation_shards != 0)
-        options.shards = boards_find(extras->options.boards, stream);
+        options.shards = shard_trackers_find(extras->options.trackers, stream);
     else
         options.plan.root_seed =
             tnd_hash_farm_chain(options.plan.root_seed, extra->name, strlen(extra->name));

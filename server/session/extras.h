@@ -10,7 +10,7 @@
 #ifndef SESSION_EXTRAS_H
 #define SESSION_EXTRAS_H
 
-#include "session/evaluation/boards.h"
+#include "session/evaluation/shard_trackers.h"
 #include "session/session.h"
 
 struct extras;
@@ -19,7 +19,7 @@ struct extras_options {
     const struct spec_file *file;
     const char *stream;          /* only this one is served; NULL: all */
     struct session_options base; /* but for file, stream, wakeup and what is a session's own */
-    const struct boards *boards; /* of evaluations */
+    const struct shard_trackers *trackers; /* of evaluations */
     struct hub *hub;
     void (*abandoned)(void *user); /* extras_reap has something to do; any thread */
     void *user;

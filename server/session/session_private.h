@@ -95,7 +95,7 @@ struct taken_shard {
 };
 
 struct shard_share {
-    uint32_t reader;      /* on the board; 0: none (any more) */
+    uint32_t reader;      /* at the tracker; 0: none (any more) */
     uint64_t epoch;       /* that was on when it came */
     uint64_t epoch_begin; /* where the one that is dealt begins in the lane */
     uint32_t count;
@@ -204,7 +204,7 @@ tundish_status session_open_dealer(struct session *session);
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);
 
-/* An evaluation: coming to the board, the dealing thread's work, and telling the board what is
+/* An evaluation: joining the tracker, the dealing thread's work, and telling the tracker what is
  * done. */
 void session_deal_shards(struct session *session);
 tundish_status session_shards_start(struct session *session);

@@ -1,4 +1,4 @@
-/* session_shards.c - an evaluation's reader: shard after shard, as the board gives them.
+/* session_shards.c - an evaluation's reader: shard after shard, as the tracker gives them.
  *
  * No more than two at a time, one being read and one made ready, so that a slow reader does not
  * keep what a fast one could have. Every shard is cut from an iterator of the same number, whoever

@@ -1,4 +1,4 @@
-/* shards.c - a board of shards. */
+/* shards.c - a tracker of shards. */
 #include "session/evaluation/shards_private.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ shards_close(struct shards *shards)
 {
     if (shards == NULL)
         return;
-    shards_far_close(shards);
+    shards_peer_close(shards);
     pthread_mutex_destroy(&shards->lock);
     free(shards->owner);
     free(shards->readers);
@@ -185,14 +185,14 @@ shards_join(struct shards *shards, int64_t now_ns, struct shards_membership *ret
         add_reader(shards, reader, now_ns);
     *ret_membership = (struct shards_membership){ reader, shards->done, shards->epoch };
     pthread_mutex_unlock(&shards->lock);
-    return shards_are_far(shards) ? shards_far_join(shards, ret_membership) : TUNDISH_OK;
+    return shards_are_far(shards) ? shards_peer_join(shards, ret_membership) : TUNDISH_OK;
 }
 
 void
 shards_leave(struct shards *shards, uint32_t reader)
 {
     if (shards_are_far(shards)) {
-        shards_far_leave(shards, reader);
+        shards_peer_leave(shards, reader);
         return;
     }
     pthread_mutex_lock(&shards->lock);
@@ -207,7 +207,7 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
     enum shards_next next;
 
     if (shards_are_far(shards))
-        return shards_far_take(shards, reader, epoch, now_ns, ret_shard);
+        return shards_peer_take(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_lock(&shards->lock);
     next = take(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_unlock(&shards->lock);
@@ -218,7 +218,7 @@ void
 shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
     if (shards_are_far(shards)) {
-        shards_far_finish(shards, reader, epoch, shard);
+        shards_peer_finish(shards, reader, epoch, shard);
         return;
     }
     pthread_mutex_lock(&shards->lock);
@@ -230,7 +230,7 @@ void
 shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
     if (shards_are_far(shards)) {
-        shards_far_give_back(shards, reader, epoch, shard);
+        shards_peer_give_back(shards, reader, epoch, shard);
         return;
     }
     pthread_mutex_lock(&shards->lock);
@@ -250,52 +250,52 @@ shards_count(struct shards *shards)
 }
 
 void
-shards_send(struct shards *shards, uint32_t to, const struct shards_message *letter)
+shards_send(struct shards *shards, uint32_t to, const struct shards_message *message)
 {
     struct link_key key = { .topic = LINK_SHARDS, .stream = shards->stream };
 
-    link_send(shards->link, to, &key, letter, sizeof *letter);
+    link_send(shards->link, to, &key, message, sizeof *message);
 }
 
 static void
-serve(struct shards *shards, uint32_t from, struct shards_message letter)
+serve(struct shards *shards, uint32_t from, struct shards_message message)
 {
     int64_t now_ns = tnd_clock_ns();
-    bool has_answer = letter.kind == SHARDS_JOIN || letter.kind == SHARDS_TAKE;
+    bool has_answer = message.kind == SHARDS_JOIN || message.kind == SHARDS_TAKE;
 
     pthread_mutex_lock(&shards->lock);
-    if (letter.kind == SHARDS_JOIN) {
-        add_reader(shards, letter.reader, now_ns);
-        letter.epoch = shards->epoch;
-        letter.answer = shards->done;
-        letter.kind = SHARDS_JOINED;
-    } else if (letter.kind == SHARDS_TAKE) {
-        letter.answer = take(shards, letter.reader, letter.epoch, now_ns, &letter.shard);
-        letter.kind = SHARDS_ANSWER;
-    } else if (letter.kind == SHARDS_FINISH) {
-        finish(shards, letter.reader, letter.epoch, letter.shard);
-    } else if (letter.kind == SHARDS_GIVE_BACK) {
-        give_back(shards, letter.reader, letter.epoch, letter.shard);
-    } else if (letter.kind == SHARDS_LEAVE) {
-        drop_reader(shards, letter.reader);
+    if (message.kind == SHARDS_JOIN) {
+        add_reader(shards, message.reader, now_ns);
+        message.epoch = shards->epoch;
+        message.answer = shards->done;
+        message.kind = SHARDS_JOINED;
+    } else if (message.kind == SHARDS_TAKE) {
+        message.answer = take(shards, message.reader, message.epoch, now_ns, &message.shard);
+        message.kind = SHARDS_ANSWER;
+    } else if (message.kind == SHARDS_FINISH) {
+        finish(shards, message.reader, message.epoch, message.shard);
+    } else if (message.kind == SHARDS_GIVE_BACK) {
+        give_back(shards, message.reader, message.epoch, message.shard);
+    } else if (message.kind == SHARDS_LEAVE) {
+        drop_reader(shards, message.reader);
     }
-    letter.count = shards->count;
+    message.count = shards->count;
     pthread_mutex_unlock(&shards->lock);
     if (has_answer)
-        shards_send(shards, from, &letter);
+        shards_send(shards, from, &message);
 }
 
 void
 shards_hear(struct shards *shards, const struct link_message *received)
 {
-    struct shards_message letter;
+    struct shards_message message;
 
-    if (received->byte_count != sizeof letter)
+    if (received->byte_count != sizeof message)
         return;
-    memcpy(&letter, received->bytes, sizeof letter);
+    memcpy(&message, received->bytes, sizeof message);
     if (shards_are_far(shards))
-        shards_far_hear(shards, &letter);
-    else if (letter.reader >> SHARDS_NODE_SHIFT == received->from &&
+        shards_peer_hear(shards, &message);
+    else if (message.reader >> SHARDS_NODE_SHIFT == received->from &&
              !link_is_lost(shards->link, received->from))
-        serve(shards, received->from, letter);
+        serve(shards, received->from, message);
 }

@@ -3,7 +3,7 @@
  * Each shard is given whole to one reader. It is done when that reader has given back its last
  * batch; what a reader had not done when it left is given to another. A reader may also go on to
  * the next epoch before this one is over. That begins when those who are still in this one have
- * done the rest of it, or at once if nobody is: then what nobody did is passed over. One board
+ * done the rest of it, or at once if nobody is: then what nobody did is passed over. One tracker
  * serves all readers of a stream; of several nodes that of rank 0 serves all, and the others ask
  * it. What readers of a node that is gone had not done is given to others; without rank 0 nobody
  * gets any more. Any thread.
@@ -16,7 +16,7 @@
 struct shards;
 
 /* `count` 0: five for each reader that has come within `gather_ns` of the first. `stream` tells the
- * boards of a job apart. */
+ * trackers of a job apart. */
 struct shards *shards_open(uint32_t count, int64_t gather_ns, struct link *link, uint32_t stream);
 void shards_close(struct shards *shards); /* accepts NULL */
 
@@ -51,7 +51,7 @@ void shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, ui
 /* 0: not known yet. */
 uint32_t shards_count(struct shards *shards);
 
-/* What has come for the board from another node. */
+/* What has come for the tracker from another node. */
 void shards_hear(struct shards *shards, const struct link_message *received);
 
 #endif

@@ -1,4 +1,4 @@
-/* shards_private.h - a board's insides: shards.c keeps it, shards_far.c asks another node's. */
+/* shards_private.h - a tracker's insides: shards.c keeps it, shards_peer.c asks another node's. */
 #ifndef SESSION_SHARDS_PRIVATE_H
 #define SESSION_SHARDS_PRIVATE_H
 
@@ -26,15 +26,15 @@ struct shards_message {
     uint64_t answer; /* enum shards_next; JOINED: how many shards are done */
 };
 
-/* A reader of any node, where the board is. */
+/* A reader of any node, on the tracker's node. */
 struct shards_reader {
     uint32_t number;
     uint64_t epoch; /* that it is in */
 };
 
-/* A reader here, of which the board there knows. */
-struct far_reader {
-    struct far_reader *next;
+/* A reader here, which is known to the tracker there. */
+struct peer_reader {
+    struct peer_reader *next;
     uint32_t reader;
     bool has_joined, is_asking, is_answered;
     uint64_t epoch; /* that was on when it came; then that of which it asked for a shard */
@@ -55,7 +55,7 @@ struct shards {
     uint32_t last_reader, reader_count;
     struct shards_reader *readers;
     int64_t gather_ns, counted_at_ns; /* -1: nobody has come yet */
-    struct far_reader *far_readers;   /* where the board is another node's */
+    struct peer_reader *peer_readers; /* where the tracker is another node's */
 };
 
 static inline bool
@@ -64,15 +64,15 @@ shards_are_far(const struct shards *shards)
     return shards->link != NULL && link_rank(shards->link) != 0;
 }
 
-tundish_status shards_far_join(struct shards *shards, struct shards_membership *membership);
-enum shards_next shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch,
-                                 int64_t now_ns, uint32_t *ret_shard);
-void shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
-void shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
-void shards_far_leave(struct shards *shards, uint32_t reader);
-void shards_far_hear(struct shards *shards, const struct shards_message *letter);
-void shards_far_close(struct shards *shards);
+tundish_status shards_peer_join(struct shards *shards, struct shards_membership *membership);
+enum shards_next shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch,
+                                  int64_t now_ns, uint32_t *ret_shard);
+void shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+void shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+void shards_peer_leave(struct shards *shards, uint32_t reader);
+void shards_peer_hear(struct shards *shards, const struct shards_message *message);
+void shards_peer_close(struct shards *shards);
 
-void shards_send(struct shards *shards, uint32_t to, const struct shards_message *letter);
+void shards_send(struct shards *shards, uint32_t to, const struct shards_message *message);
 
 #endif

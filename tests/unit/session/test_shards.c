@@ -1,4 +1,4 @@
-/* test_shards.c - a board of shards and made-up readers, taken through interleavings by a seed.
+/* test_shards.c - a tracker of shards and made-up readers, taken through interleavings by a seed.
  *
  * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come,
  * take shards, finish them, die with some unfinished, leave an epoch for the next. What must hold:

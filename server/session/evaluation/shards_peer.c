@@ -1,4 +1,4 @@
-/* shards_far.c - readers of a node that has no board: what they ask of rank 0's, and what it says.
+/* shards_peer.c - readers of a node without the tracker: requests to rank 0's, and its answers.
  */
 #include <stdlib.h>
 
@@ -9,14 +9,14 @@
 static const int64_t JOIN_NS = 30000000000;
 /* After WAIT; one shard more or less is nothing to ask for a thousand times a second. */
 static const int64_t ASK_AGAIN_NS = 20000000;
-/* A board whose node is about to end answers as long as it is there. */
+/* A tracker whose node is about to end answers as long as it is there. */
 static const int64_t ANSWER_NS = 5000000000;
 
 /* The lock is held, here and below. */
-static struct far_reader *
+static struct peer_reader *
 find(struct shards *shards, uint32_t reader)
 {
-    struct far_reader *at = shards->far_readers;
+    struct peer_reader *at = shards->peer_readers;
 
     while (at != NULL && at->reader != reader)
         at = at->next;
@@ -26,19 +26,19 @@ find(struct shards *shards, uint32_t reader)
 static void
 add(struct shards *shards, uint32_t reader)
 {
-    struct far_reader *added = tnd_zalloc(1, sizeof *added);
+    struct peer_reader *added = tnd_zalloc(1, sizeof *added);
 
     added->reader = reader;
-    added->next = shards->far_readers;
-    shards->far_readers = added;
+    added->next = shards->peer_readers;
+    shards->peer_readers = added;
 }
 
 static void
 drop(struct shards *shards, uint32_t reader)
 {
-    for (struct far_reader **at = &shards->far_readers; *at != NULL; at = &(*at)->next)
+    for (struct peer_reader **at = &shards->peer_readers; *at != NULL; at = &(*at)->next)
         if ((*at)->reader == reader) {
-            struct far_reader *dropped = *at;
+            struct peer_reader *dropped = *at;
 
             *at = dropped->next;
             free(dropped);
@@ -55,7 +55,7 @@ static bool
 has_joined(struct link *link, void *context)
 {
     struct joining *joining = context;
-    const struct far_reader *reader;
+    const struct peer_reader *reader;
     bool joined;
 
     (void)link;
@@ -71,19 +71,19 @@ has_joined(struct link *link, void *context)
 }
 
 tundish_status
-shards_far_join(struct shards *shards, struct shards_membership *membership)
+shards_peer_join(struct shards *shards, struct shards_membership *membership)
 {
-    struct shards_message letter = { .kind = SHARDS_JOIN, .reader = membership->reader };
+    struct shards_message message = { .kind = SHARDS_JOIN, .reader = membership->reader };
     struct joining joining = { .shards = shards, .membership = membership };
     tundish_status status;
 
     pthread_mutex_lock(&shards->lock);
     add(shards, membership->reader);
     pthread_mutex_unlock(&shards->lock);
-    shards_send(shards, 0, &letter);
+    shards_send(shards, 0, &message);
     status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
     if (status != TUNDISH_OK) {
-        shards_far_leave(shards, membership->reader);
+        shards_peer_leave(shards, membership->reader);
         return tnd_fail_while(status, "asking rank 0 for shards");
     }
     return TUNDISH_OK;
@@ -113,7 +113,7 @@ is_hopeless(struct shards *shards, int64_t asked_ns, int64_t now_ns)
 /* An answer for an epoch that the reader has left since. Does it name a shard? That is for others.
  */
 static bool
-take_late_answer(struct far_reader *asker, uint64_t epoch, struct shards_message *ret_letter)
+take_late_answer(struct peer_reader *asker, uint64_t epoch, struct shards_message *ret_letter)
 {
     if (asker == NULL || !asker->is_answered || asker->epoch == epoch)
         return false;
@@ -126,11 +126,11 @@ take_late_answer(struct far_reader *asker, uint64_t epoch, struct shards_message
 }
 
 enum shards_next
-shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
-                uint32_t *ret_shard)
+shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
+                 uint32_t *ret_shard)
 {
-    struct shards_message letter = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
-    struct far_reader *asker;
+    struct shards_message message = { .kind = SHARDS_TAKE, .reader = reader, .epoch = epoch }, late;
+    struct peer_reader *asker;
     enum shards_next next = SHARDS_WAIT;
     int64_t asked_ns = now_ns;
     bool ask = false, is_late;
@@ -155,66 +155,66 @@ shards_far_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t 
     if (is_late)
         shards_send(shards, 0, &late);
     if (ask)
-        shards_send(shards, 0, &letter);
+        shards_send(shards, 0, &message);
     return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
 }
 
 void
-shards_far_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    struct shards_message letter = {
+    struct shards_message message = {
         .kind = SHARDS_FINISH, .reader = reader, .epoch = epoch, .shard = shard
     };
 
-    shards_send(shards, 0, &letter);
+    shards_send(shards, 0, &message);
 }
 
 void
-shards_far_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    struct shards_message letter = {
+    struct shards_message message = {
         .kind = SHARDS_GIVE_BACK, .reader = reader, .epoch = epoch, .shard = shard
     };
 
-    shards_send(shards, 0, &letter);
+    shards_send(shards, 0, &message);
 }
 
 void
-shards_far_leave(struct shards *shards, uint32_t reader)
+shards_peer_leave(struct shards *shards, uint32_t reader)
 {
-    struct shards_message letter = { .kind = SHARDS_LEAVE, .reader = reader };
+    struct shards_message message = { .kind = SHARDS_LEAVE, .reader = reader };
 
     pthread_mutex_lock(&shards->lock);
     drop(shards, reader);
     pthread_mutex_unlock(&shards->lock);
-    shards_send(shards, 0, &letter);
+    shards_send(shards, 0, &message);
 }
 
 void
-shards_far_hear(struct shards *shards, const struct shards_message *letter)
+shards_peer_hear(struct shards *shards, const struct shards_message *message)
 {
-    struct far_reader *reader;
+    struct peer_reader *reader;
 
     pthread_mutex_lock(&shards->lock);
     if (shards->count == 0)
-        shards->count = letter->count;
-    reader = find(shards, letter->reader);
-    if (reader != NULL && letter->kind == SHARDS_JOINED) {
+        shards->count = message->count;
+    reader = find(shards, message->reader);
+    if (reader != NULL && message->kind == SHARDS_JOINED) {
         reader->has_joined = true;
-        reader->epoch = letter->epoch;
-        reader->done = (uint32_t)letter->answer;
-    } else if (reader != NULL && letter->kind == SHARDS_ANSWER && reader->is_asking) {
+        reader->epoch = message->epoch;
+        reader->done = (uint32_t)message->answer;
+    } else if (reader != NULL && message->kind == SHARDS_ANSWER && reader->is_asking) {
         reader->is_asking = false;
-        reader->is_answered = letter->answer != SHARDS_WAIT;
-        reader->answer = letter->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
-        reader->shard = letter->shard;
+        reader->is_answered = message->answer != SHARDS_WAIT;
+        reader->answer = message->answer == SHARDS_TAKEN ? SHARDS_TAKEN : SHARDS_OVER;
+        reader->shard = message->shard;
     }
     pthread_mutex_unlock(&shards->lock);
 }
 
 void
-shards_far_close(struct shards *shards)
+shards_peer_close(struct shards *shards)
 {
-    while (shards->far_readers != NULL)
-        drop(shards, shards->far_readers->reader);
+    while (shards->peer_readers != NULL)
+        drop(shards, shards->peer_readers->reader);
 }
