@@ -112,7 +112,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     serve_crew_close(serve);
     if (serve->link != NULL)
         link_subscribe(serve->link, NULL, NULL);
-    extras_stop(serve->extras);
+    named_sessions_stop(serve->named_sessions);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);
     keep_places(serve);
@@ -124,7 +124,7 @@ close_all(struct serve *serve, int64_t linger_ns)
         hub_stop(serve->hub); /* nobody looks at the sessions any more */
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_close(serve->sessions[i]);
-    extras_close(serve->extras);
+    named_sessions_close(serve->named_sessions);
     hub_close(serve->hub);
     stats_close(serve->stats);
     if (serve->ticker >= 0)
@@ -186,7 +186,7 @@ keep_sessions(struct serve *serve)
             link_fail(serve->link, "the job is being ended, since another node's part of it has "
                                    "failed: its log says why");
         if (serve_wait(serve->state != NULL ? KEEP_NS : -1) && atomic_load(&serve_stop_signal) == 0)
-            extras_reap(serve->extras);
+            named_sessions_reap(serve->named_sessions);
         keep_places(serve);
     }
 }

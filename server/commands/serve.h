@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "deliver/socket/hub.h"
 #include "link/link.h"
-#include "session/extras.h"
+#include "session/named_sessions.h"
 #include "session/session.h"
 #include "source/files/catalogue.h"
 #include "source/peer/peer.h"
@@ -44,8 +44,8 @@ struct serve {
     struct session **sessions; /* one a stream that is served */
     struct wakeup **wakeups;
     struct hub *hub;
-    struct shard_trackers *trackers; /* of evaluations */
-    struct extras *extras;           /* sessions that trainers asked for */
+    struct shard_trackers *trackers;       /* of evaluations */
+    struct named_sessions *named_sessions; /* sessions that trainers asked for */
     struct link *link;
     struct catalogue catalogue; /* of all nodes' files, where streams have files: local */
     struct peer_link peer_link;

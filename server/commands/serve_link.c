@@ -59,7 +59,7 @@ serve_hear_others(void *user, uint32_t from, const struct link_key *key, struct 
     }
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_link_hear(serve->sessions[i], from, key, bytes);
-    extras_link_hear(serve->extras, from, key, bytes);
+    named_sessions_link_hear(serve->named_sessions, from, key, bytes);
 }
 
 /* Rank 0's seed is that of the job. */

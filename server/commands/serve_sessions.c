@@ -93,13 +93,13 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
 tundish_status
 serve_make_session(void *user, const struct hub_request *request, struct feed **ret_feed)
 {
-    return extras_make(((struct serve *)user)->extras, request, ret_feed);
+    return named_sessions_make(((struct serve *)user)->named_sessions, request, ret_feed);
 }
 
 static void
 open_extras(struct serve *serve)
 {
-    struct extras_options options = {
+    struct named_sessions_options options = {
         .file = serve->file,
         .stream = serve->pipeline_options.stream,
         .base = serve_session_options(serve),
@@ -108,7 +108,7 @@ open_extras(struct serve *serve)
         .abandoned = serve_wake,
     };
 
-    serve->extras = extras_open(&options);
+    serve->named_sessions = named_sessions_open(&options);
 }
 
 tundish_status

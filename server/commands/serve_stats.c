@@ -84,7 +84,7 @@ show_figures(void *user)
         show_link(serve);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_show(serve->sessions[i]);
-    extras_show(serve->extras);
+    named_sessions_show(serve->named_sessions);
 }
 
 tundish_status

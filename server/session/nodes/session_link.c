@@ -39,16 +39,16 @@ void
 session_link_open(struct session *session, const struct session_options *options)
 {
     const struct spec_stream *stream = options->stream;
-    bool is_extra = options->name != NULL && strcmp(options->name, stream->name) != 0;
+    bool is_named = options->name != NULL && strcmp(options->name, stream->name) != 0;
     struct session_link *linked = &session->linked;
 
     pthread_mutex_init(&linked->lock, NULL);
     linked->stream = options->stream_number;
-    if (is_extra)
+    if (is_named)
         linked->stream = EXTRA | (uint32_t)tnd_hash_farm(options->name, strlen(options->name));
     if (options->link == NULL || link_size(options->link) == 1 ||
         stream->distribute.delivery != DELIVER_LANES ||
-        (is_extra && stream->distribute.from_function))
+        (is_named && stream->distribute.from_function))
         return;
     linked->link = options->link;
 }
