@@ -224,9 +224,9 @@ session_open(const struct session_options *options, struct spec_errors *errors,
 static void
 wait_for_groups(struct session *session)
 {
-    if (!session->gate.closed)
-        session_gate_close(session);
-    session->gate.deadline_ns = TND_CLOCK_NEVER;
+    if (!session->barrier.closed)
+        start_barrier_close(session);
+    session->barrier.deadline_ns = TND_CLOCK_NEVER;
 }
 
 tundish_status
@@ -239,8 +239,8 @@ session_start(struct session *session)
         status = session_shards_start(session);
     else if (session->plan->stream->distribute.groups > 1)
         wait_for_groups(session);
-    else if (session->gate.closed)
-        session_gate_open(session); /* at a kept place */
+    else if (session->barrier.closed)
+        start_barrier_open(session); /* at a kept place */
     else
         status = session_run(session);
     pthread_mutex_unlock(&session->control);

@@ -20,8 +20,8 @@ move(struct session *session, const char *group, const struct place *place,
         (void)session_run(session);
         return status;
     }
-    session_gate_close_again(session);
-    return session_gate_lower(session, group, place, start);
+    start_barrier_reclose(session);
+    return start_barrier_lower(session, group, place, start);
 }
 
 static tundish_status
@@ -83,8 +83,8 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
 
     if (status != TUNDISH_OK)
         return status;
-    if (session->gate.closed)
-        return session_gate_lower(session, group, &place, start);
+    if (session->barrier.closed)
+        return start_barrier_lower(session, group, &place, start);
     if (is_first_back(session, group, start))
         return move(session, group, &place, start);
     /* In this order: what is published goes on meanwhile. */
@@ -108,7 +108,7 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
 
     if (status != TUNDISH_OK)
         return status;
-    if (!session->gate.closed &&
+    if (!session->barrier.closed &&
         (!feed_is_unused(session->feed) || (start->survivor && session->restored)))
         return TUNDISH_OK;
     if (start->survivor)
@@ -125,20 +125,20 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
 static tundish_status
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
-    const struct gate *gate = &session->gate;
+    const struct start_barrier *barrier = &session->barrier;
 
-    if (strcmp(gate->brought_by, group) != 0 || gate->brought_by[0] == '\0' || gate->has_kept ||
-        session->restored || !feed_lacks(session->feed, group, replica))
+    if (strcmp(barrier->brought_by, group) != 0 || barrier->brought_by[0] == '\0' ||
+        barrier->has_kept || session->restored || !feed_lacks(session->feed, group, replica))
         return TUNDISH_OK;
-    if (gate->closed) {
-        session_gate_begin(session);
+    if (barrier->closed) {
+        start_barrier_begin(session);
         return TUNDISH_OK;
     }
     return tnd_fail(TUNDISH_E_PLACE,
                     "stream '%s' began again at epoch %" PRIu64 ", step %" PRIu64
                     ", where others of group \"%s\" opened at their places; replica %u brings none "
                     "and may lack what was before: open all at places of one step, or all without",
-                    session->plan->stream->name, gate->epoch, gate->step, group, replica);
+                    session->plan->stream->name, barrier->epoch, barrier->step, group, replica);
 }
 
 static tundish_status
@@ -181,7 +181,7 @@ joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint3
     session->abandoned = false;
     session_link_mute(session, false); /* whoever has gone before has been told of */
     if (!session->stopping)
-        session_gate_joined(session, full_group_count);
+        start_barrier_joined(session, full_group_count);
     pthread_mutex_unlock(&session->control);
 }
 
@@ -194,7 +194,7 @@ tick(void *user, struct feed *feed, int64_t now_ns)
     (void)feed;
     pthread_mutex_lock(&session->control);
     if (!session->stopping)
-        next_ns = session_gate_tick(session, now_ns);
+        next_ns = start_barrier_tick(session, now_ns);
     pthread_mutex_unlock(&session->control);
     return next_ns;
 }

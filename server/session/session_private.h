@@ -1,7 +1,7 @@
 /* session_private.h - a session's insides, for the files that are it.
  *
  * session_deal.c puts steps into a ring, session_work.c takes them out and makes their content,
- * session_run.c starts and stops their threads, session_gate.c decides where and when the first
+ * session_run.c starts and stops their threads, start_barrier.c decides where and when the first
  * step is dealt, session_admit.c lets trainers in, session.c opens and closes the whole.
  */
 #ifndef SESSION_SESSION_PRIVATE_H
@@ -103,11 +103,11 @@ struct shard_share {
 };
 
 /* What is known, while nothing is published, of where to begin. */
-struct gate {
+struct start_barrier {
     bool closed;
     bool has_start, has_kept;
     bool is_restored;                /* the start is one that an earlier server kept in a file */
-    bool is_beginning;               /* places do not move the start: see session_gate_begin */
+    bool is_beginning;               /* places do not move the start: see start_barrier_begin */
     char brought_by[TND_NAME_BYTES]; /* the group whose trainer's place the start is, or "" */
     uint32_t full_group_count;
     uint32_t groups_present, groups_gone; /* at the server before, if has_kept */
@@ -120,8 +120,8 @@ struct gate {
 };
 
 struct session {
-    pthread_mutex_t control; /* of gate and stopping, and of starting and stopping the threads */
-    struct gate gate;
+    pthread_mutex_t control; /* of barrier and stopping, and of starting and stopping the threads */
+    struct start_barrier barrier;
     bool stopping;
     bool restored;         /* it began where an earlier server had kept its place */
     pthread_mutex_t state; /* of the next three, and of the file that they are about */
@@ -210,18 +210,18 @@ void session_deal_shards(struct session *session);
 tundish_status session_shards_start(struct session *session);
 void session_shards_settle(struct session *session);
 
-/* The gate; `control` is held. Lowering it may refuse the place. */
-void session_gate_close(struct session *session);
-void session_gate_close_again(struct session *session); /* after it was open */
+/* The barrier; `control` is held. Lowering it may refuse the place. */
+void start_barrier_close(struct session *session);
+void start_barrier_reclose(struct session *session); /* after it was open */
 /* `group`: whose trainer brings the place; NULL: a file. */
-tundish_status session_gate_lower(struct session *session, const char *group,
-                                  const struct place *place, const struct feed_start *start);
+tundish_status start_barrier_lower(struct session *session, const char *group,
+                                   const struct place *place, const struct feed_start *start);
 /* Of a group whose trainers bring places one has none: unless somebody who outlived the server
  * before says what it lacks, that is all. */
-void session_gate_begin(struct session *session);
-void session_gate_joined(struct session *session, uint32_t full_group_count);
-int64_t session_gate_tick(struct session *session, int64_t now_ns);
-void session_gate_open(struct session *session);
+void start_barrier_begin(struct session *session);
+void start_barrier_joined(struct session *session, uint32_t full_group_count);
+int64_t start_barrier_tick(struct session *session, int64_t now_ns);
+void start_barrier_open(struct session *session);
 
 extern const struct feed_ops session_feed_ops;
 

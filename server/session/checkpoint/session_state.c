@@ -83,9 +83,9 @@ start_at(struct session *session, const uint8_t *bytes, size_t count)
             .bits = standing.bits,
         };
 
-        session_gate_close(session);
-        status = session_gate_lower(session, NULL, &place, &start);
-        session->restored = session->gate.is_restored = status == TUNDISH_OK;
+        start_barrier_close(session);
+        status = start_barrier_lower(session, NULL, &place, &start);
+        session->restored = session->barrier.is_restored = status == TUNDISH_OK;
     }
     return status;
 }

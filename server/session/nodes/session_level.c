@@ -115,9 +115,9 @@ find_lowest(struct session *session, const struct link_key *key, struct standing
     return status;
 }
 
-/* The gate is closed. */
+/* The barrier is closed. */
 static tundish_status
-lower_gate(struct session *session, const struct standing *level)
+lower_start(struct session *session, const struct standing *level)
 {
     const struct tnd_place *place = &level->place;
     const struct feed_start start = {
@@ -133,7 +133,7 @@ lower_gate(struct session *session, const struct standing *level)
     status = place_read(place->header, place->header_bytes, &contents);
     if (status == TUNDISH_OK)
         status = place_check(&contents, session->plan, &session->place_files);
-    return status == TUNDISH_OK ? session_gate_lower(session, NULL, &contents, &start) : status;
+    return status == TUNDISH_OK ? start_barrier_lower(session, NULL, &contents, &start) : status;
 }
 
 static tundish_status
@@ -149,12 +149,12 @@ go_back(struct session *session, const struct standing *level)
     if (status == TUNDISH_OK) {
         session_halt(session);
         status = feed_rewind_groups(session->feed);
-        session_gate_close_again(session);
+        start_barrier_reclose(session);
     }
     if (status == TUNDISH_OK)
-        status = lower_gate(session, level);
+        status = lower_start(session, level);
     if (status == TUNDISH_OK)
-        session_gate_open(session); /* all who read are known, and stand here */
+        start_barrier_open(session); /* all who read are known, and stand here */
     pthread_mutex_unlock(&session->control);
     return status;
 }

@@ -1,6 +1,6 @@
-/* session_gate.c - what must be there before the first batch is dealt.
+/* start_barrier.c - what must be there before the first batch is dealt.
  *
- * The gate is closed at first if several groups are to see the same batches, and again whenever
+ * The barrier is closed at first if several groups are to see the same batches, and again whenever
  * trainers bring a place to start at: the first of them may not be the one that stands lowest.
  * While it is closed nothing runs and nothing is published, so the start may still be moved,
  * whoever is attached. It opens when as many groups are full as there shall be, or when the time is
@@ -21,26 +21,26 @@
 static const int64_t GATHER_NS = 500000000;
 
 static void
-wait_until(struct gate *gate, int64_t deadline_ns)
+wait_until(struct start_barrier *barrier, int64_t deadline_ns)
 {
-    if (deadline_ns < gate->deadline_ns)
-        gate->deadline_ns = deadline_ns;
+    if (deadline_ns < barrier->deadline_ns)
+        barrier->deadline_ns = deadline_ns;
 }
 
 void
-session_gate_close(struct session *session)
+start_barrier_close(struct session *session)
 {
-    session->gate = (struct gate){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
+    session->barrier = (struct start_barrier){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
     pthread_mutex_lock(&session->lock);
     session->draining = true; /* nothing goes into the ring */
     pthread_mutex_unlock(&session->lock);
 }
 
 void
-session_gate_close_again(struct session *session)
+start_barrier_reclose(struct session *session)
 {
-    session_gate_close(session);
-    wait_until(&session->gate, tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
+    start_barrier_close(session);
+    wait_until(&session->barrier, tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
 }
 
 /* A place of a job whose root seed was another: its unseeded stages want that one. */
@@ -68,43 +68,44 @@ take_root_seed(struct session *session, uint64_t root_seed)
 }
 
 static bool
-is_before(uint64_t epoch, uint64_t step, const struct gate *gate)
+is_before(uint64_t epoch, uint64_t step, const struct start_barrier *barrier)
 {
-    return epoch < gate->epoch || (epoch == gate->epoch && step < gate->step);
+    return epoch < barrier->epoch || (epoch == barrier->epoch && step < barrier->step);
 }
 
 static void
-note_groups(struct gate *gate, const struct feed_start *start)
+note_groups(struct start_barrier *barrier, const struct feed_start *start)
 {
-    gate->has_kept = true;
-    if (start->groups_present > gate->groups_present)
-        gate->groups_present = start->groups_present;
-    if (start->groups_gone > gate->groups_gone)
-        gate->groups_gone = start->groups_gone;
+    barrier->has_kept = true;
+    if (start->groups_present > barrier->groups_present)
+        barrier->groups_present = start->groups_present;
+    if (start->groups_gone > barrier->groups_gone)
+        barrier->groups_gone = start->groups_gone;
 }
 
 static void
-take_start_of(struct gate *gate, const struct place *place, const struct feed_start *start)
+take_start_of(struct start_barrier *barrier, const struct place *place,
+              const struct feed_start *start)
 {
-    gate->has_start = true;
-    gate->is_restored = gate->is_beginning = false;
-    gate->epoch = start->has_kept ? start->kept_epoch : start->epoch;
-    gate->step = start->has_kept ? start->kept_step : start->step;
-    gate->is_end = start->has_kept && start->kept_end;
-    gate->place_epoch = start->place_epoch;
-    gate->place = *place;
-    gate->visited_count = start->bit_count < TND_SLOTS_MAX ? start->bit_count : TND_SLOTS_MAX;
-    memset(gate->visited, 0, sizeof gate->visited);
-    if (gate->visited_count > 0)
-        memcpy(gate->visited, start->bits, (gate->visited_count + 7) / 8);
+    barrier->has_start = true;
+    barrier->is_restored = barrier->is_beginning = false;
+    barrier->epoch = start->has_kept ? start->kept_epoch : start->epoch;
+    barrier->step = start->has_kept ? start->kept_step : start->step;
+    barrier->is_end = start->has_kept && start->kept_end;
+    barrier->place_epoch = start->place_epoch;
+    barrier->place = *place;
+    barrier->visited_count = start->bit_count < TND_SLOTS_MAX ? start->bit_count : TND_SLOTS_MAX;
+    memset(barrier->visited, 0, sizeof barrier->visited);
+    if (barrier->visited_count > 0)
+        memcpy(barrier->visited, start->bits, (barrier->visited_count + 7) / 8);
 }
 
 void
-session_gate_begin(struct session *session)
+start_barrier_begin(struct session *session)
 {
-    session->gate.is_beginning = true;
-    session->gate.has_start = false;
-    session->gate.brought_by[0] = '\0';
+    session->barrier.is_beginning = true;
+    session->barrier.has_start = false;
+    session->barrier.brought_by[0] = '\0';
 }
 
 /* Nobody says what a sibling that is here without a place lacks. */
@@ -112,19 +113,21 @@ static bool
 must_begin(const struct session *session, const char *group, const struct feed_start *start)
 {
     return group != NULL && session->plan->replicas > 1 && !start->has_kept &&
-           !session->gate.has_kept && !session->restored && feed_has_unplaced(session->feed, group);
+           !session->barrier.has_kept && !session->restored &&
+           feed_has_unplaced(session->feed, group);
 }
 
 tundish_status
-session_gate_lower(struct session *session, const char *group, const struct place *place,
-                   const struct feed_start *start)
+start_barrier_lower(struct session *session, const char *group, const struct place *place,
+                    const struct feed_start *start)
 {
-    struct gate *gate = &session->gate;
+    struct start_barrier *barrier = &session->barrier;
     uint64_t epoch = start->has_kept ? start->kept_epoch : start->epoch;
     uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
 
-    if ((gate->has_start || gate->is_beginning) && gate->place.root_seed != place->root_seed)
+    if ((barrier->has_start || barrier->is_beginning) &&
+        barrier->place.root_seed != place->root_seed)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place is of another run of stream '%s' than the one that its session "
                         "starts with: ask for a session of its own",
@@ -133,45 +136,45 @@ session_gate_lower(struct session *session, const char *group, const struct plac
     if (status != TUNDISH_OK)
         return status;
     if (must_begin(session, group, start))
-        session_gate_begin(session);
-    if (gate->is_beginning && !start->has_kept) {
-        gate->place = *place;
+        start_barrier_begin(session);
+    if (barrier->is_beginning && !start->has_kept) {
+        barrier->place = *place;
         return TUNDISH_OK;
     }
     /* A file is older than what the server's memory said when it died. */
-    if (!gate->has_start || (gate->is_restored && start->has_kept) ||
-        is_before(epoch, step, gate)) {
-        take_start_of(gate, place, start);
-        snprintf(gate->brought_by, sizeof gate->brought_by, "%s",
+    if (!barrier->has_start || (barrier->is_restored && start->has_kept) ||
+        is_before(epoch, step, barrier)) {
+        take_start_of(barrier, place, start);
+        snprintf(barrier->brought_by, sizeof barrier->brought_by, "%s",
                  group == NULL || start->has_kept ? "" : group);
     }
     if (start->has_kept)
-        note_groups(gate, start);
+        note_groups(barrier, start);
     else if (session->plan->stream->distribute.groups <= 1)
-        wait_until(gate, tnd_clock_deadline_ns(GATHER_NS));
+        wait_until(barrier, tnd_clock_deadline_ns(GATHER_NS));
     return TUNDISH_OK;
 }
 
 static void
 take_start(struct session *session)
 {
-    const struct gate *gate = &session->gate;
+    const struct start_barrier *barrier = &session->barrier;
 
     session->start = (struct start){ 0 };
-    if (!gate->has_start)
+    if (!barrier->has_start)
         return;
     session->start = (struct start){
         .given = true,
-        .after_end = gate->is_end,
-        .end_steps = gate->step,
-        .place_epoch = gate->place_epoch,
-        .epoch = gate->epoch + gate->is_end,
-        .step = gate->is_end ? 0 : gate->step,
-        .state_count = gate->place.state_count,
-        .visited_count = gate->visited_count,
+        .after_end = barrier->is_end,
+        .end_steps = barrier->step,
+        .place_epoch = barrier->place_epoch,
+        .epoch = barrier->epoch + barrier->is_end,
+        .step = barrier->is_end ? 0 : barrier->step,
+        .state_count = barrier->place.state_count,
+        .visited_count = barrier->visited_count,
     };
-    memcpy(session->start.state, gate->place.state, sizeof gate->place.state);
-    memcpy(session->start.visited, gate->visited, sizeof gate->visited);
+    memcpy(session->start.state, barrier->place.state, sizeof barrier->place.state);
+    memcpy(session->start.visited, barrier->visited, sizeof barrier->visited);
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s goes on at epoch %llu, step %llu",
             session->plan->stream->name, (unsigned long long)session->start.epoch,
             (unsigned long long)session->start.step);
@@ -183,11 +186,11 @@ await_groups(struct session *session)
 {
     const struct spec_stream *stream = session->plan->stream;
     const struct feed_groups groups = {
-        .present = session->gate.groups_present,
-        .gone = session->gate.groups_gone,
+        .present = session->barrier.groups_present,
+        .gone = session->barrier.groups_gone,
         .wait_ns = stream->deliver.group_wait_ns,
     };
-    uint32_t awaited = session->gate.has_kept ? feed_await(session->feed, &groups) : 0;
+    uint32_t awaited = session->barrier.has_kept ? feed_await(session->feed, &groups) : 0;
 
     if (awaited > 0)
         tnd_log(TND_LOG_WARNING, "groups",
@@ -200,14 +203,14 @@ await_groups(struct session *session)
 }
 
 void
-session_gate_open(struct session *session)
+start_barrier_open(struct session *session)
 {
     take_start(session);
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         lane_set_visited(feed_lane(session->feed, 0), session->start.visited,
                          session->start.visited_count);
-    session->gate.closed = false;
+    session->barrier.closed = false;
     session->next_position = 0;
     if (session_run(session) == TUNDISH_OK)
         return;
@@ -218,34 +221,34 @@ session_gate_open(struct session *session)
 }
 
 void
-session_gate_joined(struct session *session, uint32_t full_group_count)
+start_barrier_joined(struct session *session, uint32_t full_group_count)
 {
     uint32_t wanted = session->plan->stream->distribute.groups;
     int64_t wait_ns = session->plan->stream->deliver.group_wait_ns;
 
-    if (!session->gate.closed)
+    if (!session->barrier.closed)
         return;
-    session->gate.full_group_count = full_group_count;
-    if (full_group_count >= wanted || session->gate.has_kept)
-        session_gate_open(session);
+    session->barrier.full_group_count = full_group_count;
+    if (full_group_count >= wanted || session->barrier.has_kept)
+        start_barrier_open(session);
     else if (wait_ns >= 0)
-        wait_until(&session->gate, tnd_clock_deadline_ns(wait_ns));
+        wait_until(&session->barrier, tnd_clock_deadline_ns(wait_ns));
 }
 
 int64_t
-session_gate_tick(struct session *session, int64_t now_ns)
+start_barrier_tick(struct session *session, int64_t now_ns)
 {
     const struct spec_stream *stream = session->plan->stream;
 
-    if (!session->gate.closed)
+    if (!session->barrier.closed)
         return TND_CLOCK_NEVER;
-    if (now_ns < session->gate.deadline_ns)
-        return session->gate.deadline_ns;
+    if (now_ns < session->barrier.deadline_ns)
+        return session->barrier.deadline_ns;
     if (stream->distribute.groups > 1)
         tnd_log(TND_LOG_WARNING, "groups",
                 "stream %s starts with %u of %u groups (distribute.groups): the others did not "
                 "come in time; they will start at the oldest batch kept",
-                stream->name, session->gate.full_group_count, stream->distribute.groups);
-    session_gate_open(session);
+                stream->name, session->barrier.full_group_count, stream->distribute.groups);
+    start_barrier_open(session);
     return TND_CLOCK_NEVER;
 }
