@@ -39,7 +39,7 @@ class Citations(unittest.TestCase):
     def test_a_name(self):
         self.assertEqual(missing("`tundish_next()` gives a `tundish_batch *`."), [])
         self.assertEqual(missing("`content_NAME` and `tnd_` are the beginnings of names."), [])
-        self.assertEqual(missing("`nothing_NAME`, `none_`"), ["nothing_NAME", "none_"])
+        self.assertEqual(missing("`quite_another_NAME`, `qz_`"), ["quite_another_NAME", "qz_"])
         self.assertEqual(missing("`tundish_next_but_one()`, `E_NOTHING`"), ["tundish_next_but_one", "E_NOTHING"])
 
     def test_an_option(self):
