@@ -149,17 +149,21 @@ compression_word(const struct spec_deliver *deliver)
 static const char *
 compression_text(const struct spec_deliver *deliver)
 {
-    static const char *const texts[] = {
-        [COMPRESS_AUTO] = "auto: columns as they are while there is memory; where it is tight, "
-                          "what is measured to cost less than it saves; where it is scarce, what "
-                          "saves most for its time",
-        [COMPRESS_NONE] = "none: columns as they are",
-        [COMPRESS_NARROW] = "narrow: integers whose range is known take as few bits as they need",
-        [COMPRESS_ZSTD] = "zstd: integers whose range is known take as few bits as they need, "
-                          "other columns are compressed",
-    };
-
-    return texts[deliver->compression];
+    switch (deliver->compression) {
+    case COMPRESS_AUTO:
+        return "auto: columns as they are while there is memory; where it is tight, the codec "
+               "whose "
+               "measured cost is below what it saves; where it is scarce, the one that saves most "
+               "for its time";
+    case COMPRESS_NONE:
+        return "none: columns as they are";
+    case COMPRESS_NARROW:
+        return "narrow: integers whose range is known take as few bits as they need";
+    case COMPRESS_ZSTD:
+        return "zstd: integers whose range is known take as few bits as they need, other columns "
+               "are compressed";
+    }
+    return "";
 }
 
 static void

@@ -51,9 +51,9 @@ left(void *user, struct feed *of, const char *group, uint32_t replica, enum feed
 }
 
 static void
-refused(void *user, struct feed *feed)
+refused(void *user, struct feed *of)
 {
-    (void)user, (void)feed;
+    (void)user, (void)of;
 }
 
 static void

@@ -332,8 +332,8 @@ readers_have_the_parameters_of_their_namesakes(void **state)
     static const char *const readers[] = {
         "tfrecord: {filenames: a, buffer_size: 4096, name: null, num_parallel_reads: 2}",
         "text_line: {filenames: a, buffer_size: null, name: x, num_parallel_reads: null}",
-        "fixed_length_record: {filenames: a, record_bytes: 4, buffer_size: 0, name: null, "
-        "num_parallel_reads: 3}",
+        "fixed_length_record: {filenames: a, record_bytes: 4, name: null, num_parallel_reads: 3}",
+        "fixed_length_record: {filenames: a, record_bytes: 4, buffer_size: 0}",
         "csv: {filenames: a, record_defaults: [0], column_names: [x], buffer_size: 1}",
         "list_files: {file_pattern: a, name: null}",
         "range: {stop: 5, name: null}",
