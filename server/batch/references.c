@@ -29,6 +29,7 @@ visit_zipped(const struct plan_node *node, const uint64_t *words, size_t stride,
                          user);
 }
 
+/* Pieces of a joined run begin with the words of the element that they are of (run.h). */
 static void
 visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
            references_visitor visit, void *user)
@@ -36,7 +37,7 @@ visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, u
     for (uint64_t i = 0; i < count; i++) {
         const struct run *run = run_of_word(words[i * stride]);
 
-        if (run != NULL && !run->joined)
+        if (run != NULL)
             references_visit(node->inputs[0], run->words, run->width, run->element_count, visit,
                              user);
     }
@@ -63,10 +64,10 @@ references_visit(const struct plan_node *node, const uint64_t *words, size_t str
             visit_zipped(node, words, stride, count, visit, user);
             return;
         case ORDER_BATCHES:
+        case ORDER_REBATCHES:
             visit_runs(node, words, stride, count, visit, user);
             return;
         case ORDER_READS:
-        case ORDER_REBATCHES:
         case ORDER_UNBATCHES:
             return;
         }

@@ -64,6 +64,15 @@ rows_of_windows_are_found(void **state)
     assert_refers(", {window: {size: 2, stride: 2}}, {batch: 1}", "0 4 ");
 }
 
+/* The second size is made of what is left of the first batch and some of the next one. */
+static void
+rows_of_joined_batches_are_found(void **state)
+{
+    (void)state;
+    assert_refers(", {batch: 2}, {rebatch: 3}", "0 2 4 ");
+    assert_refers(", {batch: 2}, {rebatch: 3}, {skip: 1}", "6 8 10 ");
+}
+
 static void
 rows_of_groups_are_found(void **state)
 {
@@ -76,6 +85,7 @@ TEST_FILE(test_references)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_batches_are_found),
         cmocka_unit_test(rows_of_windows_are_found),
+        cmocka_unit_test(rows_of_joined_batches_are_found),
         cmocka_unit_test(rows_of_groups_are_found),
     };
 
