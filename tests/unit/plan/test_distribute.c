@@ -86,6 +86,10 @@ auto_finds_lists_of_files(void **state)
                   "", SHARD_DATA, "not in a list of files");
     assert_policy("{tfrecord: {filenames: [a, b]}}, {enumerate: 0}, {batch: 4}", "", SHARD_DATA,
                   "not in a list of files");
+    assert_policy(
+        "{tfrecord: {filenames: [a, b]}}, {group_by_window: {key: \"cast(length(value), int64)\", "
+        "window_size: 4}}",
+        "", SHARD_DATA, "not in a list of files");
     assert_policy("{range: 9}, {batch: 4}", "auto_shard: \"OFF\"", SHARD_OFF, "asked for");
     assert_policy("{range: 9}, {batch: 4}", "from_function: true", SHARD_OFF, "from_function");
 }

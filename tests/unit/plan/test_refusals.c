@@ -221,6 +221,29 @@ lengths_that_there_are_not(void **state)
 }
 
 static void
+groups_that_there_are_not(void **state)
+{
+    static const struct refusal refusals[] = {
+        { "{range: 5}, {group_by_window: value}", "needs window_size or window_size_func" },
+        { "{range: 5}, {group_by_window: {key: value, window_size: 2, window_size_func: key}}",
+          "and not both" },
+        { "{range: 5}, {group_by_window: {key: value > 2, window_size: 2}}",
+          "needs one int64 for each element, and this gives bool" },
+        { "{range: 5}, {batch: 2}, {group_by_window: {key: value, window_size: 2}}",
+          "needs one int64 for each element" },
+        { "{range: 5}, {group_by_window: {key: value, window_size_func: value}}", "value" },
+        { "{range: 5}, {group_by_window: {key: value, window_size: 2, padding_values: 1}}",
+          "need reduce: padded_batch" },
+        { "{range: 5}, repeat, {group_by_window: {key: value, window_size: 9000000000000000000}}",
+          "give a smaller window_size" },
+    };
+
+    (void)state;
+    assert_refusals(refusals, sizeof refusals / sizeof *refusals);
+    assert_taken("{range: 5}, repeat, {group_by_window: {key: value, window_size: 2}}");
+}
+
+static void
 ends_that_never_come(void **state)
 {
     static const struct refusal refusals[] = {
@@ -285,6 +308,7 @@ TEST_FILE(test_refusals)
         cmocka_unit_test(columns_of_unknown_rank),
         cmocka_unit_test(choices_that_choose_nothing),
         cmocka_unit_test(lengths_that_there_are_not),
+        cmocka_unit_test(groups_that_there_are_not),
         cmocka_unit_test(ends_that_never_come),
         cmocka_unit_test(rows_that_no_memory_holds),
         cmocka_unit_test(sparse_rows_that_are_none),
