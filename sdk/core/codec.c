@@ -2,7 +2,6 @@
 #include "core/codec.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -133,35 +132,6 @@ tnd_codec_for_range(uint8_t value_bytes, int64_t first, int64_t last)
     codec.number = TND_CODEC_BITPACK;
     codec.width = bits;
     return codec;
-}
-
-/* 0 until first asked for; else one more than an enum codec_path. */
-static _Atomic int path_in_use;
-
-bool
-codec_path_use(enum codec_path path)
-{
-    bool can = path == CODEC_PATH_PORTABLE;
-
-#ifdef __x86_64__
-    if (path == CODEC_PATH_AVX2)
-        can = __builtin_cpu_supports("avx2");
-    if (path == CODEC_PATH_AVX512)
-        can = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-#endif
-    if (can)
-        atomic_store_explicit(&path_in_use, (int)path + 1, memory_order_relaxed);
-    return can;
-}
-
-enum codec_path
-codec_path(void)
-{
-    if (atomic_load_explicit(&path_in_use, memory_order_relaxed) == 0 &&
-        !codec_path_use(CODEC_PATH_AVX512) && !codec_path_use(CODEC_PATH_AVX2))
-        (void)codec_path_use(CODEC_PATH_PORTABLE);
-    return (enum codec_path)(atomic_load_explicit(&path_in_use, memory_order_relaxed) - 1);
 }
 
 static bool

@@ -12,6 +12,7 @@
 #endif
 
 #include "core/bytes.h"
+#include "core/cpu.h"
 
 #define MAX_WIDTH 32
 #define GROUP 8
@@ -318,7 +319,7 @@ bitpack_decode(const struct tnd_codec *codec, const uint8_t *stored, uint64_t st
     if (stored_bytes != bitpack_bound(codec, out_bytes))
         return codec_refuse_stored(&codec_bitpack, stored_bytes, out_bytes);
 #ifdef __x86_64__
-    if (codec->width <= AVX2_MAX_WIDTH && codec_path() >= CODEC_PATH_AVX2) {
+    if (codec->width <= AVX2_MAX_WIDTH && tnd_cpu_has(TND_CPU_AVX2)) {
         groups = groups_within(count, stored_bytes, codec->width, AVX2_READS);
         unpack_avx2(codec, stored, groups, out);
     } else

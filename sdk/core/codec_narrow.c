@@ -4,6 +4,8 @@
  */
 #include "core/codec_ops.h"
 
+#include "core/cpu.h"
+
 static bool
 narrow_is_sound(const struct tnd_codec *codec)
 {
@@ -130,9 +132,9 @@ static uint64_t
 narrow_best(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t *out)
 {
 #ifdef __x86_64__
-    if (codec_path() == CODEC_PATH_AVX512)
+    if (tnd_cpu_has(TND_CPU_AVX512))
         return narrow_avx512(codec, in, count, out);
-    if (codec_path() == CODEC_PATH_AVX2)
+    if (tnd_cpu_has(TND_CPU_AVX2))
         return narrow_avx2(codec, in, count, out);
 #endif
     return narrow(codec, in, count, out);
@@ -159,9 +161,9 @@ narrow_decode(const struct tnd_codec *codec, const uint8_t *stored, uint64_t sto
     if (stored_bytes != narrow_bound(codec, out_bytes))
         return codec_refuse_stored(&codec_narrow, stored_bytes, out_bytes);
 #ifdef __x86_64__
-    if (codec_path() == CODEC_PATH_AVX512)
+    if (tnd_cpu_has(TND_CPU_AVX512))
         widen_avx512(codec, stored, count, out);
-    else if (codec_path() == CODEC_PATH_AVX2)
+    else if (tnd_cpu_has(TND_CPU_AVX2))
         widen_avx2(codec, stored, count, out);
     else
 #endif

@@ -35,11 +35,6 @@ tundish_status codec_refuse_stored(const struct codec_ops *ops, uint64_t stored_
 /* A value outside of the codec's range. */
 tundish_status codec_refuse_value(const struct codec_ops *ops, const struct tnd_codec *codec);
 
-/* Which way the integer codecs take: the best this machine has, or for tests a lesser one. */
-enum codec_path { CODEC_PATH_PORTABLE, CODEC_PATH_AVX2, CODEC_PATH_AVX512 };
-enum codec_path codec_path(void);
-bool codec_path_use(enum codec_path path); /* false if this machine cannot */
-
 /* Values at any address. */
 typedef uint64_t codec_u64 __attribute__((aligned(1), may_alias));
 typedef uint32_t codec_u32 __attribute__((aligned(1), may_alias));

@@ -13,6 +13,7 @@
 #endif
 
 #include "core/bytes.h"
+#include "core/cpu.h"
 
 #define POLYNOMIAL 0x82F63B78U /* P without x^32, reversed */
 #define ONE 0x80000000U        /* x^0 */
@@ -162,7 +163,7 @@ choose(void)
 
     make_tables();
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul")) {
+    if (tnd_cpu_has(TND_CPU_SSE42)) {
         make_shifts();
         best = update_by_instruction;
     }

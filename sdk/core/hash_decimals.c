@@ -6,8 +6,7 @@
  */
 #include "core/hash_decimals.h"
 
-#include <stdbool.h>
-
+#include "core/cpu.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 
@@ -356,21 +355,9 @@ sip_avx2(const uint64_t key[2], const int64_t *numbers, size_t count, uint64_t *
     return i;
 }
 
-static bool
-has_lanes(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
 #else
 
 enum { LANES = 1 };
-
-static bool
-has_lanes(void)
-{
-    return false;
-}
 
 static size_t
 farm_avx2(const int64_t *numbers, size_t count, uint64_t *hashes)
@@ -398,7 +385,7 @@ singles_end(size_t at, size_t count)
 void
 tnd_hash_farm_decimals(const int64_t *numbers, size_t count, uint64_t *ret_hashes)
 {
-    const bool in_lanes = has_lanes();
+    const bool in_lanes = tnd_cpu_has(TND_CPU_AVX2);
 
     for (size_t i = 0; i < count;) {
         size_t end;
@@ -414,7 +401,7 @@ void
 tnd_hash_sip_decimals(const uint64_t key[2], const int64_t *numbers, size_t count,
                       uint64_t *ret_hashes)
 {
-    const bool in_lanes = has_lanes();
+    const bool in_lanes = tnd_cpu_has(TND_CPU_AVX2);
 
     for (size_t i = 0; i < count;) {
         size_t end;

@@ -1,7 +1,7 @@
 /* philox.c - the parts of Philox that are too long to inline. */
 #include "core/philox.h"
 
-#include <stdbool.h>
+#include "core/cpu.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -92,12 +92,6 @@ fill_lanes(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words)
     return done;
 }
 
-static bool
-has_lanes(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
 #else
 
 static size_t
@@ -105,12 +99,6 @@ fill_lanes(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words)
 {
     (void)philox, (void)blocks, (void)ret_words;
     return 0;
-}
-
-static bool
-has_lanes(void)
-{
-    return false;
 }
 
 #endif
@@ -121,7 +109,7 @@ tnd_philox_fill(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words)
     size_t done = 0;
 
     while (done < blocks) {
-        if (has_lanes())
+        if (tnd_cpu_has(TND_CPU_AVX2))
             done += fill_lanes(philox, blocks - done, ret_words + 4 * done);
         if (done < blocks)
             tnd_philox_next(philox, ret_words + 4 * done++);

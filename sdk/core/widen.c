@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/codec_ops.h"
+#include "core/cpu.h"
 #include "core/dtype.h"
 #include "core/half.h"
 #include "core/status.h"
@@ -142,7 +143,7 @@ to_floats(tundish_dtype dtype, const void *values, uint64_t count, struct repeat
           float *made)
 {
 #ifdef __x86_64__
-    if (codec_path() != CODEC_PATH_PORTABLE) {
+    if (tnd_cpu_has(TND_CPU_AVX2)) {
         to_floats_avx2(dtype, values, count, repeated, made);
         return;
     }

@@ -1,6 +1,8 @@
 /* bin_loops.c - bins of whole columns. */
 #include "column/bin_loops.h"
 
+#include "core/cpu.h"
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -104,7 +106,7 @@ compare(const float *boundaries, int64_t boundary_count, const float *x, size_t 
         int32_t *bins)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2")) {
+    if (tnd_cpu_has(TND_CPU_AVX2)) {
         compare_avx2(boundaries, boundary_count, x, count, bins);
         return;
     }
@@ -199,7 +201,7 @@ bin_cells_loop(const struct bin_cells *cells, const float *x, size_t count, int3
     size_t i = 0;
 
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2"))
+    if (tnd_cpu_has(TND_CPU_AVX2))
         i = find_avx2(cells, x, count, ret_bins, &is_crowded);
 #endif
     for (; i < count; i++) {

@@ -9,6 +9,7 @@
 #include "column/array_loops.h"
 #include "column/flush.h"
 #include "column/vector_half.h"
+#include "core/cpu.h"
 
 /* Out of range is undefined in C; x86-64's instructions give the least integer. */
 static inline int32_t
@@ -118,7 +119,7 @@ static size_t
 i64_to_f32_eights(float *out, const int64_t *in, size_t count)
 {
 #ifdef __x86_64__
-    if (count >= 8 && __builtin_cpu_supports("avx2"))
+    if (count >= 8 && tnd_cpu_has(TND_CPU_AVX2))
         return i64_to_f32_avx2(out, in, count);
 #endif
     (void)out, (void)in, (void)count;

@@ -62,9 +62,4 @@ struct vector_kernel {
  * have none but SELECT: they are computed in float32. */
 const struct vector_kernel *vector_kernel(enum vector_op op, tundish_dtype dtype);
 
-/* The same for a given set, for tests: 0 runs anywhere, 1 needs AVX2. NULL as well when this
- * machine lacks what it needs. */
-const struct vector_kernel *vector_kernel_of_set(unsigned set, enum vector_op op,
-                                                 tundish_dtype dtype);
-
 #endif

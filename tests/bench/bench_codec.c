@@ -12,7 +12,7 @@
 #include "../data/draw.h"
 #include "core/clock.h"
 #include "core/codec.h"
-#include "core/codec_ops.h"
+#include "core/cpu.h"
 #include "core/crc32c.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -21,7 +21,8 @@
 #define PASSES 400
 #define SEED 20240607
 
-static const char *const path_names[] = { "portable", "avx2", "avx512" };
+static const char *const level_names[TND_CPU_LEVELS] = { "portable", "sse42", "avx2", "avx512",
+                                                         "vbmi2" };
 
 static void
 must_be_ok(tundish_status status)
@@ -110,7 +111,7 @@ run(const struct tnd_codec *codec, const uint8_t *column, const char *what, cons
 }
 
 static void
-run_integers(uint8_t *column, unsigned value_bytes, enum codec_path path)
+run_integers(uint8_t *column, unsigned value_bytes, enum tnd_cpu_level level)
 {
     const char *what = value_bytes == 8 ? "int64" : "int32";
     static const struct tnd_codec codecs[] = {
@@ -128,7 +129,7 @@ run_integers(uint8_t *column, unsigned value_bytes, enum codec_path path)
         if (codec.number == TND_CODEC_NARROW && codec.width >= value_bytes)
             continue;
         make_ids(column, value_bytes, bits < 24 ? bits : 24);
-        run(&codec, column, what, path_names[path]);
+        run(&codec, column, what, level_names[level]);
     }
 }
 
@@ -165,10 +166,10 @@ main(void)
 {
     uint8_t *column = tnd_alloc(COLUMN_BYTES);
 
-    for (int path = CODEC_PATH_PORTABLE; path <= CODEC_PATH_AVX512; path++)
-        if (codec_path_use((enum codec_path)path)) {
-            run_integers(column, 8, (enum codec_path)path);
-            run_integers(column, 4, (enum codec_path)path);
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++)
+        if (tnd_cpu_use((enum tnd_cpu_level)level)) {
+            run_integers(column, 8, (enum tnd_cpu_level)level);
+            run_integers(column, 4, (enum tnd_cpu_level)level);
         }
     make_ids(column, 8, 17);
     for (int level = -5; level <= 3; level += 2)

@@ -20,6 +20,7 @@
 #include "content/vocabulary/vocab.h"
 #include "content/vocabulary/vocab_lookup.h"
 #include "core/clock.h"
+#include "core/cpu.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 #include "core/memory.h"
@@ -348,6 +349,15 @@ open_integers(struct bench *bench)
     }
 }
 
+static const struct {
+    enum tnd_cpu_level level;
+    const char *name;
+} levels[] = {
+    { TND_CPU_PORTABLE, "vocab_lookup_portable" },
+    { TND_CPU_AVX2, "vocab_lookup_avx2" },
+    { TND_CPU_AVX512, "vocab_lookup_avx512" },
+};
+
 static void
 run(const char *folder, const struct spelling *spelling, uint32_t largest)
 {
@@ -367,12 +377,9 @@ run(const char *folder, const struct spelling *spelling, uint32_t largest)
     measure(&bench, "vocab_lookup", do_lookup);
     measure(&bench, "vocab_map", do_map);
     measure(&bench, "vocab_map_mask_4_oov", do_map_mask_4_oov);
-    for (int path = VOCAB_PATH_PORTABLE; path <= VOCAB_PATH_AVX512; path++)
-        if (spelling == spellings && vocab_lookup_use((enum vocab_path)path))
-            measure(&bench,
-                    (const char *[]){ "vocab_lookup_portable", "vocab_lookup_avx2",
-                                      "vocab_lookup_avx512" }[path],
-                    do_lookup);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (spelling == spellings && tnd_cpu_use(levels[i].level))
+            measure(&bench, levels[i].name, do_lookup);
     measure(&bench, "hash_farm", do_farm);
     measure(&bench, "hash_sip", do_sip);
     close_all(&bench);

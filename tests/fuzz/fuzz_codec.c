@@ -12,7 +12,7 @@
 
 #include "core/bytes.h"
 #include "core/codec.h"
-#include "core/codec_ops.h"
+#include "core/cpu.h"
 #include "core/must.h"
 
 #define HEAD_BYTES 16
@@ -69,8 +69,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         .level = (int8_t)((int8_t)data[3] % 4),
         .base = (int64_t)load_u64(data + 4),
     };
-    for (int path = CODEC_PATH_PORTABLE; path <= CODEC_PATH_AVX512; path++)
-        if (codec_path_use((enum codec_path)path))
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++)
+        if (tnd_cpu_use((enum tnd_cpu_level)level))
             decode(&codec, data + HEAD_BYTES, bytes - HEAD_BYTES, load_u32(data + 12) % MAX_BYTES);
     return 0;
 }

@@ -19,6 +19,8 @@
 
 #include <jpegint.h>
 
+#include "core/cpu.h"
+
 enum {
     LANES = 16,       /* a little above the largest size */
     COSINE_BITS = 15, /* of what is behind the point */
@@ -274,22 +276,12 @@ static const struct {
     { 14, plain_14, avx2_14 },
 };
 
-static bool
-has_avx2(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
-
 static inverse_DCT_method_ptr
-routine_of(int size, bool uses_avx2)
+routine_of(int size)
 {
     for (size_t i = 0; i < sizeof routines / sizeof *routines; i++)
         if (routines[i].size == size)
-            return uses_avx2 ? routines[i].avx2 : routines[i].plain;
+            return tnd_cpu_has(TND_CPU_AVX2) ? routines[i].avx2 : routines[i].plain;
     return NULL;
 }
 
@@ -305,29 +297,17 @@ make_factors(struct jpeg_decompress_struct *info, const JQUANT_TBL *from)
     return factors;
 }
 
-static void
-install(struct jpeg_decompress_struct *info, bool uses_avx2)
+void
+jpeg_idct_install(struct jpeg_decompress_struct *info)
 {
     pthread_once(&cosines_once, make_cosines);
     for (int i = 0; i < info->num_components; i++) {
         jpeg_component_info *component = &info->comp_info[i];
-        inverse_DCT_method_ptr routine = routine_of(component->DCT_scaled_size, uses_avx2);
+        inverse_DCT_method_ptr routine = routine_of(component->DCT_scaled_size);
 
         if (routine == NULL || component->quant_table == NULL)
             continue;
         component->dct_table = make_factors(info, component->quant_table);
         info->idct->inverse_DCT[i] = routine;
     }
-}
-
-void
-jpeg_idct_install(struct jpeg_decompress_struct *info)
-{
-    install(info, has_avx2());
-}
-
-void
-jpeg_idct_install_plain(struct jpeg_decompress_struct *info)
-{
-    install(info, false);
 }

@@ -13,7 +13,4 @@
  * jpeg_start_decompress has chosen them; they live as long as the picture. */
 void jpeg_idct_install(struct jpeg_decompress_struct *info);
 
-/* As on a CPU that has nothing special. */
-void jpeg_idct_install_plain(struct jpeg_decompress_struct *info);
-
 #endif

@@ -12,6 +12,7 @@
 #endif
 
 #include "content/images/resample_parts.h"
+#include "core/cpu.h"
 
 /* Between which places a value lies, and how far. */
 struct tap {
@@ -239,7 +240,7 @@ choose_kernels(int64_t channels)
     struct kernels kernels = { stretch_bytes, mix, mix_to_bytes };
 
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
+    if (tnd_cpu_has(TND_CPU_AVX2)) {
         kernels.mix = mix_avx2;
         kernels.mix_to_bytes = mix_to_bytes_avx2;
         if (channels == 3)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/cpu.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -20,8 +22,8 @@ struct masks {
 /* One body for every instruction set; they differ in how they look at 64 bytes and in how they
  * write down where a mask has its bits. */
 #define DEFINE_CUT(name, attributes, look, write_down)                                             \
-    attributes int64_t name(const struct csv_rules *rules, struct byte_view record,                \
-                            uint32_t *ret_ends, int64_t capacity)                                  \
+    attributes static int64_t name(const struct csv_rules *rules, struct byte_view record,         \
+                                   uint32_t *ret_ends, int64_t capacity)                           \
     {                                                                                              \
         int64_t count = 0;                                                                         \
                                                                                                    \
@@ -107,7 +109,7 @@ write_down_bits(uint64_t mask, int64_t count, uint32_t at, uint32_t *ends)
         }
 }
 
-DEFINE_CUT(csv_cut_portable, , look_portable, write_down_bits)
+DEFINE_CUT(cut_portable, , look_portable, write_down_bits)
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,bmi,popcnt")))
@@ -175,30 +177,22 @@ write_down_avx512(uint64_t mask, int64_t count, uint32_t at, uint32_t *ends)
     }
 }
 
-DEFINE_CUT(csv_cut_avx2, AVX2, look_avx2, write_down_bits)
-DEFINE_CUT(csv_cut_avx512, AVX512, look_avx512, write_down_avx512)
+DEFINE_CUT(cut_avx2, AVX2, look_avx2, write_down_bits)
+DEFINE_CUT(cut_avx512, AVX512, look_avx512, write_down_avx512)
 
-csv_cut *
-csv_cut_best(void)
-{
-    bool has_bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
-
-    if (has_bits && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2"))
-        return csv_cut_avx512;
-    if (has_bits && __builtin_cpu_supports("avx2"))
-        return csv_cut_avx2;
-    return csv_cut_portable;
-}
-#else
-DEFINE_CUT(csv_cut_avx2, , look_portable, write_down_bits)
-DEFINE_CUT(csv_cut_avx512, , look_portable, write_down_bits)
-
-csv_cut *
-csv_cut_best(void)
-{
-    return csv_cut_portable;
-}
 #endif
+
+csv_cut *
+csv_cut_best(void)
+{
+#ifdef __x86_64__
+    if (tnd_cpu_has(TND_CPU_VBMI2))
+        return cut_avx512;
+    if (tnd_cpu_has(TND_CPU_AVX2))
+        return cut_avx2;
+#endif
+    return cut_portable;
+}
 
 /* The record on its way, as TensorFlow's loop sees it. */
 struct walk {

@@ -26,9 +26,7 @@ enum { CSV_CUT_SLACK = 16 };
 typedef int64_t csv_cut(const struct csv_rules *rules, struct byte_view record, uint32_t *ret_ends,
                         int64_t capacity);
 
-csv_cut csv_cut_portable, csv_cut_avx2, csv_cut_avx512;
-
-/* The fastest one that this machine has. All of them give the same. */
+/* The fastest one that this machine has (core/cpu.h). All of them give the same. */
 csv_cut *csv_cut_best(void);
 
 /* The fields wanted of any record, quotes undone; what cannot be a view of the record is put into

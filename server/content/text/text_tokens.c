@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/cpu.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -109,7 +111,8 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    void name(const struct text_rules *rules, struct byte_view text, struct text_tokens *tokens)   \
+    static void name(const struct text_rules *rules, struct byte_view text,                        \
+                     struct text_tokens *tokens)                                                   \
     {                                                                                              \
         tokenize(rules, text, tokens, white_##name);                                               \
     }
@@ -199,7 +202,7 @@ look_portable(const struct text_rules *rules, const uint8_t *from, uint8_t *bloc
     return masks;
 }
 
-DEFINE_TOKENIZE(text_tokenize_portable, , look_portable)
+DEFINE_TOKENIZE(tokenize_portable, , look_portable)
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,bmi")))
@@ -268,25 +271,19 @@ look_avx512(const struct text_rules *rules, const uint8_t *from, uint8_t *block)
     return masks;
 }
 
-DEFINE_TOKENIZE(text_tokenize_avx2, AVX2, look_avx2)
-DEFINE_TOKENIZE(text_tokenize_avx512, AVX512, look_avx512)
+DEFINE_TOKENIZE(tokenize_avx2, AVX2, look_avx2)
+DEFINE_TOKENIZE(tokenize_avx512, AVX512, look_avx512)
 
-text_tokenize *
-text_tokenize_best(void)
-{
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi"))
-        return text_tokenize_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
-        return text_tokenize_avx2;
-    return text_tokenize_portable;
-}
-#else
-DEFINE_TOKENIZE(text_tokenize_avx2, , look_portable)
-DEFINE_TOKENIZE(text_tokenize_avx512, , look_portable)
-
-text_tokenize *
-text_tokenize_best(void)
-{
-    return text_tokenize_portable;
-}
 #endif
+
+text_tokenize *
+text_tokenize_best(void)
+{
+#ifdef __x86_64__
+    if (tnd_cpu_has(TND_CPU_AVX512))
+        return tokenize_avx512;
+    if (tnd_cpu_has(TND_CPU_AVX2))
+        return tokenize_avx2;
+#endif
+    return tokenize_portable;
+}

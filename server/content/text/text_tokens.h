@@ -30,8 +30,6 @@ struct text_tokens {
 typedef void text_tokenize(const struct text_rules *rules, struct byte_view text,
                            struct text_tokens *tokens);
 
-text_tokenize text_tokenize_portable, text_tokenize_avx2, text_tokenize_avx512;
-
 /* The fastest one that this machine has. All of them give the same. */
 text_tokenize *text_tokenize_best(void);
 

@@ -5,11 +5,11 @@
  */
 #include "content/vocabulary/vocab_lookup.h"
 
-#include <stdatomic.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
+#include "core/cpu.h"
 #include "core/must.h"
 
 #define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
@@ -272,46 +272,25 @@ struct functions {
     uint64_t (*count_equal)(const int64_t *values, size_t count, int64_t value);
 };
 
-static const struct functions functions_of[] = {
-    [VOCAB_PATH_PORTABLE] = { compare_portably, compare_mixed_portably, find_tags_portably,
-                              count_equal_portably },
+static const struct functions portable = { compare_portably, compare_mixed_portably,
+                                           find_tags_portably, count_equal_portably };
 #ifdef __x86_64__
-    [VOCAB_PATH_AVX2] = { compare_avx2, compare_mixed_avx2, find_tags_avx2, count_equal_avx2 },
-    [VOCAB_PATH_AVX512] = { compare_avx512, compare_mixed_avx512, find_tags_avx512,
-                            count_equal_avx2 },
+static const struct functions avx2 = { compare_avx2, compare_mixed_avx2, find_tags_avx2,
+                                       count_equal_avx2 };
+static const struct functions avx512 = { compare_avx512, compare_mixed_avx512, find_tags_avx512,
+                                         count_equal_avx2 };
 #endif
-};
 
-static _Atomic(const struct functions *) in_use;
-
-bool
-vocab_lookup_use(enum vocab_path path)
-{
-    bool can = path == VOCAB_PATH_PORTABLE;
-
-#ifdef __x86_64__
-    if (path == VOCAB_PATH_AVX2)
-        can = __builtin_cpu_supports("avx2");
-    if (path == VOCAB_PATH_AVX512)
-        can = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
-#endif
-    if (can)
-        atomic_store_explicit(&in_use, &functions_of[path], memory_order_relaxed);
-    return can;
-}
-
-/* Threads that come here together choose alike. */
 static const struct functions *
 functions(void)
 {
-    const struct functions *chosen = atomic_load_explicit(&in_use, memory_order_relaxed);
+#ifdef __x86_64__
+    const enum tnd_cpu_level level = tnd_cpu();
 
-    if (__builtin_expect(chosen == NULL, 0)) {
-        if (!vocab_lookup_use(VOCAB_PATH_AVX512) && !vocab_lookup_use(VOCAB_PATH_AVX2))
-            (void)vocab_lookup_use(VOCAB_PATH_PORTABLE);
-        chosen = atomic_load_explicit(&in_use, memory_order_relaxed);
-    }
-    return chosen;
+    if (level >= TND_CPU_AVX2)
+        return level >= TND_CPU_AVX512 ? &avx512 : &avx2;
+#endif
+    return &portable;
 }
 
 /* LONG terms are compared where they stand among the terms, all of a block after all were asked

@@ -17,8 +17,4 @@ void vocab_lookup_integer_block(const struct vocab *vocab, const int64_t *terms,
 /* How many of them equal `value`. */
 uint64_t vocab_count_equal(const int64_t *values, size_t count, int64_t value);
 
-/* For tests: compare keys this way from now on; false if this machine cannot. */
-enum vocab_path { VOCAB_PATH_PORTABLE, VOCAB_PATH_AVX2, VOCAB_PATH_AVX512 };
-bool vocab_lookup_use(enum vocab_path path);
-
 #endif

@@ -1,8 +1,10 @@
 /* newline.c - compare 64 bytes, walk the bits of the answer. */
 #include "source/scan/newline.h"
 
-#include <stdatomic.h>
 #include <string.h>
+
+#include "core/cpu.h"
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -144,63 +146,26 @@ find_marks_avx512(const uint8_t *data, size_t bytes, bool quotes, uint32_t *posi
 
 #endif
 
-enum level { UNKNOWN, PORTABLE, AVX2, AVX512 };
-
-static enum level
-processor_level(void)
-{
-    static _Atomic int known; /* the same whoever finds it out */
-    enum level level = (enum level)atomic_load_explicit(&known, memory_order_relaxed);
-
-    if (level != UNKNOWN)
-        return level;
-    level = PORTABLE;
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
-        level = AVX2;
-    if (level == AVX2 && __builtin_cpu_supports("avx512bw"))
-        level = AVX512;
-#endif
-    atomic_store_explicit(&known, (int)level, memory_order_relaxed);
-    return level;
-}
-
 size_t
 newline_find(const uint8_t *data, size_t bytes, uint32_t *positions)
 {
-    switch (processor_level()) {
 #ifdef __x86_64__
-    case AVX512:
+    if (tnd_cpu_has(TND_CPU_AVX512))
         return find_avx512(data, bytes, positions);
-    case AVX2:
+    if (tnd_cpu_has(TND_CPU_AVX2))
         return find_avx2(data, bytes, positions);
-#else
-    case AVX512:
-    case AVX2:
 #endif
-    case UNKNOWN:
-    case PORTABLE:
-    default:
-        return newline_find_portable(data, bytes, positions);
-    }
+    return newline_find_portable(data, bytes, positions);
 }
 
 size_t
 newline_find_marks(const uint8_t *data, size_t bytes, bool quotes, uint32_t *positions)
 {
-    switch (processor_level()) {
 #ifdef __x86_64__
-    case AVX512:
+    if (tnd_cpu_has(TND_CPU_AVX512))
         return find_marks_avx512(data, bytes, quotes, positions);
-    case AVX2:
+    if (tnd_cpu_has(TND_CPU_AVX2))
         return find_marks_avx2(data, bytes, quotes, positions);
-#else
-    case AVX512:
-    case AVX2:
 #endif
-    case UNKNOWN:
-    case PORTABLE:
-    default:
-        return newline_find_marks_portable(data, bytes, quotes, positions);
-    }
+    return newline_find_marks_portable(data, bytes, quotes, positions);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "content/vocabulary/vocab_lookup.h"
+#include "core/cpu.h"
 #include "core/hash_farm.h"
 #include "core/hash_sip.h"
 
@@ -29,7 +30,7 @@ make_terms(void)
 }
 
 static void
-every_path_finds_what_is_there_and_nothing_else(void **state)
+every_level_finds_what_is_there_and_nothing_else(void **state)
 {
     static int64_t lines[2 * COUNT];
     struct vocab *vocab;
@@ -37,8 +38,8 @@ every_path_finds_what_is_there_and_nothing_else(void **state)
     (void)state;
     make_terms();
     assert_int_equal(vocab_open_terms(cache, "list", terms, COUNT, &vocab), TUNDISH_OK);
-    for (int path = VOCAB_PATH_PORTABLE; path <= VOCAB_PATH_AVX512; path++) {
-        if (!vocab_lookup_use((enum vocab_path)path))
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++) {
+        if (!tnd_cpu_use((enum tnd_cpu_level)level))
             continue;
         memset(lines, 77, sizeof lines);
         vocab_lookup(vocab, terms, 2 * COUNT, lines);
@@ -49,7 +50,7 @@ every_path_finds_what_is_there_and_nothing_else(void **state)
 }
 
 static void
-every_path_finds_integers(void **state)
+every_level_finds_integers(void **state)
 {
     static int64_t integers[2 * COUNT], lines[2 * COUNT];
     struct vocab *vocab;
@@ -58,8 +59,8 @@ every_path_finds_integers(void **state)
     for (int64_t i = 0; i < 2 * COUNT; i++)
         integers[i] = i % 2 == 0 ? -i : i * INT64_C(123456789012);
     assert_int_equal(vocab_open_integers(cache, "list", integers, COUNT, &vocab), TUNDISH_OK);
-    for (int path = VOCAB_PATH_PORTABLE; path <= VOCAB_PATH_AVX512; path++) {
-        if (!vocab_lookup_use((enum vocab_path)path))
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++) {
+        if (!tnd_cpu_use((enum tnd_cpu_level)level))
             continue;
         vocab_lookup_integers(vocab, integers, 2 * COUNT, lines);
         for (int64_t i = 0; i < 2 * COUNT; i++)
@@ -84,8 +85,8 @@ terms_that_look_like_keys_are_kept_apart(void **state)
     (void)state;
     for (size_t present = 0; present < 4; present++) {
         assert_int_equal(vocab_open_terms(cache, "list", &alike[present], 1, &vocab), TUNDISH_OK);
-        for (int path = VOCAB_PATH_PORTABLE; path <= VOCAB_PATH_AVX512; path++) {
-            if (!vocab_lookup_use((enum vocab_path)path))
+        for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++) {
+            if (!tnd_cpu_use((enum tnd_cpu_level)level))
                 continue;
             vocab_lookup(vocab, alike, 4, lines);
             for (size_t i = 0; i < 4; i++)
@@ -200,11 +201,10 @@ absent_terms_are_counted(void **state)
           .mask = bytes_of_text("") },
     };
     const uint64_t expected[] = { 4, 4, 4, 4, 3 };
-    const enum vocab_path paths[] = { VOCAB_PATH_PORTABLE, VOCAB_PATH_AVX2, VOCAB_PATH_AVX512 };
 
     (void)state;
-    for (size_t p = 0; p < 3; p++)
-        for (size_t r = 0; vocab_lookup_use(paths[p]) && r < 5; r++) {
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++)
+        for (size_t r = 0; tnd_cpu_use((enum tnd_cpu_level)level) && r < 5; r++) {
             struct byte_view views[7];
             int64_t values[7];
             uint64_t absent = 10;
@@ -215,8 +215,8 @@ absent_terms_are_counted(void **state)
             assert_int_equal(vocab_map(vocab, &rules[r], views, 7, &output), 7);
             assert_int_equal(absent, 10 + expected[r]);
         }
-    for (size_t p = 0; p < 3; p++)
-        for (size_t count = 0; vocab_lookup_use(paths[p]) && count < 70; count++) {
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++)
+        for (size_t count = 0; tnd_cpu_use((enum tnd_cpu_level)level) && count < 70; count++) {
             int64_t values[70];
 
             for (size_t i = 0; i < count; i++)
@@ -377,8 +377,8 @@ values_go_where_the_output_says(void **state)
 TEST_FILE(test_vocab_lookup)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_path_finds_what_is_there_and_nothing_else, empty_cache),
-        cmocka_unit_test_setup(every_path_finds_integers, empty_cache),
+        cmocka_unit_test_setup(every_level_finds_what_is_there_and_nothing_else, empty_cache),
+        cmocka_unit_test_setup(every_level_finds_integers, empty_cache),
         cmocka_unit_test_setup(terms_that_look_like_keys_are_kept_apart, empty_cache),
         cmocka_unit_test_setup(single_terms_are_answered_as_many_are, empty_cache),
         cmocka_unit_test_setup(terms_at_the_end_of_the_last_page_are_read_no_further, empty_cache),

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/codec.h"
-#include "core/codec_ops.h"
+#include "core/cpu.h"
 #include "core/status.h"
 #include "unit/test_file.h"
 
@@ -99,8 +99,8 @@ goes_and_comes_back(const struct tnd_codec *codec, const uint8_t *column, uint64
 static void
 on_every_path(void (*check)(void))
 {
-    for (int path = CODEC_PATH_PORTABLE; path <= CODEC_PATH_AVX512; path++)
-        if (codec_path_use((enum codec_path)path))
+    for (int level = TND_CPU_PORTABLE; level < TND_CPU_LEVELS; level++)
+        if (tnd_cpu_use((enum tnd_cpu_level)level))
             check();
 }
 

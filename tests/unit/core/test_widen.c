@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../unit_draw.h"
-#include "core/codec_ops.h"
+#include "core/cpu.h"
 #include "core/dtype.h"
 #include "core/half.h"
 #include "core/widen.h"
@@ -171,12 +171,10 @@ every_dtype_widens_to_every_float_by_every_list(void **state)
 static void
 a_machine_without_vectors_makes_the_same(void **state)
 {
-    enum codec_path path = codec_path();
-
     (void)state;
-    assert_true(codec_path_use(CODEC_PATH_PORTABLE));
+    assert_true(tnd_cpu_use(TND_CPU_PORTABLE));
     check_all();
-    codec_path_use(path);
+    tnd_cpu_use(tnd_cpu_best());
 }
 
 static void

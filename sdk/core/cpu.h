@@ -1,0 +1,36 @@
+/* cpu.h - what the processor can do, asked in one place: everything with several ways of doing the
+ * same takes the one for the highest level that there is. The results are the same on every level.
+ */
+#ifndef CORE_CPU_H
+#define CORE_CPU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Each has all that those before it have. */
+enum tnd_cpu_level {
+    TND_CPU_PORTABLE,
+    TND_CPU_SSE42,  /* and popcnt, pclmul */
+    TND_CPU_AVX2,   /* and bmi */
+    TND_CPU_AVX512, /* f, bw, dq, vl */
+    TND_CPU_VBMI2,
+    TND_CPU_LEVELS
+};
+
+/* The level in use. Any thread. */
+enum tnd_cpu_level tnd_cpu(void);
+
+static inline bool
+tnd_cpu_has(enum tnd_cpu_level level)
+{
+    return tnd_cpu() >= level;
+}
+
+/* For tests: do as if there were nothing beyond `level`. False, and nothing is done, if this
+ * processor has not as much. */
+bool tnd_cpu_use(enum tnd_cpu_level level);
+
+/* For tests: what there really is. */
+enum tnd_cpu_level tnd_cpu_best(void);
+
+#endif
