@@ -15,8 +15,7 @@
 #include "core/status.h"
 
 #ifdef PICTURE_HAS_JPEG_PARTS
-#include "content/images/jpeg_huffman.h"
-#include "content/images/jpeg_idct.h"
+#include "content/images/turbo2/jpeg_parts.h"
 #endif
 
 /* More of a picture than this must have a bit for each 8 by 8 block behind its header: less is a

@@ -1,5 +1,5 @@
 /* test_jpeg_huffman.c - the codes of a JPEG, next to the library's own reader. */
-#include "content/images/jpeg_huffman.h"
+#include "content/images/turbo2/jpeg_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_jpeg_idct.c - blocks between the eighths, next to the library's own routines. */
-#include "content/images/jpeg_idct.h"
+#include "content/images/turbo2/jpeg_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -126,9 +126,72 @@ shrunk_pixels_are_means(void **state)
         }
 }
 
+/* By the library alone, with the settings of picture_jpeg_default. The caller frees. */
+static uint8_t *
+read_plainly(const struct jpeg_made *made)
+{
+    struct jpeg_decompress_struct info = { 0 };
+    struct jpeg_error_mgr errors;
+    size_t row_bytes;
+    uint8_t *pixels;
+
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&info);
+    jpeg_mem_src(&info, made->bytes, made->size);
+    jpeg_read_header(&info, TRUE);
+    info.do_fancy_upsampling = picture_jpeg_default.fancy_upscaling ? TRUE : FALSE;
+    info.dct_method = picture_jpeg_default.accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
+    jpeg_start_decompress(&info);
+    row_bytes = (size_t)info.output_width * (size_t)info.output_components;
+    pixels = malloc(row_bytes * info.output_height);
+    while (info.output_scanline < info.output_height) {
+        JSAMPROW row = pixels + row_bytes * info.output_scanline;
+
+        assert_int_equal(jpeg_read_scanlines(&info, &row, 1), 1);
+    }
+    jpeg_finish_decompress(&info);
+    jpeg_destroy_decompress(&info);
+    return pixels;
+}
+
+/* Whether or not parts of the library have been replaced. */
+static void
+whole_pictures_are_the_librarys(void **state)
+{
+    static const struct jpeg_make makes[] = {
+        { .luma_across = 1, .luma_down = 1, .quality = 95, .noise = 60 },
+        { .luma_across = 2, .luma_down = 1, .quality = 50, .restart_interval = 5 },
+        { .luma_across = 2, .luma_down = 2, .quality = 80, .noise = 20, .has_own_codes = true },
+        { .luma_across = 1, .luma_down = 1, .quality = 90, .is_gray = true },
+        { .luma_across = 2, .luma_down = 2, .quality = 90, .is_progressive = true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof makes / sizeof *makes; i++)
+        for (unsigned side = 1; side <= 97; side += 16) {
+            struct jpeg_make make = makes[i];
+            struct jpeg_made made;
+            struct pixels ours;
+            uint8_t *plain;
+
+            make.width = side;
+            make.height = 98 - side;
+            made = jpeg_fixture_make(&make, side);
+            ours = read_covering(&made, 0, 0);
+            plain = read_plainly(&made);
+            assert_memory_equal(
+                ours.values, plain,
+                (size_t)(ours.size.dims[0] * ours.size.dims[1] * ours.size.dims[2]));
+            free(plain);
+            free(ours.values);
+            jpeg_fixture_free(&made);
+        }
+}
+
 TEST_FILE(test_picture_jpeg)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_pictures_are_the_librarys),
         cmocka_unit_test(shrunk_pixels_are_means),
     };
 

@@ -4,7 +4,7 @@
  * In whole numbers of 16 bits whose products are summed up in 32, modulo 2^32, so that the order of
  * sums does not matter and coefficients that no picture has do no harm.
  */
-#include "content/images/jpeg_idct.h"
+#include "content/images/turbo2/jpeg_parts.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* jpeg_huffman.c - several codes for each look into a table, from bytes laid out without stuffing.
  */
-#include "content/images/jpeg_huffman.h"
+#include "content/images/turbo2/jpeg_parts.h"
 
 #include <stdint.h>
 #include <string.h>
