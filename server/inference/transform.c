@@ -74,15 +74,6 @@ fed_read(const void *state, const struct source_read *read)
 static const struct source_ops fed_source = { .name = "rows", .read = fed_read };
 
 static bool
-is_one_of(const char *name, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
-
-static bool
 is_content(const struct plan_node *node)
 {
     return node->content != NULL && node->order == NULL;
@@ -153,12 +144,18 @@ lay_out_body(struct transform *transform, struct plan_node *node, struct spec_er
     return status;
 }
 
+/* A batch of all that comes: nothing says which rows of a window or a bucket there would be. */
+static bool
+is_batch(const struct plan_node *node)
+{
+    return node->order != NULL && node->order->form == ORDER_BATCHES &&
+           node->order->selection == ORDER_KEEPS;
+}
+
 /* The words of an element from the input on: a row is one word, a batch one run. */
 static tundish_status
 lay_out(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
 {
-    static const char *const batching[] = { "batch", "padded_batch", "ragged_batch", NULL };
-    static const char *const passing[] = { "take", "skip", "shard", "filter", NULL };
     tundish_status status;
 
     if (makes_elements(node))
@@ -168,7 +165,7 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
     status = lay_out(transform, node->inputs[0], errors);
     if (status != TUNDISH_OK)
         return status;
-    if (is_one_of(node->name, batching)) {
+    if (is_batch(node)) {
         if (transform->is_batched)
             return complain_about(node, errors,
                                   "a second batch: rows that are handed in together are one "
@@ -176,7 +173,7 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
         transform->is_batched = true;
         node->width = 1;
         node->run_words = 1;
-    } else if (is_content(node) || is_one_of(node->name, passing)) {
+    } else if (is_content(node) || node->order->selection == ORDER_CHOOSES) {
         node->width = node->inputs[0]->width;
         node->run_words = node->inputs[0]->run_words;
     } else {
@@ -258,8 +255,7 @@ open_csv(struct transform *transform, const struct transform_options *options,
         .errors = errors,
     };
 
-    transform->is_csv =
-        strcmp(transform->replaced.name, "csv") == 0 && transform->replaced.source != NULL;
+    transform->is_csv = transform->replaced.source != NULL && transform->replaced.source->is_csv;
     return transform->is_csv ? csv_table_open(&config, true, &transform->csv) : TUNDISH_OK;
 }
 

@@ -2,10 +2,10 @@
 #include "learn/learn_view.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "content/learned/learned.h"
 #include "core/memory.h"
+#include "order/ops.h"
 
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
 
@@ -16,17 +16,15 @@ take(struct view *view, size_t count, size_t bytes)
     return view->blocks[view->block_count++] = tnd_zalloc(count + 1, bytes);
 }
 
+/* A shard whose number is a hint is the plan's affair: here all is one worker's. */
 static bool
 is_left_out(const struct spec_stage *stage)
 {
-    static const char *const names[] = { "shuffle", "permute", "repeat", "cache", "prefetch" };
+    const struct order_ops *order = order_find(stage->info->name);
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(stage->info->name, names[i]) == 0)
-            return true;
-    if (strcmp(stage->info->name, "shard") != 0)
-        return false;
-    return spec_get(stage, "num_shards")->kind == SPEC_TEXT;
+    return order != NULL && (order->selection == ORDER_ONLY_ORDERS ||
+                             (stage_parameter(stage->info, "num_shards") >= 0 &&
+                              spec_get(stage, "num_shards")->kind == SPEC_TEXT));
 }
 
 static struct spec_dataset view_dataset(struct view *view, const struct spec_dataset *dataset,

@@ -26,16 +26,6 @@ struct observation {
     struct samples samples;
 };
 
-/* `list` ends with NULL. */
-static inline bool
-is_one_of(const char *name, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
-
 /* May the node be part of this pass's plan? */
 bool observer_lets_follow(const struct observer *observer, const struct plan_node *node,
                           const struct stage_config *config);

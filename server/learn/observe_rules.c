@@ -5,6 +5,7 @@
  */
 #include "learn/observe_parts.h"
 
+#include "order/ops.h"
 #include "pipeline/columns.h"
 
 static bool
@@ -20,11 +21,9 @@ is_missing(const struct observer *observer, const char *name)
 static bool
 keeps_elements(const struct plan_node *node)
 {
-    static const char *const keeping[] = { "batch",    "padded_batch", "ragged_batch",
-                                           "prefetch", "enumerate",    NULL };
     const struct spec_value *drop;
 
-    if (!is_one_of(node->name, keeping))
+    if (node->order->selection != ORDER_KEEPS && node->order->selection != ORDER_ONLY_ORDERS)
         return false;
     if (node->stage == NULL || stage_parameter(node->stage->info, "drop_remainder") < 0)
         return true;
@@ -57,9 +56,8 @@ observer_lets_follow(const struct observer *observer, const struct plan_node *no
     if (config->input->count == 0)
         return false;
     if (node->order != NULL) {
-        if (strcmp(node->name, "padded_batch") == 0 && observer->missing->count > 0 &&
-            (spec_has_value(node->stage, "padded_shapes") ||
-             spec_has_value(node->stage, "padding_values")))
+        if (observer->missing->count > 0 && (spec_has_value(node->stage, "padded_shapes") ||
+                                             spec_has_value(node->stage, "padding_values")))
             return false;
         return keeps_elements(node);
     }

@@ -39,6 +39,15 @@ enum order_form {
     ORDER_FUNCTION   /* those of a body's dataset, one for each of its input's */
 };
 
+/* What becomes of its input's elements where each is to count once: while something is learned from
+ * them, or where they are handed in. */
+enum order_selection {
+    ORDER_MAKES_OTHERS, /* other elements come out, or fewer than a stage after it could tell */
+    ORDER_CHOOSES,      /* some of them, each as it is */
+    ORDER_KEEPS,        /* all of them, once and in order, perhaps in batches */
+    ORDER_ONLY_ORDERS   /* the same ones, at another time, in another order or again */
+};
+
 /* How much alike two passes are, at most: if its inputs' passes are. Where the elements come in
  * another order, which of them a stage takes may change, but not how many. */
 enum order_alike {
@@ -105,6 +114,7 @@ struct order_ops {
 
     /* What it is. */
     enum order_form form;
+    enum order_selection selection;
     enum order_alike alike;
     enum order_search search;
     enum order_batch_size batch_size;

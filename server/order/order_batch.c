@@ -169,6 +169,7 @@ batch_columns(const struct order_planning *planning, struct plan_node *node)
     const struct order_ops order_##stage = {                                                       \
         .name = #stage,                                                                            \
         .form = ORDER_BATCHES,                                                                     \
+        .selection = ORDER_KEEPS,                                                                  \
         .alike = ORDER_ALIKE_COUNT,                                                                \
         .search = ORDER_SEARCH_INPUT,                                                              \
         .batch_size = ORDER_SIZE_OWN,                                                              \

@@ -233,6 +233,7 @@ cache_close(struct order_iterator *iterator)
 const struct order_ops order_cache = {
     .name = "cache",
     .form = ORDER_PASSES,
+    .selection = ORDER_ONLY_ORDERS,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,
     .remembers = true,

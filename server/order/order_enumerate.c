@@ -121,6 +121,7 @@ enumerate_columns(const struct order_planning *planning, struct plan_node *node)
 const struct order_ops order_enumerate = {
     .name = "enumerate",
     .form = ORDER_NUMBERS,
+    .selection = ORDER_KEEPS,
     .alike = ORDER_ALIKE_COUNT,
     .adds_word = true,
     .state_bytes = sizeof(struct enumerate),

@@ -60,6 +60,7 @@ static const struct stage_question questions[] = {
 const struct order_ops order_filter = {
     .name = "filter",
     .form = ORDER_PASSES,
+    .selection = ORDER_CHOOSES,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,
     .looks = ORDER_LOOKS_ALWAYS,

@@ -52,6 +52,7 @@ prefetch_close(struct order_iterator *iterator)
 const struct order_ops order_prefetch = {
     .name = "prefetch",
     .form = ORDER_PASSES,
+    .selection = ORDER_ONLY_ORDERS,
     .alike = ORDER_ALIKE_ELEMENTS,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

@@ -187,6 +187,7 @@ repeat_cardinality(const struct plan_node *node, const struct order_counting *co
 const struct order_ops order_repeat = {
     .name = "repeat",
     .form = ORDER_PASSES,
+    .selection = ORDER_ONLY_ORDERS,
     .alike = ORDER_ALIKE_ELEMENTS,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

@@ -313,6 +313,7 @@ shard_print(const struct plan_node *node, FILE *file)
 const struct order_ops order_shard = {
     .name = "shard",
     .form = ORDER_PASSES,
+    .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_COUNT,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

@@ -122,6 +122,7 @@ skip_cardinality(const struct plan_node *node, const struct order_counting *coun
 const struct order_ops order_skip = {
     .name = "skip",
     .form = ORDER_PASSES,
+    .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_COUNT,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

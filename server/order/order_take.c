@@ -117,6 +117,7 @@ take_cardinality(const struct plan_node *node, const struct order_counting *coun
 const struct order_ops order_take = {
     .name = "take",
     .form = ORDER_PASSES,
+    .selection = ORDER_CHOOSES,
     .alike = ORDER_ALIKE_UNCUT,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

@@ -48,7 +48,7 @@ struct source_ops {
     bool reads_files, is_list;
 
     bool lists_files;        /* the names of files that were found */
-    bool shares_index;       /* where its records lie follows from a file\'s bytes alone */
+    bool shares_index;       /* where its records lie follows from a file's bytes alone */
     bool whole_files;        /* reads files as they are, not records of them */
     const char *path_column; /* the path of the file that a row is; NULL: it tells none */
     bool words_are_values;   /* an element's words say all that is in its row */
@@ -57,6 +57,8 @@ struct source_ops {
 
     /* An element's words are a reference to a record of a file (scan.h). */
     bool refers_to_records;
+
+    bool is_csv; /* its records are rows of CSV (csv_fields.h), whatever they are read from */
 
     /* Another run may bring other rows, on another node too: a third word says what is in the row,
      * for those who compare what nodes deal. */

@@ -72,6 +72,7 @@ csv_close(void *state)
 
 const struct source_ops source_csv = {
     .name = "csv",
+    .is_csv = true,
     .order = READER_ORDER("csv"),
     .state_bytes = sizeof(struct csv),
     .open = csv_open,

@@ -170,6 +170,18 @@ class StageNames(Check):
         table = 'static const char *const names[] = { "x",\n "range" };'
         self.assertIn('order.c:2 asks for the stage "range"', self.finds("server/order/order.c", table))
 
+    def test_a_look_into_the_tables_by_name_is_found(self):
+        self.assertIn("asks", self.finds("server/plan/a.c", 'ops = order_find("shuffle");'))
+
+    def test_all_folders_but_those_that_read_and_write_names_are_looked_at(self):
+        for folder in ("source/scan", "content/images", "learn", "inference", "stats"):
+            path = f"server/{folder}/a.c"
+            self.assertIn(f"{path}:1 asks", self.finds(path, 'strcmp(name, "range")'))
+
+    def test_the_value_of_a_parameter_is_no_stage(self):
+        self.put("server/content/a.c", 'strcmp(spec_text(stage, "order"), "shuffle");')
+        self.assert_fine()
+
     def test_a_folder_within_is_looked_at(self):
         self.assertIn("asks", self.finds("server/session/nodes/a.c", 'strcmp(name, "range")'))
 
@@ -187,6 +199,7 @@ class StageNames(Check):
 
     def test_other_folders_are_not_looked_at(self):
         self.put("server/commands/a.c", 'strcmp(name, "range");')
+        self.put("server/pipeline/a.c", 'strcmp(name, "range");')
         self.assert_fine()
 
 

@@ -128,7 +128,7 @@ zero_value(tundish_dtype dtype, void *to)
 static bool
 gives_defaults(const struct stage_config *config)
 {
-    return strcmp(config->stage->info->name, "decode_json") == 0 &&
+    return stage_parameter(config->stage->info, "missing") >= 0 &&
            strcmp(spec_text(config->stage, "missing"), "default") == 0;
 }
 

@@ -119,7 +119,7 @@ hashed_crossing_open(void *memory, const struct stage_config *config, struct sch
     state->num_bins = (uint64_t)spec_int(config->stage, "num_bins");
     state->encoding.depth = (int64_t)state->num_bins;
     if (status == TUNDISH_OK)
-        status = encoding_read(&state->encoding, config);
+        status = encoding_read(&state->encoding, config, true);
     return status != TUNDISH_OK ? status : describe(state, config, ret_schema, ret_batch_wide);
 }
 

@@ -45,7 +45,7 @@ read_parameters(struct hashing *state, const struct stage_config *config)
         state->mask_integer = mask->integer;
     }
     state->modulus = tnd_modulus_of((uint64_t)(state->num_bins - state->has_mask));
-    return status != TUNDISH_OK ? status : encoding_read(&state->encoding, config);
+    return status != TUNDISH_OK ? status : encoding_read(&state->encoding, config, false);
 }
 
 static tundish_status

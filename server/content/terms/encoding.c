@@ -14,10 +14,13 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
         const char *name;
         enum encoding_mode mode;
     } modes[] = {
-        { "int", ENCODE_INT },          { "one_hot", ENCODE_ONE_HOT },
-        { "binary", ENCODE_MULTI_HOT }, { "multi_hot", ENCODE_MULTI_HOT },
-        { "count", ENCODE_COUNT },      { "tf_idf", ENCODE_TF_IDF },
-        { "tf-idf", ENCODE_TF_IDF },
+        { .name = "int", .mode = ENCODE_INT },
+        { .name = "one_hot", .mode = ENCODE_ONE_HOT },
+        { .name = "binary", .mode = ENCODE_MULTI_HOT },
+        { .name = "multi_hot", .mode = ENCODE_MULTI_HOT },
+        { .name = "count", .mode = ENCODE_COUNT },
+        { .name = "tf_idf", .mode = ENCODE_TF_IDF },
+        { .name = "tf-idf", .mode = ENCODE_TF_IDF },
     };
 
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
@@ -504,17 +507,17 @@ encoding_apply(const struct encoding *encoding, const struct column_spec *input_
 }
 
 tundish_status
-encoding_read(struct encoding *encoding, const struct stage_config *config)
+encoding_read(struct encoding *encoding, const struct stage_config *config, bool is_lenient)
 {
     const struct spec_value *dtype = spec_get(config->stage, "dtype");
-    bool crosses = strcmp(config->stage->info->name, "hashed_crossing") == 0, is_int;
+    bool is_int;
 
     encoding_mode_of(spec_text(config->stage, "output_mode"), &encoding->mode);
     is_int = encoding->mode == ENCODE_INT;
     encoding->sparse = spec_bool(config->stage, "sparse");
     encoding->dtype = is_int ? TUNDISH_INT64 : TUNDISH_FLOAT32;
-    if (is_int && crosses)
-        encoding->sparse = false; /* HashedCrossing passes it over */
+    if (is_int && is_lenient)
+        encoding->sparse = false;
     if (encoding->sparse && is_int)
         return stage_complain(config, "sparse is not for output_mode int");
     if (dtype == NULL || dtype->kind == SPEC_NULL)
@@ -523,7 +526,8 @@ encoding_read(struct encoding *encoding, const struct stage_config *config)
     if (encoding->dtype == TUNDISH_STRING)
         return spec_complain(config->errors, dtype->line, dtype->column,
                              "the dtype must be one of numbers, not string");
-    if (is_int && !crosses && encoding->dtype != TUNDISH_INT64 && encoding->dtype != TUNDISH_INT32)
+    if (is_int && !is_lenient && encoding->dtype != TUNDISH_INT64 &&
+        encoding->dtype != TUNDISH_INT32)
         return spec_complain(config->errors, dtype->line, dtype->column,
                              "with output_mode int the dtype must be int32 or int64, not %s",
                              tnd_dtype_name(encoding->dtype));

@@ -43,8 +43,10 @@ void encoding_apply(const struct encoding *encoding, const struct column_spec *i
                     const struct column *indices, const float *weights, struct frame *output,
                     uint32_t index);
 
-/* Hashing and HashedCrossing: mode, dtype and sparse as the stage asks for them. */
-tundish_status encoding_read(struct encoding *encoding, const struct stage_config *config);
+/* Hashing and HashedCrossing: mode, dtype and sparse as the stage asks for them. Lenient: with
+ * output_mode int, sparse is passed over and the dtype may be any of numbers. */
+tundish_status encoding_read(struct encoding *encoding, const struct stage_config *config,
+                             bool is_lenient);
 
 /* Store `bins` (int64) in the form that was read: as they are, narrowed, or encoded. */
 void encoding_store(const struct encoding *encoding, const struct column_spec *input_spec,

@@ -324,6 +324,7 @@ permute_check_inputs(const struct order_planning *planning, const struct plan_no
 const struct order_ops order_permute = {
     .name = "permute",
     .form = ORDER_PASSES,
+    .selection = ORDER_ONLY_ORDERS,
     .alike = ORDER_ALIKE_ELEMENTS,
     .search = ORDER_SEARCH_INPUT,
     .state_bytes = sizeof(struct permute),

@@ -467,6 +467,7 @@ shuffle_seeds(const struct spec_stage *stage)
 const struct order_ops order_shuffle = {
     .name = "shuffle",
     .form = ORDER_PASSES,
+    .selection = ORDER_ONLY_ORDERS,
     .alike = ORDER_ALIKE_ELEMENTS,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,

@@ -7,23 +7,17 @@
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
 
-static const struct {
-    const char *kind;
-    struct record_format format;
-} kinds[] = {
-    { "tfrecord", { .scanner = &scanner_tfrecord } },
-    { "text_line", { .scanner = &scanner_text_line } },
-    { "webdataset", { .scanner = &scanner_webdataset } },
-    { "csv", { .scanner = &scanner_csv, .numbers = { [CSV_DELIMITER] = ',', [CSV_QUOTES] = 1 } } },
-};
-
-static const struct record_format *
-format_of(const char *kind)
+/* False: there is none of this kind that could be read without parameters. */
+static bool
+find_format(const char *kind, struct record_format *ret_format)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].kind, kind) == 0)
-            return &kinds[i].format;
-    return NULL;
+    const struct scanner_ops *scanner = scanner_find(kind);
+
+    if (scanner == NULL || scanner->usual_numbers == NULL)
+        return false;
+    *ret_format = (struct record_format){ .scanner = scanner };
+    memcpy(ret_format->numbers, scanner->usual_numbers, sizeof ret_format->numbers);
+    return true;
 }
 
 tundish_status
@@ -31,16 +25,16 @@ source_index_build(struct source_files *files, const char *path, const char *kin
                    void (*progress)(void *context, uint64_t bytes_done), void *context,
                    struct source_index *ret_index)
 {
-    const struct record_format *format = format_of(kind);
     const struct record_list *list;
+    struct record_format format;
     struct source_file *file;
     tundish_status status;
 
-    if (format == NULL)
+    if (!find_format(kind, &format))
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "files are indexed as tfrecord, text_line, csv or webdataset, not as %s",
                         kind);
-    file = table_enter(files, path, strlen(path), format);
+    file = table_enter(files, path, strlen(path), &format);
     while (scan_wait(file, NULL))
         if (progress != NULL)
             progress(context, scan_position(file->scan));
@@ -61,14 +55,14 @@ static tundish_status
 enter_known(struct source_files *files, const char *path, const char *kind,
             struct source_file **ret_file)
 {
-    const struct record_format *format = format_of(kind);
+    struct record_format format;
     struct source_file *file;
     int descriptor;
     tundish_status status;
 
-    if (format == NULL)
+    if (!find_format(kind, &format))
         return tnd_fail(TUNDISH_E_ARGUMENT, "files are not indexed as %s", kind);
-    file = table_enter(files, path, strlen(path), format);
+    file = table_enter(files, path, strlen(path), &format);
     status = file_open(file, &descriptor);
     if (status != TUNDISH_OK)
         return status;

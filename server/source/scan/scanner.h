@@ -28,6 +28,10 @@ struct scanner_ops {
     bool hash_bytes;     /* identity is a hash over all bytes; else the scanner adds to it */
     uint32_t jump_bytes; /* read this much where what is wanted lies far ahead */
 
+    /* The numbers of a format whose parameters nobody has said, for `tundish index`. NULL: without
+     * them there is no telling where records are. */
+    const int64_t *usual_numbers;
+
     /* Ready a zeroed state of SCANNER_STATE_BYTES. */
     void (*begin)(void *state, const struct record_format *format);
 
@@ -52,6 +56,9 @@ extern const struct scanner_ops scanner_text_line;
 extern const struct scanner_ops scanner_fixed_length_record;
 extern const struct scanner_ops scanner_csv;
 extern const struct scanner_ops scanner_webdataset;
+
+/* The one of this name, or NULL. */
+const struct scanner_ops *scanner_find(const char *name);
 
 /* numbers of fixed_length_record and csv */
 enum { FIXED_RECORD, FIXED_HEADER, FIXED_FOOTER };

@@ -157,8 +157,11 @@ csv_finish(void *state, uint64_t size, struct record_writer *writer)
     return status;
 }
 
+static const int64_t usual_numbers[3] = { [CSV_DELIMITER] = ',', [CSV_QUOTES] = 1 };
+
 const struct scanner_ops scanner_csv = {
     .name = "csv",
+    .usual_numbers = usual_numbers,
     .usual_gap = 1,
     .hash_bytes = true,
     .begin = csv_begin,

@@ -84,8 +84,11 @@ text_line_finish(void *state, uint64_t size, struct record_writer *writer)
     return scan->has_text ? add_line(scan, size, writer) : TUNDISH_OK;
 }
 
+static const int64_t usual_numbers[3] = { 0 };
+
 const struct scanner_ops scanner_text_line = {
     .name = "text_line",
+    .usual_numbers = usual_numbers,
     .usual_gap = 1,
     .hash_bytes = true,
     .begin = text_line_begin,

@@ -116,8 +116,11 @@ tfrecord_finish(void *state, uint64_t size, struct record_writer *writer)
                     (unsigned long long)scan->record, (unsigned long long)size);
 }
 
+static const int64_t usual_numbers[3] = { 0 };
+
 const struct scanner_ops scanner_tfrecord = {
     .name = "tfrecord",
+    .usual_numbers = usual_numbers,
     .usual_gap = HEADER_BYTES + FOOTER_BYTES,
     .hash_bytes = false,
     .jump_bytes = FOOTER_BYTES + HEADER_BYTES,

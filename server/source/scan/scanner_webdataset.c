@@ -117,8 +117,11 @@ webdataset_finish(void *state, uint64_t size, struct record_writer *writer)
     return status == TUNDISH_OK ? end_sample(scan, writer) : status;
 }
 
+static const int64_t usual_numbers[3] = { 0 };
+
 const struct scanner_ops scanner_webdataset = {
     .name = "webdataset",
+    .usual_numbers = usual_numbers,
     .usual_gap = 0,
     .hash_bytes = false,
     .jump_bytes = TAR_BLOCK_BYTES,
