@@ -53,12 +53,6 @@ power_of_x(uint64_t n)
     return power;
 }
 
-uint32_t
-tnd_crc32c_join(uint32_t a_crc, uint32_t b_crc, uint64_t b_bytes)
-{
-    return multiply(a_crc, power_of_x(b_bytes * 8)) ^ b_crc;
-}
-
 /* tables[k][b] is the checksum of byte b followed by k bytes of zeros. */
 static uint32_t tables[8][256];
 

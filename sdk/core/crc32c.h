@@ -12,9 +12,6 @@ uint32_t tnd_crc32c(uint32_t crc, const void *data, size_t bytes);
 /* The same bits without the instruction; for tests. */
 uint32_t tnd_crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
-/* The checksum of A followed by B from those of A and B alone; cost grows with log(b_bytes). */
-uint32_t tnd_crc32c_join(uint32_t a_crc, uint32_t b_crc, uint64_t b_bytes);
-
 /* TFRecord stores checksums masked, so that the checksum of a record that holds checksums stays
  * a good one. */
 static inline uint32_t

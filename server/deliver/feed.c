@@ -281,7 +281,7 @@ feed_is_unused(struct feed *feed)
     return unused;
 }
 
-bool
+static bool
 feed_is_untouched(struct feed *feed)
 {
     for (uint32_t i = 0; i < feed->lane_count; i++) {

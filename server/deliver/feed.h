@@ -150,9 +150,6 @@ uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 /* Is nobody attached, and has no group a cursor here but the one being admitted? */
 bool feed_is_unused(struct feed *feed);
 
-/* Has nothing been published since it was opened or emptied? */
-bool feed_is_untouched(struct feed *feed);
-
 /* Empty every lane: position 0 is published next. Refused with E_ARGUMENT unless the feed is
  * unused, or nothing was published yet. Nothing may be reserved in a lane. */
 tundish_status feed_rewind(struct feed *feed);

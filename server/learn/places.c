@@ -189,7 +189,7 @@ compare_keys(const void *a, const void *b)
     return term_order_text(((const struct numbered *)a)->term, ((const struct numbered *)b)->term);
 }
 
-int64_t *
+static int64_t *
 places_sorted(const struct places *places)
 {
     uint32_t count = places->keys != NULL ? terms_count(places->keys) : 0;

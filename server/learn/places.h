@@ -24,10 +24,6 @@ int64_t places_count(const struct places *places);
 tundish_status places_find(struct places *places, const struct samples *samples,
                            const int64_t **ret_places);
 
-/* Keys sorted by their bytes: numbers[i] is the place of the i-th. NULL without keys. The caller
- * frees. */
-int64_t *places_sorted(const struct places *places);
-
 /* Write a table of `each` numbers for each place (0: one, without a dimension of its own). */
 tundish_status places_write(const struct places *places, const struct analyzer_config *config,
                             const char *suffix, tundish_dtype dtype, int64_t each,

@@ -67,7 +67,6 @@ void check_program_spec(struct check *check, const struct spec_stage *stage);
 
 /* check_dataset.c: a name or a list of stages. NULL: it is not known what it is. */
 const struct spec_dataset *check_dataset(struct check *check, const struct spec_value *value);
-const struct spec_dataset *check_stages(struct check *check, const struct spec_value *list);
 void check_named_datasets(struct check *check, const struct spec_value *datasets);
 
 /* check_stream.c */

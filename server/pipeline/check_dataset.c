@@ -7,6 +7,8 @@
 #include "pipeline/check.h"
 #include "pipeline/describe.h"
 
+static const struct spec_dataset *check_stages(struct check *check, const struct spec_value *list);
+
 static struct named_dataset *
 find_named(struct check *check, const char *name)
 {
@@ -207,7 +209,7 @@ measure(struct check *check, struct spec_dataset *dataset)
                       STAGE_TOTAL_MAX);
 }
 
-const struct spec_dataset *
+static const struct spec_dataset *
 check_stages(struct check *check, const struct spec_value *list)
 {
     struct spec_dataset *dataset = spec_memory_take(check->memory, 1, sizeof *dataset);

@@ -316,16 +316,6 @@ stats_drop(struct stats *stats, void *values)
     pthread_mutex_unlock(&stats->lock);
 }
 
-void
-stats_show(struct stats *stats, void *values, bool live)
-{
-    uint64_t offset = stats_offset(stats, values);
-    struct tnd_stats_set_entry *set = (void *)((char *)stats->header + offset);
-
-    if (offset != 0)
-        atomic_store_explicit(&set->live, live, memory_order_relaxed);
-}
-
 static bool
 has_text(const struct stats *stats, const char *name, const char *stream)
 {

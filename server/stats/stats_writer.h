@@ -31,9 +31,6 @@ void *stats_add(struct stats *stats, enum tnd_stats_kind kind, const char *label
 /* What it tells of is gone for good: its place is for another set of its kind. Accepts NULL. */
 void stats_drop(struct stats *stats, void *values);
 
-/* Show a set or not: what it tells of has come, or gone for a while. */
-void stats_show(struct stats *stats, void *values, bool live);
-
 /* A document for people: "pipeline", "plan". One of a name and stream is kept, the first: all
  * sessions of a stream have the same. */
 void stats_add_text(struct stats *stats, const char *name, const char *stream, const char *text);

@@ -66,15 +66,6 @@ expression_is_batch_wide(const struct expression *expression)
     return expression->is_batch_wide;
 }
 
-bool
-expression_reads(const struct expression *expression, uint32_t column)
-{
-    for (uint32_t i = 0; i < expression->step_count; i++)
-        if (expression->steps[i].kind == STEP_COLUMN && expression->steps[i].column == column)
-            return true;
-    return false;
-}
-
 /* One value for all becomes one for each element. */
 static void
 unshare_result(struct run *run)
@@ -122,24 +113,4 @@ expression_apply(const struct expression *expression, const struct frame *input,
     if (run.is_shared[expression->result])
         unshare_result(&run);
     column_copy(&output->columns[index], &run.columns[expression->result]);
-}
-
-tundish_status
-expression_once(const struct expression *expression, struct scratch *scratch,
-                struct column *ret_column)
-{
-    struct frame_errors errors = { 0 };
-    struct frame input = { .count = 1, .scratch = scratch, .errors = &errors };
-    struct column column = { 0 };
-    struct frame output = {
-        .count = 1, .column_count = 1, .columns = &column, .scratch = scratch, .errors = &errors
-    };
-    uint64_t mode = flush_begin();
-
-    expression_apply(expression, &input, &output, 0);
-    flush_end(mode);
-    if (errors.status != TUNDISH_OK)
-        return tnd_fail(errors.status, "%s", errors.text);
-    *ret_column = column;
-    return TUNDISH_OK;
 }

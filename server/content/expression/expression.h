@@ -47,17 +47,9 @@ const struct column_spec *expression_spec(const struct expression *expression);
  * elements must be whole batches. */
 bool expression_is_batch_wide(const struct expression *expression);
 
-/* Does it read this column of the input? (Those of the outer element it reads at will.) */
-bool expression_reads(const struct expression *expression, uint32_t column);
-
 /* Make column `index` of `output` for all elements of `input`, whose columns are config->input's.
  * What is undefined for an element (a division by zero) is frame_reject's. */
 void expression_apply(const struct expression *expression, const struct frame *input,
                       struct frame *output, uint32_t index);
-
-/* For one without columns: its value, one element. On failure the sentence is in
- * tnd_error_text(). */
-tundish_status expression_once(const struct expression *expression, struct scratch *scratch,
-                               struct column *ret_column);
 
 #endif

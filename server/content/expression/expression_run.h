@@ -23,13 +23,6 @@ struct run {
  * is every element's. */
 void run_reject(struct run *run, int32_t step, bool shared, int64_t element, const char *what);
 
-/* The same for every element that `bad` marks. */
-void run_reject_marked(struct run *run, int32_t step, bool shared, const uint8_t *bad,
-                       int64_t count, const char *what);
-
-/* An input of a step that is no kernel, constants included. */
-const struct column *run_input(struct run *run, int32_t input, bool *ret_shared);
-
 /* Room for what a step gives: in the output itself where that is the whole expression's. */
 void *run_values(struct run *run, int32_t step, bool shared, int64_t value_count);
 

@@ -27,7 +27,7 @@ run_reject(struct run *run, int32_t step, bool shared, int64_t element, const ch
         reject(run, step, i, what);
 }
 
-void
+static void
 run_reject_marked(struct run *run, int32_t step, bool shared, const uint8_t *bad, int64_t count,
                   const char *what)
 {
@@ -62,7 +62,7 @@ set_constant(struct run *run, int32_t step)
 }
 
 /* An input of a step that is no kernel. */
-const struct column *
+static const struct column *
 run_input(struct run *run, int32_t input, bool *ret_shared)
 {
     const struct step *step = &run->expression->steps[input];

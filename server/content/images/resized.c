@@ -237,17 +237,13 @@ resize_column(const struct resized *resized, const struct content_target *target
 }
 
 tundish_status
-resized_apply(const struct resized *resized, const struct frame *input, struct frame *output)
+resized_apply_state(const void *state, const struct frame *input, struct frame *output)
 {
+    const struct resized *resized = state;
+
     for (uint32_t i = 0; i < resized->targets.count; i++)
         resize_column(resized, &resized->targets.list[i], input, output);
     return TUNDISH_OK;
-}
-
-tundish_status
-resized_apply_state(const void *state, const struct frame *input, struct frame *output)
-{
-    return resized_apply(state, input, output);
 }
 
 void

@@ -44,9 +44,6 @@ struct resized {
 tundish_status resized_open(struct resized *resized, const struct stage_config *config,
                             struct schema *ret_schema, bool *ret_batch_wide);
 
-tundish_status resized_apply(const struct resized *resized, const struct frame *input,
-                             struct frame *output);
-
 /* For stages whose state is a struct resized or begins with one. */
 tundish_status resized_apply_state(const void *state, const struct frame *input,
                                    struct frame *output);

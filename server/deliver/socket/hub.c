@@ -468,9 +468,3 @@ hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user), v
     pthread_mutex_unlock(&hub->lock);
     return TUNDISH_OK;
 }
-
-void
-hub_remove_descriptor(struct hub *hub, int descriptor)
-{
-    epoll_ctl(hub->epoll, EPOLL_CTL_DEL, descriptor, NULL);
-}

@@ -57,6 +57,5 @@ void hub_shut(struct hub *hub);
  * called in the hub's thread when the descriptor polls readable. */
 tundish_status hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user),
                                   void *user);
-void hub_remove_descriptor(struct hub *hub, int descriptor);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define LOOK_EVERY_NS INT64_C(1000000000)
 
-tundish_status
+static tundish_status
 file_fail(const struct source_file *file, const char *what, int error)
 {
     char reason[128];

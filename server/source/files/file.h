@@ -58,9 +58,6 @@ tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes,
 tundish_status file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest,
                                size_t rest_bytes, uint64_t offset);
 
-/* Fail with what the kernel said of it. */
-tundish_status file_fail(const struct source_file *file, const char *what, int error);
-
 /* Close its descriptors. */
 void file_close(struct source_file *file);
 

@@ -534,12 +534,20 @@ literals_may_have_names(void **state)
                                         .errors = &errors };
     struct expression *expression = NULL;
     struct scratch *scratch = scratch_open();
-    struct column column;
+    struct column column = { 0 };
+    struct frame_errors frame_errors = { 0 };
+    struct frame input = { .count = 1, .scratch = scratch, .errors = &frame_errors };
+    struct frame output = { .count = 1,
+                            .column_count = 1,
+                            .columns = &column,
+                            .scratch = scratch,
+                            .errors = &frame_errors };
 
     (void)state;
     assert_int_equal(expression_open(&config, &expression), TUNDISH_OK);
     assert_int_equal(expression_spec(expression)->dtype, TUNDISH_INT32);
-    assert_int_equal(expression_once(expression, scratch, &column), TUNDISH_OK);
+    expression_apply(expression, &input, &output, 0);
+    assert_int_equal(frame_errors.status, TUNDISH_OK);
     assert_int_equal(*(const int32_t *)column.values, 23);
     expression_close(expression);
     scratch_close(scratch);
