@@ -4,7 +4,6 @@
  *
  * The members stand in any order, each once; keys only in what was learned per key.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,323 +11,151 @@
 #include "column/literal.h"
 #include "content/learned/learned.h"
 #include "content/learned/learned_file.h"
-#include "content/records/base64.h"
-#include "content/records/json_string.h"
-#include "content/records/number.h"
+#include "content/records/json_parse.h"
 #include "core/memory.h"
 
-/* Text as it is read. Behind `end` there are 64 zeros. */
-struct reading {
-    const char *begin, *at, *end;
-    struct learned_table *table;
-    int64_t number_count; /* of `values` */
-    double *numbers;
-    int64_t *integers;
-    bool has_dtype, has_shape, has_values;
+/* Members, as features of a record. Lists may have any length. */
+enum { DTYPE, SHAPE, VALUES, KEYS, MEMBERS };
+
+static const struct {
+    const char *name;
+    tundish_dtype dtype;
+} members[MEMBERS] = {
+    [DTYPE] = { .name = "dtype", .dtype = TUNDISH_STRING },
+    [SHAPE] = { .name = "shape", .dtype = TUNDISH_INT64 },
+    [VALUES] = { .name = "values", .dtype = TUNDISH_FLOAT64 }, /* int64, if the first says so */
+    [KEYS] = { .name = "keys", .dtype = TUNDISH_STRING },
 };
 
+/* The first `count` members; the values are asked for as `dtype`. */
 static tundish_status
-wrong(const struct reading *reading, const char *what)
+read_members(struct byte_view text, uint32_t count, tundish_dtype dtype, feature_parse *parse,
+             struct scratch *scratch, struct example_values *ret_values)
 {
-    return tnd_fail(TUNDISH_E_DATA, "byte %zu: %s", (size_t)(reading->at - reading->begin), what);
-}
+    struct example_feature *features = tnd_zalloc(count, sizeof *features);
+    const struct example_input input = { .records = &text, .count = 1 };
+    struct frame_errors errors = { 0 };
+    struct frame frame = { .count = 1, .scratch = scratch, .errors = &errors };
+    struct example_parser *parser;
 
-static void
-skip_blanks(struct reading *reading)
-{
-    while (reading->at < reading->end && (*reading->at == ' ' || *reading->at == '\n' ||
-                                          *reading->at == '\t' || *reading->at == '\r'))
-        reading->at++;
-}
-
-static bool
-take(struct reading *reading, char what)
-{
-    skip_blanks(reading);
-    if (reading->at >= reading->end || *reading->at != what)
-        return false;
-    reading->at++;
-    return true;
-}
-
-/* A text, which the caller frees. What it stands for is never longer than its JSON. */
-static tundish_status
-take_text(struct reading *reading, struct byte_view *ret_text)
-{
-    const uint8_t *begin, *at, *end = (const uint8_t *)reading->end;
-    const char *problem;
-    uint64_t size;
-    uint8_t *text;
-    bool has_escapes;
-
-    if (!take(reading, '"'))
-        return wrong(reading, "a text should stand here");
-    begin = at = (const uint8_t *)reading->at;
-    problem = json_string_scan(&at, end, &has_escapes);
-    if (problem != NULL)
-        return wrong(reading, problem);
-    text = tnd_zalloc((size_t)(at - begin) + 64, 1);
-    at = begin;
-    problem = json_string_decode(&at, end, text, &size);
-    if (problem != NULL) {
-        free(text);
-        return wrong(reading, problem);
+    for (uint32_t i = 0; i < count; i++) {
+        features[i] = (struct example_feature){
+            .name = tnd_strdup(members[i].name),
+            .name_bytes = strlen(members[i].name),
+            .dtype = i == VALUES ? dtype : members[i].dtype,
+            .is_list = i != DTYPE,
+            .value_count = 1,
+        };
+        ret_values[i] = (struct example_values){ 0 };
     }
-    reading->at = (const char *)at + 1;
-    *ret_text = (struct byte_view){ text, size };
-    return TUNDISH_OK;
+    ret_values[DTYPE].values = scratch_alloc(scratch, sizeof(struct byte_view));
+    parser = example_parser_open(features, count);
+    parse(parser, &input, &frame, ret_values);
+    example_parser_close(parser);
+    return errors.status == TUNDISH_OK ? TUNDISH_OK : tnd_fail(errors.status, "%s", errors.text);
 }
 
-static bool
-is_text(struct byte_view text, const char *word)
+static int64_t
+length_of(const struct example_values *list)
 {
-    return bytes_are_equal(text, bytes_of_text(word));
-}
-
-static void
-free_view(struct byte_view view)
-{
-    free((void *)(uintptr_t)view.data);
+    return list->splits[1];
 }
 
 static tundish_status
-take_number(struct reading *reading, double *ret_number, int64_t *ret_integer)
-{
-    const char *begin;
-    size_t bytes;
-
-    skip_blanks(reading);
-    if (reading->at < reading->end && *reading->at == '"') {
-        struct byte_view word;
-        tundish_status status = take_text(reading, &word);
-
-        if (status != TUNDISH_OK)
-            return status;
-        *ret_number = is_text(word, "inf") ? HUGE_VAL : is_text(word, "-inf") ? -HUGE_VAL : NAN;
-        *ret_integer = 0;
-        free_view(word);
-        return TUNDISH_OK;
-    }
-    begin = reading->at;
-    while (reading->at < reading->end && *reading->at != '\0' &&
-           strchr("0123456789+-.eE", *reading->at) != NULL)
-        reading->at++;
-    bytes = (size_t)(reading->at - begin);
-    if (!number_float64((const uint8_t *)begin, bytes, ret_number))
-        return wrong(reading, "a number should stand here");
-    if (!number_int64((const uint8_t *)begin, bytes, ret_integer))
-        *ret_integer = 0;
-    return TUNDISH_OK;
-}
-
-/* A list of numbers; nothing is believed of how many there are. */
-static tundish_status
-take_numbers(struct reading *reading, double **ret_numbers, int64_t **ret_integers,
-             int64_t *ret_count)
-{
-    int64_t count = 0, capacity = 0;
-
-    if (!take(reading, '['))
-        return wrong(reading, "a list should stand here");
-    if (take(reading, ']')) {
-        *ret_count = 0;
-        return TUNDISH_OK;
-    }
-    do {
-        tundish_status status;
-
-        if (count == capacity) {
-            capacity = 2 * capacity + 16;
-            *ret_numbers = tnd_realloc(*ret_numbers, (size_t)capacity, sizeof **ret_numbers);
-            *ret_integers = tnd_realloc(*ret_integers, (size_t)capacity, sizeof **ret_integers);
-        }
-        status = take_number(reading, &(*ret_numbers)[count], &(*ret_integers)[count]);
-        if (status != TUNDISH_OK)
-            return status;
-        count++;
-    } while (take(reading, ','));
-    *ret_count = count;
-    return take(reading, ']') ? TUNDISH_OK : wrong(reading, "a list without an end");
-}
-
-static tundish_status
-take_shape(struct reading *reading)
-{
-    double *numbers = NULL;
-    int64_t *integers = NULL;
-    int64_t count = 0, product = 1;
-    tundish_status status = take_numbers(reading, &numbers, &integers, &count);
-
-    if (status == TUNDISH_OK && count > RANK_MAX)
-        status = wrong(reading, "too many dimensions");
-    for (int64_t i = 0; i < count && status == TUNDISH_OK; i++) {
-        if (integers[i] < 0 || integers[i] > INT32_MAX ||
-            __builtin_mul_overflow(product, integers[i], &product))
-            status = wrong(reading, "a dimension out of range");
-        reading->table->shape[i] = integers[i];
-    }
-    reading->table->rank = (int)count;
-    reading->table->value_count = product;
-    free(numbers);
-    free(integers);
-    return status;
-}
-
-/* In place: the bytes are fewer than their letters. */
-static bool
-undo_base64(struct byte_view *text)
-{
-    uint8_t *bytes = (uint8_t *)(uintptr_t)text->data;
-    uint64_t used;
-
-    if (!base64_decode(*text, bytes, &used))
-        return false;
-    memset(bytes + used, 0, text->size - used);
-    text->size = used;
-    return true;
-}
-
-static tundish_status
-take_key(struct reading *reading, struct byte_view *ret_key)
-{
-    struct byte_view word;
-    bool is_right;
-    tundish_status status;
-
-    if (!take(reading, '{'))
-        return take_text(reading, ret_key);
-    status = take_text(reading, &word);
-    if (status != TUNDISH_OK)
-        return status;
-    is_right = is_text(word, "base64") && take(reading, ':');
-    free_view(word);
-    if (!is_right)
-        return wrong(reading, "a key is a text or {\"base64\": ...}");
-    status = take_text(reading, ret_key);
-    if (status == TUNDISH_OK && (!undo_base64(ret_key) || !take(reading, '}'))) {
-        free_view(*ret_key);
-        status = wrong(reading, "not base64");
-    }
-    return status;
-}
-
-static tundish_status
-take_keys(struct reading *reading)
-{
-    struct learned_table *table = reading->table;
-    int64_t capacity = 0;
-
-    table->has_keys = true;
-    if (!take(reading, '['))
-        return wrong(reading, "a list should stand here");
-    if (take(reading, ']'))
-        return TUNDISH_OK;
-    do {
-        tundish_status status;
-
-        if (table->key_count == capacity) {
-            capacity = 2 * capacity + 16;
-            table->keys = tnd_realloc(table->keys, (size_t)capacity, sizeof *table->keys);
-        }
-        status = take_key(reading, &table->keys[table->key_count]);
-        if (status != TUNDISH_OK)
-            return status;
-        table->key_count++;
-    } while (take(reading, ','));
-    return take(reading, ']') ? TUNDISH_OK : wrong(reading, "a list without an end");
-}
-
-static tundish_status
-take_dtype(struct reading *reading)
+find_dtype(const struct example_values *name, tundish_dtype *ret_dtype)
 {
     static const tundish_dtype dtypes[] = { TUNDISH_INT64, TUNDISH_FLOAT32, TUNDISH_FLOAT64 };
-    struct byte_view word;
-    tundish_status status = take_text(reading, &word);
-    bool found = false;
+    const struct byte_view *text = name->values;
 
-    if (status != TUNDISH_OK)
-        return status;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (is_text(word, tnd_dtype_name(dtypes[i]))) {
-            reading->table->dtype = dtypes[i];
-            found = true;
+        if (bytes_are_equal(*text, bytes_of_text(tnd_dtype_name(dtypes[i])))) {
+            *ret_dtype = dtypes[i];
+            return TUNDISH_OK;
         }
-    free_view(word);
-    return found ? TUNDISH_OK : wrong(reading, "dtype is int64, float32 or float64");
+    return tnd_fail(TUNDISH_E_DATA, "dtype is int64, float32 or float64");
 }
 
 static tundish_status
-take_member(struct reading *reading)
+take_shape(const struct example_values *list, struct learned_table *table)
 {
-    struct byte_view name;
-    tundish_status status = take_text(reading, &name);
-    bool *seen = NULL;
+    const int64_t *dims = list->values;
 
-    if (status != TUNDISH_OK)
-        return status;
-    seen = is_text(name, "dtype")    ? &reading->has_dtype
-           : is_text(name, "shape")  ? &reading->has_shape
-           : is_text(name, "values") ? &reading->has_values
-           : is_text(name, "keys")   ? &reading->table->has_keys
-                                     : NULL;
-    free_view(name);
-    if (seen == NULL || *seen || !take(reading, ':'))
-        return wrong(reading, "members are dtype, shape, values and keys, each once");
-    *seen = true;
-    if (seen == &reading->has_dtype)
-        return take_dtype(reading);
-    if (seen == &reading->has_shape)
-        return take_shape(reading);
-    if (seen == &reading->has_values)
-        return take_numbers(reading, &reading->numbers, &reading->integers, &reading->number_count);
-    return take_keys(reading);
-}
-
-/* From what was read to values of the dtype. */
-static tundish_status
-settle(struct reading *reading)
-{
-    struct learned_table *table = reading->table;
-    size_t count = (size_t)table->value_count;
-
-    if (!reading->has_dtype || !reading->has_shape || !reading->has_values)
-        return wrong(reading, "dtype, shape and values are needed");
-    if (reading->number_count != table->value_count)
-        return wrong(reading, "there are not as many values as the shape says");
-    if (table->has_keys && (table->rank < 1 || table->shape[0] != table->key_count))
-        return wrong(reading, "there are not as many keys as the shape says");
-    table->values = tnd_zalloc(count + 1, sizeof(double));
-    if (table->dtype == TUNDISH_INT64)
-        memcpy(table->values, reading->integers, count * sizeof *reading->integers);
-    else
-        convert_values(table->dtype, table->values, TUNDISH_FLOAT64, reading->numbers, count);
+    if (length_of(list) > RANK_MAX)
+        return tnd_fail(TUNDISH_E_DATA, "too many dimensions");
+    table->rank = (int)length_of(list);
+    table->value_count = 1;
+    for (int i = 0; i < table->rank; i++) {
+        if (dims[i] < 0 || dims[i] > INT32_MAX ||
+            __builtin_mul_overflow(table->value_count, dims[i], &table->value_count))
+            return tnd_fail(TUNDISH_E_DATA, "a dimension out of range");
+        table->shape[i] = dims[i];
+    }
     return TUNDISH_OK;
 }
 
+/* The table's own: what was read lies in scratch, or in the text. */
+static void
+take_keys(const struct example_values *list, struct learned_table *table)
+{
+    const struct byte_view *keys = list->values;
+
+    table->has_keys = true;
+    table->key_count = length_of(list);
+    table->keys = tnd_zalloc((size_t)table->key_count + 1, sizeof *table->keys);
+    for (int64_t i = 0; i < table->key_count; i++)
+        table->keys[i] = literal_text((const char *)keys[i].data, keys[i].size);
+}
+
+/* Numbers are read as float64, integers as they are. */
+static tundish_dtype
+read_as(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_INT64 ? TUNDISH_INT64 : TUNDISH_FLOAT64;
+}
+
+static tundish_status
+take_all(const struct example_values values[MEMBERS], struct learned_table *table)
+{
+    tundish_status status = take_shape(&values[SHAPE], table);
+    size_t count;
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (!values[SHAPE].is_met || !values[VALUES].is_met)
+        return tnd_fail(TUNDISH_E_DATA, "dtype, shape and values are needed");
+    if (length_of(&values[VALUES]) != table->value_count)
+        return tnd_fail(TUNDISH_E_DATA, "there are not as many values as the shape says");
+    if (values[KEYS].is_met)
+        take_keys(&values[KEYS], table);
+    if (table->has_keys && (table->rank < 1 || table->shape[0] != table->key_count))
+        return tnd_fail(TUNDISH_E_DATA, "there are not as many keys as the shape says");
+    count = (size_t)table->value_count;
+    table->values = tnd_zalloc(count + 1, sizeof(double));
+    if (count > 0)
+        convert_values(table->dtype, table->values, read_as(table->dtype), values[VALUES].values,
+                       count);
+    return TUNDISH_OK;
+}
+
+/* Twice: how values are read hangs on the dtype, which may come after them. */
 tundish_status
 learned_table_parse(const char *text, size_t text_bytes, struct learned_table *ret_table)
 {
+    const struct byte_view record = { (const uint8_t *)text, text_bytes };
+    struct scratch *scratch = scratch_open();
     struct learned_table table = { 0 };
-    struct reading reading = {
-        .begin = text, .at = text, .end = text + text_bytes, .table = &table
-    };
-    tundish_status status = TUNDISH_OK;
+    struct example_values values[MEMBERS];
+    tundish_status status =
+        read_members(record, DTYPE + 1, TUNDISH_FLOAT64, json_parse_printed, scratch, values);
 
-    if (!take(&reading, '{'))
-        status = wrong(&reading, "an object should stand here");
-    else
-        do
-            status = take_member(&reading);
-        while (status == TUNDISH_OK && take(&reading, ','));
-    if (status == TUNDISH_OK && !take(&reading, '}'))
-        status = wrong(&reading, "an object without an end");
-    skip_blanks(&reading);
-    if (status == TUNDISH_OK && reading.at != reading.end)
-        status = wrong(&reading, "something follows the object");
     if (status == TUNDISH_OK)
-        status = settle(&reading);
-    free(reading.numbers);
-    free(reading.integers);
+        status = find_dtype(&values[DTYPE], &table.dtype);
+    if (status == TUNDISH_OK)
+        status = read_members(record, MEMBERS, read_as(table.dtype), json_parse_exactly, scratch,
+                              values);
+    if (status == TUNDISH_OK)
+        status = take_all(values, &table);
+    scratch_close(scratch);
     if (status == TUNDISH_OK)
         *ret_table = table;
     else
@@ -390,7 +217,7 @@ void
 learned_table_close(struct learned_table *table)
 {
     for (int64_t i = 0; i < table->key_count; i++)
-        free_view(table->keys[i]);
+        free((void *)(uintptr_t)table->keys[i].data);
     free(table->keys);
     free(table->values);
     *table = (struct learned_table){ 0 };

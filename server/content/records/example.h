@@ -43,6 +43,7 @@ struct example_values {
     void *values;     /* not a list: given by the caller, value_count a record */
     int64_t *splits;  /* list: records + 1 */
     int64_t capacity; /* list: room at `values` */
+    bool is_met;      /* JSON: the last record has the feature, if only as an empty list */
 };
 
 struct example_input {

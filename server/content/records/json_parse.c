@@ -17,6 +17,7 @@ struct json {
     struct frame *frame;
     struct example_values *values;
     bool is_printed; /* json_parse_printed */
+    bool is_exact;   /* json_parse_exactly */
     int64_t *counts; /* values of each feature in this record; -1: not met */
     int64_t row;
     const uint8_t *at, *begin, *end;
@@ -270,6 +271,8 @@ member(struct json *json, unsigned depth)
         json->path_bytes += name.size;
         feature =
             example_parser_find(json->parser, (struct byte_view){ json->path, json->path_bytes });
+        if (json->is_exact && (feature == NOBODY || json->counts[feature] >= 0))
+            return fail(json, feature == NOBODY ? "a member of another name" : "a member twice");
         meet(json, feature);
     } else {
         json->path_bytes = PATH_MAX_BYTES; /* no feature's name is as long */
@@ -389,6 +392,7 @@ finish(struct json *json)
         const struct example_feature *feature = example_parser_feature(json->parser, f);
         int64_t count = json->counts[f];
 
+        json->values[f].is_met = count >= 0;
         if (feature->is_list) {
             json->values[f].splits[json->row + 1] =
                 json->values[f].splits[json->row] + (count > 0 ? count : 0);
@@ -423,7 +427,7 @@ blank(struct json *json)
 
 static void
 parse_all(const struct example_parser *parser, const struct example_input *input,
-          struct frame *frame, struct example_values *values, bool is_printed)
+          struct frame *frame, struct example_values *values, bool is_printed, bool is_exact)
 {
     uint32_t count = example_parser_count(parser);
     struct json json = {
@@ -432,6 +436,7 @@ parse_all(const struct example_parser *parser, const struct example_input *input
         .frame = frame,
         .values = values,
         .is_printed = is_printed,
+        .is_exact = is_exact,
     };
 
     json.counts = scratch_array(frame->scratch, count, sizeof *json.counts);
@@ -457,12 +462,19 @@ void
 json_parse(const struct example_parser *parser, const struct example_input *input,
            struct frame *frame, struct example_values *values)
 {
-    parse_all(parser, input, frame, values, false);
+    parse_all(parser, input, frame, values, false, false);
 }
 
 void
 json_parse_printed(const struct example_parser *parser, const struct example_input *input,
                    struct frame *frame, struct example_values *values)
 {
-    parse_all(parser, input, frame, values, true);
+    parse_all(parser, input, frame, values, true, false);
+}
+
+void
+json_parse_exactly(const struct example_parser *parser, const struct example_input *input,
+                   struct frame *frame, struct example_values *values)
+{
+    parse_all(parser, input, frame, values, true, true);
 }

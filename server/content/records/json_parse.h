@@ -15,4 +15,8 @@
 
 feature_parse json_parse, json_parse_printed;
 
+/* The same, of objects that have no members but those asked for, each once: else they are rejected.
+ */
+feature_parse json_parse_exactly;
+
 #endif
