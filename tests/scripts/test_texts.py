@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from texts import ROOT, complaints_of, texts  # noqa: E402
 
-TEXTS = ("README.md", "CONTRIBUTING.md", "server/README.md", "tests/README.md")
+TEXTS = ("README.md", "CONTRIBUTING.md", "server/README.md", "sdk/README.md", "tests/README.md")
 
 
 def missing(text, name="server/README.md"):

@@ -1,4 +1,4 @@
-"""What README shows is what works: its pipeline file is planned, its trainer compiled and fed."""
+"""What the texts show is what works: pipeline files are planned, programs compiled and fed."""
 
 import os
 import re
@@ -13,11 +13,31 @@ LIBRARY = os.environ["TUNDISH_LIBRARY"]
 EXAMPLES = Path(LIBRARY).parent / "examples"
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def blocks(language, text="README.md"):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / text).read_text(), re.DOTALL)
 
 
-class Readme(Rig):
+class Shown(Rig):
+    def compiled(self, source, name):
+        """A program that a text shows, compiled as strictly as a user might."""
+        (self.path / f"{name}.c").write_text(source)
+        folder = os.path.dirname(LIBRARY)
+        subprocess.run(
+            ["cc", "-Wall", "-Wextra", "-Werror", str(self.path / f"{name}.c"), "-I", str(ROOT / "sdk/include")]
+            + ["-L", folder, "-ltundish", f"-Wl,-rpath,{folder}", "-o", str(self.path / name)],
+            check=True,
+        )
+        return str(self.path / name)
+
+    def said(self, program):
+        """What it prints until it ends well."""
+        process = self.start([program])
+        out, _ = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 0, out)
+        return out.splitlines()
+
+
+class Readme(Shown):
     def test_its_pipeline_file_is_planned(self):
         (self.path / "vocab").mkdir()
         for column in range(1, 27):
@@ -32,15 +52,7 @@ class Readme(Rig):
         self.assertIn("C26", out.stdout)
 
     def test_its_trainer_compiles_and_trains(self):
-        source = self.path / "trainer.c"
-        source.write_text(blocks("c")[0])
-        trainer = str(self.path / "trainer")
-        folder = os.path.dirname(LIBRARY)
-        subprocess.run(
-            ["cc", str(source), "-I", str(ROOT / "sdk/include"), "-L", folder, "-ltundish"]
-            + [f"-Wl,-rpath,{folder}", "-o", trainer],
-            check=True,
-        )
+        trainer = self.compiled(blocks("c")[0], "trainer")
         self.serve(self.pipeline(["range: 100", "batch: 10"]))
         self.assertEqual(self.start([trainer]).wait(timeout=DEADLINE_S), 0)
 
@@ -86,6 +98,48 @@ class Readme(Rig):
             self.assertEqual(late.returncode, 0, late.stderr)
             self.assertIn(f"tundish {command}", first.stdout)
             self.assertEqual(late.stdout, first.stdout)
+
+
+class SdkReadme(Shown):
+    """The programs of sdk/README.md, in the order in which they stand there."""
+
+    PROGRAMS = ("trainer", "resumes", "in_turn", "columns")
+
+    def setUp(self):
+        super().setUp()
+        shown = blocks("c", "sdk/README.md")
+        self.assertEqual(len(shown), len(self.PROGRAMS))
+        self.shown = dict(zip(self.PROGRAMS, shown))
+
+    def test_the_trainer_reads_its_labels(self):
+        self.serve(self.pipeline(["from_tensor_slices: {label: {values: [1, 2, 3]}}", "batch: 2"]))
+        self.assertEqual(self.said(self.compiled(self.shown["trainer"], "trainer")),
+                         ["step 0: 2 labels", "step 1: 1 labels"])
+
+    def test_the_one_that_resumes_goes_on_after_what_it_saved(self):
+        source = self.shown["resumes"].replace('"checkpoint', f'"{self.path}/checkpoint')
+        program = self.compiled(source, "resumes")
+        file = self.pipeline(["range: 13", "batch: 1"], deliver="{epochs: 2}")
+        server = self.serve(file)
+        self.assertEqual(self.said(program), ["26 steps, then END_OF_STREAM"])
+        server.terminate()
+        server.wait(timeout=DEADLINE_S)
+        self.serve(file)
+        self.assertEqual(self.said(program), ["1 steps, then END_OF_STREAM"])
+
+    def test_one_thread_reads_two_replicas(self):
+        self.serve(self.pipeline(["range: 10", "batch: 4"], "{replicas: 2}"))
+        self.assertEqual(self.said(self.compiled(self.shown["in_turn"], "in_turn")), ["3 steps, then END"])
+
+    def test_every_kind_of_column_is_printed(self):
+        columns = ['text: {values: ["a b", "c", "", "d e f"]}', "number: {values: [5, 0, 7, 0], dtype: int64}"]
+        self.serve(self.pipeline(["from_tensor_slices: {%s}" % ", ".join(columns),
+                                  "string_split: {columns: text, output: words}", "ragged_batch: 2",
+                                  "to_sparse: {columns: number}"]))
+        self.assertEqual(self.said(self.compiled(self.shown["columns"], "columns")), [
+            "text: a b c", "number: @0 5", "words: [ a b ] [ c ]",
+            "text:  d e f", "number: @0 7", "words: [ ] [ d e f ]",
+        ])  # fmt: skip
 
 
 if __name__ == "__main__":
