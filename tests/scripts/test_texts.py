@@ -1,5 +1,6 @@
-"""What the texts cite is in the tree."""
+"""What the texts cite is in the tree, and their tables are whole."""
 
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from texts import ROOT, complaints_of, texts  # noqa: E402
 
-TEXTS = ("README.md", "CONTRIBUTING.md", "server/README.md", "sdk/README.md", "tests/README.md")
+TEXTS = ("README.md", "CONTRIBUTING.md", "admin/README.md", "sdk/README.md", "server/README.md",
+         "tests/README.md")
 
 
 def missing(text, name="server/README.md"):
@@ -56,6 +58,52 @@ class Citations(unittest.TestCase):
             missing("```sh\nscripts/dmeo\nno-such-program x\ntundish plans x\ntundish plan x --jsn\n```\n"),
             ["scripts/dmeo", "no-such-program", "tundish plans", "--jsn"],
         )
+
+
+class Tables(unittest.TestCase):
+    """A table that lists all of something lists all of it."""
+
+    def column(self, name, title):
+        """The first column of the table that `title` heads."""
+        found = re.search(rf"^\| {title} \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / name).read_text(), re.MULTILINE)
+        return [line.split("|")[1].strip() for line in found.group(1).splitlines()]
+
+    def cited(self, name, title):
+        return [span for line in self.column(name, title) for span in re.findall(r"`([^`]+)`", line)]
+
+    def source(self, name, pattern):
+        return re.findall(pattern, (ROOT / name).read_text())
+
+    def test_the_page_has_these_sections(self):
+        titles = self.source("admin/page/index.html", r'<h2 id="\w+-title">([^<]+?)\s*<')
+        self.assertEqual(self.column("admin/README.md", "section"), titles)
+
+    def test_these_are_the_levels(self):
+        levels = next(found for header in sorted((ROOT / "sdk/watch").glob("*.h"))
+                      for found in re.findall(r"enum watch_level \{([^}]+)\}", header.read_text()))
+        words = re.findall(r"^    WATCH_([A-Z]+)", levels, re.MULTILINE)
+        self.assertEqual([word.upper() for word in self.column("admin/README.md", "level")], words)
+
+    def test_these_are_the_paths_that_admin_answers(self):
+        text = (ROOT / "admin/README.md").read_text()
+        routes = self.source("admin/routes.c", r'\{ "(/[^"]+)", ROUTE_(?:FIGURES|NOW|\w*ORDER|CONTROL)')
+        self.assertGreater(len(routes), 10)
+        self.assertEqual([path for path in routes if f"`{path}`" not in text], [])
+
+    def test_every_folder_of_tests_is_described(self):
+        folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
+        self.assertEqual({name.rstrip("/") for name in self.cited("tests/README.md", "folder")}, folders)
+
+    def test_every_status_of_the_sdk_is_explained(self):
+        statuses = self.source("sdk/include/tundish/tundish.h", r"\n    TUNDISH_(\w+) = -?\d+,? +/\*")
+        self.assertIn("E_PEER_LOST", statuses)
+        explained = self.cited("sdk/README.md", "status")
+        self.assertEqual([name for name in statuses if name not in explained and "_" in name], [])
+
+    def test_every_folder_of_the_server_is_in_the_flow(self):
+        flow = re.search(r"## Flow\n\n```\n(.*?)```", (ROOT / "server/README.md").read_text(), re.DOTALL)[1]
+        folders = {path.name for path in (ROOT / "server").iterdir() if path.is_dir()}
+        self.assertEqual(folders - set(re.findall(r"(\w+)/", flow)), set())
 
 
 if __name__ == "__main__":
