@@ -83,6 +83,29 @@ order_types(const struct plan_builder *builder, struct plan_node *node)
     return TUNDISH_OK;
 }
 
+static tundish_status
+open_source(struct plan_node *node, const struct stage_config *config)
+{
+    node->state = tnd_zalloc(1, node->source->state_bytes);
+    node->depth = config->depth; /* of a cache in a file: batches are kept whole */
+    node->batch_wide = config->depth > 0;
+    return node->source->open(node->state, config, &node->schema);
+}
+
+static tundish_status
+open_content(struct plan_node *node, const struct stage_config *config)
+{
+    tundish_status status;
+
+    node->state = tnd_zalloc(1, node->content->state_bytes);
+    node->depth = config->depth;
+    status = node->content->open(node->state, config, &node->schema, &node->batch_wide);
+    /* A function has seen tensors, and gives tensors. */
+    for (uint32_t i = 0; i < node->schema.count; i++)
+        node->schema.columns[i].row_of_ragged = false;
+    return status;
+}
+
 /* What an order stage asks content about the elements of its input. */
 static tundish_status
 open_answers(struct plan_node *node, struct stage_config *config)
@@ -136,26 +159,12 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         if (status != TUNDISH_OK)
             return status;
     }
-    if (node->source != NULL) {
-        node->state = tnd_zalloc(1, node->source->state_bytes);
-        node->depth = config.depth; /* of a cache in a file: batches are kept whole */
-        node->batch_wide = config.depth > 0;
-        return node->source->open(node->state, &config, &node->schema);
-    }
-    if (node->content != NULL && node->order != NULL) {
-        status = open_answers(node, &config);
-        return status == TUNDISH_OK ? order_types(builder, node) : status;
-    }
-    if (node->content != NULL) {
-        node->state = tnd_zalloc(1, node->content->state_bytes);
-        node->depth = config.depth;
-        status = node->content->open(node->state, &config, &node->schema, &node->batch_wide);
-        /* A function has seen tensors, and gives tensors. */
-        for (uint32_t i = 0; i < node->schema.count; i++)
-            node->schema.columns[i].row_of_ragged = false;
-        return status;
-    }
-    return order_types(builder, node);
+    if (node->source != NULL)
+        return open_source(node, &config);
+    if (node->order == NULL)
+        return open_content(node, &config);
+    status = node->order->questions != NULL ? open_answers(node, &config) : TUNDISH_OK;
+    return status == TUNDISH_OK ? order_types(builder, node) : status;
 }
 
 tundish_status
