@@ -149,9 +149,25 @@ sources_and_joining_stages_stand_first(void **state)
     }
 }
 
+/* Only sources read: a form that was left out would be theirs. */
+static void
+every_order_stage_says_its_form(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < stage_count; i++) {
+        const struct stage_info *stage = &stage_table[i];
+
+        if (stage->kind == STAGE_ORDER)
+            assert_int_not_equal(order_find(stage->name)->form, ORDER_READS);
+        if (stage->kind == STAGE_SOURCE && stage->absent == NULL)
+            assert_int_equal(source_find(stage->name)->order.form, ORDER_READS);
+    }
+}
+
 TEST_FILE(test_stages)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_order_stage_says_its_form),
         cmocka_unit_test(every_default_is_a_value_its_parameter_takes),
         cmocka_unit_test(every_stage_runs_under_its_name_unless_it_is_absent),
         cmocka_unit_test(names_are_unique_and_parameters_fit_the_mask),
