@@ -59,8 +59,8 @@ take_retirement(tundish_reader *reader, const struct tnd_message *message)
     pthread_mutex_unlock(&reader->lock);
 }
 
-const struct epoch_header *
-tnd_find_epoch(const tundish_reader *reader, uint64_t epoch)
+static const struct epoch_header *
+find_epoch(const tundish_reader *reader, uint64_t epoch)
 {
     for (const struct epoch_header *header = reader->epochs; header != NULL; header = header->next)
         if (header->epoch == epoch && header->have == header->total)
@@ -268,7 +268,7 @@ tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch)
     int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = TUNDISH_OK;
 
-    while (tnd_find_epoch(reader, epoch) == NULL && status == TUNDISH_OK)
+    while (find_epoch(reader, epoch) == NULL && status == TUNDISH_OK)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     return status;
 }

@@ -159,7 +159,6 @@ tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
 tundish_status tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch);
 /* The reader's lock is held. */
 struct own_map *tnd_find_own(struct attachment *attachment, uint32_t id);
-const struct epoch_header *tnd_find_epoch(const tundish_reader *reader, uint64_t epoch);
 /* The newest that is whole and not later than the epoch, or NULL. */
 const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_t epoch);
 /* Keep `total` bytes of an epoch, none of which is here yet. NULL: no memory. */

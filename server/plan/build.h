@@ -41,10 +41,6 @@ void build_widen_close(struct plan *plan);
 /* Must a slice of what `node` yields be cut from the content of the whole batch? */
 bool build_is_wide(const struct plan_node *node);
 
-/* Is it a cache in a file of batches whose columns all have the rows that the order knows? Then the
- * element is a run, with the batch's record at every row; else it is one record. */
-bool build_keeps_batches(const struct plan_node *node);
-
 /* A stage that needs its input's end, which never comes, is complained of. */
 tundish_status build_check_end(const struct plan_builder *builder, const struct plan_node *node);
 

@@ -168,6 +168,8 @@ carries_outer_runs(const struct plan_node *node)
     return own < 64 && node->run_words >> own != 0;
 }
 
+static bool keeps_batches(const struct plan_node *node);
+
 /* Are the rows of an element no references, but only what its content turns out to have? */
 static bool
 rows_are_content(const struct plan_node *node, uint32_t taken_off)
@@ -176,7 +178,7 @@ rows_are_content(const struct plan_node *node, uint32_t taken_off)
         if (mixes_rows(node, taken_off))
             return true;
         if (node->source != NULL)
-            return !build_keeps_batches(node) || taken_off > 0;
+            return !keeps_batches(node) || taken_off > 0;
         if (node->body != NULL)
             return carries_outer_runs(node) || rows_are_content(node->body->root, taken_off);
         if (taken_off == 0 && has_form(node, ORDER_REBATCHES))
@@ -192,8 +194,10 @@ rows_are_content(const struct plan_node *node, uint32_t taken_off)
     }
 }
 
-bool
-build_keeps_batches(const struct plan_node *node)
+/* Is it a cache in a file of batches whose columns all have the rows that the order knows? Then the
+ * element is a run, with the batch's record at every row; else it is one record. */
+static bool
+keeps_batches(const struct plan_node *node)
 {
     const struct plan_node *input = plan_is_cache_in_file(node) ? node->inputs[0] : NULL;
 
@@ -336,7 +340,7 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
         if (node->body->captures && graph->outside != NULL)
             graph->captures = true; /* the name may be from farther out */
     }
-    if (build_keeps_batches(node))
+    if (keeps_batches(node))
         run_layout(node);
     else if (node->order != NULL)
         order_layout(node);
