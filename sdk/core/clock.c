@@ -34,6 +34,16 @@ tnd_clock_ns(void)
 }
 
 int64_t
+tnd_clock_coarse_ns(void)
+{
+    const struct tnd_clock *clock = clock_in_place();
+
+    if (__builtin_expect(clock != NULL, 0))
+        return clock->now_ns(clock->context);
+    return read_machine(CLOCK_MONOTONIC_COARSE);
+}
+
+int64_t
 tnd_clock_wall_ns(void)
 {
     const struct tnd_clock *clock = clock_in_place();

@@ -20,6 +20,9 @@ struct tnd_clock {
  * (CLOCK_MONOTONIC, the clock of futex waits). Any thread. */
 int64_t tnd_clock_ns(void);
 
+/* tnd_clock_ns as of the kernel's last tick, a few milliseconds ago at most: for hot paths. */
+int64_t tnd_clock_coarse_ns(void);
+
 /* The moment `timeout_ns` from now. A negative timeout, or one beyond the end of time, is
  * TND_CLOCK_NEVER. */
 int64_t tnd_clock_deadline_ns(int64_t timeout_ns);

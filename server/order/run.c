@@ -7,6 +7,25 @@
 #include "core/memory.h"
 #include "core/must.h"
 
+/* Where a test counts runs, or NULL. */
+static _Atomic(_Atomic int64_t *) living;
+
+void
+run_count_living(_Atomic int64_t *count)
+{
+    atomic_store_explicit(&living, count, memory_order_release);
+}
+
+/* Pairs with the store in run_count_living: the counter is there. */
+static void
+note_living(int64_t change)
+{
+    _Atomic int64_t *total = atomic_load_explicit(&living, memory_order_acquire);
+
+    if (__builtin_expect(total != NULL, 0))
+        atomic_fetch_add_explicit(total, change, memory_order_relaxed);
+}
+
 struct run *
 run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t run_words)
 {
@@ -16,6 +35,7 @@ run_new(const uint64_t *words, uint64_t element_count, uint32_t width, uint64_t 
     must(!__builtin_mul_overflow(element_count, width, &word_count));
     must(word_count < (UINT64_MAX - sizeof *run) / sizeof *words);
     run = tnd_alloc(sizeof *run + word_count * sizeof *words);
+    note_living(1);
     *run = (struct run){
         .count_of_owners = 1,
         .width = width,
@@ -35,6 +55,7 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
     struct run *view = tnd_alloc(sizeof *view);
 
     must(begin + count >= begin && begin + count <= parent->element_count);
+    note_living(1);
     *view = (struct run){
         .count_of_owners = 1,
         .width = parent->width,
@@ -149,6 +170,7 @@ run_release(struct run *run)
         run_words_release(run->words, run->element_count, run->width, run->run_words);
     run_release(run->parent);
     free(run);
+    note_living(-1);
 }
 
 void

@@ -61,6 +61,10 @@ void run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, 
 struct run *run_retain(struct run *run);
 void run_release(struct run *run); /* accepts NULL */
 
+/* For tests: from now on `count` goes up with every run made and down with every run freed, in all
+ * threads; NULL ends this. It stays the caller's and must outlive its use. */
+void run_count_living(_Atomic int64_t *count);
+
 static inline struct run *
 run_of_word(uint64_t word)
 {

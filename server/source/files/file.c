@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "core/read_at.h"
 
@@ -143,21 +143,12 @@ file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *
     return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot be read");
 }
 
-static int64_t
-coarse_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* Bytes that were written over are as bad as bytes that are gone, but cannot be noticed by reading;
  * so it is looked at once a second. */
 static tundish_status
 look_again(struct source_file *file, int descriptor)
 {
-    int64_t now = coarse_now_ns();
+    int64_t now = tnd_clock_coarse_ns();
 
     if (now - atomic_load_explicit(&file->looked_at_ns, memory_order_relaxed) < LOOK_EVERY_NS)
         return TUNDISH_OK;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/cache_folder.h"
+#include "core/clock.h"
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 #include "core/log.h"
@@ -226,11 +226,8 @@ index_read_foreign(const uint8_t *bytes, size_t byte_count, const struct source_
 static bool
 is_young(const struct source_file *file)
 {
-    struct timespec time;
-    int64_t now;
+    int64_t now = tnd_clock_wall_ns();
 
-    clock_gettime(CLOCK_REALTIME, &time);
-    now = time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
     return now - file->identity.modified_ns < YOUNG_NS ||
            now - file->identity.changed_ns < YOUNG_NS;
 }

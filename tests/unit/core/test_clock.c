@@ -38,6 +38,7 @@ an_installed_clock_rules_until_it_is_taken_out(void **state)
     (void)state;
     tnd_clock_install(&clock);
     assert_int_equal(tnd_clock_ns(), 1000);
+    assert_int_equal(tnd_clock_coarse_ns(), 1000);
     assert_true(tnd_clock_wall_ns() > INT64_C(1700000000000000000));
     deadline_ns = tnd_clock_deadline_ns(500);
     assert_int_equal(tnd_clock_left_ns(deadline_ns), 500);
@@ -47,6 +48,7 @@ an_installed_clock_rules_until_it_is_taken_out(void **state)
     assert_int_equal(tnd_clock_left_ns(deadline_ns), 0);
     tnd_clock_install(NULL);
     assert_true(tnd_clock_ns() > 1501);
+    assert_true(tnd_clock_coarse_ns() > 1501);
 }
 
 static void

@@ -13,6 +13,10 @@
 #include "core/must.h"
 #include "order/cardinality.h"
 
+/* Runs of all open fixtures that nobody has given up. */
+static _Atomic int64_t living_runs;
+static int open_fixtures;
+
 /* The services come back without their fixture, and a source's node without its number. */
 static struct fixture *current;
 
@@ -568,6 +572,8 @@ fixture_open(struct fixture *fixture, const char *pipeline)
         .bad = -1,
     };
     fixture->frame.columns = tnd_zalloc(2, sizeof *fixture->frame.columns);
+    if (open_fixtures++ == 0)
+        run_count_living(&living_runs);
     current = fixture;
     status = spec_open_text(text, strlen(text), "test.yaml", "/", &errors, &fixture->file);
     if (status != TUNDISH_OK)
@@ -602,6 +608,10 @@ fixture_close(struct fixture *fixture)
     free((void *)fixture->frame.columns->levels[0].splits);
     free(fixture->frame.columns);
     free(fixture->kept);
+    if (--open_fixtures > 0)
+        return;
+    run_count_living(NULL);
+    assert_int_equal(atomic_exchange(&living_runs, 0), 0);
 }
 
 static void

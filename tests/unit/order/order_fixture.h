@@ -44,6 +44,8 @@ void fixture_open(struct fixture *fixture, const char *pipeline);
 
 /* Put a stage of distribution behind the last one. `arguments` are copied; NULL: zeros. */
 void fixture_append(struct fixture *fixture, const struct order_ops *order, const void *arguments);
+
+/* When the last is closed, every run (run.h) must have been given up. */
 void fixture_close(struct fixture *fixture);
 
 /* Make an iterator and print its elements, separated by spaces, at most `max` of them and asking

@@ -159,7 +159,7 @@ held_batches_are_given_up_at_close(void **state)
     fixture_open(&fixture, "{range: 100}, {batch: 2}, {shuffle: {buffer_size: 5, seed: 3}}, "
                            "{repeat: 3}");
     fixture_epoch(&fixture, 7, 3);
-    fixture_close(&fixture); /* the leak sanitizer looks */
+    fixture_close(&fixture);
 }
 
 static void

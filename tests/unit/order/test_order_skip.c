@@ -36,6 +36,7 @@ skipped_batches_are_given_up(void **state)
     (void)state;
     assert_order("{range: 11}, {batch: 2}, {shuffle: {buffer_size: 1, seed: 1}}, {skip: 4}",
                  "[8 9] [10]");
+    assert_order("{range: 12}, {batch: 2}, {filter: 'value % 4 == 0'}, {skip: 2}", "[8 9]");
 }
 
 static void

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
+
+#include "core/clock.h"
 
 #define ROWS "record_defaults: [{values: '', dtype: string}], column_names: [x]"
 
@@ -45,9 +48,28 @@ a_file_that_became_shorter_is_an_error_that_names_it(void **state)
     folder_close(&folder);
 }
 
+static int64_t
+in_a_second(void *context)
+{
+    struct timespec now;
+
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec + 1) * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int
+put_clock_back(void **state)
+{
+    (void)state;
+    tnd_clock_install(NULL);
+    return 0;
+}
+
 static void
 a_file_that_was_written_over_is_noticed_within_a_second(void **state)
 {
+    static const struct tnd_clock later = { .now_ns = in_a_second };
     struct folder folder;
     struct pipeline pipeline;
     uint64_t words[6];
@@ -61,7 +83,7 @@ a_file_that_was_written_over_is_noticed_within_a_second(void **state)
     assert_int_equal(order_next(pipeline.iterator, words, 3, &count), ORDER_OK);
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_OK);
     rewrite(&folder, "a", "drei\nvier\n");
-    usleep(1100000);
+    tnd_clock_install(&later);
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_E_DATA);
     assert_non_null(strstr(tnd_error_text(), "a: it was changed or replaced while it was served"));
     pipeline_close(&pipeline);
@@ -266,7 +288,8 @@ TEST_FILE(test_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_became_shorter_is_an_error_that_names_it),
-        cmocka_unit_test(a_file_that_was_written_over_is_noticed_within_a_second),
+        cmocka_unit_test_teardown(a_file_that_was_written_over_is_noticed_within_a_second,
+                                  put_clock_back),
         cmocka_unit_test(a_file_that_was_replaced_is_noticed_when_it_is_opened_again),
         cmocka_unit_test(more_files_than_descriptors_can_be_read),
         cmocka_unit_test(a_wait_ends_when_the_session_stops),

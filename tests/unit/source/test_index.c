@@ -11,6 +11,44 @@
 #include "source/scan/scan.h"
 #include "unit/test_file.h"
 
+static const int64_t OLD_NS = 2100000000, YOUNG_NS = 1900000000;
+
+static int64_t
+standing(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static int64_t
+wall(void *context)
+{
+    return *(const int64_t *)context;
+}
+
+/* From now on it is `age_ns` after the last change of the file. */
+static void
+set_age(const struct folder *folder, int64_t age_ns)
+{
+    static int64_t wall_ns;
+    static const struct tnd_clock clock = { standing, wall, &wall_ns };
+    char path[256];
+    struct stat about;
+
+    snprintf(path, sizeof path, "%s/a", folder->path);
+    assert_int_equal(stat(path, &about), 0);
+    wall_ns = about.st_ctim.tv_sec * INT64_C(1000000000) + about.st_ctim.tv_nsec + age_ns;
+    tnd_clock_install(&clock);
+}
+
+static int
+put_clock_back(void **state)
+{
+    (void)state;
+    tnd_clock_install(NULL);
+    return 0;
+}
+
 /* A file of records that is old enough for its index to be kept. */
 static void
 make_file(struct folder *folder)
@@ -25,7 +63,7 @@ make_file(struct folder *folder)
     }
     put_file(folder, "a", file.data, file.used);
     free(file.data);
-    usleep(2100000);
+    set_age(folder, OLD_NS);
 }
 
 static struct source_files *
@@ -97,29 +135,32 @@ a_second_start_needs_no_scan(void **state)
     folder_close(&folder);
 }
 
+static bool
+is_hit(const struct folder *folder)
+{
+    bool hit;
+
+    free(all_references(folder, 0, &hit).data);
+    return hit;
+}
+
 static void
 a_young_file_is_scanned_again(void **state)
 {
     struct folder folder;
-    struct bytes all;
     char path[256];
-    int64_t changed_ns;
-    bool hit;
 
     (void)state;
     make_file(&folder);
-    all = all_references(&folder, 0, &hit);
-    free(all.data);
+    assert_false(is_hit(&folder));
     snprintf(path, sizeof path, "%s/a", folder.path);
-    do { /* until the machine is fast enough to see it young twice */
-        changed_ns = tnd_clock_ns();
-        assert_int_equal(chmod(path, 0640), 0); /* changes its time of change */
-        for (int i = 0; i < 2; i++) {
-            all = all_references(&folder, 0, &hit);
-            free(all.data);
-        }
-    } while (hit && tnd_clock_ns() - changed_ns > INT64_C(1900000000));
-    assert_false(hit);
+    assert_int_equal(chmod(path, 0640), 0); /* changes its time of change */
+    set_age(&folder, YOUNG_NS);
+    assert_false(is_hit(&folder));
+    assert_false(is_hit(&folder));
+    set_age(&folder, OLD_NS);
+    assert_false(is_hit(&folder));
+    assert_true(is_hit(&folder));
     folder_close(&folder);
 }
 
@@ -388,13 +429,17 @@ an_index_of_another_machine_is_taken_only_if_it_fits(void **state)
 TEST_FILE(test_index)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_start_needs_no_scan),
-        cmocka_unit_test(a_young_file_is_scanned_again),
-        cmocka_unit_test(a_changed_byte_anywhere_makes_the_index_worthless),
-        cmocka_unit_test(a_forged_index_gives_no_record_outside_of_the_file),
-        cmocka_unit_test(two_processes_share_the_cache),
-        cmocka_unit_test(the_index_command_scans_once_and_says_what_it_found),
-        cmocka_unit_test(an_index_of_another_machine_is_taken_only_if_it_fits),
+        cmocka_unit_test_teardown(a_second_start_needs_no_scan, put_clock_back),
+        cmocka_unit_test_teardown(a_young_file_is_scanned_again, put_clock_back),
+        cmocka_unit_test_teardown(a_changed_byte_anywhere_makes_the_index_worthless,
+                                  put_clock_back),
+        cmocka_unit_test_teardown(a_forged_index_gives_no_record_outside_of_the_file,
+                                  put_clock_back),
+        cmocka_unit_test_teardown(two_processes_share_the_cache, put_clock_back),
+        cmocka_unit_test_teardown(the_index_command_scans_once_and_says_what_it_found,
+                                  put_clock_back),
+        cmocka_unit_test_teardown(an_index_of_another_machine_is_taken_only_if_it_fits,
+                                  put_clock_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
