@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "learn/analyze.h"
-#include "learn/results/origin.h"
+#include "learn/results/provenance.h"
 
 /* The stream asked for must be the one that the others learn from. */
 static const struct spec_stream *
 choose_stream(const struct spec_file *file, const char *asked, struct spec_errors *errors)
 {
-    const struct spec_stream *stream = origin_stream(file);
+    const struct spec_stream *stream = provenance_stream(file);
 
     if (stream == NULL) {
         spec_complain(
@@ -38,7 +38,7 @@ run_analyze(const struct pipeline_options *wanted, struct analyze_options *optio
     tundish_status status = spec_open(wanted->path, wanted->root, &errors, &file);
 
     if (status == TUNDISH_OK) {
-        folder = origin_folder(file, wanted->analysis);
+        folder = provenance_folder(file, wanted->analysis);
         options->file = file;
         options->folder = folder;
         options->errors = &errors;

@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 #include "learn/analyze.h"
-#include "learn/results/origin.h"
+#include "learn/results/provenance.h"
 
 static tundish_status
 choose_stream(struct pipeline *pipeline, const char *name)
@@ -64,7 +64,7 @@ learn(const struct pipeline_options *options, const struct spec_file *file, cons
 {
     const struct analyze_options analyze = {
         .file = file,
-        .stream = origin_stream(file),
+        .stream = provenance_stream(file),
         .folder = folder,
         .cache_folder = options->cache,
         .thread_count = pipeline_threads(),
@@ -86,15 +86,15 @@ pipeline_open_learned(const struct pipeline_options *options, const struct spec_
     char *folder;
     tundish_status status = TUNDISH_OK;
 
-    if (!origin_is_needed(file))
+    if (!provenance_is_needed(file))
         return TUNDISH_OK;
     learned = tnd_zalloc(1, sizeof *learned);
-    folder = origin_folder(file, options->analysis);
-    origin_open(file, folder, true, learned);
-    if (options->analyzes && learned->problem != NULL && origin_stream(file) != NULL) {
+    folder = provenance_folder(file, options->analysis);
+    provenance_open(file, folder, true, learned);
+    if (options->analyzes && learned->problem != NULL && provenance_stream(file) != NULL) {
         status = learn(options, file, folder, errors);
-        origin_close(learned);
-        origin_open(file, folder, true, learned);
+        provenance_close(learned);
+        provenance_open(file, folder, true, learned);
     }
     free(folder);
     *ret_learned = learned;
@@ -105,7 +105,7 @@ void
 pipeline_close_learned(struct learned *learned)
 {
     if (learned != NULL)
-        origin_close(learned);
+        provenance_close(learned);
     free(learned);
 }
 

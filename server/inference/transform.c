@@ -7,14 +7,14 @@
 #include "batch/combine.h"
 #include "core/memory.h"
 #include "learn/learn_view.h"
-#include "learn/results/origin.h"
+#include "learn/results/provenance.h"
 #include "plan/plan.h"
 #include "source/source.h"
 
 struct transform {
     struct spec_file *file;
     struct learned learned;
-    struct view view;
+    struct learn_view view;
     struct spec_stream stream;
     struct plan *plan;
     struct plan_node *input;
@@ -188,7 +188,7 @@ static const struct spec_stream *
 choose_stream(const struct transform *transform, const char *name, struct spec_errors *errors)
 {
     const struct spec_stream *stream =
-        name != NULL ? spec_find_stream(transform->file, name) : origin_stream(transform->file);
+        name != NULL ? spec_find_stream(transform->file, name) : provenance_stream(transform->file);
 
     if (stream == NULL)
         spec_complain(errors, 0, 0,
@@ -275,10 +275,10 @@ open_plan(struct transform *transform, const struct transform_options *options,
 
     if (stream == NULL)
         return TUNDISH_E_PIPELINE;
-    folder = origin_folder(transform->file, options->analysis);
-    origin_open(transform->file, folder, false, &transform->learned);
+    folder = provenance_folder(transform->file, options->analysis);
+    provenance_open(transform->file, folder, false, &transform->learned);
     free(folder);
-    view_open(&transform->view, &stream->dataset);
+    learn_view_open(&transform->view, &stream->dataset);
     transform->stream = *stream;
     transform->stream.dataset = transform->view.dataset;
     transform->stream.distribute =
@@ -328,8 +328,8 @@ transform_close(struct transform *transform)
         csv_table_close(&transform->csv);
     plan_close(transform->plan);
     schema_close(&transform->outputs);
-    view_close(&transform->view);
-    origin_close(&transform->learned);
+    learn_view_close(&transform->view);
+    provenance_close(&transform->learned);
     spec_close(transform->file);
     free(transform);
 }

@@ -15,20 +15,20 @@
 #include "learn/learn_view.h"
 #include "learn/pass.h"
 #include "learn/results/artifact_folder.h"
-#include "learn/results/origin.h"
+#include "learn/results/provenance.h"
 
 /* On a terminal one line is written anew, in a log they add up. */
 static const int64_t PROGRESS_NS = INT64_C(1000000000), PROGRESS_LOG_NS = INT64_C(30000000000);
 
 struct analysis {
     const struct analyze_options *options;
-    struct sites sites;
-    uint32_t run; /* of the sites', which is being learned */
-    struct view view;
+    struct learners learners;
+    uint32_t run; /* of the learners', which is being learned */
+    struct learn_view view;
     struct spec_stream stream; /* the view's, cut where a pass ends */
     struct learned learned;
     bool *is_learned; /* of each stage of the view */
-    struct origin_name *names;
+    struct provenance_name *names;
     size_t name_count;
     uint32_t pass_count;
     int cache_folder;
@@ -64,19 +64,19 @@ next_to_learn(const struct analysis *analysis)
     return last;
 }
 
-/* The site at a stage of the view, which there is. */
-static const struct site *
-site_at(const struct analysis *analysis, uint32_t stage)
+/* The learner at a stage of the view, which there is. */
+static const struct learner *
+learner_at(const struct analysis *analysis, uint32_t stage)
 {
-    const struct sites *sites = &analysis->sites;
+    const struct learners *learners = &analysis->learners;
     uint32_t i = 0;
 
-    while (sites->list[i].run != analysis->run ||
-           sites->list[i].at != analysis->view.written_at[stage]) {
+    while (learners->list[i].run != analysis->run ||
+           learners->list[i].at != analysis->view.written_at[stage]) {
         i++;
-        must(i < sites->count);
+        must(i < learners->count);
     }
-    return &sites->list[i];
+    return &learners->list[i];
 }
 
 /* A plan of as many stages as can be part of this pass, and what it learns from them. */
@@ -138,9 +138,9 @@ note_learned(struct analysis *analysis, const struct observer *observer)
 
         analysis->names =
             tnd_realloc(analysis->names, analysis->name_count + 1, sizeof *analysis->names);
-        analysis->names[analysis->name_count++] = (struct origin_name){
+        analysis->names[analysis->name_count++] = (struct provenance_name){
             .name = tnd_strdup(observer_name_of(observer, i)),
-            .site = site_at(analysis, stage),
+            .learner = learner_at(analysis, stage),
         };
     }
     for (uint32_t i = 0; i < observer->stage_count; i++)
@@ -231,8 +231,8 @@ close_analysis(struct analysis *analysis)
     for (size_t i = 0; i < analysis->name_count; i++)
         free((void *)(uintptr_t)analysis->names[i].name);
     free(analysis->names);
-    origin_close(&analysis->learned);
-    sites_close(&analysis->sites);
+    provenance_close(&analysis->learned);
+    learners_close(&analysis->learners);
     artifact_folder_close(analysis->folder);
     if (analysis->cache_folder >= 0)
         close(analysis->cache_folder);
@@ -241,11 +241,11 @@ close_analysis(struct analysis *analysis)
 static tundish_status
 learn_run(struct analysis *analysis)
 {
-    const struct site_run *run = &analysis->sites.runs[analysis->run];
+    const struct learner_run *run = &analysis->learners.runs[analysis->run];
     uint32_t count;
     tundish_status status = TUNDISH_OK;
 
-    view_open(&analysis->view, &run->dataset);
+    learn_view_open(&analysis->view, &run->dataset);
     count = analysis->view.dataset.stage_count;
     analysis->stream.dataset = analysis->view.dataset;
     analysis->is_learned = tnd_zalloc((size_t)count + 1, sizeof *analysis->is_learned);
@@ -254,7 +254,7 @@ learn_run(struct analysis *analysis)
     while (status == TUNDISH_OK && next_to_learn(analysis) > 0)
         status = run_pass(analysis);
     free(analysis->is_learned);
-    view_close(&analysis->view);
+    learn_view_close(&analysis->view);
     return status;
 }
 
@@ -266,11 +266,11 @@ learn_all(struct analysis *analysis)
 
     if (status == TUNDISH_OK)
         forget_origin(analysis->folder);
-    for (; status == TUNDISH_OK && analysis->run < analysis->sites.run_count; analysis->run++)
+    for (; status == TUNDISH_OK && analysis->run < analysis->learners.run_count; analysis->run++)
         status = learn_run(analysis);
     if (status == TUNDISH_OK)
-        status = origin_write(options->file, options->stream, analysis->folder, analysis->names,
-                              analysis->name_count);
+        status = provenance_write(options->file, options->stream, analysis->folder, analysis->names,
+                                  analysis->name_count);
     return status;
 }
 
@@ -282,8 +282,8 @@ analyze_run(const struct analyze_options *options)
 
     analysis.cache_folder = -1;
     analysis.is_terminal = isatty(STDERR_FILENO);
-    sites_open(&options->stream->dataset, &analysis.sites);
-    if (analysis.sites.count == 0)
+    learners_open(&options->stream->dataset, &analysis.learners);
+    if (analysis.learners.count == 0)
         status =
             spec_complain(options->errors, options->stream->line, options->stream->column,
                           "stream %s has no stage that learns anything", options->stream->name);

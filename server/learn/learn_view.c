@@ -10,7 +10,7 @@
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
 
 static void *
-take(struct view *view, size_t count, size_t bytes)
+take(struct learn_view *view, size_t count, size_t bytes)
 {
     view->blocks = tnd_realloc(view->blocks, view->block_count + 1, sizeof *view->blocks);
     return view->blocks[view->block_count++] = tnd_zalloc(count + 1, bytes);
@@ -27,12 +27,12 @@ is_left_out(const struct spec_stage *stage)
                               spec_get(stage, "num_shards")->kind == SPEC_TEXT));
 }
 
-static struct spec_dataset view_dataset(struct view *view, const struct spec_dataset *dataset,
+static struct spec_dataset view_dataset(struct learn_view *view, const struct spec_dataset *dataset,
                                         uint32_t *written_at);
 
 /* A value with the datasets in it replaced by their views. */
 static const struct spec_value *
-view_value(struct view *view, const struct spec_value *value)
+view_value(struct learn_view *view, const struct spec_value *value)
 {
     struct spec_value *copy;
 
@@ -68,7 +68,7 @@ set_false(const struct spec_stage *stage, const char *parameter)
 
 /* written_at: of each stage of the view, or NULL if nobody asks. */
 static struct spec_dataset
-view_dataset(struct view *view, const struct spec_dataset *dataset, uint32_t *written_at)
+view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32_t *written_at)
 {
     struct spec_stage *stages = take(view, dataset->stage_count, sizeof *stages);
     struct spec_dataset copy = *dataset;
@@ -97,27 +97,27 @@ view_dataset(struct view *view, const struct spec_dataset *dataset, uint32_t *wr
 }
 
 void
-view_open(struct view *view, const struct spec_dataset *dataset)
+learn_view_open(struct learn_view *view, const struct spec_dataset *dataset)
 {
-    *view = (struct view){ 0 };
+    *view = (struct learn_view){ 0 };
     view->written_at = take(view, dataset->stage_count, sizeof *view->written_at);
     view->dataset = view_dataset(view, dataset, view->written_at);
 }
 
 void
-view_close(struct view *view)
+learn_view_close(struct learn_view *view)
 {
     for (size_t i = 0; i < view->block_count; i++)
         free(view->blocks[i]);
     free(view->blocks);
-    *view = (struct view){ 0 };
+    *view = (struct learn_view){ 0 };
 }
 
 static bool
 learns(const struct spec_dataset *dataset)
 {
     for (uint32_t i = 0; i < dataset->stage_count; i++)
-        if (learned_is_needed(&dataset->stages[i]) || view_learns_inside(&dataset->stages[i]))
+        if (learned_is_needed(&dataset->stages[i]) || learn_view_learns_inside(&dataset->stages[i]))
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ value_learns(const struct spec_value *value)
 }
 
 bool
-view_learns_inside(const struct spec_stage *stage)
+learn_view_learns_inside(const struct spec_stage *stage)
 {
     for (uint32_t k = 0; k < stage->info->parameter_count; k++)
         if (value_learns(stage->arguments[k]))

@@ -8,17 +8,17 @@
 
 #include "pipeline/pipeline.h"
 
-struct view {
+struct learn_view {
     struct spec_dataset dataset; /* its stages are the view's own */
     uint32_t *written_at;        /* of each of them: where it stands in the dataset as written */
     void **blocks;
     size_t block_count;
 };
 
-void view_open(struct view *view, const struct spec_dataset *dataset);
-void view_close(struct view *view); /* accepts zeros */
+void learn_view_open(struct learn_view *view, const struct spec_dataset *dataset);
+void learn_view_close(struct learn_view *view); /* accepts zeros */
 
 /* Is something learned in a dataset inside the stage (interleave, zip)? */
-bool view_learns_inside(const struct spec_stage *stage);
+bool learn_view_learns_inside(const struct spec_stage *stage);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "content/learned/learned.h"
 #include "core/memory.h"
-#include "learn/each.h"
 #include "learn/observe_parts.h"
+#include "learn/parallel_for.h"
 
 static struct observer *
 observer_of(struct plan_learning *learning)
@@ -40,7 +40,7 @@ before(struct plan_learning *learning, const struct plan_node *node,
     if (observer_lacks_sides(observer, node->stage))
         return observer_block(observer, index);
     observer_planning = observer;
-    *ret_ops = &watch_ops;
+    *ret_ops = &observer_stage_ops;
     return TUNDISH_OK;
 }
 
@@ -110,5 +110,5 @@ finish_column(void *context, uint32_t column)
 tundish_status
 observer_finish(struct observer *observer)
 {
-    return each_run(observer->observed_count, observer->thread_count, finish_column, observer);
+    return parallel_for(observer->observed_count, observer->thread_count, finish_column, observer);
 }

@@ -37,12 +37,12 @@ bool observer_lacks_sides(const struct observer *observer, const struct spec_sta
 bool observer_has_columns(const struct observer *observer, const struct stage_config *config);
 
 /* The observer whose plan is being made: the plan calls one thing after the other, in one thread,
- * and from observer_planning's setting to the watch's opening nothing else comes. */
+ * and from observer_planning's setting to the observer stage's opening nothing else comes. */
 extern _Thread_local struct observer *observer_planning;
 
 /* The plan of this pass ends before the stage. */
 tundish_status observer_block(struct observer *observer, int64_t stage);
 
-extern const struct content_ops watch_ops;
+extern const struct content_ops observer_stage_ops;
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Artifacts are plain files in the analysis folder, named after the result they belong to:
  * a vocabulary is lines or records (struct learned_form), every other one is a table in JSON. Which
- * of them may be used - of these stages, from these files - is for learn/results/origin.h to say,
- * beforehand.
+ * of them may be used - of these stages, from these files - is for learn/results/provenance.h to
+ * say, beforehand.
  */
 #ifndef CONTENT_LEARNED_H
 #define CONTENT_LEARNED_H

@@ -10,11 +10,11 @@
 
 #include "content/learned/keyed.h"
 #include "core/memory.h"
-#include "learn/places.h"
+#include "learn/value_groups.h"
 
 struct extremes {
     struct analyzer_config config;
-    struct places places;
+    struct value_groups groups;
     bool is_integer;
     tundish_dtype dtype;
     double *least, *most;
@@ -24,7 +24,7 @@ struct extremes {
     int64_t capacity;
 };
 
-/* What a place has of the last batch that it was in; 0: of none. */
+/* What a group has of the last batch that it was in; 0: of none. */
 struct in_batch {
     int64_t batch;
     double least, most;
@@ -43,13 +43,13 @@ extremes_open(void *state, const struct analyzer_config *config)
     if (config->column->dtype == TUNDISH_STRING)
         return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
                               config->content->stage->info->name, config->column->name);
-    return places_open(&extremes->places, config);
+    return value_groups_open(&extremes->groups, config);
 }
 
 static void
 reserve(struct extremes *extremes)
 {
-    int64_t count = places_count(&extremes->places);
+    int64_t count = value_groups_count(&extremes->groups);
     size_t capacity = (size_t)(count + count / 2 + 1);
 
     if (count <= extremes->capacity && extremes->least != NULL)
@@ -70,28 +70,28 @@ reserve(struct extremes *extremes)
 }
 
 static inline void
-keep(struct extremes *extremes, int64_t place, double least, double most)
+keep(struct extremes *extremes, int64_t group, double least, double most)
 {
-    if (least < extremes->least[place] || isnan(least))
-        extremes->least[place] = least;
-    if (most > extremes->most[place] || isnan(most))
-        extremes->most[place] = most;
+    if (least < extremes->least[group] || isnan(least))
+        extremes->least[group] = least;
+    if (most > extremes->most[group] || isnan(most))
+        extremes->most[group] = most;
 }
 
 static void
-keep_batch(struct extremes *extremes, int64_t place)
+keep_batch(struct extremes *extremes, int64_t group)
 {
-    const struct in_batch *in_batch = &extremes->in_batch[place];
+    const struct in_batch *in_batch = &extremes->in_batch[group];
 
     if (in_batch->batch > 0)
-        keep(extremes, place, in_batch->least, in_batch->most);
+        keep(extremes, group, in_batch->least, in_batch->most);
 }
 
 /* A row of a key, `count` numbers. */
 static void
-add_row(struct extremes *extremes, int64_t place, const double *row, int64_t count)
+add_row(struct extremes *extremes, int64_t group, const double *row, int64_t count)
 {
-    struct in_batch *in_batch = &extremes->in_batch[place];
+    struct in_batch *in_batch = &extremes->in_batch[group];
     bool is_double = extremes->dtype == TUNDISH_FLOAT64;
     double least = row[0], most = row[0];
 
@@ -100,7 +100,7 @@ add_row(struct extremes *extremes, int64_t place, const double *row, int64_t cou
         most = row[i] > most || isnan(row[i]) ? row[i] : most;
     }
     if (in_batch->batch != extremes->batch) {
-        keep_batch(extremes, place);
+        keep_batch(extremes, group);
         in_batch->batch = extremes->batch;
         in_batch->least = is_double ? DBL_MAX : (double)FLT_MAX;
         in_batch->most = -in_batch->least;
@@ -111,10 +111,10 @@ add_row(struct extremes *extremes, int64_t place, const double *row, int64_t cou
 
 /* The numbers of keys: rows of a dense column, unless their positions are apart. */
 static void
-feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *group_of)
 {
     const struct column *column = samples->column;
-    bool takes_rows = extremes->places.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
+    bool takes_rows = extremes->groups.rank == 0 && extremes->config.column->kind == TUNDISH_DENSE;
 
     for (int64_t e = 0; e < column->count; e++) {
         int64_t each = takes_rows ? keyed_values_each(samples->key, column, e) : 1, begin, end;
@@ -122,15 +122,15 @@ feed_keys(struct extremes *extremes, const struct samples *samples, const int64_
         extremes->batch++;
         column_value_range(column, e, e + 1, &begin, &end);
         for (int64_t i = begin; i < end; i += each)
-            add_row(extremes, places[i], &samples->numbers[i], each);
+            add_row(extremes, group_of[i], &samples->numbers[i], each);
     }
 }
 
 static void
-feed_integers(struct extremes *extremes, const struct samples *samples, const int64_t *places)
+feed_integers(struct extremes *extremes, const struct samples *samples, const int64_t *group_of)
 {
     for (int64_t i = 0; i < samples->column->value_count; i++) {
-        int64_t p = places != NULL ? places[i] : 0, x = samples->integers[i];
+        int64_t p = group_of != NULL ? group_of[i] : 0, x = samples->integers[i];
 
         if (x < extremes->least_integers[p])
             extremes->least_integers[p] = x;
@@ -143,19 +143,19 @@ static tundish_status
 extremes_feed(void *state, const struct samples *samples)
 {
     struct extremes *extremes = state;
-    const int64_t *places;
-    tundish_status status = places_find(&extremes->places, samples, &places);
+    const int64_t *group_of;
+    tundish_status status = value_groups_find(&extremes->groups, samples, &group_of);
 
     if (status != TUNDISH_OK)
         return status;
     reserve(extremes);
     if (extremes->is_integer)
-        feed_integers(extremes, samples, places);
-    else if (extremes->places.keys != NULL)
-        feed_keys(extremes, samples, places);
+        feed_integers(extremes, samples, group_of);
+    else if (extremes->groups.keys != NULL)
+        feed_keys(extremes, samples, group_of);
     else
         for (int64_t i = 0; i < samples->column->value_count; i++)
-            keep(extremes, places != NULL ? places[i] : 0, samples->numbers[i],
+            keep(extremes, group_of != NULL ? group_of[i] : 0, samples->numbers[i],
                  samples->numbers[i]);
     return TUNDISH_OK;
 }
@@ -167,14 +167,15 @@ extremes_finish(void *state)
     tundish_status status;
 
     reserve(extremes);
-    for (int64_t p = 0; p < places_count(&extremes->places); p++)
+    for (int64_t p = 0; p < value_groups_count(&extremes->groups); p++)
         keep_batch(extremes, p);
-    status = places_write(&extremes->places, &extremes->config, ".min", extremes->dtype, 0,
-                          extremes->least, extremes->is_integer ? extremes->least_integers : NULL);
+    status =
+        value_groups_write(&extremes->groups, &extremes->config, ".min", extremes->dtype, 0,
+                           extremes->least, extremes->is_integer ? extremes->least_integers : NULL);
     if (status == TUNDISH_OK)
-        status =
-            places_write(&extremes->places, &extremes->config, ".max", extremes->dtype, 0,
-                         extremes->most, extremes->is_integer ? extremes->most_integers : NULL);
+        status = value_groups_write(&extremes->groups, &extremes->config, ".max", extremes->dtype,
+                                    0, extremes->most,
+                                    extremes->is_integer ? extremes->most_integers : NULL);
     return status;
 }
 
@@ -183,7 +184,7 @@ extremes_close(void *state)
 {
     struct extremes *extremes = state;
 
-    places_close(&extremes->places);
+    value_groups_close(&extremes->groups);
     free(extremes->least);
     free(extremes->most);
     free(extremes->least_integers);

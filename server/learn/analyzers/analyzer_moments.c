@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "learn/places.h"
+#include "learn/value_groups.h"
 
 struct moment {
     double count, mean, squares; /* squares: of the distances from the mean */
@@ -16,7 +16,7 @@ struct moment {
 
 struct moments {
     struct analyzer_config config;
-    struct places places;
+    struct value_groups groups;
     bool is_keras; /* counts in float32, and NaN counts */
     tundish_dtype dtype;
     struct moment *totals, *parts;
@@ -36,13 +36,13 @@ moments_open(void *state, const struct analyzer_config *config)
     if (config->column->dtype == TUNDISH_STRING)
         return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
                               config->content->stage->info->name, config->column->name);
-    return places_open(&moments->places, config);
+    return value_groups_open(&moments->groups, config);
 }
 
 static void
 reserve(struct moments *moments)
 {
-    int64_t count = places_count(&moments->places);
+    int64_t count = value_groups_count(&moments->groups);
 
     if (count > moments->capacity) {
         int64_t capacity = count + count / 2;
@@ -68,7 +68,7 @@ merge(struct moment *total, const struct moment *part)
     total->count = count;
 }
 
-/* All values of a task at one place: the same sums in the same order. */
+/* All values of a task in one group: the same sums in the same order. */
 static void
 add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part)
 {
@@ -88,21 +88,22 @@ add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part
 }
 
 static void
-add_up_places(const struct moments *moments, const double *x, const int64_t *places, int64_t count)
+add_up_groups(const struct moments *moments, const double *x, const int64_t *group_of,
+              int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         if (moments->is_keras || isfinite(x[i])) {
-            moments->parts[places[i]].count++;
-            moments->parts[places[i]].mean += x[i];
+            moments->parts[group_of[i]].count++;
+            moments->parts[group_of[i]].mean += x[i];
         }
-    for (int64_t p = 0; p < places_count(&moments->places); p++)
+    for (int64_t p = 0; p < value_groups_count(&moments->groups); p++)
         if (moments->parts[p].count > 0)
             moments->parts[p].mean /= moments->parts[p].count;
     for (int64_t i = 0; i < count; i++) {
-        double apart = x[i] - moments->parts[places[i]].mean;
+        double apart = x[i] - moments->parts[group_of[i]].mean;
 
         if (moments->is_keras || isfinite(x[i]))
-            moments->parts[places[i]].squares += apart * apart;
+            moments->parts[group_of[i]].squares += apart * apart;
     }
 }
 
@@ -110,18 +111,18 @@ static tundish_status
 moments_feed(void *state, const struct samples *samples)
 {
     struct moments *moments = state;
-    const int64_t *places;
+    const int64_t *group_of;
     int64_t count = samples->column->value_count;
-    tundish_status status = places_find(&moments->places, samples, &places);
+    tundish_status status = value_groups_find(&moments->groups, samples, &group_of);
 
     if (status != TUNDISH_OK)
         return status;
     reserve(moments);
-    if (places == NULL)
+    if (group_of == NULL)
         add_up(samples->numbers, count, !moments->is_keras, &moments->parts[0]);
     else
-        add_up_places(moments, samples->numbers, places, count);
-    for (int64_t p = 0; p < places_count(&moments->places); p++)
+        add_up_groups(moments, samples->numbers, group_of, count);
+    for (int64_t p = 0; p < value_groups_count(&moments->groups); p++)
         merge(&moments->totals[p], &moments->parts[p]);
     return TUNDISH_OK;
 }
@@ -130,7 +131,7 @@ static tundish_status
 moments_finish(void *state)
 {
     struct moments *moments = state;
-    int64_t count = places_count(&moments->places);
+    int64_t count = value_groups_count(&moments->groups);
     double *means = tnd_zalloc((size_t)count + 1, sizeof *means);
     double *variances = tnd_zalloc((size_t)count + 1, sizeof *variances);
     tundish_status status;
@@ -140,11 +141,11 @@ moments_finish(void *state)
         if (moments->totals[p].count > 0)
             variances[p] = moments->totals[p].squares / moments->totals[p].count;
     }
-    status =
-        places_write(&moments->places, &moments->config, ".mean", moments->dtype, 0, means, NULL);
+    status = value_groups_write(&moments->groups, &moments->config, ".mean", moments->dtype, 0,
+                                means, NULL);
     if (status == TUNDISH_OK)
-        status = places_write(&moments->places, &moments->config, ".variance", moments->dtype, 0,
-                              variances, NULL);
+        status = value_groups_write(&moments->groups, &moments->config, ".variance", moments->dtype,
+                                    0, variances, NULL);
     free(means);
     free(variances);
     return status;
@@ -155,7 +156,7 @@ moments_close(void *state)
 {
     struct moments *moments = state;
 
-    places_close(&moments->places);
+    value_groups_close(&moments->groups);
     free(moments->totals);
     free(moments->parts);
 }

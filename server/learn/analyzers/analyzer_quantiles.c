@@ -4,14 +4,14 @@
 
 #include "core/memory.h"
 #include "learn/analyzers/quantile_sketch.h"
-#include "learn/places.h"
+#include "learn/value_groups.h"
 
 struct quantiles {
     struct analyzer_config config;
-    struct places places;
+    struct value_groups groups;
     int64_t bucket_count;
     double epsilon;
-    struct quantile_sketch **sketches; /* of each place */
+    struct quantile_sketch **sketches; /* of each group */
     int64_t sketch_count;
 };
 
@@ -29,13 +29,13 @@ quantiles_open(void *state, const struct analyzer_config *config)
     if (config->column->dtype == TUNDISH_STRING)
         return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
                               stage->info->name, config->column->name);
-    return places_open(&quantiles->places, config);
+    return value_groups_open(&quantiles->groups, config);
 }
 
 static void
 reserve(struct quantiles *quantiles)
 {
-    int64_t count = places_count(&quantiles->places);
+    int64_t count = value_groups_count(&quantiles->groups);
 
     if (count <= quantiles->sketch_count)
         return;
@@ -51,8 +51,8 @@ quantiles_feed(void *state, const struct samples *samples)
 {
     struct quantiles *quantiles = state;
     int64_t count = samples->column->value_count;
-    const int64_t *places;
-    tundish_status status = places_find(&quantiles->places, samples, &places);
+    const int64_t *group_of;
+    tundish_status status = value_groups_find(&quantiles->groups, samples, &group_of);
 
     if (status != TUNDISH_OK)
         return status;
@@ -62,9 +62,10 @@ quantiles_feed(void *state, const struct samples *samples)
                         quantiles->config.name);
     reserve(quantiles);
     for (int64_t i = 0; i < count; i++)
-        quantile_sketch_put(
-            quantiles->sketches[places != NULL ? places[i] : 0], (double)(float)samples->numbers[i],
-            samples->weights != NULL ? (double)(float)samples->weight_numbers[i] : 1.0);
+        quantile_sketch_put(quantiles->sketches[group_of != NULL ? group_of[i] : 0],
+                            (double)(float)samples->numbers[i],
+                            samples->weights != NULL ? (double)(float)samples->weight_numbers[i]
+                                                     : 1.0);
     return TUNDISH_OK;
 }
 
@@ -82,12 +83,12 @@ quantiles_finish(void *state)
         quantile_sketch_take(quantiles->sketches[i], quantiles->bucket_count,
                              &boundaries[i * each]);
     if (each == 0) { /* one bucket has no boundary: a list without entries */
-        quantiles->places.shape[quantiles->places.rank++] = 0;
-        status = places_write(&quantiles->places, &quantiles->config, ".boundaries",
-                              TUNDISH_FLOAT32, 0, boundaries, NULL);
+        quantiles->groups.shape[quantiles->groups.rank++] = 0;
+        status = value_groups_write(&quantiles->groups, &quantiles->config, ".boundaries",
+                                    TUNDISH_FLOAT32, 0, boundaries, NULL);
     } else {
-        status = places_write(&quantiles->places, &quantiles->config, ".boundaries",
-                              TUNDISH_FLOAT32, each, boundaries, NULL);
+        status = value_groups_write(&quantiles->groups, &quantiles->config, ".boundaries",
+                                    TUNDISH_FLOAT32, each, boundaries, NULL);
     }
     free(boundaries);
     return status;
@@ -101,7 +102,7 @@ quantiles_close(void *state)
     for (int64_t i = 0; i < quantiles->sketch_count; i++)
         quantile_sketch_close(quantiles->sketches[i]);
     free(quantiles->sketches);
-    places_close(&quantiles->places);
+    value_groups_close(&quantiles->groups);
 }
 
 const struct analyzer_ops analyzer_quantiles = {

@@ -7,8 +7,8 @@
 
 #include "content/numbers/tukey.h"
 #include "core/memory.h"
-#include "learn/places.h"
 #include "learn/transform_batches.h"
+#include "learn/value_groups.h"
 
 enum { MOMENTS = 4 };
 
@@ -21,7 +21,7 @@ struct tail {
 
 struct tails {
     struct analyzer_config config;
-    struct places places;
+    struct value_groups groups;
     tundish_dtype dtype;
     uint32_t depth;
     int64_t rows, batch_end; /* seen; where the batch ends */
@@ -40,7 +40,7 @@ tails_open(void *state, const struct analyzer_config *config)
     if (config->column->dtype == TUNDISH_STRING)
         return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
                               config->content->stage->info->name, config->column->name);
-    return places_open(&tails->places, config);
+    return value_groups_open(&tails->groups, config);
 }
 
 static double
@@ -129,7 +129,7 @@ settle_all(struct tails *tails)
 static void
 reserve(struct tails *tails)
 {
-    int64_t count = places_count(&tails->places);
+    int64_t count = value_groups_count(&tails->groups);
 
     if (count <= tails->tail_count)
         return;
@@ -143,9 +143,9 @@ static tundish_status
 tails_feed(void *state, const struct samples *samples)
 {
     struct tails *tails = state;
-    const int64_t *places;
+    const int64_t *group_of;
     int64_t rows, at = 0;
-    tundish_status status = places_find(&tails->places, samples, &places);
+    tundish_status status = value_groups_find(&tails->groups, samples, &group_of);
 
     if (status != TUNDISH_OK)
         return status;
@@ -161,7 +161,7 @@ tails_feed(void *state, const struct samples *samples)
         for (uint32_t k = tails->depth; k < samples->column->level_count; k++)
             end = level_begin(&samples->column->levels[k], end);
         for (; at < end; at++)
-            hold(&tails->tails[places != NULL ? places[at] : 0], samples->numbers[at]);
+            hold(&tails->tails[group_of != NULL ? group_of[at] : 0], samples->numbers[at]);
         tails->rows++;
     }
     return TUNDISH_OK;
@@ -172,7 +172,7 @@ tails_finish(void *state)
 {
     static const char *const suffixes[] = { ".location", ".scale", ".left_tail", ".right_tail" };
     struct tails *tails = state;
-    int64_t count = places_count(&tails->places);
+    int64_t count = value_groups_count(&tails->groups);
     double *parts = tnd_zalloc((size_t)count * MOMENTS + 1, sizeof *parts);
     tundish_status status = TUNDISH_OK;
 
@@ -194,8 +194,8 @@ tails_finish(void *state)
         parts[3 * count + p] = right;
     }
     for (int i = 0; i < MOMENTS && status == TUNDISH_OK; i++)
-        status = places_write(&tails->places, &tails->config, suffixes[i], tails->dtype, 0,
-                              &parts[i * count], NULL);
+        status = value_groups_write(&tails->groups, &tails->config, suffixes[i], tails->dtype, 0,
+                                    &parts[i * count], NULL);
     free(parts);
     return status;
 }
@@ -208,7 +208,7 @@ tails_close(void *state)
     for (int64_t p = 0; p < tails->tail_count; p++)
         free(tails->tails[p].held);
     free(tails->tails);
-    places_close(&tails->places);
+    value_groups_close(&tails->groups);
 }
 
 const struct analyzer_ops analyzer_tails = {

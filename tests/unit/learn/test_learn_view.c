@@ -15,12 +15,12 @@ files_are_learned_from_in_their_order_whatever_lists_them(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         struct spec_file *file = parse(STREAM_OF(sources[i]));
-        struct view view;
+        struct learn_view view;
 
-        view_open(&view, &file->streams[0].dataset);
+        learn_view_open(&view, &file->streams[0].dataset);
         assert_true(spec_bool(stage_of(file, 0), "shuffle"));
         assert_false(spec_bool(&view.dataset.stages[0], "shuffle"));
-        view_close(&view);
+        learn_view_close(&view);
         spec_close(file);
     }
 }
@@ -33,16 +33,16 @@ stages_that_only_reorder_are_left_out_and_the_others_know_where_they_were(void *
     struct spec_file *file =
         parse(STREAM_OF("range: 5", "shuffle: 3", "repeat: 2", "map: {y: value + 1}",
                         "shard: SHARD_HINT", "batch: 2", "prefetch: 1"));
-    struct view view;
+    struct learn_view view;
 
     (void)state;
-    view_open(&view, &file->streams[0].dataset);
+    learn_view_open(&view, &file->streams[0].dataset);
     assert_int_equal(view.dataset.stage_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_string_equal(view.dataset.stages[i].info->name, names[i]);
         assert_int_equal(view.written_at[i], at[i]);
     }
-    view_close(&view);
+    learn_view_close(&view);
     spec_close(file);
 }
 

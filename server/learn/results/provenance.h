@@ -1,4 +1,4 @@
-/* origin.h - what the artifacts of an analysis folder came from.
+/* provenance.h - what the artifacts of an analysis folder came from.
  *
  * The file `origin` in the folder, a word and its values a line:
  *
@@ -10,37 +10,37 @@
  *     file HASH BYTES MODIFIED PATH     a file that was read; where size and time of change are
  *                                       still the same, its content is taken to be
  */
-#ifndef LEARN_ORIGIN_H
-#define LEARN_ORIGIN_H
+#ifndef LEARN_PROVENANCE_H
+#define LEARN_PROVENANCE_H
 
 #include "content/learned/learned.h"
+#include "learn/learners.h"
 #include "learn/results/artifact_folder.h"
-#include "learn/sites.h"
 
 /* The stream to learn from: learn_from, else the only one, else `train`; NULL: it is not clear. */
-const struct spec_stream *origin_stream(const struct spec_file *file);
+const struct spec_stream *provenance_stream(const struct spec_file *file);
 
 /* ANALYSIS beside the pipeline file, or what was asked for. The caller frees. */
-char *origin_folder(const struct spec_file *file, const char *asked);
+char *provenance_folder(const struct spec_file *file, const char *asked);
 
 /* Does any stream of the file need something learned? */
-bool origin_is_needed(const struct spec_file *file);
+bool provenance_is_needed(const struct spec_file *file);
 
 /* Read the folder's origin and hold it against the pipeline file and, if asked to, the files it
  * reads now. What is wrong goes into ret_learned->problem: stages that need something learned
  * complain of it. */
-void origin_open(const struct spec_file *file, const char *folder, bool check_files,
-                 struct learned *ret_learned);
-void origin_close(struct learned *learned); /* accepts zeros */
+void provenance_open(const struct spec_file *file, const char *folder, bool check_files,
+                     struct learned *ret_learned);
+void provenance_close(struct learned *learned); /* accepts zeros */
 
 /* A name that was learned somewhere in the stream. */
-struct origin_name {
+struct provenance_name {
     const char *name;
-    const struct site *site;
+    const struct learner *learner;
 };
 
-tundish_status origin_write(const struct spec_file *file, const struct spec_stream *stream,
-                            struct artifact_folder *folder, const struct origin_name *names,
-                            size_t count);
+tundish_status provenance_write(const struct spec_file *file, const struct spec_stream *stream,
+                                struct artifact_folder *folder, const struct provenance_name *names,
+                                size_t count);
 
 #endif

@@ -1,37 +1,37 @@
-/* sites.h - where a stream learns, and the datasets to learn from.
+/* learners.h - where a stream learns, and the datasets to learn from.
  *
  * A stage inside interleave or flat_map learns from the elements of all inner datasets as they come
  * by: what stands before it stays inside, and it is taken out, behind the stage around it. A stage
  * of a dataset that others unite (zip, concatenate, ...) learns from that dataset, all of it.
  */
-#ifndef LEARN_SITES_H
-#define LEARN_SITES_H
+#ifndef LEARN_LEARNERS_H
+#define LEARN_LEARNERS_H
 
 #include "pipeline/pipeline.h"
 
 /* A stage that learns. */
-struct site {
+struct learner {
     const struct spec_stage *stage; /* as written */
     struct spec_dataset up_to;      /* what stands around and before it, and itself last */
     uint32_t run, at;               /* its run, and its index there */
 };
 
 /* Stages that are learned from one dataset, in as many passes as it takes. */
-struct site_run {
+struct learner_run {
     struct spec_dataset dataset;
     uint32_t first; /* those before it have been learned by earlier runs */
 };
 
-struct sites {
+struct learners {
     uint32_t count, run_count;
-    struct site *list;
-    struct site_run *runs; /* in the order in which they can be learned */
+    struct learner *list;
+    struct learner_run *runs; /* in the order in which they can be learned */
     void **blocks;
     size_t block_count;
 };
 
 /* Of a stream's dataset, which the result refers to. */
-void sites_open(const struct spec_dataset *dataset, struct sites *ret_sites);
-void sites_close(struct sites *sites); /* accepts zeros */
+void learners_open(const struct spec_dataset *dataset, struct learners *ret_learners);
+void learners_close(struct learners *learners); /* accepts zeros */
 
 #endif

@@ -1,5 +1,5 @@
-/* sites.c - where a stream learns. */
-#include "learn/sites.h"
+/* learners.c - where a stream learns. */
+#include "learn/learners.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +17,33 @@ struct around {
 };
 
 struct walk {
-    struct sites *sites;
+    struct learners *learners;
     const struct spec_dataset **united; /* that were gone through: one may be mentioned again */
     uint32_t united_count;
 };
 
 static void *
-take(struct sites *sites, size_t count, size_t bytes)
+take(struct learners *learners, size_t count, size_t bytes)
 {
-    sites->blocks = tnd_realloc(sites->blocks, sites->block_count + 1, sizeof *sites->blocks);
-    return sites->blocks[sites->block_count++] = tnd_zalloc(count + 1, bytes);
+    learners->blocks =
+        tnd_realloc(learners->blocks, learners->block_count + 1, sizeof *learners->blocks);
+    return learners->blocks[learners->block_count++] = tnd_zalloc(count + 1, bytes);
 }
 
 /* `inner` where it stands, and everything before it: the last stage is the outermost around it. */
 static struct spec_dataset
-wrap(struct sites *sites, const struct around *around, struct spec_dataset inner)
+wrap(struct learners *learners, const struct around *around, struct spec_dataset inner)
 {
     for (; around != NULL; around = around->farther) {
         const struct spec_stage *written = &around->dataset->stages[around->at];
         uint32_t count = written->info->parameter_count;
-        struct spec_stage *stages = take(sites, around->at + 1, sizeof *stages);
+        struct spec_stage *stages = take(learners, around->at + 1, sizeof *stages);
         struct spec_stage *stage = &stages[around->at];
-        struct spec_value *value = take(sites, 1, sizeof *value);
-        struct spec_dataset *body = take(sites, 1, sizeof *body);
+        struct spec_value *value = take(learners, 1, sizeof *value);
+        struct spec_dataset *body = take(learners, 1, sizeof *body);
 
         memcpy(stages, around->dataset->stages, (around->at + 1) * sizeof *stages);
-        stage->arguments = take(sites, count, sizeof *stage->arguments);
+        stage->arguments = take(learners, count, sizeof *stage->arguments);
         memcpy(stage->arguments, written->arguments, count * sizeof *stage->arguments);
         *body = inner;
         *value = *written->arguments[around->parameter];
@@ -93,19 +94,19 @@ comes_out(const struct spec_stage *stage)
 
 /* Stages [first, end) of the dataset are learned now, as far as they learn. */
 static void
-add_run(struct sites *sites, const struct spec_dataset *dataset, const struct around *around,
+add_run(struct learners *learners, const struct spec_dataset *dataset, const struct around *around,
         uint32_t first, uint32_t end)
 {
-    struct site_run *run;
-    uint32_t index = sites->run_count++;
+    struct learner_run *run;
+    uint32_t index = learners->run_count++;
 
-    sites->runs = tnd_realloc(sites->runs, sites->run_count, sizeof *sites->runs);
-    run = &sites->runs[index];
-    *run = (struct site_run){ .dataset = cut(dataset, end), .first = first };
+    learners->runs = tnd_realloc(learners->runs, learners->run_count, sizeof *learners->runs);
+    run = &learners->runs[index];
+    *run = (struct learner_run){ .dataset = cut(dataset, end), .first = first };
     if (around != NULL) {
-        struct spec_dataset before = wrap(sites, around, cut(dataset, first));
+        struct spec_dataset before = wrap(learners, around, cut(dataset, first));
         struct spec_stage *stages =
-            take(sites, (size_t)before.stage_count + end - first, sizeof *stages);
+            take(learners, (size_t)before.stage_count + end - first, sizeof *stages);
 
         memcpy(stages, before.stages, before.stage_count * sizeof *stages);
         memcpy(stages + before.stage_count, dataset->stages + first,
@@ -118,10 +119,10 @@ add_run(struct sites *sites, const struct spec_dataset *dataset, const struct ar
     for (uint32_t i = first; i < end; i++) {
         if (!learned_is_needed(&dataset->stages[i]))
             continue;
-        sites->list = tnd_realloc(sites->list, sites->count + 1, sizeof *sites->list);
-        sites->list[sites->count++] = (struct site){
+        learners->list = tnd_realloc(learners->list, learners->count + 1, sizeof *learners->list);
+        learners->list[learners->count++] = (struct learner){
             .stage = &dataset->stages[i],
-            .up_to = wrap(sites, around, cut(dataset, i + 1)),
+            .up_to = wrap(learners, around, cut(dataset, i + 1)),
             .run = index,
             .at = run->first + i - first,
         };
@@ -173,10 +174,10 @@ walk_dataset(struct walk *walk, const struct spec_dataset *dataset, const struct
 
     for (uint32_t i = 0; i < count; i++) {
         const struct spec_stage *stage = &dataset->stages[i];
-        bool inside = view_learns_inside(stage);
+        bool inside = learn_view_learns_inside(stage);
 
         if (first < count && (inside || (around != NULL && !comes_out(stage)))) {
-            add_run(walk->sites, dataset, around, first, i);
+            add_run(walk->learners, dataset, around, first, i);
             first = count;
         }
         if (inside)
@@ -185,26 +186,26 @@ walk_dataset(struct walk *walk, const struct spec_dataset *dataset, const struct
             first = i;
     }
     if (first < count)
-        add_run(walk->sites, dataset, around, first, count);
+        add_run(walk->learners, dataset, around, first, count);
 }
 
 void
-sites_open(const struct spec_dataset *dataset, struct sites *ret_sites)
+learners_open(const struct spec_dataset *dataset, struct learners *ret_learners)
 {
-    struct walk walk = { .sites = ret_sites };
+    struct walk walk = { .learners = ret_learners };
 
-    *ret_sites = (struct sites){ 0 };
+    *ret_learners = (struct learners){ 0 };
     walk_dataset(&walk, dataset, NULL);
     free(walk.united);
 }
 
 void
-sites_close(struct sites *sites)
+learners_close(struct learners *learners)
 {
-    for (size_t i = 0; i < sites->block_count; i++)
-        free(sites->blocks[i]);
-    free(sites->blocks);
-    free(sites->list);
-    free(sites->runs);
-    *sites = (struct sites){ 0 };
+    for (size_t i = 0; i < learners->block_count; i++)
+        free(learners->blocks[i]);
+    free(learners->blocks);
+    free(learners->list);
+    free(learners->runs);
+    *learners = (struct learners){ 0 };
 }

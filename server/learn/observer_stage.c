@@ -1,4 +1,5 @@
-/* watch.c - a content stage that looks at the columns a stage learns from, and gives nothing. */
+/* observer_stage.c - a content stage that looks at the columns a stage learns from, and gives
+ * nothing. */
 #include "learn/observe_parts.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "core/memory.h"
 
 /* The state of the stage that looks. */
-struct watch {
+struct observer_stage {
     struct observer *observer;
     struct content_targets targets;
     struct observed **observed;              /* of each target; the observer's */
@@ -104,27 +105,27 @@ observe(struct observer *observer, const struct stage_config *config,
 
 /* What the stage learns from may be made of its columns first. */
 static tundish_status
-open_made(struct watch *watch, const struct stage_config *config)
+open_made(struct observer_stage *stage, const struct stage_config *config)
 {
-    const struct content_ops *made_by = watch->learning->made_by;
+    const struct content_ops *made_by = stage->learning->made_by;
     struct stage_config asked = *config;
     bool batch_wide = false;
 
     if (made_by == NULL)
         return TUNDISH_OK;
     asked.missing = NULL;
-    watch->made_state = tnd_zalloc(1, made_by->state_bytes);
-    return made_by->open(watch->made_state, &asked, &watch->made_schema, &batch_wide);
+    stage->made_state = tnd_zalloc(1, made_by->state_bytes);
+    return made_by->open(stage->made_state, &asked, &stage->made_schema, &batch_wide);
 }
 
 static tundish_status
-open_targets(struct watch *watch, const struct stage_config *config, struct schema *schema)
+open_targets(struct observer_stage *stage, const struct stage_config *config, struct schema *schema)
 {
     struct stage_config asked = *config;
     struct spec_stage plain = *config->stage;
 
     asked.missing = NULL;
-    if (watch->learning->has_own_outputs) { /* its output is no list of targets */
+    if (stage->learning->has_own_outputs) { /* its output is no list of targets */
         int output = stage_parameter(plain.info, "output");
         tundish_status status;
 
@@ -133,21 +134,21 @@ open_targets(struct watch *watch, const struct stage_config *config, struct sche
                plain.info->parameter_count * sizeof *plain.arguments);
         plain.arguments[output] = NULL;
         asked.stage = &plain;
-        status = content_targets_open(&asked, schema, &watch->targets);
+        status = content_targets_open(&asked, schema, &stage->targets);
         free(plain.arguments);
         return status;
     }
-    return content_targets_open(&asked, schema, &watch->targets);
+    return content_targets_open(&asked, schema, &stage->targets);
 }
 
 /* The output column that what is learned for a target is called after. */
 static const char *
-output_of(const struct watch *watch, const struct stage_config *config, const struct schema *schema,
-          const struct content_target *target)
+output_of(const struct observer_stage *stage, const struct stage_config *config,
+          const struct schema *schema, const struct content_target *target)
 {
     const struct spec_value *output;
 
-    if (!watch->learning->has_own_outputs)
+    if (!stage->learning->has_own_outputs)
         return schema->columns[target->output].name;
     output = spec_get(config->stage, "output");
     return output->kind == SPEC_LIST && output->count > 0 ? output->items[output->count - 1].text
@@ -156,13 +157,13 @@ output_of(const struct watch *watch, const struct stage_config *config, const st
 
 /* What the stage would give is missing from here on; what it only looks at stays. */
 static void
-describe(struct watch *watch, const struct stage_config *config, struct schema *schema)
+describe(struct observer_stage *stage, const struct stage_config *config, struct schema *schema)
 {
-    struct observer *observer = watch->observer;
+    struct observer *observer = stage->observer;
     struct name_list gone = { 0 };
 
     for (uint32_t i = 0; i < schema->count; i++)
-        if (schema->columns[i].passed_from < 0 && !watch->learning->keeps_columns) {
+        if (schema->columns[i].passed_from < 0 && !stage->learning->keeps_columns) {
             gone.names = tnd_realloc(gone.names, gone.count + 1, sizeof *gone.names);
             gone.names[gone.count++] = tnd_strdup(schema->columns[i].name);
         }
@@ -176,7 +177,7 @@ describe(struct watch *watch, const struct stage_config *config, struct schema *
             schema_remove(schema, (uint32_t)index);
         add_missing(observer, gone.names[i]);
     }
-    if (watch->learning->has_own_outputs) {
+    if (stage->learning->has_own_outputs) {
         const struct spec_value *output = spec_get(config->stage, "output");
 
         for (uint32_t i = 0; output->kind == SPEC_LIST && i < output->count; i++)
@@ -186,33 +187,33 @@ describe(struct watch *watch, const struct stage_config *config, struct schema *
 }
 
 static tundish_status
-watch_open(void *state, const struct stage_config *config, struct schema *ret_schema,
-           bool *ret_batch_wide)
+observer_stage_open(void *state, const struct stage_config *config, struct schema *ret_schema,
+                    bool *ret_batch_wide)
 {
-    struct watch *watch = state;
+    struct observer_stage *stage = state;
     int64_t index = config->stage - observer_planning->stages;
     tundish_status status = TUNDISH_OK;
 
     *ret_batch_wide = false;
-    watch->observer = observer_planning;
-    watch->learning = learned_learning_of(config->stage);
+    stage->observer = observer_planning;
+    stage->learning = learned_learning_of(config->stage);
     if (!observer_has_columns(observer_planning, config))
         return observer_block(observer_planning, index);
-    status = open_made(watch, config);
+    status = open_made(stage, config);
     if (status == TUNDISH_OK)
-        status = open_targets(watch, config, ret_schema);
+        status = open_targets(stage, config, ret_schema);
     if (status != TUNDISH_OK)
         return status;
-    watch->observed = tnd_zalloc((size_t)watch->targets.count + 1, sizeof(struct observed *));
-    for (uint32_t i = 0; i < watch->targets.count && status == TUNDISH_OK; i++) {
-        const struct content_target *target = &watch->targets.list[i];
+    stage->observed = tnd_zalloc((size_t)stage->targets.count + 1, sizeof(struct observed *));
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
+        const struct content_target *target = &stage->targets.list[i];
 
         status = observe(observer_planning, config, &config->input->columns[target->input],
-                         output_of(watch, config, ret_schema, target), &watch->observed[i]);
+                         output_of(stage, config, ret_schema, target), &stage->observed[i]);
     }
     if (status == TUNDISH_OK) {
         observer_planning->is_observed[index] = true;
-        describe(watch, config, ret_schema);
+        describe(stage, config, ret_schema);
     }
     return status;
 }
@@ -277,37 +278,37 @@ fill_samples(const struct observed *observed, const struct column *column, tundi
 
 /* The columns that learning->made_by gives. */
 static tundish_status
-make(const struct watch *watch, const struct frame *input, struct frame *ret_frame)
+make(const struct observer_stage *stage, const struct frame *input, struct frame *ret_frame)
 {
     *ret_frame = *input;
-    ret_frame->schema = &watch->made_schema;
-    ret_frame->column_count = watch->made_schema.count;
+    ret_frame->schema = &stage->made_schema;
+    ret_frame->column_count = stage->made_schema.count;
     ret_frame->columns =
-        scratch_array(input->scratch, watch->made_schema.count, sizeof *ret_frame->columns);
-    memset(ret_frame->columns, 0, watch->made_schema.count * sizeof *ret_frame->columns);
+        scratch_array(input->scratch, stage->made_schema.count, sizeof *ret_frame->columns);
+    memset(ret_frame->columns, 0, stage->made_schema.count * sizeof *ret_frame->columns);
     ret_frame->destinations = NULL;
-    return watch->learning->made_by->apply(watch->made_state, input, ret_frame);
+    return stage->learning->made_by->apply(stage->made_state, input, ret_frame);
 }
 
 static tundish_status
-watch_apply(const void *state, const struct frame *input, struct frame *output)
+observer_stage_apply(const void *state, const struct frame *input, struct frame *output)
 {
-    const struct watch *watch = state;
+    const struct observer_stage *stage = state;
     struct observations *observations = output->observations;
     struct frame made;
     tundish_status status = TUNDISH_OK;
 
     if (observations == NULL) /* evaluated for the order's sake, not to be learned from */
         return TUNDISH_OK;
-    if (watch->made_state != NULL)
-        status = make(watch, input, &made);
-    for (uint32_t i = 0; i < watch->targets.count && status == TUNDISH_OK; i++) {
-        const struct content_target *target = &watch->targets.list[i];
-        const struct observed *observed = watch->observed[i];
+    if (stage->made_state != NULL)
+        status = make(stage, input, &made);
+    for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
+        const struct content_target *target = &stage->targets.list[i];
+        const struct observed *observed = stage->observed[i];
         struct observation *observation = add_observation(observations, output->scratch);
         struct column *column = scratch_alloc(output->scratch, sizeof *column);
 
-        *column = watch->made_state != NULL ? made.columns[target->output]
+        *column = stage->made_state != NULL ? made.columns[target->output]
                                             : input->columns[target->input];
         observation->observed = observed;
         fill_samples(observed, column, observed->spec.dtype, input, &observation->samples);
@@ -319,22 +320,22 @@ watch_apply(const void *state, const struct frame *input, struct frame *output)
 }
 
 static void
-watch_close(void *state)
+observer_stage_close(void *state)
 {
-    struct watch *watch = state;
+    struct observer_stage *stage = state;
 
-    if (watch->made_state != NULL)
-        watch->learning->made_by->close(watch->made_state);
-    free(watch->made_state);
-    schema_close(&watch->made_schema);
-    free(watch->observed);
-    content_targets_close(&watch->targets);
+    if (stage->made_state != NULL)
+        stage->learning->made_by->close(stage->made_state);
+    free(stage->made_state);
+    schema_close(&stage->made_schema);
+    free(stage->observed);
+    content_targets_close(&stage->targets);
 }
 
-const struct content_ops watch_ops = {
-    .name = "watch",
-    .state_bytes = sizeof(struct watch),
-    .open = watch_open,
-    .apply = watch_apply,
-    .close = watch_close,
+const struct content_ops observer_stage_ops = {
+    .name = "stage",
+    .state_bytes = sizeof(struct observer_stage),
+    .open = observer_stage_open,
+    .apply = observer_stage_apply,
+    .close = observer_stage_close,
 };

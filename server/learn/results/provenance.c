@@ -1,5 +1,5 @@
-/* origin.c - what the artifacts came from. */
-#include "learn/results/origin.h"
+/* provenance.c - what the artifacts came from. */
+#include "learn/results/provenance.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 static const char FIRST_LINE[] = "tundish-analysis 2";
 
 const struct spec_stream *
-origin_stream(const struct spec_file *file)
+provenance_stream(const struct spec_file *file)
 {
     if (file->learn_from != NULL)
         return spec_find_stream(file, file->learn_from);
@@ -25,7 +25,7 @@ origin_stream(const struct spec_file *file)
 }
 
 char *
-origin_folder(const struct spec_file *file, const char *asked)
+provenance_folder(const struct spec_file *file, const char *asked)
 {
     const char *slash = strrchr(file->path, '/');
 
@@ -36,12 +36,12 @@ origin_folder(const struct spec_file *file, const char *asked)
 }
 
 bool
-origin_is_needed(const struct spec_file *file)
+provenance_is_needed(const struct spec_file *file)
 {
     for (uint32_t s = 0; s < file->stream_count; s++)
         for (uint32_t i = 0; i < file->streams[s].dataset.stage_count; i++)
             if (learned_is_needed(&file->streams[s].dataset.stages[i]) ||
-                view_learns_inside(&file->streams[s].dataset.stages[i]))
+                learn_view_learns_inside(&file->streams[s].dataset.stages[i]))
                 return true;
     return false;
 }
@@ -56,16 +56,16 @@ counts(const struct parameter_info *parameter)
     return COUNTS_WHOLE;
 }
 
-/* Of the stages before a site's as they are learned from, and of that stage. */
+/* Of the stages before a learner's as they are learned from, and of that stage. */
 static uint64_t
-hash_of(const struct site *site)
+hash_of(const struct learner *learner)
 {
-    struct view view;
+    struct learn_view view;
     uint64_t hash;
 
-    view_open(&view, &site->up_to);
+    learn_view_open(&view, &learner->up_to);
     hash = spec_hash_dataset(1, &view.dataset, counts);
-    view_close(&view);
+    learn_view_close(&view);
     return hash;
 }
 
@@ -131,7 +131,7 @@ read_line(struct reading *reading, const char *line)
 }
 
 static void
-read_origin(struct reading *reading)
+read_provenance(struct reading *reading)
 {
     char *path = tnd_sprintf("%s/origin", reading->folder);
     struct learned_file file = { 0 };
@@ -161,11 +161,11 @@ read_origin(struct reading *reading)
 static void
 check_stages(struct reading *reading, const struct spec_stream *stream)
 {
-    struct sites sites;
+    struct learners learners;
 
-    sites_open(&stream->dataset, &sites);
-    for (uint32_t i = 0; i < sites.count; i++) {
-        uint64_t hash = hash_of(&sites.list[i]);
+    learners_open(&stream->dataset, &learners);
+    for (uint32_t i = 0; i < learners.count; i++) {
+        uint64_t hash = hash_of(&learners.list[i]);
         bool found = false;
 
         for (uint32_t k = 0; k < reading->learned->count; k++)
@@ -174,9 +174,9 @@ check_stages(struct reading *reading, const struct spec_stream *stream)
             set_problem(reading->learned,
                         tnd_sprintf("what was learned (in %s) is of other stages than those up to "
                                     "line %u",
-                                    reading->folder, sites.list[i].stage->line));
+                                    reading->folder, learners.list[i].stage->line));
     }
-    sites_close(&sites);
+    learners_close(&learners);
 }
 
 static void
@@ -197,10 +197,10 @@ check_files(struct reading *reading, const struct spec_file *file, const struct 
 }
 
 void
-origin_open(const struct spec_file *file, const char *folder, bool is_checking_files,
-            struct learned *ret_learned)
+provenance_open(const struct spec_file *file, const char *folder, bool is_checking_files,
+                struct learned *ret_learned)
 {
-    const struct spec_stream *stream = origin_stream(file);
+    const struct spec_stream *stream = provenance_stream(file);
     struct reading reading = { .learned = ret_learned, .folder = folder };
 
     *ret_learned = (struct learned){ .folder = tnd_strdup(folder) };
@@ -208,7 +208,7 @@ origin_open(const struct spec_file *file, const char *folder, bool is_checking_f
         set_problem(ret_learned, tnd_strdup("there are several streams, and learn_from does not "
                                             "say which one is learned from"));
     if (ret_learned->problem == NULL)
-        read_origin(&reading);
+        read_provenance(&reading);
     if (ret_learned->problem == NULL)
         check_stages(&reading, stream);
     if (ret_learned->problem == NULL && is_checking_files)
@@ -218,7 +218,7 @@ origin_open(const struct spec_file *file, const char *folder, bool is_checking_f
 }
 
 void
-origin_close(struct learned *learned)
+provenance_close(struct learned *learned)
 {
     for (uint32_t i = 0; i < learned->count; i++)
         free(learned->names[i].name);
@@ -248,8 +248,8 @@ write_results(struct artifact_folder *folder, FILE *file)
 }
 
 tundish_status
-origin_write(const struct spec_file *file, const struct spec_stream *stream,
-             struct artifact_folder *folder, const struct origin_name *names, size_t count)
+provenance_write(const struct spec_file *file, const struct spec_stream *stream,
+                 struct artifact_folder *folder, const struct provenance_name *names, size_t count)
 {
     struct artifact artifact = { 0 };
     struct input_files files = { 0 };
@@ -263,7 +263,7 @@ origin_write(const struct spec_file *file, const struct spec_stream *stream,
         fprintf(artifact.file, "%s\nstream %s\n", FIRST_LINE, stream->name);
         for (size_t i = 0; i < count; i++)
             fprintf(artifact.file, "learned %016" PRIx64 " %016" PRIx64 " %s\n",
-                    hash_of(names[i].site), learned_fingerprint(names[i].site->stage),
+                    hash_of(names[i].learner), learned_fingerprint(names[i].learner->stage),
                     names[i].name);
         write_results(folder, artifact.file);
         input_files_write(&files, artifact.file);

@@ -1,5 +1,5 @@
-/* places.c - what is learned apart. */
-#include "learn/places.h"
+/* value_groups.c - which values a statistic is computed for. */
+#include "learn/value_groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "learn/results/artifact.h"
 
 static tundish_status
-keep_axis(struct places *places, const struct analyzer_config *config, int64_t axis)
+keep_axis(struct value_groups *groups, const struct analyzer_config *config, int64_t axis)
 {
     const struct column_spec *column = config->column;
     int64_t k = axis < 0 ? axis + column->rank : axis;
@@ -24,35 +24,35 @@ keep_axis(struct places *places, const struct analyzer_config *config, int64_t a
             "null takes one mean for all",
             config->content->stage->info->name, column->name, (long long)axis,
             column->rank < 0 ? "unknown" : dims_text(column->shape, (uint32_t)column->rank, text));
-    places->axes |= 1U << k;
+    groups->axes |= 1U << k;
     return TUNDISH_OK;
 }
 
 static tundish_status
-keep_axes(struct places *places, const struct analyzer_config *config)
+keep_axes(struct value_groups *groups, const struct analyzer_config *config)
 {
     const struct spec_value *axis = spec_get(config->content->stage, "axis");
     tundish_status status = TUNDISH_OK;
 
     if (axis->kind == SPEC_INTEGER)
-        return keep_axis(places, config, axis->integer);
+        return keep_axis(groups, config, axis->integer);
     for (uint32_t i = 0; axis->kind == SPEC_LIST && i < axis->count && status == TUNDISH_OK; i++)
-        status = keep_axis(places, config, axis->items[i].integer);
+        status = keep_axis(groups, config, axis->items[i].integer);
     return status;
 }
 
 static tundish_status
-keep_positions(struct places *places, const struct analyzer_config *config)
+keep_positions(struct value_groups *groups, const struct analyzer_config *config)
 {
     const struct column_spec *column = config->column;
 
     for (int k = (int)config->content->depth; k < column->rank; k++) {
         if (column->shape[k] < 0 || column->kind != TUNDISH_DENSE)
             break;
-        places->axes |= 1U << k;
+        groups->axes |= 1U << k;
     }
     if (column->rank >= 0 && column->kind == TUNDISH_DENSE &&
-        __builtin_popcount(places->axes) == column->rank - (int)config->content->depth)
+        __builtin_popcount(groups->axes) == column->rank - (int)config->content->depth)
         return TUNDISH_OK;
     return stage_complain(config->content,
                           "%s: elementwise needs rows of a known shape, and those of '%s' are "
@@ -61,16 +61,16 @@ keep_positions(struct places *places, const struct analyzer_config *config)
 }
 
 tundish_status
-places_open(struct places *places, const struct analyzer_config *config)
+value_groups_open(struct value_groups *groups, const struct analyzer_config *config)
 {
     const struct spec_stage *stage = config->content->stage;
     bool elementwise = spec_has_value(stage, "elementwise") && spec_bool(stage, "elementwise");
     tundish_status status = TUNDISH_OK;
 
     if (spec_has_value(stage, "axis"))
-        status = keep_axes(places, config);
+        status = keep_axes(groups, config);
     if (elementwise)
-        status = keep_positions(places, config);
+        status = keep_positions(groups, config);
     if (spec_has_value(stage, "key")) {
         uint32_t key;
 
@@ -79,41 +79,41 @@ places_open(struct places *places, const struct analyzer_config *config)
         if (status == TUNDISH_OK)
             status =
                 keyed_check(config->content, config->column, &config->content->input->columns[key]);
-        places->key_memory.limit_bytes = INT64_MAX;
-        places->keys = terms_open(&places->key_memory, -1);
+        groups->key_memory.limit_bytes = INT64_MAX;
+        groups->keys = terms_open(&groups->key_memory, -1);
     }
     for (int k = 0; k < config->column->rank; k++)
-        if ((places->axes >> k & 1) != 0)
-            places->shape[places->rank++] = config->column->shape[k];
+        if ((groups->axes >> k & 1) != 0)
+            groups->shape[groups->rank++] = config->column->shape[k];
     return status;
 }
 
 void
-places_close(struct places *places)
+value_groups_close(struct value_groups *groups)
 {
-    terms_close(places->keys);
-    *places = (struct places){ 0 };
+    terms_close(groups->keys);
+    *groups = (struct value_groups){ 0 };
 }
 
 /* Places of one key, or all of them. */
 static int64_t
-position_count(const struct places *places)
+position_count(const struct value_groups *groups)
 {
-    return dims_product(places->shape, places->rank);
+    return dims_product(groups->shape, groups->rank);
 }
 
 int64_t
-places_count(const struct places *places)
+value_groups_count(const struct value_groups *groups)
 {
-    return (places->keys != NULL ? terms_count(places->keys) : 1) * position_count(places);
+    return (groups->keys != NULL ? terms_count(groups->keys) : 1) * position_count(groups);
 }
 
 /* A key's positions lie together, those of an element's values in their order. */
 static tundish_status
-find_keys(struct places *places, const struct samples *samples, int64_t *ret_places)
+find_keys(struct value_groups *groups, const struct samples *samples, int64_t *ret_groups)
 {
     const struct byte_view *keys = samples->key->values;
-    int64_t at = 0, key_at = 0, positions = position_count(places);
+    int64_t at = 0, key_at = 0, positions = position_count(groups);
 
     for (int64_t e = 0; e < samples->column->count; e++) {
         int64_t each = keyed_values_each(samples->key, samples->column, e), key_end, unused;
@@ -122,10 +122,10 @@ find_keys(struct places *places, const struct samples *samples, int64_t *ret_pla
             return tnd_fail(TUNDISH_E_DATA, "an element has values that do not go with its keys");
         column_value_range(samples->key, e, e + 1, &unused, &key_end);
         for (; key_at < key_end; key_at++) {
-            int64_t key = terms_number(places->keys, terms_at(places->keys, keys[key_at]));
+            int64_t key = terms_number(groups->keys, terms_at(groups->keys, keys[key_at]));
 
             for (int64_t i = 0; i < each; i++)
-                ret_places[at++] = key * positions + i % positions;
+                ret_groups[at++] = key * positions + i % positions;
         }
     }
     return TUNDISH_OK;
@@ -133,28 +133,28 @@ find_keys(struct places *places, const struct samples *samples, int64_t *ret_pla
 
 /* Walks through the positions of an element. */
 static void
-find_positions(const struct places *places, const struct column *column, int64_t *ret_places)
+find_positions(const struct value_groups *groups, const struct column *column, int64_t *ret_groups)
 {
     int64_t at = 0;
 
     for (int64_t e = 0; e < column->count; e++) {
         int64_t dims[RANK_MAX], index[RANK_MAX] = { 0 }, strides[RANK_MAX] = { 0 };
-        int64_t stride = 1, begin, end, place = 0;
+        int64_t stride = 1, begin, end, group = 0;
 
         column_dims(column, e, dims);
         column_value_range(column, e, e + 1, &begin, &end);
         for (uint32_t k = column->level_count; k-- > 0;)
-            if ((places->axes >> k & 1) != 0) {
+            if ((groups->axes >> k & 1) != 0) {
                 strides[k] = stride;
                 stride *= dims[k];
             }
         for (int64_t v = begin; v < end; v++) {
-            ret_places[at++] = place;
+            ret_groups[at++] = group;
             for (uint32_t k = column->level_count; k-- > 0;) {
-                place += strides[k];
+                group += strides[k];
                 if (++index[k] < dims[k])
                     break;
-                place -= strides[k] * dims[k];
+                group -= strides[k] * dims[k];
                 index[k] = 0;
             }
         }
@@ -162,19 +162,20 @@ find_positions(const struct places *places, const struct column *column, int64_t
 }
 
 tundish_status
-places_find(struct places *places, const struct samples *samples, const int64_t **ret_places)
+value_groups_find(struct value_groups *groups, const struct samples *samples,
+                  const int64_t **ret_groups)
 {
     int64_t *found;
 
-    if (places->keys == NULL && places->axes == 0) {
-        *ret_places = NULL;
+    if (groups->keys == NULL && groups->axes == 0) {
+        *ret_groups = NULL;
         return TUNDISH_OK;
     }
     found = scratch_array(samples->scratch, (size_t)samples->column->value_count, sizeof *found);
-    *ret_places = found;
-    if (places->keys != NULL)
-        return find_keys(places, samples, found);
-    find_positions(places, samples->column, found);
+    *ret_groups = found;
+    if (groups->keys != NULL)
+        return find_keys(groups, samples, found);
+    find_positions(groups, samples->column, found);
     return TUNDISH_OK;
 }
 
@@ -190,18 +191,18 @@ compare_keys(const void *a, const void *b)
 }
 
 static int64_t *
-places_sorted(const struct places *places)
+value_groups_sorted(const struct value_groups *groups)
 {
-    uint32_t count = places->keys != NULL ? terms_count(places->keys) : 0;
+    uint32_t count = groups->keys != NULL ? terms_count(groups->keys) : 0;
     struct numbered *list;
     int64_t *numbers;
 
-    if (places->keys == NULL)
+    if (groups->keys == NULL)
         return NULL;
     list = tnd_zalloc((size_t)count + 1, sizeof *list);
     numbers = tnd_zalloc((size_t)count + 1, sizeof *numbers);
     for (uint32_t i = 0; i < count; i++)
-        list[i] = (struct numbered){ &terms_list(places->keys)[i], i };
+        list[i] = (struct numbered){ &terms_list(groups->keys)[i], i };
     qsort(list, count, sizeof *list, compare_keys);
     for (uint32_t i = 0; i < count; i++)
         numbers[i] = list[i].number;
@@ -210,12 +211,12 @@ places_sorted(const struct places *places)
 }
 
 static tundish_status
-write_keyed(const struct places *places, const struct analyzer_config *config, const char *suffix,
-            struct artifact_table *table, int64_t each)
+write_keyed(const struct value_groups *groups, const struct analyzer_config *config,
+            const char *suffix, struct artifact_table *table, int64_t each)
 {
-    int64_t count = terms_count(places->keys);
-    int64_t width = position_count(places) * (each > 0 ? each : 1);
-    int64_t *numbers = places_sorted(places);
+    int64_t count = terms_count(groups->keys);
+    int64_t width = position_count(groups) * (each > 0 ? each : 1);
+    int64_t *numbers = value_groups_sorted(groups);
     struct byte_view *keys = tnd_zalloc((size_t)count + 1, sizeof *keys);
     double *sorted = tnd_zalloc((size_t)(count * width) + 1, sizeof *sorted);
     int64_t *sorted_integers = tnd_zalloc((size_t)(count * width) + 1, sizeof *sorted_integers);
@@ -223,7 +224,7 @@ write_keyed(const struct places *places, const struct analyzer_config *config, c
     tundish_status status;
 
     for (int64_t i = 0; i < count; i++) {
-        keys[i] = terms_list(places->keys)[numbers[i]].text;
+        keys[i] = terms_list(groups->keys)[numbers[i]].text;
         for (int64_t k = 0; k < width; k++)
             if (table->integers != NULL)
                 sorted_integers[i * width + k] = table->integers[numbers[i] * width + k];
@@ -243,21 +244,22 @@ write_keyed(const struct places *places, const struct analyzer_config *config, c
 }
 
 tundish_status
-places_write(const struct places *places, const struct analyzer_config *config, const char *suffix,
-             tundish_dtype dtype, int64_t each, const double *numbers, const int64_t *integers)
+value_groups_write(const struct value_groups *groups, const struct analyzer_config *config,
+                   const char *suffix, tundish_dtype dtype, int64_t each, const double *numbers,
+                   const int64_t *integers)
 {
     int64_t shape[RANK_MAX + 2];
     struct artifact_table table = {
         .dtype = dtype, .shape = shape, .numbers = numbers, .integers = integers
     };
 
-    if (places->keys != NULL)
-        shape[table.rank++] = terms_count(places->keys);
-    for (uint32_t i = 0; i < places->rank; i++)
-        shape[table.rank++] = places->shape[i];
+    if (groups->keys != NULL)
+        shape[table.rank++] = terms_count(groups->keys);
+    for (uint32_t i = 0; i < groups->rank; i++)
+        shape[table.rank++] = groups->shape[i];
     if (each > 0)
         shape[table.rank++] = each;
-    if (places->keys != NULL)
-        return write_keyed(places, config, suffix, &table, each);
+    if (groups->keys != NULL)
+        return write_keyed(groups, config, suffix, &table, each);
     return artifact_write_table(config->folder, config->name, suffix, &table);
 }
