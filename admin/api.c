@@ -15,8 +15,8 @@ worst_rank(const struct watcher *watcher)
 
     for (uint32_t i = 1; i < watcher_node_count(watcher); i++)
         if (watcher_node(watcher, i)->there &&
-            watch_is_worse(&watcher_node(watcher, i)->verdict,
-                           &watcher_node(watcher, worst)->verdict))
+            watch_is_worse(&watcher_node(watcher, i)->diagnosis,
+                           &watcher_node(watcher, worst)->diagnosis))
             worst = i;
     return watcher_node(watcher, worst)->rank;
 }

@@ -88,7 +88,7 @@ look(struct watched *node)
     node->shown.rank = (uint32_t)watch_value(watch_next(&snapshot, "server", NULL), "rank");
     node->shown.now = &node->window[next];
     node->shown.before = &node->window[oldest];
-    watch_judge(node->shown.before, node->shown.now, &node->shown.verdict);
+    watch_diagnose(node->shown.before, node->shown.now, &node->shown.diagnosis);
 }
 
 /* Growth in the last second. */

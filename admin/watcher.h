@@ -8,7 +8,7 @@
 #define ADMIN_WATCHER_H
 
 #include "history.h"
-#include "watch/verdict.h"
+#include "watch/diagnosis.h"
 
 enum { WATCHER_NODES = 64, WATCHER_WINDOW = 10 };
 
@@ -20,7 +20,7 @@ struct watcher_node {
     uint32_t rank;     /* of its server in the job */
     uint64_t restarts; /* servers seen here after the first */
     struct watch_snapshot *before, *now;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 };
 
 tundish_status watcher_open(const char *socket_path, struct watcher **ret_watcher);

@@ -134,20 +134,20 @@ write_sets(struct json *json, const struct watch_snapshot *before, const struct 
 }
 
 static void
-write_verdict(struct json *json, const struct watch_verdict *verdict)
+write_diagnosis(struct json *json, const struct watch_diagnosis *diagnosis)
 {
     json_key(json, "verdict");
     json_object(json);
-    json_key_text(json, "level", watch_level_name(verdict->level));
-    json_key_text(json, "cause", watch_cause_name(verdict->cause));
-    json_key_text(json, "stream", verdict->stream);
-    json_key_text(json, "culprit", verdict->culprit);
+    json_key_text(json, "level", watch_level_name(diagnosis->level));
+    json_key_text(json, "cause", watch_cause_name(diagnosis->cause));
+    json_key_text(json, "stream", diagnosis->stream);
+    json_key_text(json, "culprit", diagnosis->culprit);
     json_key(json, "wait_share");
-    json_float(json, verdict->wait_share, 9);
+    json_float(json, diagnosis->wait_share, 9);
     json_key(json, "share");
-    json_float(json, verdict->share, 9);
-    json_key_text(json, "sentence", verdict->sentence);
-    json_key_text(json, "advice", verdict->advice);
+    json_float(json, diagnosis->share, 9);
+    json_key_text(json, "sentence", diagnosis->sentence);
+    json_key_text(json, "advice", diagnosis->advice);
     json_object_end(json);
 }
 
@@ -179,12 +179,12 @@ static void
 write_stream(struct json *json, const struct watch_snapshot *before,
              const struct watch_snapshot *now, const struct watch_set *stream)
 {
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
-    watch_judge_stream(before, now, stream, &verdict);
+    watch_diagnose_stream(before, now, stream, &diagnosis);
     json_object(json);
     write_set(json, before, now, stream);
-    write_verdict(json, &verdict);
+    write_diagnosis(json, &diagnosis);
     write_sets(json, before, now, "thread", stream, "threads");
     write_sets(json, before, now, "stage", stream, "stages");
     write_sets(json, before, now, "vocabulary", stream, "vocabularies");
@@ -222,15 +222,15 @@ void
 watch_report(const struct watch_snapshot *before, const struct watch_snapshot *now,
              struct json *json)
 {
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
     const struct watch_set *stream = NULL;
 
-    watch_judge(before, now, &verdict);
+    watch_diagnose(before, now, &diagnosis);
     json_object(json);
     json_key(json, "window_seconds");
     json_float(json, (double)(now->taken_ns - before->taken_ns) / 1e9, 9);
     write_server(json, before, now);
-    write_verdict(json, &verdict);
+    write_diagnosis(json, &diagnosis);
     json_key(json, "streams");
     json_array(json);
     while ((stream = watch_next(now, "stream", stream)) != NULL)

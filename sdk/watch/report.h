@@ -10,13 +10,13 @@
  *
  * Sets are written by what the file says of their fields: NAME, NAME_seconds or NAME_bytes, and for
  * counters NAME_rate, their growth a second between the two snapshots (of a time: its share). How
- * far apart these are is window_seconds; verdicts and quantiles are of that time, too.
+ * far apart these are is window_seconds; diagnoses and quantiles are of that time, too.
  */
 #ifndef TND_WATCH_REPORT_H
 #define TND_WATCH_REPORT_H
 
 #include "core/json.h"
-#include "watch/verdict.h"
+#include "watch/diagnosis.h"
 
 /* `before` may be `now` itself: then rates are 0. */
 void watch_report(const struct watch_snapshot *before, const struct watch_snapshot *now,

@@ -1,9 +1,9 @@
-/* sentence.h - the words that verdicts are made of. For verdict.c and waiting.c alone. */
+/* sentence.h - the words that diagnoses are made of. For diagnosis.c and waiting.c alone. */
 #ifndef TND_WATCH_SENTENCE_H
 #define TND_WATCH_SENTENCE_H
 
-#include "watch/scene.h"
-#include "watch/verdict.h"
+#include "watch/diagnosis.h"
+#include "watch/observation.h"
 
 /* Room for a reader's name, and for a sentence's beginning that says how long it waits. */
 enum { WATCH_NAME_BYTES = 200, WATCH_WAITING_BYTES = WATCH_NAME_BYTES + 40 };
@@ -16,18 +16,21 @@ const char *watch_node(const struct watch_snapshot *snapshot);
 
 /* "replica 2 of group a on node b"; "replica 2 on node b waits 38% of its time", of the one that
  * waits most. */
-void watch_name_reader(const struct watch_scene *scene, const struct watch_set *reader,
+void watch_name_reader(const struct watch_observation *observation, const struct watch_set *reader,
                        char text[WATCH_NAME_BYTES]);
-void watch_name_waiting(const struct watch_scene *scene, char text[WATCH_WAITING_BYTES]);
+void watch_name_waiting(const struct watch_observation *observation,
+                        char text[WATCH_WAITING_BYTES]);
 
 /* Fill in level, cause, advice and sentence; and who is to blame, with how busy it is. */
-void watch_say(struct watch_verdict *verdict, enum watch_level level, enum watch_cause cause,
+void watch_say(struct watch_diagnosis *diagnosis, enum watch_level level, enum watch_cause cause,
                const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
-void watch_blame(struct watch_verdict *verdict, const char *culprit, double share_of_time);
-void watch_blame_replica(struct watch_verdict *verdict, const struct watch_set *reader,
-                         double share_of_time);
+void watch_name_culprit(struct watch_diagnosis *diagnosis, const char *culprit,
+                        double share_of_time);
+void watch_name_culprit_replica(struct watch_diagnosis *diagnosis, const struct watch_set *reader,
+                                double share_of_time);
 
 /* Why the trainer waits that waits most. */
-void watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict);
+void watch_say_waiting(const struct watch_observation *observation,
+                       struct watch_diagnosis *diagnosis);
 
 #endif

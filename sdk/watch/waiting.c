@@ -10,38 +10,38 @@ static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 
 /* A program that gives rows: the dealing thread has nothing to do until they come. */
 static bool
-say_program(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_program(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES];
 
-    if (scene->program_wait < SHARE_MATTERS)
+    if (observation->program_wait < SHARE_MATTERS)
         return false;
-    watch_name_waiting(scene, waiting);
-    watch_blame(verdict, "program", scene->program_wait);
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "program", observation->program_wait);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_SOURCE,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_SOURCE,
         "Make the program write faster, or cache its rows (cache) if they are the same each epoch.",
         "%s: the server waits %d%% of its time for rows that a program writes", waiting,
-        watch_percent(scene->program_wait));
+        watch_percent(observation->program_wait));
     return true;
 }
 
 /* Rows that other nodes read, or what all nodes agree on: what slows those down is told there. */
 static bool
-say_nodes(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_nodes(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    double works = scene->busy * scene->threads + scene->deal_busy;
+    double works = observation->busy * observation->threads + observation->deal_busy;
     char waiting[WATCH_WAITING_BYTES];
 
-    if (scene->node_wait <= 0 || scene->node_wait < SHARE_MATTERS * works)
+    if (observation->node_wait <= 0 || observation->node_wait < SHARE_MATTERS * works)
         return false;
-    watch_name_waiting(scene, waiting);
-    watch_blame(verdict, "nodes", works > 0 ? scene->node_wait / works : 1);
-    watch_say(verdict, WATCH_WAITING, WATCH_CAUSE_SERVER,
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "nodes", works > 0 ? observation->node_wait / works : 1);
+    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SERVER,
               "Look at the other nodes: each says what limits it. If none waits for its storage or "
               "its stages, the network is slow.",
               "%s: its server waits for other nodes in %d%% of the time that its threads work",
-              waiting, watch_percent(verdict->share));
+              waiting, watch_percent(diagnosis->share));
     return true;
 }
 
@@ -56,18 +56,18 @@ is_same_group(const struct watch_set *one, const struct watch_set *other)
 }
 
 static bool
-say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_slots(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES], whom[WATCH_NAME_BYTES];
 
-    if (scene->holder == NULL || scene->holder == scene->waits_most)
+    if (observation->holder == NULL || observation->holder == observation->waits_most)
         return false;
-    watch_name_waiting(scene, waiting);
-    watch_name_reader(scene, scene->holder, whom);
-    watch_blame_replica(verdict, scene->holder, scene->slot_wait);
+    watch_name_waiting(observation, waiting);
+    watch_name_reader(observation, observation->holder, whom);
+    watch_name_culprit_replica(diagnosis, observation->holder, observation->slot_wait);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_SLOTS,
-        is_same_group(scene->holder, scene->waits_most)
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_SLOTS,
+        is_same_group(observation->holder, observation->waits_most)
             ? "That trainer is the slowest of its job. More slots even out short pauses, not a "
               "slower device."
             : "That job is slower, and slow_group: block makes the faster wait for it. slow_group: "
@@ -79,43 +79,46 @@ say_slots(const struct watch_scene *scene, struct watch_verdict *verdict)
 
 /* Threads that are ready to run do not, more than they run: whatever they do is slow then. */
 static bool
-say_processors(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_processors(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    const struct watch_set *server = watch_next(scene->now, "server", NULL);
+    const struct watch_set *server = watch_next(observation->now, "server", NULL);
     unsigned long long rival = watch_value(server, "rival");
-    double rival_cpu = (double)watch_growth(scene->before, server, "rival_cpu") / scene->passed_ns;
+    double rival_cpu =
+        (double)watch_growth(observation->before, server, "rival_cpu") / observation->passed_ns;
     char waiting[WATCH_WAITING_BYTES], who[120] = "";
 
-    if (scene->throttled < SHORT_OF_PROCESSORS &&
-        (scene->run_delay < SHORT_OF_PROCESSORS || scene->run_delay < scene->cpu))
+    if (observation->throttled < SHORT_OF_PROCESSORS &&
+        (observation->run_delay < SHORT_OF_PROCESSORS || observation->run_delay < observation->cpu))
         return false;
-    watch_name_waiting(scene, waiting);
-    if (scene->throttled >= SHORT_OF_PROCESSORS) {
-        watch_blame(verdict, "quota", scene->throttled);
-        watch_say(verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+    watch_name_waiting(observation, waiting);
+    if (observation->throttled >= SHORT_OF_PROCESSORS) {
+        watch_name_culprit(diagnosis, "quota", observation->throttled);
+        watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
                   "Raise the quota of processor time of its cgroup (cpu.max; limits.cpu in "
                   "Kubernetes), or "
                   "start the server with fewer --threads.",
                   "%s: the quota of its cgroup stops the server %d%% of the time", waiting,
-                  watch_percent(scene->throttled));
+                  watch_percent(observation->throttled));
         return true;
     }
     if (rival != 0 && rival_cpu >= 0.05)
         snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
                  rival_cpu);
-    watch_blame(verdict, "processors", scene->run_delay / (scene->run_delay + scene->cpu));
+    watch_name_culprit(diagnosis, "processors",
+                       observation->run_delay / (observation->run_delay + observation->cpu));
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_PROCESSORS,
         "Leave the server processors of its own (taskset, cpusets), or move the other processes.",
         "%s: the server is short of processors%s: of the time its threads wanted to run, they had "
         "none for %d%%",
-        waiting, who, watch_percent(verdict->share));
+        waiting, who, watch_percent(diagnosis->share));
     return true;
 }
 
 /* "map", or "map of line 12" where the stream has another of that name. */
 static void
-name_stage(const struct watch_scene *scene, const struct watch_set *stage, char text[96])
+name_stage(const struct watch_observation *observation, const struct watch_set *stage,
+           char text[96])
 {
     const struct watch_set *set = NULL;
     char name[64], line[16], other[64], other_line[16];
@@ -123,10 +126,10 @@ name_stage(const struct watch_scene *scene, const struct watch_set *stage, char 
 
     watch_label(stage, "stage", name, sizeof name);
     watch_label(stage, "line", line, sizeof line);
-    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
+    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
         watch_label(set, "stage", other, sizeof other);
         watch_label(set, "line", other_line, sizeof other_line);
-        if (watch_is_of(set, scene->session) && strcmp(name, other) == 0 &&
+        if (watch_is_of(set, observation->session) && strcmp(name, other) == 0 &&
             strcmp(line, other_line) != 0)
             is_alone = false;
     }
@@ -136,12 +139,12 @@ name_stage(const struct watch_scene *scene, const struct watch_set *stage, char 
 
 /* "the storage is slow" for threads that work without running; "" for those that run. */
 static const char *
-name_slow_storage(const struct watch_scene *scene, char text[96])
+name_slow_storage(const struct watch_observation *observation, char text[96])
 {
     text[0] = '\0';
-    if (scene->off_processor >= SHARE_MATTERS)
+    if (observation->off_processor >= SHARE_MATTERS)
         snprintf(text, 96, ", and for %d%% of that the server waits for its storage",
-                 watch_percent(scene->off_processor));
+                 watch_percent(observation->off_processor));
     return text;
 }
 
@@ -151,96 +154,98 @@ static const char storage_advice[] =
 
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
 static void
-say_stage(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_stage(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    bool reads = watch_value(scene->stage, "source") != 0;
+    bool reads = watch_value(observation->stage, "source") != 0;
     char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "content";
 
-    watch_name_waiting(scene, waiting);
-    if (scene->stage != NULL) {
-        watch_label(scene->stage, "stage", stage, sizeof stage);
-        watch_blame(verdict, stage, scene->stage_share);
-        name_stage(scene, scene->stage, stage);
+    watch_name_waiting(observation, waiting);
+    if (observation->stage != NULL) {
+        watch_label(observation->stage, "stage", stage, sizeof stage);
+        watch_name_culprit(diagnosis, stage, observation->stage_share);
+        name_stage(observation, observation->stage, stage);
     } else {
-        watch_blame(verdict, stage, scene->stage_share);
+        watch_name_culprit(diagnosis, stage, observation->stage_share);
     }
-    name_slow_storage(scene, storage);
+    name_slow_storage(observation, storage);
     watch_say(
-        verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
+        diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
         reads && storage[0] != '\0'
             ? storage_advice
             : "More threads (serve --threads) if the node has idle cores; else make that stage "
               "cheaper, or spread the stream over more nodes.",
         "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s", waiting,
-        reads ? "reading with " : "", stage, watch_percent(scene->stage_share), scene->threads,
-        scene->threads == 1 ? "" : "s", scene->threads == 1 ? "is" : "are",
-        watch_percent(scene->busy), reads ? storage : "");
+        reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
+        observation->threads, observation->threads == 1 ? "" : "s",
+        observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
+        reads ? storage : "");
 }
 
 /* Nothing has been counted yet of what takes all of the time. */
 static bool
-say_long_run(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_long_run(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    bool reads = watch_value(scene->long_run, "source") != 0;
+    bool reads = watch_value(observation->long_run, "source") != 0;
     char waiting[WATCH_WAITING_BYTES], stage[96];
 
-    if (scene->long_run == NULL)
+    if (observation->long_run == NULL)
         return false;
-    watch_name_waiting(scene, waiting);
-    watch_label(scene->long_run, "stage", stage, sizeof stage);
-    watch_blame(verdict, stage, 1);
-    name_stage(scene, scene->long_run, stage);
-    watch_say(verdict, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
+    watch_name_waiting(observation, waiting);
+    watch_label(observation->long_run, "stage", stage, sizeof stage);
+    watch_name_culprit(diagnosis, stage, 1);
+    name_stage(observation, observation->long_run, stage);
+    watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
               reads ? "The storage does not answer, or takes seconds: look at its mount and at the "
                       "notes, and at the other nodes if they read rows for this one."
                     : "Look at the rows of that batch: they may be far larger than others.",
               "%s: one run of %s%s has not ended in all of the last %.1f s", waiting,
-              reads ? "reading with " : "", stage, scene->passed_ns / 1e9);
+              reads ? "reading with " : "", stage, observation->passed_ns / 1e9);
     return true;
 }
 
 static bool
-say_long_deal(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_long_deal(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     const struct watch_set *set = NULL;
     char waiting[WATCH_WAITING_BYTES], stage[64];
     bool has_program = false;
 
-    if (!scene->deals_long)
+    if (!observation->deals_long)
         return false;
-    while ((set = watch_next(scene->now, "stage", set)) != NULL) {
+    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
         watch_label(set, "stage", stage, sizeof stage);
-        has_program |= watch_is_of(set, scene->session) && strcmp(stage, "program") == 0;
+        has_program |= watch_is_of(set, observation->session) && strcmp(stage, "program") == 0;
     }
-    watch_name_waiting(scene, waiting);
-    watch_blame(verdict, "order", 1);
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "order", 1);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
         has_program ? "Look at the program that writes the rows, and at the storage of the files."
                     : "The storage does not answer, or takes seconds: look at its mount and at the "
                       "notes.",
         "%s: the order (one thread, which finds records and decides their order) has been at one "
         "step for all of the last %.1f s",
-        waiting, scene->passed_ns / 1e9);
+        waiting, observation->passed_ns / 1e9);
     return true;
 }
 
 static void
-say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_order(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES], storage[96], stage[96] = "", named[96], most[160] = "";
 
-    watch_name_waiting(scene, waiting);
-    watch_blame(verdict, "order", scene->deal_busy);
-    if (scene->order != NULL && scene->order_share >= SHARE_MATTERS * scene->deal_busy) {
-        watch_label(scene->order, "stage", stage, sizeof stage);
-        name_stage(scene, scene->order, named);
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "order", observation->deal_busy);
+    if (observation->order != NULL &&
+        observation->order_share >= SHARE_MATTERS * observation->deal_busy) {
+        watch_label(observation->order, "stage", stage, sizeof stage);
+        name_stage(observation, observation->order, named);
         snprintf(most, sizeof most, ", %d%% of its time in %s",
-                 watch_percent(scene->order_share / scene->deal_busy), named);
+                 watch_percent(observation->order_share / observation->deal_busy), named);
     }
-    name_slow_storage(scene, storage);
+    name_slow_storage(observation, storage);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
         storage[0] != '\0' ? storage_advice
         : strcmp(stage, "shuffle") == 0
             ? "Give shuffle a smaller buffer_size, which fits the processor's cache, or shuffle "
@@ -248,31 +253,31 @@ say_order(const struct watch_scene *scene, struct watch_verdict *verdict)
             : "Index the files once (tundish index), or move stages that look at content for the "
               "order (filter, bucketing) behind cheaper ones.",
         "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s%s",
-        waiting, watch_percent(scene->deal_busy), most, storage);
+        waiting, watch_percent(observation->deal_busy), most, storage);
 }
 
 /* Nothing comes out of a shuffle before its buffer is full. */
 static bool
-say_filling(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_filling(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES], left[64] = "";
     uint64_t held, room;
     double grown;
 
-    if (scene->filling == NULL)
+    if (observation->filling == NULL)
         return false;
-    held = watch_value(scene->filling, "queued");
-    room = watch_value(scene->filling, "room");
-    grown =
-        (double)held -
-        (double)watch_value(watch_find(scene->before, "stage", scene->filling->labels), "queued");
-    if (grown > 0 && scene->passed_ns > 0)
+    held = watch_value(observation->filling, "queued");
+    room = watch_value(observation->filling, "room");
+    grown = (double)held -
+            (double)watch_value(
+                watch_find(observation->before, "stage", observation->filling->labels), "queued");
+    if (grown > 0 && observation->passed_ns > 0)
         snprintf(left, sizeof left, ", at this pace for %.0f s more",
-                 (double)(room - held) / grown * scene->passed_ns / 1e9 + 0.5);
-    watch_name_waiting(scene, waiting);
-    watch_blame(verdict, "shuffle", (double)held / (double)room);
+                 (double)(room - held) / grown * observation->passed_ns / 1e9 + 0.5);
+    watch_name_waiting(observation, waiting);
+    watch_name_culprit(diagnosis, "shuffle", (double)held / (double)room);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_ORDER,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
         "It does so once, unless the stream is begun anew. A smaller buffer_size begins sooner, "
         "and so do indexed files (tundish index).",
         "%s: shuffle fills its buffer, of which %d%% is there (%llu of %llu elements)%s", waiting,
@@ -281,29 +286,30 @@ say_filling(const struct watch_scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_unknown(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_unknown(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES];
 
-    watch_name_waiting(scene, waiting);
+    watch_name_waiting(observation, waiting);
     watch_say(
-        verdict, WATCH_WAITING, WATCH_CAUSE_NONE,
+        diagnosis, WATCH_WAITING, WATCH_CAUSE_NONE,
         "More slots let the server work further ahead; larger batches cost less each.",
         "%s, though the server's threads are %d%% busy and its order %d%%: it has little work at a "
         "time",
-        waiting, watch_percent(scene->busy), watch_percent(scene->deal_busy));
+        waiting, watch_percent(observation->busy), watch_percent(observation->deal_busy));
 }
 
 void
-watch_say_waiting(const struct watch_scene *scene, struct watch_verdict *verdict)
+watch_say_waiting(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    if (say_slots(scene, verdict) || say_processors(scene, verdict) ||
-        say_program(scene, verdict) || say_nodes(scene, verdict) || say_filling(scene, verdict))
+    if (say_slots(observation, diagnosis) || say_processors(observation, diagnosis) ||
+        say_program(observation, diagnosis) || say_nodes(observation, diagnosis) ||
+        say_filling(observation, diagnosis))
         ;
-    else if (scene->busy >= SHARE_MATTERS || scene->busy > scene->deal_busy)
-        say_stage(scene, verdict);
-    else if (scene->deal_busy >= SHARE_MATTERS)
-        say_order(scene, verdict);
-    else if (!say_long_run(scene, verdict) && !say_long_deal(scene, verdict))
-        say_unknown(scene, verdict);
+    else if (observation->busy >= SHARE_MATTERS || observation->busy > observation->deal_busy)
+        say_stage(observation, diagnosis);
+    else if (observation->deal_busy >= SHARE_MATTERS)
+        say_order(observation, diagnosis);
+    else if (!say_long_run(observation, diagnosis) && !say_long_deal(observation, diagnosis))
+        say_unknown(observation, diagnosis);
 }

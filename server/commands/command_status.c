@@ -9,10 +9,10 @@
 static int
 result_of(const struct watch_server *watch)
 {
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
-    watch_judge(&watch->before, &watch->now, &verdict);
-    switch (verdict.level) {
+    watch_diagnose(&watch->before, &watch->now, &diagnosis);
+    switch (diagnosis.level) {
     case WATCH_STUCK:
     case WATCH_FAILED:
         return EXIT_SICK;

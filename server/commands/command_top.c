@@ -44,7 +44,7 @@ static bool in_colour;
 
 enum { PAIR_GOOD = 1, PAIR_WARNING, PAIR_BAD };
 
-/* How a verdict looks; without colours it is bold, and reversed if it is bad. */
+/* How a diagnosis looks; without colours it is bold, and reversed if it is bad. */
 static attr_t
 look_of(enum watch_level level)
 {
@@ -65,7 +65,7 @@ draw_line(void *user, enum watch_style style, enum watch_level level, const char
     int *row = user;
 
     if (*row < LINES - 1) {
-        attrset((int)(style == WATCH_VERDICT                            ? look_of(level)
+        attrset((int)(style == WATCH_DIAGNOSIS                          ? look_of(level)
                       : style == WATCH_STREAM                           ? A_BOLD
                       : style == WATCH_HEADING || style == WATCH_ADVICE ? A_DIM
                                                                         : A_NORMAL));

@@ -460,12 +460,12 @@ watch_print(const struct watch_server *watch, const struct watch_page *page)
 {
     struct print print = { .watch = watch, .page = page };
     const struct watch_set *stream = NULL;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
-    watch_judge(&watch->before, &watch->now, &verdict);
-    print.level = verdict.level;
-    put_sentence(&print, WATCH_VERDICT, watch_level_name(verdict.level), verdict.sentence);
-    put_sentence(&print, WATCH_ADVICE, "", verdict.advice);
+    watch_diagnose(&watch->before, &watch->now, &diagnosis);
+    print.level = diagnosis.level;
+    put_sentence(&print, WATCH_DIAGNOSIS, watch_level_name(diagnosis.level), diagnosis.sentence);
+    put_sentence(&print, WATCH_ADVICE, "", diagnosis.advice);
     while ((stream = watch_next(&watch->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);

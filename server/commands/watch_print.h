@@ -5,9 +5,9 @@
 
 #include "commands/watch_server.h"
 
-enum watch_style { WATCH_PLAIN, WATCH_VERDICT, WATCH_ADVICE, WATCH_STREAM, WATCH_HEADING };
+enum watch_style { WATCH_PLAIN, WATCH_DIAGNOSIS, WATCH_ADVICE, WATCH_STREAM, WATCH_HEADING };
 
-/* Who takes the lines, one after the other, without their ends. `level` is the verdict's. */
+/* Who takes the lines, one after the other, without their ends. `level` is the diagnosis's. */
 struct watch_page {
     int width; /* sentences are broken before this column; 0: never */
     void (*line)(void *user, enum watch_style style, enum watch_level level, const char *text);

@@ -3,7 +3,7 @@
 #define COMMANDS_WATCH_SERVER_H
 
 #include "commands/commands.h"
-#include "watch/verdict.h"
+#include "watch/diagnosis.h"
 
 /* Two snapshots, the second `interval_ns` after the first; and how to go on from there. */
 struct watch_server {

@@ -123,7 +123,7 @@ delay_of_thread(const char *tid)
 }
 
 static void
-look_at_threads(struct processors *processors)
+observe_threads(struct processors *processors)
 {
     DIR *folder = opendir("/proc/self/task");
     uint64_t delay_ns = 0;
@@ -245,7 +245,7 @@ processors_look(struct processors *processors, struct processors_use *ret_use)
     int64_t now_ns = tnd_clock_ns();
     double passed_ns = (double)(now_ns - processors->looked_ns), lacked_ns;
 
-    look_at_threads(processors);
+    observe_threads(processors);
     look_at_cgroups(processors);
     lacked_ns = (double)(processors->use.run_delay_ns - before.run_delay_ns) +
                 (double)(processors->use.throttled_ns - before.throttled_ns);

@@ -1,5 +1,5 @@
-/* verdict.c - who waits for whom. */
-#include "watch/verdict.h"
+/* diagnosis.c - who waits for whom. */
+#include "watch/diagnosis.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,15 +49,15 @@ tells_of_full_disk(const char *text)
 
 /* The last error of the stream, without what names the stream again. */
 static void
-find_error(const struct watch_scene *scene, char text[TND_STATS_NOTE_BYTES])
+find_error(const struct watch_observation *observation, char text[TND_STATS_NOTE_BYTES])
 {
     struct watch_note found[TND_STATS_NOTES];
-    uint32_t count = watch_notes(scene->now, 0, found, TND_STATS_NOTES);
+    uint32_t count = watch_notes(observation->now, 0, found, TND_STATS_NOTES);
     char begin[96];
     size_t begin_bytes;
 
     snprintf(text, TND_STATS_NOTE_BYTES, "see the log");
-    begin_bytes = (size_t)snprintf(begin, sizeof begin, "stream: %.63s: ", scene->stream);
+    begin_bytes = (size_t)snprintf(begin, sizeof begin, "stream: %.63s: ", observation->stream);
     for (uint32_t i = 0; i < count; i++)
         if (found[i].level == 0)
             snprintf(text, TND_STATS_NOTE_BYTES, "%s",
@@ -66,27 +66,27 @@ find_error(const struct watch_scene *scene, char text[TND_STATS_NOTE_BYTES])
 }
 
 static void
-say_failed(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_failed(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char text[TND_STATS_NOTE_BYTES];
 
-    find_error(scene, text);
+    find_error(observation, text);
     if (tells_of_full_disk(text)) {
-        watch_blame(verdict, "disk", 1);
+        watch_name_culprit(diagnosis, "disk", 1);
         watch_say(
-            verdict, WATCH_FAILED, WATCH_CAUSE_DISK,
+            diagnosis, WATCH_FAILED, WATCH_CAUSE_DISK,
             "Make room, or set TUNDISH_CACHE to a folder on a larger disk, and start again from "
             "the last place.",
-            "stream '%s' has failed: a disk of node %.63s is full: %.440s", scene->stream,
-            watch_node(scene->now), text);
+            "stream '%s' has failed: a disk of node %.63s is full: %.440s", observation->stream,
+            watch_node(observation->now), text);
         return;
     }
     watch_say(
-        verdict, WATCH_FAILED, WATCH_CAUSE_ERROR,
+        diagnosis, WATCH_FAILED, WATCH_CAUSE_ERROR,
         "Mend what the error names and start again from the last place; on_error: skip leaves bad "
         "rows out.",
-        "stream '%s' on node %.63s has failed: %.440s", scene->stream, watch_node(scene->now),
-        text);
+        "stream '%s' on node %.63s has failed: %.440s", observation->stream,
+        watch_node(observation->now), text);
 }
 
 static bool
@@ -102,65 +102,65 @@ is_stuck(const struct watch_set *reader)
 }
 
 static bool
-say_stuck(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_stuck(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char who[WATCH_NAME_BYTES];
 
-    if (scene->holder == NULL || scene->holder == scene->waits_most ||
-        scene->wait_share < WATCH_WAIT_FINE || !is_stuck(scene->holder))
+    if (observation->holder == NULL || observation->holder == observation->waits_most ||
+        observation->wait_share < WATCH_WAIT_FINE || !is_stuck(observation->holder))
         return false;
-    watch_name_reader(scene, scene->holder, who);
-    watch_blame_replica(verdict, scene->holder, 0);
+    watch_name_reader(observation, observation->holder, who);
+    watch_name_culprit_replica(diagnosis, observation->holder, 0);
     watch_say(
-        verdict, WATCH_STUCK, WATCH_CAUSE_TRAINER,
+        diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
         "Look at that process: a debugger's backtrace says where it stands. If it will not come "
         "back, end it; its group resumes at the last place.",
         "%s (process %llu) has not taken or returned a batch for %llu s; the others wait for it",
-        who, (unsigned long long)watch_value(scene->holder, "process"),
-        (unsigned long long)(watch_value(scene->holder, "silent") / UINT64_C(1000000000)));
+        who, (unsigned long long)watch_value(observation->holder, "process"),
+        (unsigned long long)(watch_value(observation->holder, "silent") / UINT64_C(1000000000)));
     return true;
 }
 
 /* It has as many batches as a trainer may hold, so it cannot go on: the others wait for it, or it
  * waits for itself. */
 static bool
-say_holding(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_holding(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    bool waits = scene->holder == scene->waits_most;
+    bool waits = observation->holder == observation->waits_most;
     char who[WATCH_NAME_BYTES];
     uint64_t held;
 
-    if (scene->holder == NULL || scene->wait_share < WATCH_WAIT_FINE ||
-        (!waits && scene->holder_slots < 4))
+    if (observation->holder == NULL || observation->wait_share < WATCH_WAIT_FINE ||
+        (!waits && observation->holder_slots < 4))
         return false;
-    held = watch_value(scene->holder, "taken") - watch_value(scene->holder, "released");
-    if (held + (waits ? 0 : 2) < scene->holder_slots)
+    held = watch_value(observation->holder, "taken") - watch_value(observation->holder, "released");
+    if (held + (waits ? 0 : 2) < observation->holder_slots)
         return false;
-    watch_name_reader(scene, scene->holder, who);
-    watch_blame_replica(verdict, scene->holder, 0);
+    watch_name_reader(observation, observation->holder, who);
+    watch_name_culprit_replica(diagnosis, observation->holder, 0);
     watch_say(
-        verdict, is_stuck(scene->holder) ? WATCH_STUCK : WATCH_WAITING, WATCH_CAUSE_TRAINER,
+        diagnosis, is_stuck(observation->holder) ? WATCH_STUCK : WATCH_WAITING, WATCH_CAUSE_TRAINER,
         "It must give batches back (tundish_release) before it takes more. More deliver.slots let "
         "it keep more.",
         "%s (process %llu) holds %llu of the %llu batches in its lane and gives none back; %s", who,
-        (unsigned long long)watch_value(scene->holder, "process"), (unsigned long long)held,
-        (unsigned long long)scene->holder_slots,
+        (unsigned long long)watch_value(observation->holder, "process"), (unsigned long long)held,
+        (unsigned long long)observation->holder_slots,
         waits ? "it waits for more" : "the others wait for it");
     return true;
 }
 
 static bool
-say_deserted(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_deserted(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waiting[WATCH_WAITING_BYTES], who[WATCH_NAME_BYTES];
 
-    if (scene->deserted == NULL || scene->wait_share < WATCH_WAIT_FINE)
+    if (observation->deserted == NULL || observation->wait_share < WATCH_WAIT_FINE)
         return false;
-    watch_name_waiting(scene, waiting);
-    watch_name_reader(scene, scene->deserted, who);
-    watch_blame_replica(verdict, scene->deserted, 0);
+    watch_name_waiting(observation, waiting);
+    watch_name_reader(observation, observation->deserted, who);
+    watch_name_culprit_replica(diagnosis, observation->deserted, 0);
     watch_say(
-        verdict, WATCH_STUCK, WATCH_CAUSE_TRAINER,
+        diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
         "Start it (again): it gets the steps that wait for it. Without it the job does not go on.",
         "%s for %s, whose trainer is gone or has not come", waiting, who);
     return true;
@@ -169,12 +169,12 @@ say_deserted(const struct watch_scene *scene, struct watch_verdict *verdict)
 /* Of the trainers that have been silent for longer than their steps take, the one that was longest,
  * or NULL. It has batches, or they are ready for it. */
 static const struct watch_set *
-find_silent(const struct watch_scene *scene)
+find_silent(const struct watch_observation *observation)
 {
     const struct watch_set *set = NULL, *silent = NULL;
 
-    while ((set = watch_next(scene->now, "reader", set)) != NULL)
-        if (watch_is_of(set, scene->session) && watch_value(set, "attached") != 0 &&
+    while ((set = watch_next(observation->now, "reader", set)) != NULL)
+        if (watch_is_of(set, observation->session) && watch_value(set, "attached") != 0 &&
             is_stuck(set) &&
             (silent == NULL || watch_value(set, "silent") > watch_value(silent, "silent")))
             silent = set;
@@ -183,20 +183,20 @@ find_silent(const struct watch_scene *scene)
 
 /* Trainers that all stand still do not wait for a batch, nor do they train. */
 static bool
-say_silent(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_silent(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    const struct watch_set *silent = find_silent(scene);
+    const struct watch_set *silent = find_silent(observation);
     uint64_t silent_ns = watch_value(silent, "silent");
     bool is_long = silent_ns > SILENT_ALONE_NS &&
                    silent_ns > SILENT_STEPS_ALONE * watch_value(silent, "usual_step");
     char who[WATCH_NAME_BYTES];
 
-    if (silent == NULL || scene->wait_share >= WATCH_WAIT_FINE)
+    if (silent == NULL || observation->wait_share >= WATCH_WAIT_FINE)
         return false;
-    watch_name_reader(scene, silent, who);
-    watch_blame_replica(verdict, silent, 1);
+    watch_name_reader(observation, silent, who);
+    watch_name_culprit_replica(diagnosis, silent, 1);
     watch_say(
-        verdict, is_long ? WATCH_STUCK : WATCH_FINE, WATCH_CAUSE_TRAINER,
+        diagnosis, is_long ? WATCH_STUCK : WATCH_FINE, WATCH_CAUSE_TRAINER,
         is_long ? "Look at that process: a debugger's backtrace says where it stands. Trainers "
                   "that all stand still often wait for each other."
                 : "",
@@ -208,131 +208,135 @@ say_silent(const struct watch_scene *scene, struct watch_verdict *verdict)
 }
 
 static void
-say_fine(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_fine(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     char waits[48] = "";
 
-    watch_blame_replica(verdict, scene->slowest, 1 - scene->least_share);
-    if (watch_percent(scene->wait_share) > 0)
+    watch_name_culprit_replica(diagnosis, observation->slowest, 1 - observation->least_share);
+    if (watch_percent(observation->wait_share) > 0)
         snprintf(waits, sizeof waits, " more than %d%% of its time",
-                 watch_percent(scene->wait_share));
+                 watch_percent(observation->wait_share));
     watch_say(
-        verdict, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
+        diagnosis, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
         "the trainers are the limit: on node %.63s none waits%s, and the server's %u thread%s %d%% "
         "busy",
-        watch_node(scene->now), waits, scene->threads, scene->threads == 1 ? " is" : "s are",
-        watch_percent(scene->busy));
+        watch_node(observation->now), waits, observation->threads,
+        observation->threads == 1 ? " is" : "s are", watch_percent(observation->busy));
 }
 
 /* What could not be kept costs the next start its time, or a restart its places. */
 static void
-advise_about_disk(const struct watch_scene *scene, struct watch_verdict *verdict)
+advise_about_disk(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    uint64_t failed = watch_value(watch_next(scene->now, "server", NULL), "disk_full");
-    size_t used = strlen(verdict->advice);
+    uint64_t failed = watch_value(watch_next(observation->now, "server", NULL), "disk_full");
+    size_t used = strlen(diagnosis->advice);
 
-    if (failed > 0 && verdict->cause != WATCH_CAUSE_DISK)
-        snprintf(verdict->advice + used, sizeof verdict->advice - used,
+    if (failed > 0 && diagnosis->cause != WATCH_CAUSE_DISK)
+        snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used,
                  "%sA disk of node %.63s is full: %llu write%s failed, see the notes.",
-                 used > 0 ? " " : "", watch_node(scene->now), (unsigned long long)failed,
+                 used > 0 ? " " : "", watch_node(observation->now), (unsigned long long)failed,
                  failed == 1 ? "" : "s");
 }
 
 static void
-describe_data(const struct watch_scene *scene, char text[WATCH_NAME_BYTES + 80])
+describe_data(const struct watch_observation *observation, char text[WATCH_NAME_BYTES + 80])
 {
     char name[WATCH_NAME_BYTES] = "";
 
-    if (scene->skipped_share >= MANY_SKIPPED) {
+    if (observation->skipped_share >= MANY_SKIPPED) {
         snprintf(text, WATCH_NAME_BYTES + 80,
                  "%d%% of the rows of stream '%s' are bad and left out",
-                 watch_percent(scene->skipped_share), scene->stream);
+                 watch_percent(observation->skipped_share), observation->stream);
         return;
     }
-    watch_label(scene->unknown, "vocabulary", name, sizeof name);
+    watch_label(observation->unknown, "vocabulary", name, sizeof name);
     snprintf(text, WATCH_NAME_BYTES + 80,
              "%d%% of the values looked up in vocabulary '%.150s' are not in it, %d%% before",
-             watch_percent(scene->unknown_share), name, watch_percent(scene->unknown_before));
+             watch_percent(observation->unknown_share), name,
+             watch_percent(observation->unknown_before));
 }
 
 /* Data that have become worse are told whoever waits; on their own they are a level of their own.
  */
 static void
-say_data(const struct watch_scene *scene, struct watch_verdict *verdict)
+say_data(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
     static const char remedy[] = "Look at the files that the notes name: they have changed, or the "
                                  "vocabulary is of other data.";
     char text[WATCH_NAME_BYTES + 80];
-    size_t used = strlen(verdict->advice);
+    size_t used = strlen(diagnosis->advice);
 
-    if ((scene->skipped_share < MANY_SKIPPED && scene->unknown == NULL) ||
-        verdict->level > WATCH_STUCK)
+    if ((observation->skipped_share < MANY_SKIPPED && observation->unknown == NULL) ||
+        diagnosis->level > WATCH_STUCK)
         return;
-    describe_data(scene, text);
-    if (verdict->level > WATCH_WARNING) {
-        snprintf(verdict->advice + used, sizeof verdict->advice - used, "%sBesides, %s.",
+    describe_data(observation, text);
+    if (diagnosis->level > WATCH_WARNING) {
+        snprintf(diagnosis->advice + used, sizeof diagnosis->advice - used, "%sBesides, %s.",
                  used > 0 ? " " : "", text);
         return;
     }
-    watch_blame(verdict, "data",
-                scene->skipped_share >= MANY_SKIPPED ? scene->skipped_share : scene->unknown_share);
-    watch_say(verdict, WATCH_WARNING, WATCH_CAUSE_DATA, remedy, "%s", text);
+    watch_name_culprit(diagnosis, "data",
+                       observation->skipped_share >= MANY_SKIPPED ? observation->skipped_share
+                                                                  : observation->unknown_share);
+    watch_say(diagnosis, WATCH_WARNING, WATCH_CAUSE_DATA, remedy, "%s", text);
 }
 
 void
-watch_judge_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
-                   const struct watch_set *stream, struct watch_verdict *ret_verdict)
+watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
+                      const struct watch_set *stream, struct watch_diagnosis *ret_diagnosis)
 {
-    struct watch_verdict verdict = { .level = WATCH_IDLE };
-    struct watch_scene scene = { .before = before,
-                                 .now = now,
-                                 .session = stream,
-                                 .stream = verdict.stream,
-                                 .passed_ns = (double)(now->taken_ns - before->taken_ns) };
+    struct watch_diagnosis diagnosis = { .level = WATCH_IDLE };
+    struct watch_observation observation = { .before = before,
+                                             .now = now,
+                                             .session = stream,
+                                             .stream = diagnosis.stream,
+                                             .passed_ns =
+                                                 (double)(now->taken_ns - before->taken_ns) };
 
-    watch_label(stream, "stream", verdict.stream, sizeof verdict.stream);
-    watch_scene_look(&scene);
-    verdict.wait_share = scene.wait_share;
+    watch_label(stream, "stream", diagnosis.stream, sizeof diagnosis.stream);
+    watch_observation_make(&observation);
+    diagnosis.wait_share = observation.wait_share;
     if (watch_value(stream, "failed") != 0)
-        say_failed(&scene, &verdict);
+        say_failed(&observation, &diagnosis);
     else if (watch_value(stream, "paused") != 0)
-        watch_say(&verdict, WATCH_STUCK, WATCH_CAUSE_SERVER,
+        watch_say(&diagnosis, WATCH_STUCK, WATCH_CAUSE_SERVER,
                   "Resume it: tundish-admin, or POST /api/v1/resume.",
-                  "an operator has paused stream '%s'", verdict.stream);
-    else if (scene.attached == 0)
-        watch_say(&verdict, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
-                  verdict.stream);
-    else if (!say_deserted(&scene, &verdict) && !say_holding(&scene, &verdict) &&
-             !say_stuck(&scene, &verdict) && !say_silent(&scene, &verdict))
-        (scene.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&scene, &verdict);
-    say_data(&scene, &verdict);
-    advise_about_disk(&scene, &verdict);
-    *ret_verdict = verdict;
+                  "an operator has paused stream '%s'", diagnosis.stream);
+    else if (observation.attached == 0)
+        watch_say(&diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
+                  diagnosis.stream);
+    else if (!say_deserted(&observation, &diagnosis) && !say_holding(&observation, &diagnosis) &&
+             !say_stuck(&observation, &diagnosis) && !say_silent(&observation, &diagnosis))
+        (observation.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&observation,
+                                                                                  &diagnosis);
+    say_data(&observation, &diagnosis);
+    advise_about_disk(&observation, &diagnosis);
+    *ret_diagnosis = diagnosis;
 }
 
 /* Is the server itself in order? */
 static bool
-judge_server(const struct watch_snapshot *now, struct watch_verdict *verdict)
+diagnose_server(const struct watch_snapshot *now, struct watch_diagnosis *diagnosis)
 {
     uint64_t silent_ns = watch_silent_ns(now, now->taken_ns);
     long long process = now->copy.header->process;
 
     if (watch_is_finished(now)) {
         watch_say(
-            verdict, WATCH_IDLE, WATCH_CAUSE_NONE, "",
+            diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "",
             "the server on node %.63s (process %lld) was stopped in good order and has finished",
             watch_node(now), process);
         return false;
     }
     if (!tnd_stats_is_alive(&now->copy)) {
         watch_say(
-            verdict, WATCH_GONE, WATCH_CAUSE_SERVER,
+            diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
             "Start it again: trainers that still run reconnect, others resume at their place.",
             "the server on node %.63s (process %lld) is gone", watch_node(now), process);
         return false;
     }
     if (silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
-        watch_say(verdict, WATCH_GONE, WATCH_CAUSE_SERVER,
+        watch_say(diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
                   "It is stopped or the machine is out of memory or processors.",
                   "the server on node %.63s (process %lld) has shown no life for %llu s",
                   watch_node(now), process, (unsigned long long)(silent_ns / UINT64_C(1000000000)));
@@ -342,26 +346,26 @@ judge_server(const struct watch_snapshot *now, struct watch_verdict *verdict)
 }
 
 void
-watch_judge(const struct watch_snapshot *before, const struct watch_snapshot *now,
-            struct watch_verdict *ret_verdict)
+watch_diagnose(const struct watch_snapshot *before, const struct watch_snapshot *now,
+               struct watch_diagnosis *ret_diagnosis)
 {
-    struct watch_verdict worst = { .level = WATCH_IDLE };
+    struct watch_diagnosis worst = { .level = WATCH_IDLE };
     const struct watch_set *stream = NULL;
 
     watch_say(&worst, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no stream is served yet");
-    if (judge_server(now, &worst))
+    if (diagnose_server(now, &worst))
         while ((stream = watch_next(now, "stream", stream)) != NULL) {
-            struct watch_verdict verdict;
+            struct watch_diagnosis diagnosis;
 
-            watch_judge_stream(before, now, stream, &verdict);
-            if (watch_is_worse(&verdict, &worst) || worst.stream[0] == '\0')
-                worst = verdict;
+            watch_diagnose_stream(before, now, stream, &diagnosis);
+            if (watch_is_worse(&diagnosis, &worst) || worst.stream[0] == '\0')
+                worst = diagnosis;
         }
-    *ret_verdict = worst;
+    *ret_diagnosis = worst;
 }
 
 bool
-watch_is_worse(const struct watch_verdict *one, const struct watch_verdict *other)
+watch_is_worse(const struct watch_diagnosis *one, const struct watch_diagnosis *other)
 {
     return one->level != other->level ? one->level > other->level
                                       : one->wait_share > other->wait_share;

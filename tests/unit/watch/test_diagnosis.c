@@ -1,6 +1,6 @@
-/* test_verdict.c - who is named, for each way in which a job can be held up. */
+/* test_diagnosis.c - who is named, for each way in which a job can be held up. */
 #include "unit/test_file.h"
-#include "watch/verdict.h"
+#include "watch/diagnosis.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ open_world(void **state)
     world->now_ns = 100 * (int64_t)SECOND;
     world_clock.context = world;
     tnd_clock_install(&world_clock);
-    strcpy(world->folder, "/tmp/test_verdict.XXXXXX");
+    strcpy(world->folder, "/tmp/test_diagnosis.XXXXXX");
     assert_non_null(mkdtemp(world->folder));
     snprintf(world->socket, sizeof world->socket, "%s/server", world->folder);
     snprintf(world->path, sizeof world->path, "%s.stats", world->socket);
@@ -103,20 +103,20 @@ close_world(void **state)
 }
 
 /* Ten seconds later. */
-static struct watch_verdict
-judge(struct world *world)
+static struct watch_diagnosis
+diagnose(struct world *world)
 {
     struct tnd_stats_file file = TND_STATS_FILE_NONE;
     struct watch_snapshot now;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     world->now_ns += 10 * (int64_t)SECOND;
     assert_int_equal(tnd_stats_open_server(world->socket, &file), TUNDISH_OK);
     assert_int_equal(watch_snapshot_open(&file, &now), TUNDISH_OK);
-    watch_judge(&world->before, &now, &verdict);
+    watch_diagnose(&world->before, &now, &diagnosis);
     watch_snapshot_close(&now);
     tnd_stats_close(&file);
-    return verdict;
+    return diagnosis;
 }
 
 /* From now on, looks begin here. */
@@ -132,34 +132,34 @@ take_as_before(struct world *world)
 }
 
 static void
-says(const struct watch_verdict *verdict, const char *words)
+says(const struct watch_diagnosis *diagnosis, const char *words)
 {
-    if (strstr(verdict->sentence, words) == NULL)
-        fail_msg("'%s' does not say '%s'", verdict->sentence, words);
+    if (strstr(diagnosis->sentence, words) == NULL)
+        fail_msg("'%s' does not say '%s'", diagnosis->sentence, words);
 }
 
 static void
 trainers_are_the_limit(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, SECOND / 5);
     tnd_stats_set(&world->threads[0]->busy, 4 * SECOND);
     tnd_stats_set(&world->threads[0]->slot_wait, 6 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FINE);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_TRAINER);
-    says(&verdict, "the trainers are the limit");
-    says(&verdict, "2%");
-    says(&verdict, "20% busy");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FINE);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
+    says(&diagnosis, "the trainers are the limit");
+    says(&diagnosis, "2%");
+    says(&diagnosis, "20% busy");
 }
 
 static void
 a_slow_stage_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 2 * SECOND);
     tnd_stats_set(&world->readers[1]->wait, 38 * SECOND / 10);
@@ -168,29 +168,30 @@ a_slow_stage_is_named(void **state)
     tnd_stats_set(&world->read->busy, 3 * SECOND);
     tnd_stats_set(&world->parse->busy, 4 * SECOND);
     tnd_stats_set(&world->lookup->busy, 12 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_STAGE);
-    assert_string_equal(verdict.culprit, "string_lookup");
-    says(&verdict, "replica 1 on node ");
-    says(&verdict, "waits 38% of its time: string_lookup takes 60% of 2 threads that are 97% busy");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_STAGE);
+    assert_string_equal(diagnosis.culprit, "string_lookup");
+    says(&diagnosis, "replica 1 on node ");
+    says(&diagnosis,
+         "waits 38% of its time: string_lookup takes 60% of 2 threads that are 97% busy");
 }
 
 static void
 slow_reading_is_named_by_its_source(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
     tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
     tnd_stats_set(&world->threads[1]->busy, 10 * SECOND);
     tnd_stats_set(&world->read->busy, 19 * SECOND);
     tnd_stats_set(&world->read->source, 1);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
-    assert_string_equal(verdict.culprit, "tfrecord");
-    says(&verdict, "reading with tfrecord takes 95%");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
+    assert_string_equal(diagnosis.culprit, "tfrecord");
+    says(&diagnosis, "reading with tfrecord takes 95%");
 }
 
 /* Threads that work without running wait for their files; those that run do not. */
@@ -198,36 +199,36 @@ static void
 slow_storage_is_told_from_costly_reading(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
     tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
     tnd_stats_set(&world->read->busy, 10 * SECOND);
     tnd_stats_set(&world->read->source, 1);
     tnd_stats_set(&stats_server(world->stats)->cpu, SECOND);
-    verdict = judge(world);
-    says(&verdict, "50% busy, and for 90% of that the server waits for its storage");
-    assert_non_null(strstr(verdict.advice, "faster or nearer storage"));
+    diagnosis = diagnose(world);
+    says(&diagnosis, "50% busy, and for 90% of that the server waits for its storage");
+    assert_non_null(strstr(diagnosis.advice, "faster or nearer storage"));
     tnd_stats_set(&stats_server(world->stats)->cpu, 9 * SECOND);
     world->now_ns -= 10 * (int64_t)SECOND;
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
-    assert_null(strstr(verdict.sentence, "storage"));
-    assert_null(strstr(verdict.advice, "storage"));
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
+    assert_null(strstr(diagnosis.sentence, "storage"));
+    assert_null(strstr(diagnosis.advice, "storage"));
 }
 
 static void
 an_order_that_waits_for_its_files_is_told_so(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
     tnd_stats_set(&world->stream->deal_busy, 10 * SECOND);
     tnd_stats_set(&stats_server(world->stats)->cpu, SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_ORDER);
-    says(&verdict, "and for 90% of that the server waits for its storage");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_ORDER);
+    says(&diagnosis, "and for 90% of that the server waits for its storage");
 }
 
 /* What a run took is counted when it ends: until then there is only what it is of. */
@@ -235,37 +236,37 @@ static void
 a_run_that_does_not_end_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->read->source, 1);
     tnd_stats_set(&world->read->queued, 16);
     tnd_stats_set(&world->stream->ready_steps, 1);
     take_as_before(world);
     tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
-    assert_string_equal(verdict.culprit, "tfrecord");
-    says(&verdict, "one run of reading with tfrecord has not ended in all of the last 10.0 s");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
+    assert_string_equal(diagnosis.culprit, "tfrecord");
+    says(&diagnosis, "one run of reading with tfrecord has not ended in all of the last 10.0 s");
     tnd_stats_set(&world->read->calls, 1);
     world->now_ns -= 10 * (int64_t)SECOND;
-    verdict = judge(world);
-    says(&verdict, "it has little work at a time");
+    diagnosis = diagnose(world);
+    says(&diagnosis, "it has little work at a time");
 }
 
 static void
 an_order_that_does_not_come_back_is_told(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_ORDER);
-    says(&verdict, "has been at one step for all of the last 10.0 s");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_ORDER);
+    says(&diagnosis, "has been at one step for all of the last 10.0 s");
     tnd_stats_set(&world->stream->deal_wait, SECOND);
     world->now_ns -= 10 * (int64_t)SECOND;
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_NONE);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_NONE);
 }
 
 /* A run that was longer than the look is counted in one that is shorter. */
@@ -273,15 +274,15 @@ static void
 a_share_is_at_most_all(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->threads[i]->busy, 20 * SECOND);
     tnd_stats_set(&world->parse->busy, 40 * SECOND);
-    verdict = judge(world);
-    assert_string_equal(verdict.culprit, "parse_example");
-    assert_true(verdict.share <= 1);
+    diagnosis = diagnose(world);
+    assert_string_equal(diagnosis.culprit, "parse_example");
+    assert_true(diagnosis.share <= 1);
 }
 
 /* A wait for rows of another node is counted as work of the stage that reads them. */
@@ -290,71 +291,71 @@ other_nodes_are_named_by_the_time_that_they_are_waited_for(void **state)
 {
     struct world *world = *state;
     struct tnd_stats_link *link = stats_add(world->stats, TND_STATS_KIND_link, "");
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 9 * SECOND);
     tnd_stats_set(&world->threads[0]->busy, 10 * SECOND);
     tnd_stats_set(&world->read->busy, 10 * SECOND);
     tnd_stats_set(&world->read->source, 1);
     tnd_stats_set(&link->wait, 4 * SECOND);
-    assert_string_equal(judge(world).culprit, "tfrecord"); /* most of it was its own */
+    assert_string_equal(diagnose(world).culprit, "tfrecord"); /* most of it was its own */
     world->now_ns -= 10 * (int64_t)SECOND;
     tnd_stats_set(&link->wait, 9 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SERVER);
-    assert_string_equal(verdict.culprit, "nodes");
-    says(&verdict, "waits for other nodes in 90% of the time that its threads work");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SERVER);
+    assert_string_equal(diagnosis.culprit, "nodes");
+    says(&diagnosis, "waits for other nodes in 90% of the time that its threads work");
 }
 
 static void
 a_slow_order_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
     tnd_stats_set(&world->readers[1]->wait, 5 * SECOND);
     tnd_stats_set(&world->threads[0]->busy, 1 * SECOND);
     tnd_stats_set(&world->stream->deal_busy, 9 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_ORDER);
-    says(&verdict, "is 90% busy");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_ORDER);
+    says(&diagnosis, "is 90% busy");
 }
 
 static void
 a_program_that_writes_slowly_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
     tnd_stats_set(&world->stream->deal_busy, 9 * SECOND);
     tnd_stats_set(&world->stream->program_wait, 8 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SOURCE);
-    assert_string_equal(verdict.culprit, "program");
-    says(&verdict, "waits 80% of its time for rows that a program writes");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
+    assert_string_equal(diagnosis.culprit, "program");
+    says(&diagnosis, "waits 80% of its time for rows that a program writes");
 }
 
 static void
 a_trainer_that_is_not_there_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 8 * SECOND);
     tnd_stats_set(&world->readers[1]->attached, 0);
-    assert_int_equal(judge(world).level, WATCH_WAITING); /* its lane has room */
+    assert_int_equal(diagnose(world).level, WATCH_WAITING); /* its lane has room */
     tnd_stats_set(&world->lanes[1]->slots, 10);
     tnd_stats_set(&world->readers[1]->attached, 1);
-    assert_int_equal(judge(world).level, WATCH_WAITING); /* it is there */
+    assert_int_equal(diagnose(world).level, WATCH_WAITING); /* it is there */
     tnd_stats_set(&world->readers[1]->attached, 0);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    assert_string_equal(verdict.culprit, "1");
-    says(&verdict, "for replica 1 on node ");
-    says(&verdict, ", whose trainer is gone or has not come");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "1");
+    says(&diagnosis, "for replica 1 on node ");
+    says(&diagnosis, ", whose trainer is gone or has not come");
 }
 
 /* Beside it another group reads there, which waits. */
@@ -365,15 +366,15 @@ a_group_that_is_not_there_is_named(void **state)
     struct tnd_stats_reader *absent =
         stats_add(world->stats, TND_STATS_KIND_reader,
                   "stream=\"train\",group=\"(awaited 1)\",replica=\"0\"");
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&absent->released, 8);
     tnd_stats_set(&world->lanes[0]->slots, 10);
     tnd_stats_set(&world->readers[0]->wait, 8 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    says(&verdict, "for replica 0 of group (awaited 1) on node ");
-    says(&verdict, ", whose trainer is gone or has not come");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    says(&diagnosis, "for replica 0 of group (awaited 1) on node ");
+    says(&diagnosis, ", whose trainer is gone or has not come");
 }
 
 /* Replica 1 has taken all there is and waits; the lane of replica 0 is full. */
@@ -391,16 +392,16 @@ static void
 a_slow_sibling_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->threads[i]->slot_wait, 9 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SLOTS);
-    assert_string_equal(verdict.culprit, "0");
-    says(&verdict, "replica 1 on node ");
-    says(&verdict, "for replica 0 on node ");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SLOTS);
+    assert_string_equal(diagnosis.culprit, "0");
+    says(&diagnosis, "replica 1 on node ");
+    says(&diagnosis, "for replica 0 on node ");
 }
 
 /* The threads' wait has not ended, so it is not counted; and a stage is a little busy. */
@@ -408,17 +409,17 @@ static void
 a_slow_sibling_whose_step_outlasts_the_look_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->silent, 25 * SECOND);
     tnd_stats_set(&world->readers[0]->usual_step, 15 * SECOND);
     tnd_stats_set(&world->threads[0]->busy, SECOND / 10);
     tnd_stats_set(&world->read->busy, SECOND / 10);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING); /* its steps are like that: it is not stuck */
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SLOTS);
-    assert_string_equal(verdict.culprit, "0");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING); /* its steps are like that: it is not stuck */
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SLOTS);
+    assert_string_equal(diagnosis.culprit, "0");
 }
 
 static void
@@ -427,7 +428,7 @@ of_a_slow_job_detach_is_named(void **state)
     struct world *world = *state;
     struct tnd_stats_reader *other = stats_add(world->stats, TND_STATS_KIND_reader,
                                                "stream=\"train\",group=\"other\",replica=\"0\"");
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->released, 18);
@@ -435,24 +436,24 @@ of_a_slow_job_detach_is_named(void **state)
     tnd_stats_set(&other->published, 20);
     tnd_stats_set(&other->taken, 11);
     tnd_stats_set(&other->released, 10);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_SLOTS);
-    says(&verdict, "for replica 0 of group other");
-    assert_non_null(strstr(verdict.advice, "slow_group: detach"));
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_SLOTS);
+    says(&diagnosis, "for replica 0 of group other");
+    assert_non_null(strstr(diagnosis.advice, "slow_group: detach"));
 }
 
 static void
 a_stuck_trainer_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    assert_string_equal(verdict.culprit, "0");
-    says(&verdict, "(process 4711) has not taken or returned a batch for 34 s");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "0");
+    says(&diagnosis, "(process 4711) has not taken or returned a batch for 34 s");
 }
 
 static void
@@ -463,9 +464,9 @@ before_its_first_step_a_trainer_has_more_time(void **state)
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->usual_step, 0);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
-    assert_int_equal(judge(world).level, WATCH_WAITING);
+    assert_int_equal(diagnose(world).level, WATCH_WAITING);
     tnd_stats_set(&world->readers[0]->silent, 64 * SECOND);
-    assert_int_equal(judge(world).level, WATCH_STUCK);
+    assert_int_equal(diagnose(world).level, WATCH_STUCK);
 }
 
 static void
@@ -476,25 +477,25 @@ a_silent_trainer_whose_lane_has_room_holds_nobody_up(void **state)
     wait_for_replica_0(world);
     tnd_stats_set(&world->lanes[0]->slots, 12);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
-    assert_int_not_equal(judge(world).level, WATCH_STUCK);
+    assert_int_not_equal(diagnose(world).level, WATCH_STUCK);
 }
 
 static void
 a_trainer_that_keeps_batches_is_told_so(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
     tnd_stats_set(&world->readers[0]->taken, 18);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    assert_string_equal(verdict.culprit, "0");
-    says(&verdict, "holds 8 of the 10 batches in its lane and gives none back");
-    assert_null(strstr(verdict.advice, "debugger"));
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "0");
+    says(&diagnosis, "holds 8 of the 10 batches in its lane and gives none back");
+    assert_null(strstr(diagnosis.advice, "debugger"));
     tnd_stats_set(&world->readers[0]->taken, 17);
-    says((verdict = judge(world), &verdict), "has not taken or returned a batch");
+    says((diagnosis = diagnose(world), &diagnosis), "has not taken or returned a batch");
 }
 
 /* With a batch that it never gave back it has filled its lane, and waits for itself. */
@@ -502,19 +503,20 @@ static void
 a_trainer_that_waits_for_itself_is_told_so(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 10 * SECOND);
     tnd_stats_set(&world->readers[0]->taken, 20);
     tnd_stats_set(&world->readers[0]->released, 8);
     tnd_stats_set(&world->lanes[0]->released, 8);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_TRAINER);
-    assert_string_equal(verdict.culprit, "0");
-    assert_true(verdict.wait_share > 0.9);
-    says(&verdict, "(process 4711) holds 12 of the 12 batches in its lane and gives none back; it "
-                   "waits for more");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
+    assert_string_equal(diagnosis.culprit, "0");
+    assert_true(diagnosis.wait_share > 0.9);
+    says(&diagnosis,
+         "(process 4711) holds 12 of the 12 batches in its lane and gives none back; it "
+         "waits for more");
 }
 
 /* As when all of a job stand in an all-reduce, or save their state: nobody waits for a batch. */
@@ -522,40 +524,40 @@ static void
 a_trainer_that_is_silent_while_nobody_waits_is_told(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->readers[i]->silent, 20 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FINE);
-    says(&verdict, "replica 0 on node ");
-    says(&verdict, "has not taken or returned a batch for 20 s; no trainer waits for the server");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FINE);
+    says(&diagnosis, "replica 0 on node ");
+    says(&diagnosis, "has not taken or returned a batch for 20 s; no trainer waits for the server");
     tnd_stats_set(&world->readers[1]->silent, 121 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    assert_string_equal(verdict.culprit, "1");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "1");
     tnd_stats_set(&world->readers[1]->usual_step, 35 * SECOND); /* 121 s are not four of these */
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FINE);
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FINE);
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->readers[i]->usual_step, 60 * SECOND);
-    verdict = judge(world);
-    says(&verdict, "the trainers are the limit");
+    diagnosis = diagnose(world);
+    says(&diagnosis, "the trainers are the limit");
 }
 
 static void
 a_trainer_stopped_while_it_waits_is_named(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     wait_for_replica_0(world);
     tnd_stats_set(&world->readers[0]->wait, 34 * SECOND);
     tnd_stats_set(&world->readers[0]->waiting, 34 * SECOND);
     tnd_stats_set(&world->readers[0]->silent, 34 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_STUCK);
-    assert_string_equal(verdict.culprit, "0");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_STUCK);
+    assert_string_equal(diagnosis.culprit, "0");
 }
 
 static void
@@ -563,7 +565,7 @@ a_server_without_processors_is_told(void **state)
 {
     struct world *world = *state;
     struct tnd_stats_server *server = stats_server(world->stats);
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
     tnd_stats_set(&world->parse->busy, 9 * SECOND);
@@ -571,56 +573,56 @@ a_server_without_processors_is_told(void **state)
         tnd_stats_set(&world->threads[i]->busy, 9 * SECOND);
     tnd_stats_set(&server->cpu, 5 * SECOND);
     tnd_stats_set(&server->run_delay, 4 * SECOND);
-    assert_string_equal(judge(world).culprit, "parse_example"); /* it ran more than it waited */
+    assert_string_equal(diagnose(world).culprit, "parse_example"); /* it ran more than it waited */
     tnd_stats_set(&server->run_delay, 25 * SECOND);
     tnd_stats_set(&server->rival, 99);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
-    assert_null(strstr(verdict.sentence, "which process")); /* it used none of late */
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_PROCESSORS);
+    assert_null(strstr(diagnosis.sentence, "which process")); /* it used none of late */
     tnd_stats_set(&server->rival_cpu, 18 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
-    says(&verdict, "which process 99 uses most (0.6 processors)"); /* over 30 s */
-    says(&verdict, "they had none for 83%");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_PROCESSORS);
+    says(&diagnosis, "which process 99 uses most (0.6 processors)"); /* over 30 s */
+    says(&diagnosis, "they had none for 83%");
 }
 
 static void
 a_quota_of_processor_time_is_told(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->wait, 5 * SECOND);
     tnd_stats_set(&stats_server(world->stats)->throttled, 4 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_PROCESSORS);
-    assert_string_equal(verdict.culprit, "quota");
-    says(&verdict, "the quota of its cgroup stops the server 40% of the time");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_PROCESSORS);
+    assert_string_equal(diagnosis.culprit, "quota");
+    says(&diagnosis, "the quota of its cgroup stops the server 40% of the time");
 }
 
 static void
 many_bad_rows_are_told(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->stream->rows, 9700);
     tnd_stats_set(&world->stream->rows_skipped, 300);
-    assert_int_equal(judge(world).level, WATCH_FINE);
+    assert_int_equal(diagnose(world).level, WATCH_FINE);
     tnd_stats_set(&world->stream->rows_skipped, 9700);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WARNING);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_DATA);
-    says(&verdict, "50% of the rows of stream 'train' are bad and left out");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WARNING);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_DATA);
+    says(&diagnosis, "50% of the rows of stream 'train' are bad and left out");
     tnd_stats_set(&world->readers[0]->wait, 20 * SECOND);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_WAITING);
-    assert_non_null(strstr(verdict.advice, "Besides, 50% of the rows"));
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_WAITING);
+    assert_non_null(strstr(diagnosis.advice, "Besides, 50% of the rows"));
 }
 
 /* Values that a vocabulary does not have: the share of all until the first look, and since. */
-static struct watch_verdict
+static struct watch_diagnosis
 judge_unknown(void **state, uint64_t before, uint64_t of_late)
 {
     struct world *world = *state;
@@ -636,16 +638,16 @@ judge_unknown(void **state, uint64_t before, uint64_t of_late)
     tnd_stats_close(&file);
     tnd_stats_add(&values->lookups, 1000);
     tnd_stats_add(&values->out_of_vocabulary, of_late * 10);
-    return judge(world);
+    return diagnose(world);
 }
 
 static void
 a_vocabulary_that_lacks_far_more_than_before_is_named(void **state)
 {
-    struct watch_verdict verdict = judge_unknown(state, 3, 60);
+    struct watch_diagnosis diagnosis = judge_unknown(state, 3, 60);
 
-    assert_int_equal(verdict.level, WATCH_WARNING);
-    says(&verdict, "60% of the values looked up in vocabulary 'C7' are not in it, 3% before");
+    assert_int_equal(diagnosis.level, WATCH_WARNING);
+    says(&diagnosis, "60% of the values looked up in vocabulary 'C7' are not in it, 3% before");
 }
 
 static void
@@ -658,36 +660,36 @@ static void
 a_failed_stream_gives_its_error(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_log(TND_LOG_ERROR, "stream", "part-3.tfrecord: no space left on device");
     tnd_stats_set(&world->stream->failed, 1);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FAILED);
-    says(&verdict, "part-3.tfrecord: no space left on device");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FAILED);
+    says(&diagnosis, "part-3.tfrecord: no space left on device");
 }
 
 static void
 a_full_disk_is_named_by_what_it_stopped(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_fail_errno(ENOSPC, "write rows.cache");
     tnd_log(TND_LOG_ERROR, "stream", "train: step 7: %s", tnd_error_text());
     tnd_stats_set(&world->stream->failed, 1);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FAILED);
-    assert_int_equal(verdict.cause, WATCH_CAUSE_DISK);
-    says(&verdict, "a disk of node ");
-    says(&verdict, "write rows.cache: No space left on device");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FAILED);
+    assert_int_equal(diagnosis.cause, WATCH_CAUSE_DISK);
+    says(&diagnosis, "a disk of node ");
+    says(&diagnosis, "write rows.cache: No space left on device");
 }
 
 static void
 a_full_disk_that_stopped_nothing_is_told_all_the_same(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
     uint64_t before = tnd_disk_full_count();
 
     tnd_fail_errno(ENOSPC, "write");
@@ -695,17 +697,17 @@ a_full_disk_that_stopped_nothing_is_told_all_the_same(void **state)
     tnd_fail_errno(EIO, "write");
     assert_int_equal(tnd_disk_full_count(), before + 2);
     tnd_stats_set(&stats_server(world->stats)->disk_full, 2);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_FINE);
-    assert_non_null(strstr(verdict.advice, "is full: 2 writes failed"));
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_FINE);
+    assert_non_null(strstr(diagnosis.advice, "is full: 2 writes failed"));
 }
 
 static void
 of_two_that_wait_the_longer_is_worse(void **state)
 {
-    const struct watch_verdict some = { .level = WATCH_WAITING, .wait_share = 0.1 };
-    const struct watch_verdict more = { .level = WATCH_WAITING, .wait_share = 0.3 };
-    const struct watch_verdict gone = { .level = WATCH_GONE };
+    const struct watch_diagnosis some = { .level = WATCH_WAITING, .wait_share = 0.1 };
+    const struct watch_diagnosis more = { .level = WATCH_WAITING, .wait_share = 0.3 };
+    const struct watch_diagnosis gone = { .level = WATCH_GONE };
 
     (void)state;
     assert_true(watch_is_worse(&more, &some));
@@ -717,42 +719,42 @@ static void
 nobody_reading_is_idle(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&world->readers[0]->attached, 0);
     tnd_stats_set(&world->readers[1]->attached, 0);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_IDLE);
-    says(&verdict, "no trainer reads stream 'train'");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_IDLE);
+    says(&diagnosis, "no trainer reads stream 'train'");
 }
 
 static void
 a_hung_server_is_told(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     tnd_stats_set(&stats_server(world->stats)->heartbeat, (uint64_t)world->now_ns);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_GONE);
-    says(&verdict, "has shown no life for 10 s");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_GONE);
+    says(&diagnosis, "has shown no life for 10 s");
 }
 
 static void
 a_stopped_server_has_finished(void **state)
 {
     struct world *world = *state;
-    struct watch_verdict verdict;
+    struct watch_diagnosis diagnosis;
 
     stats_show_state(world->stats, TND_STATS_STOPPED);
-    verdict = judge(world);
-    assert_int_equal(verdict.level, WATCH_IDLE);
-    says(&verdict, "was stopped in good order and has finished");
+    diagnosis = diagnose(world);
+    assert_int_equal(diagnosis.level, WATCH_IDLE);
+    says(&diagnosis, "was stopped in good order and has finished");
 }
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
-TEST_FILE(test_verdict)
+TEST_FILE(test_diagnosis)
 {
     const struct CMUnitTest tests[] = {
         IN_WORLD(trainers_are_the_limit),

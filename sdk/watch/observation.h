@@ -1,13 +1,13 @@
-/* scene.h - what happened in a stream between two snapshots: who waits, who works, how much.
+/* observation.h - what happened in a stream between two snapshots: who waits, who works, how much.
  *
- * What verdict.c puts into words.
+ * What diagnosis.c puts into words.
  */
-#ifndef TND_WATCH_SCENE_H
-#define TND_WATCH_SCENE_H
+#ifndef TND_WATCH_OBSERVATION_H
+#define TND_WATCH_OBSERVATION_H
 
 #include "watch/snapshot.h"
 
-struct watch_scene {
+struct watch_observation {
     const struct watch_snapshot *before, *now;
     const struct watch_set *session; /* its set of kind "stream" */
     const char *stream;
@@ -46,6 +46,6 @@ struct watch_scene {
 };
 
 /* Fill in the rest from before, now, session and passed_ns. */
-void watch_scene_look(struct watch_scene *scene);
+void watch_observation_make(struct watch_observation *observation);
 
 #endif

@@ -1,4 +1,4 @@
-/* verdict.h - who waits for whom, and why: what limits a job now, in one sentence.
+/* diagnosis.h - who waits for whom, and why: what limits a job now, in one sentence.
  *
  * Worked out from two snapshots some seconds apart. The trainers' waiting comes first: while none
  * waits, the server is fast enough whatever it does. If one waits, somebody is slower: the content
@@ -6,8 +6,8 @@
  * the machine, which has no processor for the server. Data that have become worse (many bad rows,
  * terms that no vocabulary has) are told whoever waits.
  */
-#ifndef TND_WATCH_VERDICT_H
-#define TND_WATCH_VERDICT_H
+#ifndef TND_WATCH_DIAGNOSIS_H
+#define TND_WATCH_DIAGNOSIS_H
 
 #include "watch/snapshot.h"
 
@@ -37,7 +37,7 @@ enum watch_cause {
     WATCH_CAUSE_DATA
 };
 
-struct watch_verdict {
+struct watch_diagnosis {
     enum watch_level level;
     enum watch_cause cause;
     char stream[TND_STATS_VALUE_BYTES];
@@ -49,15 +49,15 @@ struct watch_verdict {
 };
 
 /* The worst of all streams. `before` is an earlier snapshot of the same server. */
-void watch_judge(const struct watch_snapshot *before, const struct watch_snapshot *now,
-                 struct watch_verdict *ret_verdict);
+void watch_diagnose(const struct watch_snapshot *before, const struct watch_snapshot *now,
+                    struct watch_diagnosis *ret_diagnosis);
 
 /* Of one stream, by its set of kind "stream". */
-void watch_judge_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
-                        const struct watch_set *stream, struct watch_verdict *ret_verdict);
+void watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_snapshot *now,
+                           const struct watch_set *stream, struct watch_diagnosis *ret_diagnosis);
 
 /* At a higher level, or at the same with more waiting. */
-bool watch_is_worse(const struct watch_verdict *one, const struct watch_verdict *other);
+bool watch_is_worse(const struct watch_diagnosis *one, const struct watch_diagnosis *other);
 
 const char *watch_level_name(enum watch_level level);
 const char *watch_cause_name(enum watch_cause cause);

@@ -1,0 +1,263 @@
+/* observation.c - figures turned into shares of time. */
+#include "watch/observation.h"
+
+#include <string.h>
+
+/* Fewer values than this say little about a share. */
+static const double ENOUGH_TO_JUDGE = 100;
+
+static double
+share(const struct watch_observation *observation, const struct watch_set *set, const char *field)
+{
+    return observation->passed_ns > 0
+               ? (double)watch_growth(observation->before, set, field) / observation->passed_ns
+               : 0;
+}
+
+/* One that waits for what lies there already does not run at all: nobody keeps it waiting. */
+static bool
+is_stopped(const struct watch_set *reader)
+{
+    return watch_value(reader, "waiting") > 0 &&
+           watch_value(reader, "published") > watch_value(reader, "taken");
+}
+
+static void
+observe_reader(struct watch_observation *observation, const struct watch_set *reader)
+{
+    double waits = is_stopped(reader) ? 0 : share(observation, reader, "wait");
+
+    if (watch_value(reader, "attached") == 0)
+        return;
+    observation->attached++;
+    if (observation->waits_most == NULL || waits > observation->wait_share) {
+        observation->waits_most = reader;
+        observation->wait_share = waits > 1 ? 1 : waits;
+    }
+    if (observation->slowest == NULL || waits < observation->least_share) {
+        observation->slowest = reader;
+        observation->least_share = waits;
+    }
+}
+
+/* The reader of the lane, there or not, that has given back least, or NULL. */
+static const struct watch_set *
+slowest_reader(const struct watch_observation *observation, const struct watch_set *lane)
+{
+    const struct watch_set *set = NULL, *slowest = NULL;
+    char wanted[16], replica[16];
+
+    watch_label(lane, "replica", wanted, sizeof wanted);
+    while ((set = watch_next(observation->now, "reader", set)) != NULL) {
+        watch_label(set, "replica", replica, sizeof replica);
+        if (watch_is_of(set, observation->session) && strcmp(replica, wanted) == 0 &&
+            (slowest == NULL || watch_value(set, "released") < watch_value(slowest, "released")))
+            slowest = set;
+    }
+    return slowest;
+}
+
+/* A full lane needs no clock: whatever the others lack, they lack it because of who reads there. */
+static void
+observe_full_lane(struct watch_observation *observation, const struct watch_set *lane)
+{
+    const struct watch_set *reader = slowest_reader(observation, lane);
+
+    if (reader == NULL || watch_value(reader, "attached") == 0) {
+        observation->deserted = reader != NULL ? reader : lane;
+    } else if (observation->waits_in_vain &&
+               (observation->holder == NULL ||
+                watch_value(reader, "silent") > watch_value(observation->holder, "silent"))) {
+        observation->holder = reader;
+        observation->holder_slots = watch_value(lane, "slots");
+    }
+}
+
+static void
+observe_lanes(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+
+    observation->waits_in_vain =
+        observation->waits_most != NULL && watch_value(observation->waits_most, "published") <=
+                                               watch_value(observation->waits_most, "taken");
+    while ((set = watch_next(observation->now, "lane", set)) != NULL) {
+        uint64_t slots = watch_value(set, "slots");
+
+        if (watch_is_of(set, observation->session) && slots > 0 &&
+            watch_value(set, "published") >= watch_value(set, "released") + slots)
+            observe_full_lane(observation, set);
+    }
+}
+
+static void
+observe_processors(struct watch_observation *observation)
+{
+    const struct watch_set *server = watch_next(observation->now, "server", NULL);
+
+    observation->run_delay = share(observation, server, "run_delay");
+    observation->throttled = share(observation, server, "throttled");
+    observation->cpu = share(observation, server, "cpu");
+}
+
+/* Work that neither runs nor is ready to run waits for storage: memory that is swapped out
+ * included.
+ */
+static void
+observe_storage(struct watch_observation *observation)
+{
+    double works = observation->busy * observation->threads + observation->deal_busy;
+    double waits = works - observation->cpu - observation->run_delay - observation->throttled;
+
+    if (works > 0 && waits > 0)
+        observation->off_processor = waits / works;
+}
+
+static void
+observe_threads(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+    double busy = 0, slots = 0, order = 0;
+
+    while ((set = watch_next(observation->now, "thread", set)) != NULL) {
+        char thread[32];
+
+        watch_label(set, "thread", thread, sizeof thread);
+        if (!watch_is_of(set, observation->session) || strcmp(thread, "order") == 0)
+            continue;
+        observation->threads++;
+        busy += share(observation, set, "busy");
+        slots += share(observation, set, "slot_wait");
+        order += share(observation, set, "order_wait");
+    }
+    if (observation->threads == 0)
+        return;
+    observation->busy = busy / observation->threads;
+    observation->slot_wait = slots / observation->threads;
+    observation->order_wait = order / observation->threads;
+}
+
+/* The order's own stages: their time is one thread's. */
+static void
+observe_order(struct watch_observation *observation, const struct watch_set *set)
+{
+    double takes = share(observation, set, "busy");
+    uint64_t held = watch_value(set, "queued"), room = watch_value(set, "room");
+
+    if (takes > observation->order_share) {
+        observation->order = set;
+        observation->order_share = takes;
+    }
+    if (held > 0 && held < room && watch_value(set, "rows") == 0)
+        observation->filling = set;
+}
+
+/* A run is counted when it ends, but what it is of is there before. */
+static bool
+is_in_long_run(const struct watch_observation *observation, const struct watch_set *stage)
+{
+    const struct watch_set *then = watch_find(observation->before, "stage", stage->labels);
+
+    return watch_value(stage, "queued") > 0 && watch_value(then, "queued") > 0 &&
+           watch_growth(observation->before, stage, "calls") == 0;
+}
+
+static void
+observe_stages(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = watch_next(observation->now, "stage", set)) != NULL) {
+        double takes =
+            share(observation, set, "busy") / (observation->threads > 0 ? observation->threads : 1);
+        char part[16];
+
+        if (!watch_is_of(set, observation->session))
+            continue;
+        watch_label(set, "part", part, sizeof part);
+        if (strcmp(part, "order") == 0) {
+            observe_order(observation, set);
+            continue;
+        }
+        if (takes > observation->stage_share) {
+            observation->stage = set;
+            observation->stage_share = takes;
+        }
+        if (is_in_long_run(observation, set))
+            observation->long_run = set;
+    }
+}
+
+/* It waits neither for room, since no step is under way, nor has it dealt one. */
+static void
+observe_dealing(struct watch_observation *observation)
+{
+    observation->deal_busy = share(observation, observation->session, "deal_busy");
+    observation->program_wait = share(observation, observation->session, "program_wait");
+    if (watch_next(observation->now, "link", NULL) != NULL)
+        observation->node_wait =
+            share(observation, watch_next(observation->now, "link", NULL), "wait");
+    observation->deals_long = observation->deal_busy <= 0 && observation->program_wait <= 0 &&
+                              share(observation, observation->session, "deal_wait") <= 0 &&
+                              watch_value(observation->session, "ready_steps") == 0;
+}
+
+static void
+observe_rows(struct watch_observation *observation)
+{
+    double skipped =
+        (double)watch_growth(observation->before, observation->session, "rows_skipped");
+    double rows = (double)watch_growth(observation->before, observation->session, "rows") + skipped;
+
+    if (rows >= ENOUGH_TO_JUDGE)
+        observation->skipped_share = skipped / rows;
+}
+
+/* Of what was looked up of late, so much more is unknown than of all before. */
+static void
+observe_vocabulary(struct watch_observation *observation, const struct watch_set *set)
+{
+    double unknown = (double)watch_growth(observation->before, set, "out_of_vocabulary");
+    double lookups = (double)watch_growth(observation->before, set, "lookups");
+    double unknown_before = (double)watch_value(set, "out_of_vocabulary") - unknown;
+    double lookups_before = (double)watch_value(set, "lookups") - lookups;
+    double now, before;
+
+    if (lookups < ENOUGH_TO_JUDGE || lookups_before < ENOUGH_TO_JUDGE)
+        return;
+    now = unknown / lookups;
+    before = unknown_before / lookups_before;
+    if (now > 0.1 + 2 * before && now > observation->unknown_share) {
+        observation->unknown = set;
+        observation->unknown_share = now;
+        observation->unknown_before = before;
+    }
+}
+
+static void
+observe_data(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+
+    observe_rows(observation);
+    while ((set = watch_next(observation->now, "vocabulary", set)) != NULL)
+        if (watch_is_of(set, observation->session))
+            observe_vocabulary(observation, set);
+}
+
+void
+watch_observation_make(struct watch_observation *observation)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = watch_next(observation->now, "reader", set)) != NULL)
+        if (watch_is_of(set, observation->session))
+            observe_reader(observation, set);
+    observe_lanes(observation);
+    observe_threads(observation);
+    observe_processors(observation);
+    observe_stages(observation);
+    observe_dealing(observation);
+    observe_storage(observation);
+    observe_data(observation);
+}
