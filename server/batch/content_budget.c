@@ -22,7 +22,7 @@ is_looked_at(const struct plan_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
 
-        if (order_looks_at_content(node))
+        if (order_reads_content(node))
             return true;
         if (node->body != NULL && (has_content(node->inputs[0]) || is_looked_at(node->body)))
             return true;

@@ -83,10 +83,10 @@ enum order_rows {
 };
 
 /* Does it make content of what it is given, to decide the order? */
-enum order_looks {
-    ORDER_LOOKS_NEVER,
-    ORDER_LOOKS_ALWAYS,
-    ORDER_LOOKS_FOR_ROWS /* where only content has the rows (plan_node.cuts_content) */
+enum order_content_use {
+    ORDER_READS_CONTENT_NEVER,
+    ORDER_READS_CONTENT_ALWAYS,
+    ORDER_READS_CONTENT_FOR_ROWS /* where only content has the rows (plan_node.cuts_content) */
 };
 
 enum order_seeds {
@@ -119,7 +119,7 @@ struct order_ops {
     enum order_search search;
     enum order_batch_size batch_size;
     enum order_rows rows; /* of its batches, if that does not hang on parameters */
-    enum order_looks looks;
+    enum order_content_use content_use;
     bool adds_word;       /* a number, behind the words of its input */
     bool remembers;       /* a later iterator yields what an earlier one was given */
     bool counts_elements; /* the dataset object uses its element_counts: what is pulled from it is

@@ -68,11 +68,13 @@ order_shows_lookahead(const struct plan_node *node)
 }
 
 bool
-order_looks_at_content(const struct plan_node *node)
+order_reads_content(const struct plan_node *node)
 {
-    enum order_looks looks = node->order != NULL ? node->order->looks : ORDER_LOOKS_NEVER;
+    enum order_content_use content_use =
+        node->order != NULL ? node->order->content_use : ORDER_READS_CONTENT_NEVER;
 
-    return looks == ORDER_LOOKS_ALWAYS || (looks == ORDER_LOOKS_FOR_ROWS && node->cuts_content);
+    return content_use == ORDER_READS_CONTENT_ALWAYS ||
+           (content_use == ORDER_READS_CONTENT_FOR_ROWS && node->cuts_content);
 }
 
 struct order_gathered

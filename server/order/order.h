@@ -160,7 +160,7 @@ bool order_is_indexed(const struct plan_node *node);
 bool order_shows_lookahead(const struct plan_node *node);
 
 /* Does this stage make content of what it is given, to decide the order? */
-bool order_looks_at_content(const struct plan_node *node);
+bool order_reads_content(const struct plan_node *node);
 
 /* What the runs in word `word` of an element of `node` hold. */
 struct order_gathered order_gathered(const struct plan_node *node, uint32_t word);

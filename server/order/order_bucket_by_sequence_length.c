@@ -2,7 +2,7 @@
  * batch when it is full; what is left at the end comes in the order of the buckets. */
 #include "order/arguments.h"
 #include "order/columns.h"
-#include "order/look.h"
+#include "order/peek.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct bucket {
 };
 
 struct buckets {
-    struct order_look look;
+    struct order_peek peek;
     int64_t *boundaries; /* one less than buckets */
     struct bucket *list;
     uint32_t count;
@@ -82,13 +82,13 @@ buckets_open(struct order_iterator *iterator)
         return status;
     column = schema_find(&input->schema, spec_text(stage, "column"));
     must(column >= 0);
-    buckets->look.node = input;
-    buckets->look.kind = LOOK_LENGTH;
-    buckets->look.column = (uint32_t)column;
+    buckets->peek.node = input;
+    buckets->peek.kind = PEEK_LENGTH;
+    buckets->peek.column = (uint32_t)column;
     buckets->drop_remainder = spec_bool(stage, "drop_remainder");
     buckets->pad_to_boundary =
         spec_bool(stage, "pad_to_bucket_boundary") && !spec_bool(stage, "no_padding");
-    return order_look_open(&buckets->look, input, iterator->instance);
+    return order_peek_open(&buckets->peek, input, iterator->instance);
 }
 
 static struct bucket *
@@ -176,7 +176,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
         const uint64_t *element;
         int64_t length;
         struct bucket *bucket;
-        enum order_result result = order_look_next(&buckets->look, max, &element, &length);
+        enum order_result result = order_peek_next(&buckets->peek, max, &element, &length);
 
         if (result == ORDER_FAILED)
             return result;
@@ -228,7 +228,7 @@ buckets_close(struct order_iterator *iterator)
     }
     free(buckets->list);
     free(buckets->boundaries);
-    order_look_close(&buckets->look);
+    order_peek_close(&buckets->peek);
 }
 
 static tundish_status
@@ -258,7 +258,7 @@ buckets_columns(const struct order_planning *planning, struct plan_node *node)
 const struct order_ops order_bucket_by_sequence_length = {
     .name = "bucket_by_sequence_length",
     .form = ORDER_BATCHES,
-    .looks = ORDER_LOOKS_ALWAYS,
+    .content_use = ORDER_READS_CONTENT_ALWAYS,
     .gathers = "bucket_batch_sizes",
     .arguments_bytes = sizeof(struct batch_arguments),
     .state_bytes = sizeof(struct buckets),

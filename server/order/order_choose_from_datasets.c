@@ -1,7 +1,7 @@
 /* order_choose_from_datasets.c - each element from the input that a dataset of numbers names. The
  * last of the plan node's inputs is that dataset. All inputs' iterators are made at once. */
 #include "order/columns.h"
-#include "order/look.h"
+#include "order/peek.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/memory.h"
 
 struct choose {
-    struct order_look choices;
+    struct order_peek choices;
     struct order_iterator **inputs; /* NULL: used up */
     uint32_t input_count, open_count;
     bool stop_on_empty;
@@ -32,8 +32,8 @@ choose_open(struct order_iterator *iterator)
     choose->inputs = tnd_zalloc(choose->input_count, sizeof(struct order_iterator *));
     choose->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
     choose->choices.node = node->inputs[choose->input_count];
-    choose->choices.kind = LOOK_INT64;
-    status = order_look_open(&choose->choices, choose->choices.node, iterator->instance);
+    choose->choices.kind = PEEK_INT64;
+    status = order_peek_open(&choose->choices, choose->choices.node, iterator->instance);
     for (uint32_t i = 0; i < choose->input_count && status == TUNDISH_OK; i++)
         status = order_open(node->inputs[i], iterator->instance, &choose->inputs[i]);
     return status;
@@ -46,7 +46,7 @@ next_choice(struct order_iterator *iterator, size_t max, uint32_t *ret_choice)
     const struct plan_node *node = choose->choices.node;
     const uint64_t *words;
     int64_t choice;
-    enum order_result result = order_look_next(&choose->choices, max, &words, &choice);
+    enum order_result result = order_peek_next(&choose->choices, max, &words, &choice);
 
     if (result != ORDER_OK)
         return result;
@@ -111,7 +111,7 @@ choose_close(struct order_iterator *iterator)
     for (uint32_t i = 0; choose->inputs != NULL && i < choose->input_count; i++)
         order_close(choose->inputs[i]);
     free(choose->inputs);
-    order_look_close(&choose->choices);
+    order_peek_close(&choose->choices);
 }
 
 /* The last input is numbers of datasets. */
@@ -155,7 +155,7 @@ choose_columns(const struct order_planning *planning, struct plan_node *node)
 const struct order_ops order_choose_from_datasets = {
     .name = "choose_from_datasets",
     .form = ORDER_BRANCHES,
-    .looks = ORDER_LOOKS_ALWAYS,
+    .content_use = ORDER_READS_CONTENT_ALWAYS,
     .decides = "choice_dataset",
     .state_bytes = sizeof(struct choose),
     .open = choose_open,

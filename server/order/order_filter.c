@@ -1,38 +1,38 @@
 /* order_filter.c - the elements for which the predicate holds. Their content is made later, again;
  * here only what the predicate needs. */
 #include "order/cardinality.h"
-#include "order/look.h"
+#include "order/peek.h"
 #include "plan/stage.h"
 
 #include <string.h>
 
-static struct order_look *
+static struct order_peek *
 state_of(struct order_iterator *iterator)
 {
-    return (struct order_look *)iterator->state;
+    return (struct order_peek *)iterator->state;
 }
 
 static tundish_status
 filter_open(struct order_iterator *iterator)
 {
-    struct order_look *look = state_of(iterator);
+    struct order_peek *peek = state_of(iterator);
 
-    look->node = iterator->node;
-    look->kind = LOOK_BOOL;
-    look->asks = true;
-    return order_look_open(look, iterator->node->inputs[0], iterator->instance);
+    peek->node = iterator->node;
+    peek->kind = PEEK_BOOL;
+    peek->asks = true;
+    return order_peek_open(peek, iterator->node->inputs[0], iterator->instance);
 }
 
 static enum order_result
 filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
-    struct order_look *look = state_of(iterator);
+    struct order_peek *peek = state_of(iterator);
     const struct plan_node *node = iterator->node;
 
     while (*ret_count < max) {
         const uint64_t *element;
         int64_t holds;
-        enum order_result result = order_look_next(look, max - *ret_count, &element, &holds);
+        enum order_result result = order_peek_next(peek, max - *ret_count, &element, &holds);
 
         if (result != ORDER_OK)
             return result;
@@ -49,7 +49,7 @@ filter_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
 static void
 filter_close(struct order_iterator *iterator)
 {
-    order_look_close(state_of(iterator));
+    order_peek_close(state_of(iterator));
 }
 
 static const struct stage_question questions[] = {
@@ -63,9 +63,9 @@ const struct order_ops order_filter = {
     .selection = ORDER_CHOOSES,
     .search = ORDER_SEARCH_INPUT,
     .batch_size = ORDER_SIZE_INPUT,
-    .looks = ORDER_LOOKS_ALWAYS,
+    .content_use = ORDER_READS_CONTENT_ALWAYS,
     .questions = questions,
-    .state_bytes = sizeof(struct order_look),
+    .state_bytes = sizeof(struct order_peek),
     .open = filter_open,
     .next = filter_next,
     .close = filter_close,

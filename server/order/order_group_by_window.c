@@ -12,7 +12,7 @@
 #include "core/memory.h"
 #include "order/arguments.h"
 #include "order/columns.h"
-#include "order/look.h"
+#include "order/peek.h"
 #include "plan/stage.h"
 
 struct window {
@@ -23,7 +23,7 @@ struct window {
 };
 
 struct groups {
-    struct order_look look; /* the key; with window_size_func its size, too */
+    struct order_peek peek; /* the key; with window_size_func its size, too */
     uint64_t size;          /* of every window; 0: the expression gives it */
     bool drop_remainder;
     void *windows; /* a tree of those that have elements (search.h), by key */
@@ -77,11 +77,11 @@ groups_open(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return status;
     groups->drop_remainder = spec_bool(node->stage, "drop_remainder");
-    groups->look.node = node;
-    groups->look.kind = LOOK_INT64;
-    groups->look.asks = true;
-    groups->look.has_second = groups->size == 0;
-    return order_look_open(&groups->look, node->inputs[0], iterator->instance);
+    groups->peek.node = node;
+    groups->peek.kind = PEEK_INT64;
+    groups->peek.asks = true;
+    groups->peek.has_second = groups->size == 0;
+    return order_peek_open(&groups->peek, node->inputs[0], iterator->instance);
 }
 
 static void
@@ -96,7 +96,7 @@ static tundish_status
 add_window(struct order_iterator *iterator, int64_t key, struct window **ret_window)
 {
     struct groups *groups = state_of(iterator);
-    int64_t size = groups->size > 0 ? (int64_t)groups->size : groups->look.second;
+    int64_t size = groups->size > 0 ? (int64_t)groups->size : groups->peek.second;
     struct window *window;
 
     if (size < 1)
@@ -232,7 +232,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
         const uint64_t *element;
         struct window *window;
         int64_t key;
-        enum order_result result = order_look_next(&groups->look, max, &element, &key);
+        enum order_result result = order_peek_next(&groups->peek, max, &element, &key);
 
         if (result == ORDER_FAILED)
             return result;
@@ -288,7 +288,7 @@ groups_close(struct order_iterator *iterator)
         forget(groups, window);
     }
     free(groups->left);
-    order_look_close(&groups->look);
+    order_peek_close(&groups->peek);
 }
 
 /* As by the stage that `reduce` names. */
@@ -332,7 +332,7 @@ static const struct stage_question questions[] = {
 const struct order_ops order_group_by_window = {
     .name = "group_by_window",
     .form = ORDER_BATCHES,
-    .looks = ORDER_LOOKS_ALWAYS,
+    .content_use = ORDER_READS_CONTENT_ALWAYS,
     .gathers = "window_size",
     .questions = questions,
     .arguments_bytes = sizeof(struct batch_arguments),

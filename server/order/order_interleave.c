@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "order/again.h"
+#include "order/rewind.h"
 
 enum { CHUNK = 32 }; /* elements that are pulled from a dataset whose turns are short */
 
@@ -76,7 +76,7 @@ interleave_open(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return status;
     interleave->pulls_ahead =
-        interleave->block_length < CHUNK && order_can_begin_again(iterator->node->body->root);
+        interleave->block_length < CHUNK && order_can_rewind(iterator->node->body->root);
     return order_open(iterator->node->inputs[0], iterator->instance, &interleave->input);
 }
 

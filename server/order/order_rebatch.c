@@ -7,7 +7,7 @@
  */
 #include "order/arguments.h"
 #include "order/columns.h"
-#include "order/look.h"
+#include "order/peek.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ count_rows(struct order_iterator *iterator)
     const struct plan_node *input = iterator->node->inputs[0];
 
     if (arguments->rows < 0)
-        return order_look_rows(iterator, rebatch->batch, &rebatch->rows);
+        return order_peek_rows(iterator, rebatch->batch, &rebatch->rows);
     rebatch->rows = (uint64_t)arguments->rows;
     if (rebatch->rows > 0 ||
         run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))

@@ -5,9 +5,9 @@
  * count is 1. A shuffle directly before it is told to repeat by itself, as tf.data fuses the two
  * (but not inside functions).
  */
-#include "order/again.h"
 #include "order/cardinality.h"
 #include "order/planning.h"
+#include "order/rewind.h"
 
 struct repeat {
     struct order_iterator *input;
@@ -119,7 +119,7 @@ pass_over_epochs(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
         if (before.node_count > 0)
             *ret_passed += leap(iterator, &before, passed, count - *ret_passed);
         order_counts_close(&before);
-        order_counts_note(iterator->instance, &before);
+        order_counts_save(iterator->instance, &before);
         result = next_epoch(iterator);
     }
     order_counts_close(&before);

@@ -7,7 +7,7 @@
  */
 #include "order/cardinality.h"
 #include "order/columns.h"
-#include "order/look.h"
+#include "order/peek.h"
 
 #include <string.h>
 
@@ -135,7 +135,7 @@ fetch(struct order_iterator *iterator)
         return result;
     unbatch->row = unbatch->rows = 0;
     if (iterator->node->cuts_content)
-        status = order_look_rows(iterator, unbatch->batch, &unbatch->rows);
+        status = order_peek_rows(iterator, unbatch->batch, &unbatch->rows);
     else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
         status = order_fail(iterator, TUNDISH_E_DATA,
                             "the components of a batch do not all have the same number of rows");
@@ -256,7 +256,7 @@ const struct order_ops order_unbatch = {
     .name = "unbatch",
     .form = ORDER_UNBATCHES,
     .search = ORDER_SEARCH_INPUT,
-    .looks = ORDER_LOOKS_FOR_ROWS,
+    .content_use = ORDER_READS_CONTENT_FOR_ROWS,
     .state_bytes = sizeof(struct unbatch),
     .open = unbatch_open,
     .next = unbatch_next,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "order/again.h"
+#include "order/rewind.h"
 #include "plan/build.h"
 
 /* What standing at a place costs for one stage, from the cheapest on. */
@@ -43,12 +43,12 @@ node_cost(const struct plan_node *node)
 {
     if (runs_again(node) || plan_is_cache_in_file(node) || is_packed(node))
         return COST_MAKING;
-    if (order_looks_at_content(node))
+    if (order_reads_content(node))
         return COST_LOOKING;
     if (node->order == NULL)
         return COST_NOTHING;
     if (node->order->shuffles_in != NULL)
-        return order_can_begin_again(node->inputs[0]) ? COST_WINDOW : COST_COUNTING;
+        return order_can_rewind(node->inputs[0]) ? COST_WINDOW : COST_COUNTING;
     return node->order->pass_over != NULL && !node->order->counts_through ? COST_NOTHING
                                                                           : COST_COUNTING;
 }

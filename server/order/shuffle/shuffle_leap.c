@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "order/again.h"
+#include "order/rewind.h"
 #include "order/shuffle/shuffle_private.h"
 #include "order/shuffle/shuffle_seek.h"
 
@@ -120,7 +120,7 @@ probe(struct order_iterator *iterator, uint64_t end, uint64_t *ret_reached)
     if (!order_is_indexed(iterator->node->inputs[0]) && shuffle->limit <= UNSEEN_SIZE &&
         end <= UNSEEN_ELEMENTS)
         return ORDER_OK;
-    order_counts_note(iterator->instance, &before);
+    order_counts_save(iterator->instance, &before);
     if (open_input(iterator) != TUNDISH_OK)
         result = ORDER_FAILED;
     else
@@ -253,9 +253,9 @@ shuffle_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret
     if (shuffle->epochs_begun > 0 || shuffle->epochs == 0 || shuffle->cannot_leap)
         return ORDER_OK;
     shuffle->cannot_leap = true;
-    if (!order_can_begin_again(iterator->node->inputs[0]))
+    if (!order_can_rewind(iterator->node->inputs[0]))
         return ORDER_OK;
-    order_counts_note(iterator->instance, &before);
+    order_counts_save(iterator->instance, &before);
     result = leap_in_epoch(iterator, count, &reached);
     if (result == ORDER_OK)
         *ret_passed = count;

@@ -1,23 +1,23 @@
-/* look.h - elements of an input, each with one number that its content gives: for stages that must
+/* peek.h - elements of an input, each with one number that its content gives: for stages that must
  * look inside to decide the order.
  *
  * Content is evaluated for many elements at once, where pulling them ahead cannot be seen.
  */
-#ifndef ORDER_LOOK_H
-#define ORDER_LOOK_H
+#ifndef ORDER_PEEK_H
+#define ORDER_PEEK_H
 
 #include "order/order.h"
 
-enum order_look_kind {
-    LOOK_BOOL,  /* of a bool scalar: 0 or 1 */
-    LOOK_INT64, /* the value of an int64 scalar */
-    LOOK_LENGTH /* dimension 0 */
+enum order_peek_kind {
+    PEEK_BOOL,  /* of a bool scalar: 0 or 1 */
+    PEEK_INT64, /* the value of an int64 scalar */
+    PEEK_LENGTH /* dimension 0 */
 };
 
-struct order_look {
+struct order_peek {
     const struct plan_node *node; /* whose content is evaluated */
     bool asks;                    /* not its columns, but the answers to its questions */
-    enum order_look_kind kind;
+    enum order_peek_kind kind;
     uint32_t column;
     bool has_second; /* another int64 scalar, in the column behind that: */
     int64_t second;  /* of the element that came last */
@@ -34,19 +34,19 @@ struct order_look {
 
 /* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter behind
  * it. May fail half-way: close is called either way. */
-tundish_status order_look_open(struct order_look *look, const struct plan_node *input,
+tundish_status order_peek_open(struct order_peek *peek, const struct plan_node *input,
                                struct order_instance *instance);
 
 /* The next element: width words that the caller now owns, valid until the next call. `max`: how
  * many elements the caller is sure to want. */
-enum order_result order_look_next(struct order_look *look, size_t max, const uint64_t **ret_words,
+enum order_result order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
                                   int64_t *ret_number);
 
-void order_look_close(struct order_look *look);
+void order_peek_close(struct order_peek *peek);
 
 /* The rows that content turns out to have in an element of the iterator's input: dimension 0 of its
  * columns. Fails if they do not agree. */
-tundish_status order_look_rows(const struct order_iterator *iterator, const uint64_t *element,
+tundish_status order_peek_rows(const struct order_iterator *iterator, const uint64_t *element,
                                uint64_t *ret_rows);
 
 #endif

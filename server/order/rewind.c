@@ -1,5 +1,5 @@
-/* again.c - what dataset objects remember, put back or forward. */
-#include "order/again.h"
+/* rewind.c - what dataset objects remember, put back or forward. */
+#include "order/rewind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/memory.h"
 
 void
-order_counts_note(const struct order_instance *instance, struct order_counts *ret_counts)
+order_counts_save(const struct order_instance *instance, struct order_counts *ret_counts)
 {
     uint32_t count = instance->graph->node_count;
 
@@ -69,9 +69,9 @@ remembers_elements(const struct plan_node *node)
 }
 
 bool
-order_can_begin_again(const struct plan_node *node)
+order_can_rewind(const struct plan_node *node)
 {
-    return !any_node(node, remembers_elements) && !any_node(node, order_looks_at_content);
+    return !any_node(node, remembers_elements) && !any_node(node, order_reads_content);
 }
 
 /* How much alike the passes through a node are. */
