@@ -186,7 +186,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     pthread_mutex_init(&session->state, NULL);
     init_lock(&session->lock);
     pthread_cond_init(&session->work, NULL);
-    pthread_cond_init(&session->place, NULL);
+    pthread_cond_init(&session->ring_space, NULL);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
     if (status == TUNDISH_OK)
@@ -322,7 +322,7 @@ session_close(struct session *session)
     session_spec_close(&session->spec);
     plan_close(session->plan);
     session_link_close(session);
-    pthread_cond_destroy(&session->place);
+    pthread_cond_destroy(&session->ring_space);
     pthread_cond_destroy(&session->work);
     pthread_mutex_destroy(&session->lock);
     pthread_mutex_destroy(&session->control);

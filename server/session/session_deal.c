@@ -16,7 +16,7 @@ wait_for_place(struct session *session)
 {
     int64_t began_ns = tnd_clock_ns(), ended_ns;
 
-    pthread_cond_wait(&session->place, &session->lock);
+    pthread_cond_wait(&session->ring_space, &session->lock);
     ended_ns = tnd_clock_ns();
     tnd_stats_add(&session->figures.stream->deal_wait, (uint64_t)(ended_ns - began_ns));
     stats_event(session->dealing_figures.meter.track, began_ns, ended_ns, TND_STATS_WAITS_STEPS, 0);
@@ -31,7 +31,7 @@ await_room(struct session *session, uint32_t at_most)
         wait_for_place(session);
 }
 
-/* A free place in the ring of steps, the lock held; NULL when stopping. */
+/* A free entry in the ring of steps, the lock held; NULL when stopping. */
 static struct step *
 next_step(struct session *session)
 {
@@ -144,7 +144,7 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
 {
     for (;; number++) {
         struct deal_round round = { 0 };
-        enum session_step step = SESSION_STEP_END;
+        enum job_step step = JOB_STEP_END;
         bool cut = false;
         tundish_status status = TUNDISH_OK;
 
@@ -154,17 +154,17 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
             status = deal_step(session, number, &round);
         if (status == TUNDISH_OK && !cut)
             status = session_link_step(session, number, round.present_count, &step);
-        if (status != TUNDISH_OK || step == SESSION_STEP_END)
+        if (status != TUNDISH_OK || step == JOB_STEP_END)
             deal_round_release(&round);
         else
             ask_ahead(session, &round);
-        if (status == TUNDISH_OK && step == SESSION_STEP_END)
+        if (status == TUNDISH_OK && step == JOB_STEP_END)
             status = session_link_end_epoch(session, number);
         if (status != TUNDISH_OK) {
             session_push(session, TND_SLOT_ERROR, epoch, number, NULL, status);
             return false;
         }
-        if (step == SESSION_STEP_END)
+        if (step == JOB_STEP_END)
             return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
         if (!session_push(session, TND_SLOT_BATCH, epoch, number, &round, TUNDISH_OK))
             return false;

@@ -158,12 +158,12 @@ struct session {
 
     /* Everything below is under the lock. */
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* a step has come, or room */
-    pthread_cond_t place; /* a step has gone: the dealer may go on */
-    struct step *steps;   /* a ring: first .. first + count */
+    pthread_cond_t work;       /* a step has come, or room */
+    pthread_cond_t ring_space; /* a step has gone: the dealer may go on */
+    struct step *steps;        /* a ring: first .. first + count */
     uint32_t capacity, first, count;
     uint32_t few;             /* an epoch is begun when there are fewer */
-    uint32_t dealer_wakes_at; /* signal `place` when there are no more than these */
+    uint32_t dealer_wakes_at; /* signal `ring_space` when there are no more than these */
     bool a_worker_polls;
     uint32_t lacking; /* not 0: of late there was no room for a step */
     bool missed_room; /* somebody came while a step was being opened: look for room again */
@@ -199,7 +199,7 @@ void session_fail(struct session *session, tundish_status status, const char *te
 
 tundish_status session_open_dealer(struct session *session);
 
-/* Put a step into the ring, waiting for a place. False: there is none any more; the round is
+/* Put a step into the ring, waiting for a free entry. False: there is none any more; the round is
  * released in any case. The dealing thread. */
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);

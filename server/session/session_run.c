@@ -11,7 +11,7 @@ session_halt(struct session *session)
     pthread_mutex_lock(&session->lock);
     session->draining = true;
     atomic_store(&session->stop, 1);
-    pthread_cond_broadcast(&session->place);
+    pthread_cond_broadcast(&session->ring_space);
     pthread_cond_broadcast(&session->work);
     pthread_mutex_unlock(&session->lock);
     wakeup_signal(session->wakeup);

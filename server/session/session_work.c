@@ -248,7 +248,7 @@ drop_finished(struct session *session)
     }
     /* Waking the dealer costs as much as making a small batch: not for every step. */
     if (session->count <= session->dealer_wakes_at)
-        pthread_cond_signal(&session->place);
+        pthread_cond_signal(&session->ring_space);
 }
 
 /* A step that failed becomes an error in every lane, for good. */
@@ -305,7 +305,7 @@ session_fail(struct session *session, tundish_status status, const char *text)
         session->failed = true;
         if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
-        pthread_cond_broadcast(&session->place);
+        pthread_cond_broadcast(&session->ring_space);
         session_wake(session);
     }
     pthread_mutex_unlock(&session->lock);

@@ -127,7 +127,7 @@ struct question {
     const struct session *session;
     uint64_t number;
     bool all_must_have; /* else: one is enough */
-    enum session_step answer;
+    enum job_step answer;
 };
 
 /* What the others' posts say of the step that is asked about. */
@@ -157,17 +157,17 @@ is_answered(struct link *link, void *context)
         all_have_not &= steps.ended && steps.has <= question->number;
     }
     if (question->all_must_have) {
-        question->answer = one_has_not ? SESSION_STEP_END : SESSION_STEP_ROWS;
+        question->answer = one_has_not ? JOB_STEP_END : JOB_STEP_ROWS;
         return one_has_not || all_have;
     }
-    question->answer = one_has ? SESSION_STEP_EMPTY : SESSION_STEP_END;
+    question->answer = one_has ? JOB_STEP_EMPTY : JOB_STEP_END;
     return one_has || all_have_not;
 }
 
 static tundish_status
-ask(struct session *session, uint64_t number, bool all_must_have, enum session_step *ret_step)
+ask(struct session *session, uint64_t number, bool all_must_have, enum job_step *ret_step)
 {
-    struct question question = { session, number, all_must_have, SESSION_STEP_END };
+    struct question question = { session, number, all_must_have, JOB_STEP_END };
     tundish_status status =
         link_wait(session->linked.link, is_answered, &question, -1, &session->stop);
 
@@ -191,7 +191,7 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
 
 tundish_status
 session_link_step(struct session *session, uint64_t number, uint32_t present,
-                  enum session_step *ret_step)
+                  enum job_step *ret_step)
 {
     bool drop_partial = session->plan->stream->distribute.drop_remainder_step;
     bool has = drop_partial ? present == session->plan->replicas : present > 0;
@@ -200,7 +200,7 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     if (session->linked.link != NULL)
         session_marks_post(session);
     if (session->linked.link == NULL || steps_are_known(session)) {
-        *ret_step = has ? SESSION_STEP_ROWS : SESSION_STEP_END;
+        *ret_step = has ? JOB_STEP_ROWS : JOB_STEP_END;
         return TUNDISH_OK;
     }
     told = session->linked.ended;
@@ -209,11 +209,11 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
     else if (!told)
         note_dealt(session, number, true);
     if (has && !drop_partial) {
-        *ret_step = SESSION_STEP_ROWS;
+        *ret_step = JOB_STEP_ROWS;
         return TUNDISH_OK;
     }
     if (!has && drop_partial) {
-        *ret_step = SESSION_STEP_END;
+        *ret_step = JOB_STEP_END;
         return TUNDISH_OK;
     }
     return ask(session, number, drop_partial, ret_step);

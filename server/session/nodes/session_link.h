@@ -34,7 +34,7 @@ struct session_link {
     size_t level_bytes;
 };
 
-enum session_step { SESSION_STEP_ROWS, SESSION_STEP_EMPTY, SESSION_STEP_END };
+enum job_step { JOB_STEP_ROWS, JOB_STEP_EMPTY, JOB_STEP_END };
 
 /* Facts about an epoch hold for one root seed. */
 struct link_key session_link_key(const struct session *session, enum link_topic topic,
@@ -56,7 +56,7 @@ tundish_status session_link_start_epoch(struct session *session, uint64_t epoch,
 /* The dealing thread: this worker has `present` slices at step `number`. What is it for the job?
  * Waits only where that is not known. */
 tundish_status session_link_step(struct session *session, uint64_t number, uint32_t present,
-                                 enum session_step *ret_step);
+                                 enum job_step *ret_step);
 
 /* Every replica here has asked for the next epoch. Is `number` the step at which this one ends,
  * for all? */
