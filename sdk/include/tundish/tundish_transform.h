@@ -7,18 +7,18 @@
  *     status = tundish_transform_records(transformer, &example, 1);
  *     status = tundish_transform_tensor(transformer, 0, &tensor);
  *
- * The content stages of a pipeline file, with what `tundish analyze` learned, applied by the code
- * that serves: the same columns, bit for bit. Link libtundish_transform; no server is needed.
+ * Applies the content stages of a pipeline file, with the statistics of `tundish analyze`, by the
+ * server's own code: the columns are the same, bit for bit. Link libtundish_transform.
  *
- * Ownership: *_open gives a handle the caller closes. Tensors are lent: they live until the next
- *            call that transforms rows with the same transformer.
- * Threads:   a transform is constant once it is open; each thread has a transformer of its own.
- *            In the steady state a call allocates nothing.
+ * Ownership: the caller closes each handle that an *_open call returns. Tensors are lent: they live
+ *            until the next call that transforms rows with the same transformer.
+ * Threads:   an open transform is constant; each thread needs its own transformer. In the steady
+ *            state a call allocates nothing.
  * Errors:    as in tundish.h; tundish_transform_last_error explains. Bad input is always a status.
- *            Unlike libtundish this library ENDS THE PROCESS, after a sentence on standard error,
- *            when the kernel gives no memory (exit status 3) and when it finds a defect of its own
- *            (abort): it is the server's own code. A program that must survive both runs it in a
- *            process of its own.
+ *            Unlike libtundish this library ENDS THE PROCESS, after a message on standard error,
+ *            when memory runs out (exit status 3) and when it detects a bug of its own (abort),
+ *            because it is the server's code. A program that must survive both runs it in a process
+ *            of its own.
  */
 #ifndef TUNDISH_TRANSFORM_H
 #define TUNDISH_TRANSFORM_H
@@ -32,14 +32,14 @@ extern "C" {
 typedef struct tundish_transform tundish_transform;
 typedef struct tundish_transformer tundish_transformer;
 
-/* Made by the caller, so it starts with its own size. NULL means "default". */
+/* Allocated by the caller, so it starts with its own size. NULL means "default". */
 typedef struct tundish_transform_options {
     size_t size;
-    const char *stream;   /* which stream; the only one, or the one that is learned from */
-    const char *until;    /* stop behind the last stage of this name; all stages */
-    const char *root;     /* relative paths start here; the pipeline file's folder */
-    const char *analysis; /* what was learned lies here; analysis/ beside the file */
-    const char *cache;    /* compiled vocabularies are kept here; $TUNDISH_CACHE and so on */
+    const char *stream;   /* default: the only stream, or the file's learn_from */
+    const char *until;    /* last stage to apply, by name; default: all stages */
+    const char *root;     /* folder for relative paths; default: the pipeline file's */
+    const char *analysis; /* folder of learned statistics; default: analysis/ beside the file */
+    const char *cache;    /* folder for compiled vocabularies; default: $TUNDISH_CACHE and so on */
 } tundish_transform_options;
 
 #define TUNDISH_TRANSFORM_OPTIONS_INIT                                                             \
@@ -47,15 +47,15 @@ typedef struct tundish_transform_options {
         .size = sizeof(tundish_transform_options)                                                  \
     }
 
-/* Read a pipeline file. E_PIPELINE: it is wrong, or statistics are missing or of other stages;
- * tundish_transform_last_error lists all that is. */
+/* Read a pipeline file. E_PIPELINE: the file has errors, or statistics are missing or were learned
+ * with other stages; tundish_transform_last_error lists all errors. */
 TUNDISH_API tundish_status tundish_transform_open(const char *path,
                                                   const tundish_transform_options *options,
                                                   tundish_transform **ret_transform);
 TUNDISH_API void tundish_transform_close(tundish_transform *transform); /* accepts NULL */
 
-/* The columns of one row that goes in, and of the rows together that come out: those have a
- * dimension of rows in front, whether or not the stream has a batch stage. */
+/* The columns of one input row, and of all output rows together: these have a first dimension of
+ * rows, even if the stream has no batch stage. */
 TUNDISH_API const tundish_spec *tundish_transform_inputs(const tundish_transform *transform);
 TUNDISH_API const tundish_spec *tundish_transform_outputs(const tundish_transform *transform);
 
@@ -63,38 +63,37 @@ TUNDISH_API tundish_status tundish_transformer_open(const tundish_transform *tra
                                                     tundish_transformer **ret_transformer);
 TUNDISH_API void tundish_transformer_close(tundish_transformer *transformer); /* accepts NULL */
 
-/* Some bytes, any of them. */
+/* A byte string; may hold any bytes. */
 typedef struct tundish_bytes {
     const void *data;
     size_t size;
 } tundish_bytes;
 
-/* Transform records: serialized Examples, lines of CSV (without their ends), JSON - whatever the
- * stream's source yields as its only column of strings, or what its csv source reads. All rows of
- * a call make one batch. E_DATA: a row is bad; nothing comes out then. */
+/* Transform records as the stream's source reads them: serialized Examples, CSV lines (without line
+ * ends), JSON. All rows of a call make one batch. E_DATA: a row is bad, and there is no output. */
 TUNDISH_API tundish_status tundish_transform_records(tundish_transformer *transformer,
                                                      const tundish_bytes *records,
                                                      size_t record_count);
 
-/* A column of rows that go in: values of all rows, one after the other, in row-major order; of
- * dtype string, tundish_bytes. Where the row's shape has an unknown dimension (one at most), counts
- * has for each row how long it is. */
+/* A column of input rows: the values of all rows, one after the other, in row-major order; dtype
+ * string: an array of tundish_bytes. A row's shape may have one unknown dimension; counts then has
+ * its size for each row. */
 typedef struct tundish_transform_column {
     const void *values;
     const int64_t *counts; /* row_count, or NULL */
 } tundish_transform_column;
 
-/* Transform rows of named columns: one for each of tundish_transform_inputs, in that order. */
+/* Transform rows of named columns: those of tundish_transform_inputs, in that order. */
 TUNDISH_API tundish_status tundish_transform_rows(tundish_transformer *transformer,
                                                   const tundish_transform_column *columns,
                                                   uint32_t column_count, size_t row_count);
 
-/* Column `index` of what came out. */
+/* Output column `index`. */
 TUNDISH_API tundish_status tundish_transform_tensor(tundish_transformer *transformer,
                                                     uint32_t index,
                                                     const tundish_tensor **ret_tensor);
 
-/* This thread's explanation of the last call of this library that failed; never NULL. */
+/* Explains this thread's last failed call of this library; never NULL. */
 TUNDISH_API const char *tundish_transform_last_error(void);
 
 #ifdef __cplusplus
