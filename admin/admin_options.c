@@ -11,23 +11,24 @@
 
 static const char help[] =
     "Usage: tundish-admin [OPTION]...\n"
-    "Show what the server of this node does: a page for a browser, JSON, and metrics for\n"
-    "Prometheus. It only reads the server's figures, and may be stopped at any time.\n"
-    "The sentence and all rates are over the last 10 seconds, latencies on the page over\n"
-    "the last minute, charts over the last hour.\n"
+    "Show the state of this node's server: a page for browsers, JSON, and metrics for\n"
+    "Prometheus. tundish-admin only reads shared memory and can be stopped at any time.\n"
+    "The diagnosis and all rates cover the last 10 seconds, latencies on the page the\n"
+    "last minute, charts the last hour.\n"
     "\n"
-    "  --socket PATH       which server (default: as for trainers)\n"
-    "  --listen HOST:PORT  where to listen (default 127.0.0.1:8465; port 0: any)\n"
-    "  --host NAME[:PORT]  also answer requests for this Host; may be repeated\n"
-    "  --token-file FILE   the token that changes need, and all else off loopback; mode 0600\n"
-    "  --tls-cert FILE     speak TLS with this certificate (PEM) ...\n"
-    "  --tls-key FILE      ... and its key\n"
-    "  --behind-proxy      a proxy in front speaks TLS: another address than loopback is allowed\n"
+    "  --socket PATH       the server's socket (default: as for trainers)\n"
+    "  --listen HOST:PORT  address to listen on (default 127.0.0.1:8465; port 0: any)\n"
+    "  --host NAME[:PORT]  also answer requests with this Host header; may be repeated\n"
+    "  --token-file FILE   token required for changes, and for all requests not on\n"
+    "                      loopback; the file must have mode 0600\n"
+    "  --tls-cert FILE     use TLS with this certificate (PEM) ...\n"
+    "  --tls-key FILE      ... and this key\n"
+    "  --behind-proxy      a proxy in front uses TLS: allow an address that is not loopback\n"
     "  --chart FILE        the chart library (default: " TUNDISH_CHART_PATH ")\n"
     "  --ready-fd N        write the page's address to this descriptor\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0 ended by a signal, 2 wrong usage, 3 the machine refused.\n";
+    "Exit status: 0 stopped by a signal, 2 wrong usage, 3 a system error.\n";
 
 static int
 misused(const char *format, ...)

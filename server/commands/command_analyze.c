@@ -79,13 +79,14 @@ command_analyze_run(int argc, char **argv)
 const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE",
-    .help = "Learn what a pipeline's stages need: vocabularies, moments, quantiles.",
-    .details = "  --stream NAME       the stream to learn from, as learn_from has it\n"
-               "  --root DIR          relative paths start here (default: the file's folder)\n"
-               "  --cache DIR         where indexes, tables and terms beyond memory are kept\n"
-               "  --analysis DIR      where results go (default: analysis/ beside the file)\n"
-               "  --threads N         that read and count (default: one a processor)\n"
-               "  --memory M          MiB for terms, about (default 1024)\n"
-               "  --quiet             no progress\n",
+    .help =
+        "Compute the statistics that a pipeline's stages need: vocabularies, moments, quantiles.",
+    .details = "  --stream NAME       the stream to learn from (default: learn_from in the file)\n"
+               "  --root DIR          folder for relative paths (default: the file's folder)\n"
+               "  --cache DIR         folder for indexes, tables and terms that exceed --memory\n"
+               "  --analysis DIR      folder for results (default: analysis/ beside the file)\n"
+               "  --threads N         number of threads (default: one per processor)\n"
+               "  --memory M          memory for terms in MiB, approximately (default 1024)\n"
+               "  --quiet             do not report progress\n",
     .run = command_analyze_run,
 };

@@ -9,8 +9,9 @@
 static void
 print_overview(void)
 {
-    puts("usage: tundish COMMAND [OPTION ...]\n\n"
-         "Feeds training jobs: reads files, preprocesses rows, leaves finished batches in shared "
+    puts("usage: tundish COMMAND [OPTION ...]\n"
+         "\n"
+         "Feeds training jobs: reads files, preprocesses rows and writes batches to shared "
          "memory.\n");
     for (size_t i = 0; commands[i] != NULL; i++)
         printf("  %-8s %s\n", commands[i]->name, commands[i]->help);
@@ -37,11 +38,16 @@ print_man_commands(void)
 {
     puts(
         ".TH TUNDISH 1 \"\" \"tundish " TUNDISH_VERSION_TEXT "\" \"Tundish\"\n"
-        ".SH NAME\ntundish \\- feed training jobs from files through shared memory\n"
-        ".SH SYNOPSIS\n.B tundish\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
+        ".SH NAME\n"
+        "tundish \\- feed training jobs from files through shared memory\n"
+        ".SH SYNOPSIS\n"
+        ".B tundish\n"
+        ".I COMMAND\n"
+        "[\\fIOPTION\\fR ...]\n"
         ".SH DESCRIPTION\n"
-        "One server per node reads the files of a pipeline, see tundish\\-pipeline(5), and leaves\n"
-        "finished batches in shared memory, where trainers map them.\n.SH COMMANDS");
+        "One server per node reads the files of a pipeline, see tundish\\-pipeline(5), and writes\n"
+        "finished batches to shared memory, which trainers map.\n"
+        ".SH COMMANDS");
     for (size_t i = 0; commands[i] != NULL; i++) {
         printf(".SS ");
         print_roff(commands[i]->name);
@@ -53,15 +59,22 @@ print_man_commands(void)
         print_roff(commands[i]->details);
         puts(".fi");
     }
-    puts(".SH EXIT STATUS\n0 all is well; 1 the pipeline file or the data was refused; 2 wrong "
-         "usage; 3 the\n"
-         "machine refused: no such file, no memory, no server there, a port or socket in use;\n"
-         "4 of status: a stream is stuck or has failed.\n"
-         ".SH ENVIRONMENT\n.TP\nTUNDISH_SERVER\nthe server's socket\n.TP\n"
-         "TUNDISH_SERVER_UID\nthe number of a user, beside this one and root, whose server may be "
-         "trusted\n.TP\nTUNDISH_CACHE\n"
+    puts(".SH EXIT STATUS\n"
+         "0 success; 1 the pipeline file or the data is bad; 2 wrong usage; 3 a system error:\n"
+         "a missing file, no memory, no server, a port or socket in use; 4 (tundish status)\n"
+         "a stream is stuck or has failed.\n"
+         ".SH ENVIRONMENT\n"
+         ".TP\n"
+         "TUNDISH_SERVER\n"
+         "the server's socket\n"
+         ".TP\n"
+         "TUNDISH_SERVER_UID\n"
+         "the user id of another user, besides this one and root, whose server is trusted\n"
+         ".TP\n"
+         "TUNDISH_CACHE\n"
          "the folder of indexes and vocabulary tables\n"
-         ".SH SEE ALSO\ntundish\\-pipeline(5), tundish\\-launch(1), tundish\\-admin(1)");
+         ".SH SEE ALSO\n"
+         "tundish\\-pipeline(5), tundish\\-launch(1), tundish\\-admin(1)");
 }
 
 static int
@@ -109,8 +122,8 @@ const struct command command_help = {
     .name = "help",
     .arguments = "[COMMAND | STAGE | stages]",
     .help = "Explain a command, or a stage of the pipeline file.",
-    .details = "  --list              the names of all stages, one a line\n"
-               "  --commands          the names of all commands, one a line\n"
+    .details = "  --list              the names of all stages, one per line\n"
+               "  --commands          the names of all commands, one per line\n"
                "  --man               the manual page tundish-pipeline(5), as roff\n"
                "  --man-commands      the manual page tundish(1), as roff\n",
     .run = command_help_run,

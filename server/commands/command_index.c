@@ -107,9 +107,9 @@ command_index_run(int argc, char **argv)
 const struct command command_index = {
     .name = "index",
     .arguments = "FILE ...",
-    .help = "Find the records of files ahead of time and keep where they are.",
+    .help = "Index the records of files in advance.",
     .details = "  --kind KIND         tfrecord (default), text_line, csv or webdataset\n"
-               "  --cache DIR         where indexes are kept\n"
-               "  --json              one JSON object a file and line\n",
+               "  --cache DIR         folder for indexes\n"
+               "  --json              print one JSON object per file, one per line\n",
     .run = command_index_run,
 };

@@ -437,15 +437,15 @@ const struct command command_peek = {
     .name = "peek",
     .arguments = "FILE",
     .help = "Print the batches of a stream without serving it.",
-    .details = "  --stream NAME       which stream; needed if there are several\n"
+    .details = "  --stream NAME       stream name; required if there are several\n"
                "  --steps N           stop after N steps (default: at the end of the epochs)\n"
-               "  --epochs N          iterate so often (default 1)\n"
-               "  --num-workers W     play a job of W workers (default 1)\n"
+               "  --epochs N          number of epochs (default 1)\n"
+               "  --num-workers W     simulate a job of W workers (default 1)\n"
                "  --worker I          print only worker I (default: all)\n"
                "  --replica J         print only replica J of each worker (default: "
                "all)\n" PIPELINE_OPTIONS_HELP
-               "  --seed N            the seed of what has none in the file\n"
-               "  --json              one JSON object a line, every value\n"
-               "  --stats             rows and bytes read, on standard error\n",
+               "  --seed N            seed of stages that have no seed in the file\n"
+               "  --json              print all values, one JSON object per line\n"
+               "  --stats             report rows and bytes read on standard error\n",
     .run = command_peek_run,
 };

@@ -87,19 +87,19 @@ command_plan_run(int argc, char **argv)
 const struct command command_plan = {
     .name = "plan",
     .arguments = "FILE",
-    .help = "Say what a stream will do: stages, sharding, rebatching, columns, memory.",
+    .help = "Explain a stream: stages, sharding, rebatching, columns, memory.",
     .details =
-        "  --stream NAME       which stream; needed if there are several\n"
+        "  --stream NAME       stream name; required if there are several\n"
         "  --num-workers W     plan for a job of W workers (default 1)\n"
-        "  --worker I          as worker I sees it (default 0)\n"
-        "  --replicas R        replicas on each worker, if the stream is dealt to lanes\n"
-        "                      (default: as the file says)\n" PIPELINE_OPTIONS_HELP
-        "  --seed N            the seed of what has none in the file\n"
-        "  --json              for programs\n"
-        "  --dot               as a drawing: pipe it through 'dot -Tsvg'\n"
+        "  --worker I          the worker to plan for (default 0)\n"
+        "  --replicas R        replicas on each worker, if the stream uses lanes\n"
+        "                      (default: replicas in the file)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            seed of stages that have no seed in the file\n"
+        "  --json              print JSON\n"
+        "  --dot               print a graph for 'dot -Tsvg'\n"
         "\n"
-        "Ends with status 3, behind the plan, if files are missing, a pattern matches none,\n"
-        "there are fewer files than workers or shards to deal them to, or a batch is larger\n"
-        "than max_batch_bytes, memory_limit or the memory that can be had allow.\n",
+        "Exits with status 3 after printing the plan if files are missing, a pattern matches no\n"
+        "file, there are fewer files than workers or shards, or a batch exceeds\n"
+        "max_batch_bytes, memory_limit or the available memory.\n",
     .run = command_plan_run,
 };

@@ -256,36 +256,32 @@ command_serve_run(int argc, char **argv)
 const struct command command_serve = {
     .name = "serve",
     .arguments = "FILE",
-    .help = "Feed this node's trainers, until SIGTERM (drains) or a second one (ends at once).",
+    .help = "Serve this node's trainers. SIGTERM drains and stops; a second SIGTERM stops at once.",
     .details =
         "  --stream NAME       serve only this stream (default: all in the file)\n"
-        "  --socket PATH       where trainers attach (default: $TUNDISH_SERVER, else\n"
+        "  --socket PATH       socket for trainers (default: $TUNDISH_SERVER, else\n"
         "                      $XDG_RUNTIME_DIR/tundish/server, else /tmp/tundish-UID/server)\n"
-        "  --replicas R        replicas on this node of streams that are dealt to lanes (default:\n"
-        "                      as the file says); a queue, a broadcast and evaluations have none\n"
-        "  --threads N         that make batches (default: one a processor)\n" PIPELINE_OPTIONS_HELP
-        "  --seed N            the seed of what has none in the file (default: drawn, and logged)\n"
-        "  --state DIR         keep places there, and go on where they are after a restart; DIR "
-        "must\n"
-        "                      be there. Trainers killed with the server get the last tenth of a\n"
-        "                      second again, unless they open at places that they saved\n"
-        "  --expect-nodes N    refuse to be one of another number of nodes (default: "
-        "$SLURM_NTASKS,\n"
-        "                      if set); nodes are the ranks of an MPI job\n"
+        "  --replicas R        replicas on this node, for streams that use lanes (default:\n"
+        "                      replicas in the file); not for queues, broadcasts, evaluations\n"
+        "  --threads N         threads that make batches (default: one per "
+        "processor)\n" PIPELINE_OPTIONS_HELP
+        "  --seed N            seed of stages without one (default: random, logged)\n"
+        "  --state DIR         save positions in the existing folder DIR and resume there after\n"
+        "                      a restart. Trainers killed together with the server get the\n"
+        "                      batches of the last 0.1 s again, unless they open at a saved place\n"
+        "  --expect-nodes N    exit with an error if the MPI job does not have N nodes (default:\n"
+        "                      $SLURM_NTASKS, if set); a node is one MPI rank\n"
         "  --expect-trainers [STREAM=]N\n"
-        "                      refuse to serve another number of replicas than N trainers are; "
-        "the\n"
-        "                      line of --ready-fd then says how they stand to each other: ready\n"
-        "                      alone, together (one group), mixed (one group, beside a queue),\n"
-        "                      sessions or groups (one for each)\n"
-        "  --ready-fd N        write a line to this descriptor when trainers may come\n"
-        "  --crew-fd N         a socket by which launchers of several nodes start their trainers "
-        "again\n"
-        "                      together, at one step; tundish-launch's own affair\n"
+        "                      exit with an error if N trainers do not match the replicas. The\n"
+        "                      line of --ready-fd then says how trainers share streams: ready\n"
+        "                      alone, together (one group), mixed (one group and a queue),\n"
+        "                      sessions or groups (one for each trainer)\n"
+        "  --ready-fd N        write a line to this descriptor when trainers can attach\n"
+        "  --crew-fd N         for tundish-launch only: socket over which the launchers of\n"
+        "                      several nodes agree where they restart their trainers\n"
         "  --log-format F      text or json\n"
         "\n"
-        "SIGUSR1 says that another node's part of the job has failed, as tundish-launch does when "
-        "it\n"
-        "learns of that: trainers are told at once, not after five seconds of silence.\n",
+        "SIGUSR1 reports that the job has failed on another node: trainers get the error at once\n"
+        "instead of after five seconds of silence. tundish-launch sends it.\n",
     .run = command_serve_run,
 };

@@ -70,32 +70,32 @@ command_status_run(int argc, char **argv)
 const struct command command_status = {
     .name = "status",
     .arguments = "",
-    .help = "Say what limits the job now, and show the figures of this node's server.",
+    .help = "Show the current bottleneck and the metrics of this node's server.",
     .details =
-        "  --socket PATH       which server (default: as for trainers)\n"
-        "  --interval MS       rates are over this time (default 1000)\n"
-        "  --json              all figures, for programs\n"
+        "  --socket PATH       the server's socket (default: as for trainers)\n"
+        "  --interval MS       measure rates over this time (default 1000)\n"
+        "  --json              print all metrics as JSON\n"
         "\n"
         "The first word is the level, the worst of all streams:\n"
-        "  idle     no trainer reads, or the server has just been stopped in good order\n"
-        "           (afterwards there is none: exit status 3)\n"
-        "  fine     trainers are the limit: none waits for 5% of its time; one that has\n"
-        "           been silent for longer than its steps take is named\n"
-        "  warning  trainers are fed, but many rows are bad, or a vocabulary lacks\n"
+        "  idle     no trainer reads, or the server was just stopped normally\n"
+        "           (later there is no server: exit status 3)\n"
+        "  fine     trainers are the bottleneck: none waits for 5% of its time. A trainer\n"
+        "           that is silent for longer than its steps take is named\n"
+        "  warning  trainers get batches, but many rows are bad, or a vocabulary lacks\n"
         "           far more values than before\n"
-        "  waiting  a trainer waits: for a stage, the order, the files, a program, the\n"
-        "           processors, or for another trainer whose lane is full\n"
-        "  stuck    a trainer holds up the others: it is silent for longer than three\n"
-        "           of its steps (and 10 s; 60 s before its first), has not come, or\n"
-        "           gives no batch back; or one is silent for longer than four of its\n"
-        "           steps (and 2 minutes), while none waits; or an operator has paused\n"
+        "  waiting  a trainer waits for a stage, the order, the files, a program, the\n"
+        "           processors, or another trainer whose lane is full\n"
+        "  stuck    a trainer blocks the others: it is silent for longer than three\n"
+        "           of its steps (and 10 s; 60 s before its first), has not attached, or\n"
+        "           returns no batch; or a trainer is silent for longer than four of its\n"
+        "           steps (and 2 minutes) while none waits; or an operator has paused\n"
         "           the stream\n"
         "  failed   a stream ended with an error, which the notes name\n"
-        "  gone     the server has died, or shows no life\n"
-        "A replica's lane: # is a batch that the trainer holds, = one that is ready for\n"
+        "  gone     the server has died or hangs\n"
+        "A replica's lane: # is a batch that the trainer holds, = a batch that is ready for\n"
         "it, . a free slot. All # or = : others wait for this trainer. All . : it waits.\n"
         "\n"
-        "Exit status: 0 all is well, or trainers wait; 2 wrong usage; 3 no server, or it is\n"
-        "gone or hung; 4 a stream has failed or is stuck.\n",
+        "Exit status: 0 no problem, or trainers wait; 2 wrong usage; 3 no server, or the\n"
+        "server has died or hangs; 4 a stream has failed or is stuck.\n",
     .run = command_status_run,
 };

@@ -97,8 +97,8 @@ command_stop_run(int argc, char **argv)
 const struct command command_stop = {
     .name = "stop",
     .arguments = "",
-    .help = "Let the server of this node drain and end.",
-    .details = "  --socket PATH       which server (default: as for trainers)\n"
-               "  --timeout SECONDS   how long to wait for it (default 30)\n",
+    .help = "Drain and stop this node's server.",
+    .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
+               "  --timeout SECONDS   how long to wait for the server to stop (default 30)\n",
     .run = command_stop_run,
 };

@@ -175,10 +175,10 @@ command_top_run(int argc, char **argv)
 const struct command command_top = {
     .name = "top",
     .arguments = "",
-    .help = "Show what the server of this node does now, once a second, until q.",
-    .details = "  --socket PATH       which server (default: as for trainers)\n"
+    .help = "Show the state of this node's server, updated every second; q quits.",
+    .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
                "\n"
                "Rates are over the last second. tundish help status explains the levels and the\n"
-               "signs of a lane.\n",
+               "symbols of a lane.\n",
     .run = command_top_run,
 };

@@ -313,9 +313,9 @@ command_trace_run(int argc, char **argv)
 const struct command command_trace = {
     .name = "trace",
     .arguments = "",
-    .help = "Record what each thread of the server does, for Perfetto or chrome://tracing.",
-    .details = "  --socket PATH       which server (default: as for trainers)\n"
-               "  --seconds S         for how long (default 5)\n"
-               "  --output FILE       where to (default: standard output)\n",
+    .help = "Record the activity of the server's threads, for Perfetto or chrome://tracing.",
+    .details = "  --socket PATH       the server's socket (default: as for trainers)\n"
+               "  --seconds S         how long to record (default 5)\n"
+               "  --output FILE       output file (default: standard output)\n",
     .run = command_trace_run,
 };

@@ -118,16 +118,16 @@ command_transform_run(int argc, char **argv)
 const struct command command_transform = {
     .name = "transform",
     .arguments = "FILE < ROWS > ROWS",
-    .help = "Take rows through a pipeline's content stages, as training does, without a server.",
+    .help = "Apply a pipeline's content stages to rows, as training does, without a server.",
     .details =
-        "  --from F            csv (lines), jsonl or tfrecord: what comes in (default csv)\n"
-        "  --to F              jsonl, npy or tfrecord: what goes out (default jsonl)\n"
-        "  --output DIR        npy: the folder for a file a column\n"
-        "  --batch N           rows that go together (default 1024)\n"
-        "  --stream NAME       which stream (default: the one that is learned from)\n"
-        "  --until STAGE       stop behind the last stage of this name\n"
-        "  --root DIR          relative paths start here (default: the file's folder)\n"
-        "  --analysis DIR      where learned statistics lie (default: analysis/ beside the file)\n"
-        "  --cache DIR         where vocabulary tables are kept\n",
+        "  --from F            input format: csv (lines), jsonl or tfrecord (default csv)\n"
+        "  --to F              output format: jsonl, npy or tfrecord (default jsonl)\n"
+        "  --output DIR        npy: the folder for one file per column\n"
+        "  --batch N           rows per batch (default 1024)\n"
+        "  --stream NAME       stream name (default: the stream that tundish analyze uses)\n"
+        "  --until STAGE       stop after the last stage with this name\n"
+        "  --root DIR          folder for relative paths (default: the file's folder)\n"
+        "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"
+        "  --cache DIR         folder for vocabulary tables\n",
     .run = command_transform_run,
 };

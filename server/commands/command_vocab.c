@@ -116,9 +116,9 @@ command_vocab_run(int argc, char **argv)
 const struct command command_vocab = {
     .name = "vocab",
     .arguments = "FILE [TERM ...]",
-    .help = "Build a vocabulary's table in the cache folder, or look terms up in it.",
-    .details = "  --integers          terms are integers\n"
-               "  --cache DIR         where tables are kept\n"
-               "  --json              one JSON object\n",
+    .help = "Build a vocabulary's lookup table in the cache folder, or look up terms in it.",
+    .details = "  --integers          the terms are integers\n"
+               "  --cache DIR         folder for tables\n"
+               "  --json              print one JSON object\n",
     .run = command_vocab_run,
 };

@@ -28,10 +28,10 @@ struct option_row {
         "seed", .number = &(options_).seed, .maximum = UINT64_MAX, .flag = &(options_).has_seed    \
     }
 #define PIPELINE_OPTIONS_HELP                                                                      \
-    "  --root DIR          relative paths start here (default: the file's folder)\n"               \
-    "  --cache DIR         where indexes and vocabulary tables are kept\n"                         \
-    "  --analysis DIR      where learned statistics lie (default: analysis/ beside the file)\n"    \
-    "  --analyze           learn first what was not learned, or from something else\n"
+    "  --root DIR          folder for relative paths (default: the file's folder)\n"               \
+    "  --cache DIR         folder for indexes and vocabulary tables\n"                             \
+    "  --analysis DIR      folder of learned statistics (default: analysis/ beside the file)\n"    \
+    "  --analyze           first learn statistics that are missing or out of date\n"
 
 /* Read the options. Returns EXIT_OK, and getopt's optind is where the arguments begin; or
  * EXIT_USAGE, and what is wrong was said. */

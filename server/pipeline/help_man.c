@@ -5,36 +5,34 @@
 #include "pipeline/stage_help.h"
 
 static const char *const introduction[] = {
-    "A pipeline file is YAML. It holds named streams; each is a list of stages, first a source, "
-    "and "
-    "says how batches are dealt to replicas and handed over.",
-    "A stage is a mapping with one key, its name. Where a short form is given below, `name: VALUE` "
-    "sets that parameter alone; a bare `name` takes all defaults. Where a stage has a namesake in "
-    "TensorFlow or Keras, its parameters, defaults and results are the namesake's.",
-    "Columns are named. Sources with one component call it `value`. A stage with `columns` works "
-    "on "
-    "those in place; `output` keeps them and adds new ones, last. A stage works on the element "
-    "where it stands: before batch on a row, after it on the batch.",
-    "A list of columns may hold names, globs (C*, in the order of the columns) and ranges: C1..C26 "
-    "stands for C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside a text is "
+    "A pipeline file is YAML. It contains named streams. A stream is a list of stages, of which "
+    "the first is a source; it also says how batches are dealt to replicas and delivered.",
+    "A stage is a mapping with one key, its name. If a stage has a short form below, `name: VALUE` "
+    "sets only that parameter; `name` alone takes all defaults. If a stage has a counterpart in "
+    "TensorFlow or Keras, its parameters, defaults and results are the same.",
+    "Columns are named. Sources with one component call it `value`. A stage with `columns` "
+    "replaces these columns; with `output` it keeps them and adds new columns at the end. Before "
+    "batch a stage processes rows, after batch it processes batches.",
+    "A list of columns may contain names, globs (C*, in the order of the columns) and ranges: "
+    "C1..C26 means C1, C2 and so on to C26; C01..C10 keeps the zeros. {column} inside a text is "
     "replaced by the column's name.",
     "dtypes are bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, "
-    "float32, float64 and string. A shape is a list, an unknown dimension null.",
-    "Where a dataset is asked for, a name from `datasets:` or a list of stages will do. A named "
-    "dataset is built anew at each mention.",
-    "${NAME} and ${NAME:-default} take an environment variable, in any text; $${ gives ${. $name "
-    "as "
-    "a whole unquoted text, or inside an expression, is a column of the outer element, inside "
-    "interleave and flat_map; with from_function: true there are $num_input_pipelines, "
-    "$input_pipeline_id, $num_replicas_in_sync and $per_replica_batch_size(G) as well.",
-    "Booleans are true and false alone. Anchors, aliases, merges and tags are refused. A text that "
-    "starts with * & ! % @ | > or a backquote is quoted, and inside {} or [] one that contains "
+    "float32, float64 and string. A shape is a list; an unknown dimension is null.",
+    "A dataset is a name from `datasets:` or a list of stages. Each reference to a named dataset "
+    "builds a new instance.",
+    "In any text ${NAME} and ${NAME:-default} insert an environment variable; $${ inserts ${. "
+    "Inside interleave and flat_map, $name is a column of the outer element; it must be a whole "
+    "unquoted text or part of an expression. With from_function: true there are also "
+    "$num_input_pipelines, $input_pipeline_id, $num_replicas_in_sync and "
+    "$per_replica_batch_size(G).",
+    "Booleans are only true and false. Anchors, aliases, merges and tags are rejected. Quote a "
+    "text that starts with * & ! % @ | > or a backquote, and inside {} or [] a text that contains "
     "{ } [ ] or a comma. Relative paths start at the pipeline file's folder.",
     "Every error names file, line and column, and all errors of a file are reported.",
-    "Content is made of the rows that are delivered, when they are. So a row whose content is bad "
-    "(a field that is no number, a picture that cannot be decoded) is an error in its own step, "
-    "after those before it, and never if skip, shard, take, drop_remainder, filter or a shorter "
-    "partner of zip leaves it out. TensorFlow fails where it reads the row.",
+    "Content is computed only for rows that are delivered. So a row with bad content (a field that "
+    "is not a number, an image that cannot be decoded) is an error in its own step, after all "
+    "earlier steps. It is not an error if skip, shard, take, drop_remainder, filter or a shorter "
+    "input of zip drops the row. TensorFlow fails when it reads the row.",
 };
 
 static const char *const example[] = {
@@ -99,7 +97,11 @@ print_stage(const struct stage_info *stage, FILE *out)
     if (stage->has_short_form)
         fprintf(out, "\nShort form:\n.BR %s .", stage->parameters[0].name);
     if (stage->is_whole)
-        fprintf(out, "\nThe stage's mapping is\n.B %s\nitself.", stage->parameters[0].name);
+        fprintf(out,
+                "\n"
+                "The stage's mapping is the value of\n"
+                ".BR %s .",
+                stage->parameters[0].name);
     fputc('\n', out);
     for (uint32_t i = 0; i < stage->parameter_count; i++)
         print_parameter(&stage->parameters[i], out);

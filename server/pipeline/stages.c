@@ -8,102 +8,102 @@
 #define NAMED DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column.")
 #define SEED                                                                                       \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
-        "Gives the same order every time; combined with the file's seed.")
+        "Makes the order reproducible; combined with the file's seed.")
 #define LAYER_SEED                                                                                 \
-    MAY(seed, INTEGER | NOTHING, ANY_VALUE, "Gives the same numbers every time; used alone.")
+    MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
+        "Makes the numbers reproducible; used without the file's seed.")
 #define FILENAMES                                                                                  \
     DEFAULT(filenames, "$value", PATHS | VARYING, ANY_VALUE,                                       \
-            "A path or a list of paths, no patterns; inside interleave and flat_map, left out: "   \
-            "the column `value` outside.")
+            "A path or a list of paths, without patterns; default inside interleave and "          \
+            "flat_map: the outer column `value`.")
 #define COMPRESSION                                                                                \
     DEFAULT(compression_type, "\"\"", TEXT | NOTHING, ONE_OF("|GZIP|ZLIB"),                        \
-            "How the files are compressed.")
+            "The compression of the files.")
 #define PARALLEL_READS                                                                             \
     MAY(num_parallel_reads, INTEGER | AUTOTUNE | NOTHING, AT_LEAST(-1),                            \
-        "Takes from so many files in turn, a record from each; AUTOTUNE (TensorFlow: as many as "  \
-        "the machine's cores suggest): one after the other.")
+        "The number of files to read in turn, one record from each; AUTOTUNE: 1 (in TensorFlow "   \
+        "it depends on the machine's cores).")
 #define BUFFER                                                                                     \
     MAY(buffer_size, INTEGER | NOTHING | NO_EFFECT, AT_LEAST(0),                                   \
-        "Accepted; the server reads in blocks of its own size.")
+        "Accepted and ignored: the server chooses the block size.")
 #define PARALLEL                                                                                   \
     MAY(num_parallel_calls, INTEGER | AUTOTUNE | NOTHING | NO_EFFECT, AT_LEAST(-1),                \
-        "Accepted; the server finds its own number of threads."),                                  \
+        "Accepted and ignored: the server chooses the number of threads."),                        \
         MAY(deterministic, BOOL | NOTHING | NO_EFFECT, ANY_VALUE,                                  \
-            "Accepted; the order is always the same.")
+            "Accepted and ignored: the order is always deterministic.")
 #define CSV_DEFAULTS                                                                               \
     NEEDED(record_defaults, LIST | MAP, ANY_VALUE,                                                 \
            "For each field a dtype (the field is required), a default, or {values, dtype}; a "     \
            "list, or column to entry.")
-#define CSV_NAMES                                                                                  \
-    NEEDED(column_names, COLUMNS, ANY_VALUE, "Names of the columns; of the selected ones only.")
+#define CSV_NAMES NEEDED(column_names, COLUMNS, ANY_VALUE, "Names of the selected columns.")
 #define CSV_FORM                                                                                   \
     DEFAULT(field_delim, "\",\"", TEXT, ANY_VALUE, "The byte between fields."),                    \
-        DEFAULT(use_quote_delim, "true", BOOL, ANY_VALUE, "Fields may stand in double quotes."),   \
+        DEFAULT(use_quote_delim, "true", BOOL, ANY_VALUE, "Fields may be in double quotes."),      \
         DEFAULT(na_value, "\"\"", TEXT, ANY_VALUE, "A field with this text counts as missing."),   \
-        MAY(select_cols, INTEGERS | NOTHING, AT_LEAST(0), "The fields to take, from 0, rising.")
+        MAY(select_cols, INTEGERS | NOTHING, AT_LEAST(0),                                          \
+            "The fields to read, from 0, in ascending order.")
 #define FEATURES                                                                                   \
     NEEDED(features, ENTRIES, ANY_VALUE,                                                           \
            "Column to {type: FixedLen, FixedLenSequence, VarLen or Ragged, dtype, shape, "         \
-           "default_value, ...}; patterns may stand for columns.")
+           "default_value, ...}; column names may be patterns.")
 #define SERIALIZED                                                                                 \
     MAY(serialized, TEXT | NOTHING, ANY_VALUE,                                                     \
-        "The column to parse; left out: `value`, or the only one.")
+        "The column to parse; default: `value`, or the only column.")
 #define BATCH_SIZE NEEDED(batch_size, INTEGER | VARYING, AT_LEAST(1), "Elements of a batch.")
 #define DROP_REMAINDER                                                                             \
-    DEFAULT(drop_remainder, "false", BOOL, ANY_VALUE, "Leave out a last one that is not full.")
+    DEFAULT(drop_remainder, "false", BOOL, ANY_VALUE, "Drop the last batch if it is not full.")
 #define PADDING                                                                                    \
     MAY(padded_shapes, SHAPE | MAP | NOTHING, ANY_VALUE,                                           \
         "Column to the shape to pad to; null: the longest of the batch."),                         \
         MAY(padding_values, NUMBER | TEXT | BOOL | MAP | NOTHING, ANY_VALUE,                       \
-            "Column to what it is padded with; left out: 0 or \"\".")
+            "Column to padding value; default: 0 or \"\".")
 #define INNER_DATASET                                                                              \
     NEEDED(dataset, DATASET, ANY_VALUE,                                                            \
-           "The stages to run on each element, whose columns they see as $name.")
+           "The stages to run on each element; $name is a column of this element.")
 #define IN_PLACE                                                                                   \
-    MAY(columns, COLUMNS, ANY_VALUE, "The columns to work on; left out: the only one."),           \
+    MAY(columns, COLUMNS, ANY_VALUE, "The columns to process; default: the only column."),         \
         MAY(output, COLUMNS, ANY_VALUE,                                                            \
-            "Name for the result of each column; left out: it replaces the column.")
+            "Name of each column's result; default: the result replaces the column.")
 #define JOINED                                                                                     \
     NEEDED(columns, COLUMNS, ANY_VALUE, "The columns to join, in order."),                         \
         NEEDED(output, TEXT, ANY_VALUE, "Name of the result.")
 #define STATISTICS                                                                                 \
     MAY(statistics, TEXT | NOTHING, ANY_VALUE,                                                     \
-        "Name of what is learned; left out: the output column's.")
+        "Name of the learned statistics; default: the output column's.")
 #define MAX_TOKENS                                                                                 \
     MAY(max_tokens, INTEGER | NOTHING, AT_LEAST(2),                                                \
-        "Most terms of the vocabulary, special ones included.")
+        "The largest number of terms, including the special ones.")
 #define IDF_WEIGHTS                                                                                \
     MAY(idf_weights, NUMBERS | NOTHING, ANY_VALUE,                                                 \
-        "In tf_idf mode: inverse document frequency of each term.")
+        "In tf_idf mode: the inverse document frequency of each term.")
 #define PAD_TO_MAX                                                                                 \
     DEFAULT(pad_to_max_tokens, "false", BOOL, ANY_VALUE,                                           \
-            "Results as wide as max_tokens, though the vocabulary be smaller.")
-#define SPARSE DEFAULT(sparse, "false", BOOL, ANY_VALUE, "Give a sparse column.")
+            "Make results as wide as max_tokens even if the vocabulary is smaller.")
+#define SPARSE DEFAULT(sparse, "false", BOOL, ANY_VALUE, "Return a sparse column.")
 #define ENCODED_MODE(default_, choices_)                                                           \
     DEFAULT(output_mode, default_, TEXT, ONE_OF(choices_), "The form of the result.")
 #define LOOKUP_MODE ENCODED_MODE("int", "int|one_hot|multi_hot|count|tf_idf|binary|tf-idf")
 #define SALT                                                                                       \
     MAY(salt, INTEGER | INTEGERS | NOTHING, ANY_VALUE, "One or two integers: a keyed hash.")
 #define IGNORED_DTYPE                                                                              \
-    MAY(dtype, DTYPE | NOTHING, ANY_VALUE, "Accepted for Keras' sake; changes nothing.")
+    MAY(dtype, DTYPE | NOTHING, ANY_VALUE, "Accepted for compatibility with Keras; has no effect.")
 #define OOV_METHOD                                                                                 \
     DEFAULT(oov_method, "floormod", TEXT, ONE_OF("floormod|farmhash"),                             \
-            "How unknown integers are dealt to the numbers set aside; strings are hashed."),       \
+            "How unknown integers are mapped to OOV indices; strings are hashed."),                \
         SALT
 #define HEIGHT_WIDTH                                                                               \
     NEEDED(height, INTEGER, AT_LEAST(1), "Height of the result."),                                 \
         NEEDED(width, INTEGER, AT_LEAST(1), "Width of the result.")
 #define DATA_FORMAT                                                                                \
     DEFAULT(data_format, "channels_last", TEXT | NOTHING, ONE_OF("channels_last|channels_first"),  \
-            "Which dimension holds the channels.")
-#define TRAINING                                                                                   \
-    DEFAULT(training, "true", BOOL, ANY_VALUE, "false: nothing is random, the image stays.")
+            "The position of the channel dimension.")
+#define TRAINING DEFAULT(training, "true", BOOL, ANY_VALUE, "false: return the image unchanged.")
 #define WARP                                                                                       \
     DEFAULT(fill_mode, "reflect", TEXT, ONE_OF("reflect|wrap|constant|nearest"),                   \
-            "What lies outside the image."),                                                       \
+            "The pixels outside the image."),                                                      \
         DEFAULT(interpolation, "bilinear", TEXT, ONE_OF("bilinear|nearest"), "How."), LAYER_SEED,  \
         DEFAULT(fill_value, "0.0", NUMBER, ANY_VALUE,                                              \
-                "What lies outside with fill_mode constant."),                                     \
+                "The value outside the image with fill_mode constant."),                           \
         DATA_FORMAT
 #define VALUE_RANGE                                                                                \
     DEFAULT(value_range, "[0, 255]", NUMBERS, ANY_VALUE, "The lowest and the highest value.")
@@ -112,23 +112,26 @@
             ONE_OF("bilinear|nearest|bicubic|area|lanczos3|lanczos5|gaussian|mitchellcubic"),      \
             "How."),                                                                               \
         DEFAULT(antialias, "false", BOOL, ANY_VALUE, "Smooth when shrinking.")
-#define CASE_ENCODING DEFAULT(encoding, "\"\"", TEXT, ONE_OF("|utf-8"), "\"\": ASCII letters only.")
-#define LETTER_UNIT DEFAULT(unit, "BYTE", TEXT, ONE_OF("BYTE|UTF8_CHAR"), "What is counted.")
+#define CASE_ENCODING                                                                              \
+    DEFAULT(encoding, "\"\"", TEXT, ONE_OF("|utf-8"), "\"\": convert ASCII letters only.")
+#define LETTER_UNIT DEFAULT(unit, "BYTE", TEXT, ONE_OF("BYTE|UTF8_CHAR"), "The unit of length.")
 #define BUCKET_EPSILON                                                                             \
     MAY(epsilon, NUMBER | NOTHING, AT_LEAST(0),                                                    \
-        "How exact the boundaries are; left out: 1 / num_buckets, at most 0.01.")
+        "The error allowed for boundaries; default: 1 / num_buckets, at most 0.01.")
 #define WEIGHTS MAY(weights, TEXT | NOTHING, ANY_VALUE, "A column of weights.")
-#define ELEMENTWISE DEFAULT(elementwise, "false", BOOL, ANY_VALUE, "For each place in a row apart.")
+#define ELEMENTWISE                                                                                \
+    DEFAULT(elementwise, "false", BOOL, ANY_VALUE, "Separately for each position in a row.")
 #define OUTPUT_DTYPE                                                                               \
     MAY(output_dtype, DTYPE | NOTHING, ANY_VALUE,                                                  \
-        "The result's dtype; left out: float32, or the column's if that is a float.")
+        "The result's dtype; default: the column's if it is a float, else float32.")
 #define OUTPUT_RANGE                                                                               \
-    DEFAULT(output_min, "0.0", NUMBER, ANY_VALUE, "The least result."),                            \
-        DEFAULT(output_max, "1.0", NUMBER, ANY_VALUE, "The greatest result.")
+    DEFAULT(output_min, "0.0", NUMBER, ANY_VALUE, "The lowest result."),                           \
+        DEFAULT(output_max, "1.0", NUMBER, ANY_VALUE, "The highest result.")
 #define KEY NEEDED(key, TEXT, ANY_VALUE, "The column of keys.")
 #define KEY_VOCABULARY                                                                             \
     MAY(key_vocabulary_filename, TEXT | NOTHING, ANY_VALUE,                                        \
-        "Accepted: keys lie with what is learned. float32, as from a file.")
+        "Accepted and ignored for keys, which are stored with the statistics; makes the result "   \
+        "float32, as TensorFlow does with a file.")
 
 enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
 
