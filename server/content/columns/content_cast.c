@@ -7,7 +7,8 @@ struct cast {
     struct content_targets targets;
 };
 
-/* Do all values of the column's range stay what they are in `dtype`? */
+/* Whether `dtype` holds every value of the column's known range. Only then does the range stay
+ * true: a value outside wraps around, as in tf.cast. */
 static bool
 keeps_range(const struct column_spec *column, tundish_dtype dtype)
 {
@@ -57,6 +58,7 @@ cast_apply(const void *state, const struct frame *input, struct frame *output)
         tundish_dtype dtype = input->schema->columns[target->input].dtype;
         void *values;
 
+        /* Share the input's values: nothing writes into a column that a stage passed on. */
         if (dtype == cast->dtype) {
             output->columns[target->output] = *from;
             continue;

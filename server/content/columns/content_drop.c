@@ -1,4 +1,4 @@
-/* content_drop.c - all columns but those named. */
+/* content_drop.c - every column but the named ones. */
 #include <stdlib.h>
 #include <string.h>
 

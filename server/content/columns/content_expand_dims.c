@@ -1,4 +1,4 @@
-/* content_expand_dims.c - tf.expand_dims: a level of lists of one. */
+/* content_expand_dims.c - tf.expand_dims: one more dimension, of size 1. */
 #include <string.h>
 
 #include "content/content.h"
@@ -8,6 +8,8 @@ struct expand_dims {
     struct content_targets targets;
 };
 
+/* Describe `column` with a dimension of 1 at the axis. A negative axis counts from the end of the
+ * result, which has one dimension more than the column. */
 static tundish_status
 open_column(const struct stage_config *config, const struct expand_dims *stage,
             struct column_spec *column, bool *batch_wide)
@@ -21,6 +23,8 @@ open_column(const struct stage_config *config, const struct expand_dims *stage,
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
         return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
                               (long long)stage->axis, column->name, column->rank);
+    /* After `batch`, dimension 0 is that of the batch: a new one before it takes the rows together.
+     * */
     if (config->depth > 0 && axis == 0)
         *batch_wide = true;
     memmove(&column->shape[axis + 1], &column->shape[axis],
@@ -29,7 +33,9 @@ open_column(const struct stage_config *config, const struct expand_dims *stage,
     column->rank++;
     if (column->kind == TUNDISH_RAGGED && axis <= column->ragged_rank) {
         if (axis == 0 && column->ragged_rank > 1)
-            column->shape[1] = -1; /* TensorFlow forgets how many rows there are */
+            column->shape[1] = -1; /* TensorFlow does not keep the number of rows */
+        /* A new dimension among the ragged ones becomes a ragged one, even though its lists all
+         * hold one item. */
         column->ragged_rank++;
     }
     return TUNDISH_OK;
@@ -59,6 +65,7 @@ expand_dims_apply(const void *state, const struct frame *input, struct frame *ou
         struct column *column = &output->columns[stage->targets.list[i].output];
         uint32_t axis;
 
+        /* The values stay where they are: lists of one change no other level's splits. */
         *column = input->columns[stage->targets.list[i].input];
         axis = (uint32_t)(stage->axis < 0 ? stage->axis + column->level_count + 1 : stage->axis);
         memmove(&column->levels[axis + 1], &column->levels[axis],

@@ -7,7 +7,7 @@
 #include "content/content.h"
 
 struct one_hot {
-    int64_t depth, axis; /* axis -1: behind the last */
+    int64_t depth, axis; /* axis -1: after the last */
     tundish_dtype dtype;
     struct filler on, off;
     struct content_targets targets;
@@ -19,7 +19,8 @@ is_given(const struct spec_value *value)
     return value != NULL && value->kind != SPEC_NULL;
 }
 
-/* The dtype that a written value would have by itself. */
+/* The dtype that tf.one_hot would infer from a Python value: int32 where it fits, float32 for a
+ * float. */
 static tundish_dtype
 dtype_of(const struct spec_value *value)
 {
@@ -35,7 +36,8 @@ dtype_of(const struct spec_value *value)
     }
 }
 
-/* 1 and 0, where the file says nothing. */
+/* Fill in `name`, or `otherwise` (1 or 0) if the file leaves it out. A string or a boolean has no
+ * such default in TensorFlow. */
 static tundish_status
 read_value(const struct stage_config *config, const struct one_hot *stage, const char *name,
            int64_t otherwise, struct filler *fill)
@@ -63,6 +65,8 @@ read_values(const struct stage_config *config, struct one_hot *stage)
 
     stage->depth = spec_int(config->stage, "depth");
     stage->axis = is_given(axis) ? axis->integer : -1;
+    /* The order in which tf.one_hot settles the dtype: `dtype`, then on_value, then off_value, then
+     * float32. */
     stage->dtype = is_given(dtype) ? spec_dtype(config->stage, "dtype")
                    : is_given(on)  ? dtype_of(on)
                    : is_given(off) ? dtype_of(off)
@@ -71,6 +75,8 @@ read_values(const struct stage_config *config, struct one_hot *stage)
     return status != TUNDISH_OK ? status : read_value(config, stage, "off_value", 0, &stage->off);
 }
 
+/* Describe `column` with a dimension of `depth` at the axis. Ragged rows take it only as the last
+ * one, where the rows' splits do not change. */
 static tundish_status
 open_column(const struct stage_config *config, const struct one_hot *stage,
             struct column_spec *column, bool *batch_wide)
@@ -116,7 +122,8 @@ one_hot_open(void *state, const struct stage_config *config, struct schema *ret_
     return status;
 }
 
-/* Index i of an element is at (outer, inner); its entry at (outer, index, inner). */
+/* Write on_value at (outer, index, inner) for the index at (outer, inner). An index outside
+ * 0..depth - 1 leaves off_value everywhere, as tf.one_hot does. */
 static void
 set_entries(const struct one_hot *stage, const int64_t *indices, int64_t outer, int64_t inner,
             size_t bytes, uint8_t *values)
@@ -131,7 +138,7 @@ set_entries(const struct one_hot *stage, const int64_t *indices, int64_t outer, 
         }
 }
 
-/* The structure with one more dimension that is not the last. */
+/* Give `column` the dimensions of `from` with `depth` inserted at `axis`, which is not the last. */
 static void
 insert_depth(const struct one_hot *stage, const struct column *from, uint32_t axis,
              struct scratch *scratch, struct column *column)
@@ -161,10 +168,13 @@ apply_column(const struct one_hot *stage, tundish_dtype dtype, const struct colu
     uint8_t *values = frame_values(output, at, (size_t)total * bytes);
     const int64_t *indices = convert_column(TUNDISH_INT64, dtype, from, output->scratch);
 
+    /* Write off_value everywhere first: the few entries that are on are scattered. */
     filler_repeat(&stage->off, values, total);
     *column = *from;
     column->value_count = total;
     column->values = values;
+    /* With the new dimension last, elements of different shapes need no distinction: each value
+     * becomes `depth` values in place. */
     if (axis == from->level_count) {
         set_entries(stage, indices, from->value_count, 1, bytes, values);
         column->levels[column->level_count++] = (struct level){ .uniform = stage->depth };
@@ -180,6 +190,7 @@ apply_column(const struct one_hot *stage, tundish_dtype dtype, const struct colu
                     values + (size_t)(begin * stage->depth) * bytes);
     }
     insert_depth(stage, from, axis, output->scratch, column);
+    /* column_set_dims_each cleared the column. */
     column->values = values;
 }
 

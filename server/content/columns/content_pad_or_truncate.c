@@ -1,4 +1,4 @@
-/* content_pad_or_truncate.c - one dimension brought to a length. */
+/* content_pad_or_truncate.c - give one dimension a fixed length. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,8 @@ struct pad_or_truncate {
     } * list;
 };
 
+/* Describe `column` with the axis at the length. If the axis is the last ragged dimension, one
+ * ragged dimension fewer is left, and none means a dense column. */
 static tundish_status
 open_column(const struct stage_config *config, const struct pad_or_truncate *stage,
             struct column_spec *column, struct padded *padded, bool *batch_wide)
@@ -64,8 +66,9 @@ pad_or_truncate_open(void *state, const struct stage_config *config, struct sche
     return status;
 }
 
-/* Values in each item of the list `list` of level `axis`: all are alike, for what lies behind the
- * axis is a box. For an empty list: what the element's other lists, or the plan, would have. */
+/* Values in each item of the list `list` of level `axis`. The dimensions after the axis form a box,
+ * so all items hold equally many. An empty list shows no item: take the sizes that hold for every
+ * element, and 0 for the others. */
 static int64_t
 item_values(const struct column *from, uint32_t axis, int64_t list)
 {
@@ -98,6 +101,8 @@ apply_column(const struct pad_or_truncate *stage, const struct padded *padded,
     uint8_t *to;
 
     for (int64_t i = 0; i < lists; i++) {
+        /* Lists of different elements may hold items of different sizes, so the total needs a pass
+         * of its own. */
         sizes[i] = item_values(from, axis, i);
         total += sizes[i] * stage->length;
     }
@@ -119,8 +124,8 @@ apply_column(const struct pad_or_truncate *stage, const struct padded *padded,
     }
 }
 
-/* Lists behind the axis whose lengths the plan does not know are as many as the axis is long now:
- * write their splits anew. */
+/* Levels after the axis that are not uniform have one entry for each item, and the axis now has
+ * another number of items: write their splits again. */
 static void
 renew_inner_levels(const struct pad_or_truncate *stage, const struct padded *padded,
                    const struct column *from, struct frame *output, struct column *column)

@@ -1,10 +1,11 @@
-/* content_rename.c - the same columns by other names. */
+/* content_rename.c - the same columns under other names. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "content/content.h"
 #include "core/memory.h"
 
+/* Complain of each old name that no column has, rather than of the first alone. */
 static tundish_status
 check_old_names(const struct stage_config *config, const struct spec_value *names)
 {
@@ -41,6 +42,8 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
         const char *text = name != NULL ? name->text : config->input->columns[i].name;
         struct column_spec *column;
 
+        /* The columns before this one have their new names already, so two columns may swap names.
+         * */
         if (schema_find(ret_schema, text) >= 0)
             return spec_complain(config->errors, (name != NULL ? name : names)->line,
                                  (name != NULL ? name : names)->column,

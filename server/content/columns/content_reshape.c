@@ -7,10 +7,11 @@
 
 struct reshape {
     uint32_t rank;
-    int64_t shape[RANK_MAX]; /* -1: at most one, found from the values */
+    int64_t shape[RANK_MAX]; /* -1: at most one, computed from the values */
     struct content_targets targets;
 };
 
+/* Read the parameter `shape`. YAML's null means the same as -1, as None does in TensorFlow. */
 static tundish_status
 read_shape(const struct stage_config *config, struct reshape *stage)
 {
@@ -37,7 +38,8 @@ read_shape(const struct stage_config *config, struct reshape *stage)
     return TUNDISH_OK;
 }
 
-/* Fit the shape to `values` values. False: it does not. */
+/* Compute the dimension that is -1 from the number of values. False: the shape does not hold that
+ * many. Products may overflow, since the file may name any dimensions. */
 static bool
 fit(const struct reshape *stage, int64_t values, int64_t dims[RANK_MAX])
 {
@@ -53,14 +55,15 @@ fit(const struct reshape *stage, int64_t values, int64_t dims[RANK_MAX])
     }
     if (unknown < 0)
         return known == values;
+    /* With a dimension of 0, any size would do for the unknown one: tf.reshape refuses that too. */
     if (known == 0 || values % known != 0)
         return false;
     dims[unknown] = values / known;
     return true;
 }
 
-/* Does every row of a batch stay by itself? Then the first dimension is found, and the others make
- * as many values as a row has. */
+/* Whether each row of a batch keeps its values: dimension 0 is -1, and the other dimensions hold as
+ * many values as a row. Then the stage may see any part of a batch. */
 static bool
 keeps_rows(const struct reshape *stage, const struct column_spec *column)
 {
@@ -77,7 +80,8 @@ keeps_rows(const struct reshape *stage, const struct column_spec *column)
     return row == made;
 }
 
-/* Can a whole number of what is known of the column fill a shape that is known? */
+/* Whether some size of the unknown dimensions could make the shape hold. An overflow means that
+ * nothing is known: each element is checked later. */
 static bool
 may_fit(const struct reshape *stage, const struct column_spec *column)
 {
@@ -136,7 +140,7 @@ reshape_open(void *state, const struct stage_config *config, struct schema *ret_
     return status;
 }
 
-/* The new dimensions of one element; those of nothing where they do not fit. */
+/* Compute the new dimensions of one element. Reject the element if its values do not fit. */
 static void
 fit_element(const struct reshape *stage, const struct column *from, int64_t element,
             struct frame *output, int64_t *dims)
@@ -149,7 +153,8 @@ fit_element(const struct reshape *stage, const struct column *from, int64_t elem
         return;
     frame_reject(output, element, "reshape: %lld values do not fit into %s",
                  (long long)(end - begin), dims_text(stage->shape, stage->rank, text));
-    /* Keep as many values as there are, so that the elements behind stay where they are. */
+    /* Keep the element's number of values, so that the values of later elements stay where they
+     * are. */
     for (uint32_t k = 0; k < stage->rank; k++)
         dims[k] = k == 0 ? end - begin : 1;
 }
@@ -163,6 +168,7 @@ apply_column(const struct reshape *stage, const struct column *from, struct fram
 
     for (int64_t i = 0; i < from->count; i++)
         fit_element(stage, from, i, output, &dims[i * stage->rank]);
+    /* An empty frame needs a shape all the same, for the plan promised one. */
     if (from->count == 0)
         for (uint32_t k = 0; k < stage->rank; k++)
             dims[k] = stage->shape[k] < 0 ? 0 : stage->shape[k];

@@ -1,4 +1,4 @@
-/* content_select.c - only the columns that are named, in that order. */
+/* content_select.c - only the named columns, in the order of their naming. */
 #include <stdlib.h>
 
 #include "content/content.h"

@@ -1,4 +1,4 @@
-/* content_squeeze.c - tf.squeeze: dimensions of 1 go. */
+/* content_squeeze.c - tf.squeeze: remove dimensions of size 1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +8,10 @@
 
 struct squeeze {
     struct content_targets targets;
-    uint32_t *axes; /* for each target: bit k: dimension k goes */
+    uint32_t *axes; /* for each target: bit k: remove dimension k */
 };
 
+/* Mark one axis for removal. A size that the plan does not know is checked element by element. */
 static tundish_status
 add_axis(const struct stage_config *config, const struct column_spec *column,
          const struct spec_value *axis, uint32_t *axes)
@@ -29,6 +30,8 @@ add_axis(const struct stage_config *config, const struct column_spec *column,
     return TUNDISH_OK;
 }
 
+/* The dimensions to remove: the named ones, or else all of size 1. Without names every size must be
+ * known, because the rank of the result depends on it. */
 static tundish_status
 find_axes(const struct stage_config *config, const struct column_spec *column, uint32_t *ret_axes)
 {
@@ -62,6 +65,8 @@ find_axes(const struct stage_config *config, const struct column_spec *column, u
     return TUNDISH_OK;
 }
 
+/* Remove the dimensions `axes` from the plan's column. A ragged column whose last ragged dimension
+ * goes is dense. */
 static void
 describe(uint32_t axes, struct column_spec *column)
 {
@@ -77,6 +82,7 @@ describe(uint32_t axes, struct column_spec *column)
     if (column->kind != TUNDISH_RAGGED)
         return;
     column->ragged_rank = ragged_rank > 0 ? ragged_rank : 0;
+    /* tf.squeeze of a RaggedTensor keeps no static size of the dimensions up to the ragged rank. */
     for (int k = 0; k <= column->ragged_rank && k < column->rank; k++)
         column->shape[k] = -1;
     if (column->ragged_rank == 0) {
@@ -106,7 +112,7 @@ squeeze_open(void *state, const struct stage_config *config, struct schema *ret_
     return status;
 }
 
-/* A dimension that the plan did not know turns out to be other than 1. */
+/* Reject elements in which a dimension that the plan did not know is not 1. */
 static void
 check_elements(const struct column *from, uint32_t axes, struct frame *output)
 {
@@ -121,7 +127,7 @@ check_elements(const struct column *from, uint32_t axes, struct frame *output)
     }
 }
 
-/* Two levels as one: what lies in the lists that lie in a list. */
+/* Merge level k and the one inside it: each list then holds the items of all its inner lists. */
 static struct level
 merged(const struct column *column, uint32_t k, struct scratch *scratch)
 {
@@ -136,7 +142,8 @@ merged(const struct column *column, uint32_t k, struct scratch *scratch)
     return (struct level){ .uniform = -1, .splits = splits };
 }
 
-/* Take level k out. Where a list in it is not of one, its element is bad, but still whole. */
+/* Remove level k. A list in it that does not hold exactly one item makes its element bad; the
+ * values all stay, so that the other elements are right. */
 static void
 squeeze_level(struct column *column, uint32_t axis, uint32_t k, struct frame *output)
 {
@@ -160,6 +167,8 @@ squeeze_level(struct column *column, uint32_t axis, uint32_t k, struct frame *ou
             (column->level_count - first - 1) * sizeof *column->levels);
 }
 
+/* Remove the dimensions one at a time. `gone` counts those removed, since each moves the later
+ * levels down. */
 static void
 squeeze_ragged(const struct column *from, uint32_t axes, struct frame *output,
                struct column *column)
@@ -191,6 +200,8 @@ squeeze_apply(const void *state, const struct frame *input, struct frame *output
         }
         check_elements(from, stage->axes[i], output);
         *column = *from;
+        /* If the lists of a level all hold one item, list i holds item i, and leaving the level out
+         * changes no other level. */
         if (column_same_dims(from, each)) {
             for (uint32_t k = 0; k < from->level_count; k++)
                 if ((stage->axes[i] >> k & 1) == 0)

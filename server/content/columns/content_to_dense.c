@@ -1,4 +1,4 @@
-/* content_to_dense.c - ragged and sparse columns in boxes: tf.sparse.to_dense,
+/* content_to_dense.c - ragged and sparse columns as boxes: tf.sparse.to_dense and
  * tf.RaggedTensor.to_tensor. */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ read_shape(const struct stage_config *config, struct to_dense *stage)
     return TUNDISH_OK;
 }
 
-/* Which dimensions are as large as the largest of them: these make rows of a batch depend on each
- * other, unless the shape says how large. */
+/* Describe `column` as dense. A dimension without a given size becomes as large as the largest list
+ * of the batch, so that the rows of a batch depend on each other. */
 static tundish_status
 open_column(const struct stage_config *config, const struct to_dense *stage,
             struct column_spec *column, bool *batch_wide)
@@ -82,7 +82,7 @@ to_dense_open(void *state, const struct stage_config *config, struct schema *ret
     return status;
 }
 
-/* The longest list of each level of one element. */
+/* The length of the longest list in each level of one element. */
 static void
 longest_lists(const struct column *from, int64_t element, int64_t *dims)
 {
@@ -100,6 +100,8 @@ longest_lists(const struct column *from, int64_t element, int64_t *dims)
     }
 }
 
+/* The dimensions of one element's box: the given ones, else the sparse shape or the longest lists.
+ * */
 static void
 box_of(const struct to_dense *stage, const struct column *from, int64_t element, int64_t *dims)
 {
@@ -114,7 +116,8 @@ box_of(const struct to_dense *stage, const struct column *from, int64_t element,
             dims[k] = stage->shape[k];
 }
 
-/* A list of level `k` into its part of the box; what is too long is cut off. */
+/* Copy a list of level `k` into its part of the box, and cut off what does not fit. The recursion
+ * is at most RANK_MAX deep. */
 static void
 place_list(const struct column *from, uint32_t k, int64_t list, const int64_t *dims, size_t bytes,
            uint8_t *to)
@@ -132,6 +135,8 @@ place_list(const struct column *from, uint32_t k, int64_t list, const int64_t *d
         place_list(from, k + 1, begin + i, dims, bytes, to + (size_t)i * step);
 }
 
+/* Write a sparse element's values at their coordinates. Coordinates come from data, so each is
+ * checked against the box. */
 static void
 place_sparse(const struct column *from, int64_t element, const int64_t *dims, size_t bytes,
              uint8_t *to)
@@ -178,6 +183,7 @@ apply_column(const struct to_dense *stage, const struct filler *fill, const stru
 
         if (from->indices != NULL)
             place_sparse(from, i, own, bytes, values);
+        /* A scalar has no level to walk through. */
         else if (rank == 0)
             memcpy(values, (const uint8_t *)from->values + (size_t)i * bytes, bytes);
         else

@@ -1,5 +1,5 @@
-/* content_to_ragged.c - dense and sparse columns as rows of their own length:
- * tf.RaggedTensor.from_tensor, from_sparse. */
+/* content_to_ragged.c - dense and sparse columns as rows of different lengths:
+ * tf.RaggedTensor.from_tensor and from_sparse. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +17,8 @@ struct to_ragged {
     } * list;
 };
 
+/* Describe `column` as ragged. TensorFlow strips padding from matrices alone, and takes sparse
+ * tensors of rank 2 alone; the same limits hold here. */
 static tundish_status
 open_column(const struct stage_config *config, struct column_spec *column, struct made_ragged *made)
 {
@@ -70,7 +72,7 @@ to_ragged_open(void *state, const struct stage_config *config, struct schema *re
     return status;
 }
 
-/* What is left of each row without the padding at its end. */
+/* Cut the padding off the end of each row. A padding value in the middle of a row stays. */
 static void
 strip_padding(const struct made_ragged *made, const struct column *from, struct frame *output,
               struct column *column)
@@ -98,7 +100,8 @@ strip_padding(const struct made_ragged *made, const struct column *from, struct 
     column->values = values;
 }
 
-/* A sparse column has its rows already; between their values nothing may be left out. */
+/* Reject elements whose rows have gaps, as from_sparse does. The levels of a sparse column are
+ * those of its rows already, so the indices need only be dropped. */
 static void
 check_sparse(const struct column *from, struct frame *output)
 {
@@ -110,6 +113,8 @@ check_sparse(const struct column *from, struct frame *output)
         column_value_range(from, i, i + 1, &begin, &end);
         for (int64_t v = begin; v < end; v++) {
             const int64_t *index = &from->indices[v * rank];
+            /* In row-major order the next column index follows the last one, or starts at 0 in a
+             * new row. */
             int64_t expected = v > begin && index[0] == index[-rank] ? index[1 - rank] + 1 : 0;
 
             if (index[1] != expected) {

@@ -1,5 +1,5 @@
-/* content_to_sparse.c - tf.sparse.from_dense: the values that are not 0; all those of a ragged
- * column. */
+/* content_to_sparse.c - tf.sparse.from_dense: the values that are not 0. A ragged column keeps all
+ * its values. */
 #include <string.h>
 
 #include "column/dims.h"
@@ -25,7 +25,7 @@ to_sparse_open(void *state, const struct stage_config *config, struct schema *re
             return stage_complain(config, "to_sparse: '%s' is sparse already", column->name);
         if (column->rank < 1)
             return stage_complain(config, "to_sparse: '%s' needs a dimension", column->name);
-        /* The shape of a ragged column is that of its longest lists. */
+        /* The dense shape of a ragged column is that of its longest lists in the whole batch. */
         if (column->kind == TUNDISH_RAGGED && config->depth > 0)
             *ret_batch_wide = true;
         if (column->kind == TUNDISH_RAGGED)
@@ -37,6 +37,8 @@ to_sparse_open(void *state, const struct stage_config *config, struct schema *re
     return status;
 }
 
+/* Compare by value, as TensorFlow does: -0.0 is zero and goes, NaN is not and stays. An empty
+ * string is the zero of strings. */
 static bool
 is_zero(tundish_dtype dtype, const uint8_t *value, size_t bytes)
 {
@@ -51,13 +53,14 @@ is_zero(tundish_dtype dtype, const uint8_t *value, size_t bytes)
         return *(const double *)(const void *)value == 0;
     case TUNDISH_FLOAT16:
     case TUNDISH_BFLOAT16:
+        /* All bits but the sign are 0 for both zeros. */
         return (*(const uint16_t *)(const void *)value & 0x7FFF) == 0;
     default:
         return memcmp(value, zeros, bytes) == 0;
     }
 }
 
-/* Coordinates of position `at` in a box. */
+/* Split position `at` of a box, in row-major order, into coordinates. */
 static void
 write_index(int64_t at, const int64_t *dims, uint32_t rank, int64_t *index)
 {
@@ -65,6 +68,8 @@ write_index(int64_t at, const int64_t *dims, uint32_t rank, int64_t *index)
         index[k] = at % dims[k];
 }
 
+/* Keep the values that are not zero, with their coordinates and with the splits of the innermost
+ * lists. */
 static void
 from_dense(tundish_dtype dtype, const struct column *from, struct scratch *scratch,
            struct column *column)
@@ -94,6 +99,7 @@ from_dense(tundish_dtype dtype, const struct column *from, struct scratch *scrat
             if ((v - begin + 1) % width == 0)
                 splits[++row] = kept;
         }
+        /* Lists of length 0 hold no value that would close them above. */
         if (width == 0)
             for (int64_t j = dims_product(dims, rank - 1); j > 0; j--)
                 splits[++row] = kept;
@@ -106,7 +112,8 @@ from_dense(tundish_dtype dtype, const struct column *from, struct scratch *scrat
     column->dense_shape = shape;
 }
 
-/* Dimensions inside the ragged ones are the same in every list, and there even without one. */
+/* Give a ragged column a dense shape. Dimensions inside the ragged ones have the plan's size even
+ * in an element without lists. */
 static void
 from_ragged(const struct column_spec *spec, const struct column *from, struct scratch *scratch,
             struct column *column)
@@ -116,6 +123,7 @@ from_ragged(const struct column_spec *spec, const struct column *from, struct sc
 
     *column = *from;
     column_state_shape(column, scratch);
+    /* The shape is read-only once stated: correct a copy. */
     memcpy(shape, column->dense_shape, count * sizeof *shape);
     for (uint32_t k = (uint32_t)spec->ragged_rank + 1; k < from->level_count; k++) {
         int64_t length = from->levels[k].uniform >= 0 ? from->levels[k].uniform : spec->shape[k];

@@ -1,4 +1,4 @@
-/* filler.c - one value of some dtype. */
+/* filler.c - one value of any dtype, written many times. */
 #include "content/columns/filler.h"
 
 #include <stdlib.h>
@@ -20,6 +20,7 @@ filler_open(const struct spec_value *value, tundish_dtype dtype, const char *wha
     else if (value != NULL && value->kind != SPEC_NULL)
         status = literal_store(value, dtype, what, errors, &filler.value);
     else if (dtype == TUNDISH_STRING)
+        /* The default, 0, is "" for strings. */
         filler.value.text = literal_text("", 0);
     if (status == TUNDISH_OK)
         *ret_filler = filler;
@@ -40,7 +41,8 @@ filler_repeat(const struct filler *filler, void *to, int64_t count)
     uint8_t *at = to;
 
     for (int64_t i = 0; i < count; i++, at += filler->bytes)
-        switch (filler->bytes) { /* a constant size is one store */
+        /* A constant size compiles to one store. */
+        switch (filler->bytes) {
         case 4:
             memcpy(at, filler->value.raw, 4);
             break;
@@ -52,6 +54,8 @@ filler_repeat(const struct filler *filler, void *to, int64_t count)
         }
 }
 
+/* Compare by value where the bits could mislead: -0.0 equals 0.0, and NaN equals nothing, as in
+ * TensorFlow. */
 bool
 filler_equals(const struct filler *filler, const void *value)
 {

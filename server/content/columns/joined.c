@@ -1,4 +1,4 @@
-/* joined.c - blocks of each column in turn. */
+/* joined.c - concat and stack: blocks of each column in turn. */
 #include "content/columns/joined.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "pipeline/columns.h"
 
+/* A quarter of a usual first-level cache of 32 KiB; the columns' own lines need the rest. */
 enum { TILE_BYTES = 8 << 10 };
 
 static tundish_status
@@ -58,6 +59,7 @@ check_column(const struct stage_config *config, const struct joined *joined,
     return TUNDISH_OK;
 }
 
+/* Count a negative axis from the end of the result, which has one dimension more for stack. */
 static tundish_status
 find_axis(const struct stage_config *config, struct joined *joined, int rank)
 {
@@ -72,7 +74,8 @@ find_axis(const struct stage_config *config, struct joined *joined, int rank)
     return TUNDISH_OK;
 }
 
-/* Take one more column's shape into the result's. */
+/* Combine one more column's shape with the result's: add along the axis of concat, and demand
+ * equality elsewhere unless a size is unknown. */
 static tundish_status
 join_shape(const struct stage_config *config, const struct joined *joined,
            const struct column_spec *first, const struct column_spec *column,
@@ -99,7 +102,7 @@ join_shape(const struct stage_config *config, const struct joined *joined,
     return TUNDISH_OK;
 }
 
-/* Values of a result are some column's. */
+/* The result's range covers every column's. It is known only if all are. */
 static void
 join_ranges(const struct stage_config *config, const struct joined *joined,
             struct column_spec *result)
@@ -120,6 +123,8 @@ join_ranges(const struct stage_config *config, const struct joined *joined,
     }
 }
 
+/* Check the columns against the first, and add the output. Along axis 0 after `batch`, rows of the
+ * batch come to lie one after the other, so the whole batch is needed. */
 static tundish_status
 joined_open(struct joined *joined, bool is_new, const struct stage_config *config,
             struct schema *ret_schema, bool *ret_batch_wide)
@@ -163,7 +168,7 @@ joined_open(struct joined *joined, bool is_new, const struct stage_config *confi
     return status;
 }
 
-/* The dimensions of one joined element; false where the columns' do not go together. */
+/* Compute the dimensions of one joined element. False: its columns' shapes do not match. */
 static bool
 element_dims(const struct joined *joined, const struct frame *input, int64_t element,
              int64_t dims[RANK_MAX])
@@ -190,7 +195,8 @@ element_dims(const struct joined *joined, const struct frame *input, int64_t ele
     return true;
 }
 
-/* Copy one element's blocks: of each column in turn what lies side by side, again and again. */
+/* Copy one element: of each column in turn the values that are contiguous after the axis, and so on
+ * for each block. */
 static uint8_t *
 copy_element(const struct joined *joined, const struct frame *input, int64_t element,
              const int64_t *dims, size_t bytes, uint8_t *to)
@@ -213,7 +219,7 @@ copy_element(const struct joined *joined, const struct frame *input, int64_t ele
     return to;
 }
 
-/* `count` blocks of `bytes` bytes, each `stride` bytes behind the one before. A constant size is
+/* Copy `count` blocks of `bytes` bytes to places `stride` bytes apart. A constant size compiles to
  * one load and one store. */
 static void
 copy_blocks(uint8_t *to, size_t stride, const uint8_t *from, size_t bytes, int64_t count)
@@ -229,8 +235,8 @@ copy_blocks(uint8_t *to, size_t stride, const uint8_t *from, size_t bytes, int64
             memcpy(to + (size_t)i * stride, from + (size_t)i * bytes, bytes);
 }
 
-/* All columns' blocks, as many of each at a time as fill the nearest cache: each line of the result
- * is written while it is there. */
+/* Write a tile of the result from all columns before the next tile, so that each cache line of the
+ * result is written while it is in the cache. */
 static void
 interleave_blocks(const struct joined *joined, const struct frame *input, size_t value_bytes,
                   int64_t blocks, size_t stride, uint8_t *values)
@@ -252,7 +258,8 @@ interleave_blocks(const struct joined *joined, const struct frame *input, size_t
     }
 }
 
-/* When all elements are alike. */
+/* The fast path, if each column's elements all have the same shape: then the frame is one large
+ * element. False: it does not apply. */
 static bool
 join_alike(const struct joined *joined, const struct frame *input, size_t bytes,
            struct frame *output)
@@ -272,6 +279,7 @@ join_alike(const struct joined *joined, const struct frame *input, size_t bytes,
     values = frame_values(output, joined->output, (size_t)column->value_count * bytes);
     column->values = values;
     blocks = input->count * dims_product(first, joined->axis);
+    /* Without values there may be no blocks to divide by. */
     if (column->value_count == 0)
         return true;
     stride = (size_t)(column->value_count / blocks) * bytes;
@@ -302,6 +310,7 @@ joined_apply(const void *state, const struct frame *input, struct frame *output)
 
         if (!element_dims(joined, input, i, own)) {
             frame_reject(output, i, "the shapes of the columns to be joined do not go together");
+            /* A rejected element still needs a shape. An empty one copies nothing. */
             memset(own, 0, sizeof own);
         }
         memcpy(&dims[i * rank], own, rank * sizeof *own);

@@ -1,8 +1,7 @@
 /* joined_ragged.c - joining where a column is ragged: tf.concat and tf.stack of RaggedTensors.
- *
- * Lists above the axis must be equally long in all columns; along it they are put one behind the
- * other (concat), or side by side in a new list (stack). What is below an axis is copied.
- */
+ * Lists above the axis must be equally long in all columns. Along the axis, lists are appended to
+ * each other (concat), or become the items of a new list (stack). Everything below the axis is
+ * copied. */
 #include <string.h>
 
 #include "column/literal.h"
@@ -14,7 +13,8 @@ input_of(const struct joined *joined, const struct stage_config *config, uint32_
     return &config->input->columns[joined->inputs[i]];
 }
 
-/* The size of dimension k of the rows' uniform insides, which must be known and the same. */
+/* Compute the size of dimension k inside the ragged rows. It must be known and the same in all
+ * columns, because the result has no splits for it. */
 static tundish_status
 join_inside(const struct joined *joined, const struct stage_config *config, int k,
             int64_t *ret_size)
@@ -57,6 +57,8 @@ joined_ragged_describe(const struct joined *joined, const struct stage_config *c
                                   "TensorFlow does not join",
                                   config->stage->info->name, first_ragged->name, column->name);
         if (column->ragged_rank > ragged_rank)
+            /* The result is as ragged as the most ragged column; tf.concat converts the others
+             * first. */
             ragged_rank = column->ragged_rank;
     }
     result->kind = TUNDISH_RAGGED;
@@ -82,7 +84,7 @@ struct joining {
     const struct frame *input;
     size_t bytes; /* of a value */
     int64_t *splits[RANK_MAX];
-    int64_t lists[RANK_MAX]; /* how many there are so far, of each level */
+    int64_t lists[RANK_MAX]; /* of each level, so far */
     uint8_t *values;
     int64_t value_count;
 };
@@ -93,6 +95,7 @@ column_at(const struct joining *joining, uint32_t i)
     return &joining->input->columns[joining->joined->inputs[i]];
 }
 
+/* Append a list of `length` items to the result's level `level`. */
 static void
 add_list(struct joining *joining, uint32_t level, int64_t length)
 {
@@ -102,7 +105,8 @@ add_list(struct joining *joining, uint32_t level, int64_t length)
     splits[at + 1] = splits[at] + length;
 }
 
-/* Lists [begin, end) of level `from`, and what is in them, become lists of level `to`. */
+/* Copy lists [begin, end) of level `from` with all that is in them; they become lists of level
+ * `to`. */
 static void
 copy_lists(struct joining *joining, uint32_t i, uint32_t from, int64_t begin, int64_t end,
            uint32_t to)
@@ -123,8 +127,8 @@ copy_lists(struct joining *joining, uint32_t i, uint32_t from, int64_t begin, in
     joining->value_count += end - begin;
 }
 
-/* Where each column's lists of the axis' level begin in this element, and how many there are.
- * False: lists above the axis are not equally long. */
+/* Find in each column the first of the element's lists at the axis' level, and how many there are.
+ * False: lists above the axis have different lengths. */
 static bool
 find_lists(const struct joining *joining, int64_t element, int64_t *begins, int64_t *ret_count)
 {
@@ -152,7 +156,8 @@ find_lists(const struct joining *joining, int64_t element, int64_t *begins, int6
     return true;
 }
 
-/* The lists above the axis, as the first column has them. */
+/* Copy the levels above the axis from the first column. find_lists made sure that the other
+ * columns' are the same. */
 static void
 add_outer(struct joining *joining, int64_t element)
 {
@@ -168,6 +173,7 @@ add_outer(struct joining *joining, int64_t element)
     }
 }
 
+/* Join the columns' lists number `list` of the element into one list. */
 static void
 join_lists(struct joining *joining, const int64_t *begins, int64_t list)
 {
@@ -192,7 +198,8 @@ join_lists(struct joining *joining, const int64_t *begins, int64_t list)
     }
 }
 
-/* No level of the result has more lists than the columns have in it and in the level before. */
+/* Reserve splits and values for the worst case. A level of the result never has more lists than the
+ * columns have in it and in the level above. */
 static void
 make_room(struct joining *joining, uint32_t rank, struct frame *output)
 {
@@ -231,6 +238,8 @@ joined_ragged_apply(const struct joined *joined, const struct frame *input, stru
     for (int64_t i = 0; i < input->count; i++) {
         if (!find_lists(&joining, i, begins, &count)) {
             frame_reject(output, i, "the lists of the columns to be joined are not equally long");
+            /* A rejected element is an empty list, so that the splits count one list for each
+             * element. */
             add_list(&joining, 0, 0);
             continue;
         }
