@@ -47,6 +47,7 @@ output_names(const struct stage_config *config, const struct name_list *columns,
     return spec_output_names(output, columns, config->errors, ret_names);
 }
 
+/* The default of `columns`: the element's only column. */
 static tundish_status
 only_column(const struct stage_config *config, struct name_list *ret_list)
 {
@@ -60,6 +61,7 @@ only_column(const struct stage_config *config, struct name_list *ret_list)
     return TUNDISH_OK;
 }
 
+/* Choose where each target is written: in its own place, or with `output` in a new column. */
 static tundish_status
 place_targets(const struct stage_config *config, const struct name_list *columns,
               const struct name_list *outputs, bool given, struct schema *schema,
@@ -104,7 +106,7 @@ add_name(struct name_list *list, const char *name)
     list->names[list->count++] = tnd_strdup(name);
 }
 
-/* The names in force, with those that are still missing behind. */
+/* The columns' names, followed by those that are missing. */
 static const char **
 all_names(const struct stage_config *config, size_t *ret_count)
 {
@@ -119,7 +121,7 @@ all_names(const struct stage_config *config, size_t *ret_count)
     return known;
 }
 
-/* Leave out the targets that are missing; what would have become of them is missing too. */
+/* Remove targets whose column is missing. What they would have become is missing too. */
 static void
 leave_missing(const struct stage_config *config, bool given, struct name_list *columns,
               struct name_list *outputs)
@@ -179,6 +181,7 @@ content_targets_open(const struct stage_config *config, struct schema *ret_schem
 void
 content_sort_columns(struct schema *schema, struct content_targets *targets)
 {
+    /* Insertion sort: columns are few, and targets must follow each swap. */
     for (uint32_t i = 1; i < schema->count; i++)
         for (uint32_t k = i;
              k > 0 && strcmp(schema->columns[k - 1].name, schema->columns[k].name) > 0; k--) {

@@ -1,9 +1,10 @@
-/* draws.c - seeds to numbers. */
+/* draws.c - from seeds to random numbers. */
 #include "content/draws.h"
 
-/* Keras takes both words modulo this. */
+/* Keras' TensorFlow backend reduces both words of a seed modulo int32.max - 1 (_cast_seed). */
 static const int64_t MODULUS = 2147483646;
 
+/* The remainder of tf.math.floormod, which is never negative. */
 static int64_t
 reduced(int64_t word)
 {
@@ -31,6 +32,7 @@ draws_uniform(int64_t seed, uint64_t number, size_t count, float *ret_numbers)
 {
     struct tnd_philox philox = draws_at(seed, number);
 
+    /* Philox makes four words at a time. */
     for (size_t i = 0; i < count; i += 4) {
         uint32_t words[4];
 

@@ -1,11 +1,9 @@
-/* bins.c - bins by way of cells.
- *
- * Numbers become keys, which rise with them (bin_loops.h). Their range is cut into equal cells, so
- * small that nearly all have one boundary at most: where a key leads, one comparison says which
- * side of it the number is on. As keys are nearly logarithms, this holds for boundaries that lie
- * evenly as for quantiles of a long tail. Boundaries too close for that share a crowded cell, and
- * the few numbers that fall there are searched for.
- */
+/* bins.c - find the bin of a number through a table of cells. Numbers become integer keys that rise
+ * with them (bin_loops.h). The range of keys is cut into equal cells, so small that nearly all
+ * contain one boundary at most. The cell of a key then gives the bin with one comparison. A key is
+ * nearly a logarithm of its number, so this works for evenly spaced boundaries as well as for the
+ * quantiles of a long tail. Boundaries too close for that share a crowded cell; the few numbers in
+ * it are searched for. */
 #include "content/numbers/bins.h"
 
 #include <math.h>
@@ -17,16 +15,21 @@
 #include "column/flush.h"
 #include "core/memory.h"
 
-/* Fewer boundaries are compared at once. */
+/* Up to COMPARED_MAX boundaries, comparing with each is faster than a table. COUNT_MAX bins leave
+ * 15 bits of a cell for the key's own. CELLS_MAX cells take 512 KiB, which a second-level cache
+ * holds. BLOCK numbers stay in the first-level cache between the two passes over them. */
 enum { COMPARED_MAX = 24, COUNT_MAX = UINT16_MAX, CELLS_MAX = 1 << 17, BLOCK = 512 };
 
-/* From a number to twice as much. So far from 0 begins what is not ignored, so that 0, if it is a
- * boundary, is not in the cell of the next one. */
+/* The keys from a number to its double: one step of a float's exponent. Keys that are ignored end
+ * that far below the smallest boundary, so that a boundary at 0 has a cell of its own. */
 enum { OCTAVE = 1 << 23 };
 
-/* Of so many boundaries one may be in a crowded cell. */
+/* At most one boundary in so many may lie in a crowded cell; otherwise the search would dominate.
+ * */
 enum { CROWDED_MOST = 16 };
 
+/* Whether the boundaries rise. The first compares with itself to find NaN, which no comparison
+ * later would show if it is alone. */
 static bool
 are_rising(const float *boundaries, int64_t count)
 {
@@ -37,6 +40,8 @@ are_rising(const float *boundaries, int64_t count)
     return rising;
 }
 
+/* Choose keys from below the first boundary to above the last. Adding 0 turns -0.0 into 0.0, whose
+ * bits differ although the numbers are equal. */
 static struct bin_keys
 keys_between(const float *boundaries, int64_t count)
 {
@@ -56,6 +61,7 @@ keys_between(const float *boundaries, int64_t count)
     return keys;
 }
 
+/* Count the boundaries that share a cell with the one before. */
 static int64_t
 count_crowded(const uint32_t *keys, int64_t count, uint32_t shift)
 {
@@ -66,8 +72,8 @@ count_crowded(const uint32_t *keys, int64_t count, uint32_t shift)
     return crowded;
 }
 
-/* The fewest cells in which no boundaries meet, or else the most that there may be; a bin fits
- * above the shift. */
+/* Choose the fewest cells in which no two boundaries share one, or else the most that are allowed.
+ * A bin is stored above the shift, so both must fit into 32 bits. */
 static uint32_t
 shift_of(const uint32_t *keys, int64_t count)
 {
@@ -81,6 +87,8 @@ shift_of(const uint32_t *keys, int64_t count)
     return shift;
 }
 
+/* Write each cell so that adding the low bits of a key carries into the bin above them exactly if
+ * the key has reached the cell's boundary. */
 static void
 fill_cells(struct bin_cells *cells, const uint32_t *keys, int64_t count)
 {
@@ -114,6 +122,7 @@ bins_open(struct bins *bins, const float *boundaries, int64_t count)
     *bins = (struct bins){ .boundaries = boundaries, .count = count };
     if (count <= COMPARED_MAX || count > COUNT_MAX || !are_rising(boundaries, count))
         return;
+    /* Find keys in the mode in which numbers are found later: denormals flush to zero. */
     mode = flush_begin();
     keys = tnd_alloc((size_t)count * sizeof *keys);
     cells.keys = keys_between(boundaries, count);
@@ -146,6 +155,7 @@ bins_find(const struct bins *bins, const float *x, size_t count, int32_t *ret_bi
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t end = count - i < BLOCK ? count : i + BLOCK;
 
+        /* The loop returns whether a number fell into a crowded cell, which is rare. */
         if (!bin_cells_loop(&bins->cells, x + i, end - i, ret_bins + i))
             continue;
         for (size_t k = i; k < end; k++)
@@ -159,6 +169,7 @@ bins_find_as(const struct bins *bins, tundish_dtype from, const void *x, size_t 
              tundish_dtype to, void *ret_bins)
 {
     const size_t step = tnd_dtype_bytes(from), bin_bytes = tnd_dtype_bytes(to);
+    /* On the stack, and small enough to convert and search while in the cache. */
     float numbers[BLOCK];
     int32_t found[BLOCK];
 

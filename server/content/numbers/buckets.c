@@ -1,4 +1,4 @@
-/* buckets.c - numbers to learned buckets: how many boundaries are not above them. */
+/* buckets.c - numbers to learned buckets: the number of boundaries that are not above a number. */
 #include "content/content.h"
 
 #include <stdlib.h>
@@ -21,15 +21,17 @@ struct buckets {
 };
 
 struct bucketed {
-    int64_t places; /* rows of boundaries: one, one for each position of a row, or for each key */
+    int64_t places;         /* rows of boundaries: one, or one for each position or key */
     int64_t boundary_count; /* of each */
     double *boundaries;
-    float *singles;   /* the same for all values, and no less exact; else NULL */
+    float *singles;   /* if exact, and the same for all values; else NULL */
     struct bins bins; /* of them */
     struct vocab *keys;
     struct joined_buckets joined; /* of the keys */
 };
 
+/* Keep the boundaries as float32 too if that loses nothing: then float32 values take the fast path
+ * of bins.h and find the same buckets. */
 static void
 read_singles(struct bucketed *bucketed)
 {
@@ -48,6 +50,7 @@ read_singles(struct bucketed *bucketed)
     bucketed->singles = NULL;
 }
 
+/* Read the learned boundaries of one column. The table's values move into `bucketed`. */
 static tundish_status
 read_boundaries(const struct buckets *buckets, const struct stage_config *config,
                 const char *column, struct bucketed *bucketed)
@@ -82,6 +85,8 @@ read_boundaries(const struct buckets *buckets, const struct stage_config *config
     return status;
 }
 
+/* Describe `column` as bucket numbers, which run from 0 to the number of boundaries. A key that was
+ * not seen gives -1. */
 static tundish_status
 open_column(const struct buckets *buckets, const struct stage_config *config,
             struct column_spec *column, struct bucketed *bucketed)
@@ -96,6 +101,8 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
     if (status != TUNDISH_OK)
         return status;
     for (int i = (int)config->depth; i < column->rank; i++)
+        /* With elementwise boundaries, value i of a row belongs to position i, so the row's size
+         * must be what was learned. */
         places = column->shape[i] < 0 ? -1 : places * column->shape[i];
     if (!buckets->per_key && bucketed->places != 1 &&
         (places != bucketed->places || column->kind != TUNDISH_DENSE))
@@ -137,7 +144,8 @@ buckets_open(struct buckets *buckets, bool per_key, const struct stage_config *c
     return status;
 }
 
-/* NaN is below no boundary, so it comes last. */
+/* Binary search for the first boundary above `x`. The negated comparison sends NaN to the end,
+ * where TensorFlow's upper_bound sends it too. */
 static int64_t
 bucket_of(const double *boundaries, int64_t count, double x)
 {
@@ -153,7 +161,8 @@ bucket_of(const double *boundaries, int64_t count, double x)
     return low;
 }
 
-/* Keys are looked up, and values compared in float32 whatever they are. */
+/* Buckets of values with a key each. tf.Transform compares these in float32, whatever dtype they
+ * have. */
 static void
 bucket_by_key(const struct buckets *buckets, const struct bucketed *bucketed,
               const struct content_target *target, const struct frame *input, struct frame *output,
@@ -168,7 +177,8 @@ bucket_by_key(const struct buckets *buckets, const struct bucketed *bucketed,
         numbers[k] = lines[k] < 0 ? -1 : joined_buckets_find(&bucketed->joined, lines[k], x[k]);
 }
 
-/* Boundaries are float32, and integers are compared as such, as in TensorFlow. */
+/* Buckets of values without keys. Integers are compared as float32, as in TensorFlow: large ones
+ * round first. */
 static void
 bucket_values(const struct bucketed *bucketed, const struct column *from, tundish_dtype dtype,
               struct scratch *scratch, int64_t *numbers)

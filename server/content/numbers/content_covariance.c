@@ -1,4 +1,4 @@
-/* content_covariance.c - tft.covariance: learned for its own sake; the columns stay as they are. */
+/* content_covariance.c - tft.covariance: learn the matrix and pass the columns on. */
 #include "content/learned/learning.h"
 
 static tundish_status
@@ -13,6 +13,7 @@ covariance_open(void *state, const struct stage_config *config, struct schema *r
     for (uint32_t i = 0; i < targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[targets.list[i].output];
 
+        /* The output is the input's column, unchanged. */
         column->passed_from = (int32_t)targets.list[i].input;
         if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
             column->rank != (int)config->depth + 1 || column->shape[column->rank - 1] < 0)

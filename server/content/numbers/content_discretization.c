@@ -1,4 +1,4 @@
-/* content_discretization.c - keras.layers.Discretization: which bin a number falls into. */
+/* content_discretization.c - keras.layers.Discretization: the bin that a number falls into. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "content/terms/encoding.h"
 #include "core/memory.h"
 
-/* Boundaries that are learned differ from column to column. */
+/* Learned boundaries differ from column to column. */
 struct discretized {
     struct encoding encoding;
     int64_t boundary_count;
@@ -18,12 +18,13 @@ struct discretized {
 };
 
 struct discretization {
-    struct encoding encoding; /* but for the depth */
-    tundish_dtype computed;   /* the dtype that numbers become first */
+    struct encoding encoding; /* without the depth */
+    tundish_dtype computed;   /* numbers are converted to it first */
     struct content_targets targets;
     struct discretized *columns; /* of each target */
 };
 
+/* Keras wants exactly one of num_bins and bin_boundaries. */
 static tundish_status
 check_parameters(const struct stage_config *config)
 {
@@ -70,6 +71,8 @@ read_boundaries(const struct stage_config *config, const char *column, struct di
     status = literal_store_all(boundaries, TUNDISH_FLOAT32, "bin_boundaries", config->errors,
                                layer->boundaries);
     for (int64_t i = 1; i < layer->boundary_count && status == TUNDISH_OK; i++)
+        /* Compared after rounding to float32, in which the layer compares. The negation refuses
+         * NaN. */
         if (!(layer->boundaries[i - 1] <= layer->boundaries[i]))
             return spec_complain(config->errors, boundaries->line, boundaries->column,
                                  "bin_boundaries must rise, and %.9g comes before %.9g",
@@ -77,7 +80,8 @@ read_boundaries(const struct stage_config *config, const char *column, struct di
     return status;
 }
 
-/* The layer works in this dtype; its result has it too, but for bare bin numbers. */
+/* The layer's dtype: numbers are converted to it, and the encoded result has it. Bin numbers are
+ * integers in any case. */
 static tundish_dtype
 dtype_of(const struct stage_config *config)
 {
@@ -137,13 +141,14 @@ discretization_open(void *state, const struct stage_config *config, struct schem
     return status;
 }
 
-/* Values in the layer's dtype, which float32 is made of. */
+/* Values on their way to float32: in their own dtype, or in the layer's. */
 struct numbers {
     tundish_dtype dtype;
     const void *values;
 };
 
-/* float64 is no step between another dtype and float32: it holds all that float32 does. */
+/* Convert to the layer's dtype if that can change a value. float64 holds every number that float32
+ * does, so a conversion through it changes nothing. */
 static struct numbers
 numbers_of(const struct discretization *layer, tundish_dtype dtype, const struct column *from,
            struct scratch *scratch)

@@ -11,10 +11,10 @@
 #include "content/learned/learning.h"
 #include "core/memory.h"
 
-/* What is learned differs from column to column. */
+/* Learned statistics differ from column to column. */
 struct normalized {
     bool invert;
-    int64_t count; /* 1: the same for all */
+    int64_t count; /* of means; 1: the same for all values */
     float *means, *deviations;
     uint32_t axes; /* bit k: dimension k has statistics of its own */
 };
@@ -32,6 +32,7 @@ read_floats(const struct stage_config *config, const struct spec_value *value, c
     return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, *ret_values);
 }
 
+/* The depth of nested lists, judged by the first item of each. */
 static uint32_t
 rank_of(const struct spec_value *value)
 {
@@ -53,6 +54,8 @@ axis_count(const struct stage_config *config)
     return axis->kind == SPEC_NULL ? 0 : axis->kind == SPEC_LIST ? axis->count : 1;
 }
 
+/* Take mean and variance from the pipeline file. Keras wants both or neither, and no more
+ * dimensions than the axis names. */
 static tundish_status
 given_statistics(const struct stage_config *config, struct normalized *layer)
 {
@@ -123,6 +126,7 @@ read_statistics(const struct stage_config *config, const char *column, struct no
 
     layer->invert = spec_bool(config->stage, "invert");
     for (int64_t i = 0; i < layer->count && status == TUNDISH_OK; i++) {
+        /* Keras divides by maximum(sqrt(variance), epsilon()), and its epsilon is 1e-7. */
         float deviation = sqrtf(layer->deviations[i]);
 
         layer->deviations[i] = deviation < 1e-7F ? 1e-7F : deviation;
@@ -130,6 +134,7 @@ read_statistics(const struct stage_config *config, const char *column, struct no
     return status;
 }
 
+/* Add one axis along which statistics differ. */
 static tundish_status
 keep_axis(const struct stage_config *config, const struct column_spec *column,
           const struct spec_value *axis, uint32_t *axes, int64_t *kept)
@@ -152,6 +157,8 @@ keep_axis(const struct stage_config *config, const struct column_spec *column,
     return TUNDISH_OK;
 }
 
+/* Find the axes and the statistics of one column, and check that there are as many as the axes'
+ * sizes demand. */
 static tundish_status
 open_column(const struct stage_config *config, struct normalized *layer, struct column_spec *column)
 {
@@ -183,6 +190,7 @@ open_column(const struct stage_config *config, struct normalized *layer, struct 
                               "normalization: there are %lld means, but '%s' has %lld "
                               "along the axis",
                               (long long)layer->count, column->name, (long long)kept);
+    /* A single mean is the same for all values, whatever the axes are. */
     layer->axes = layer->count == 1 ? 0 : axes;
     column->dtype = TUNDISH_FLOAT32;
     column->has_range = false;
@@ -201,12 +209,15 @@ normalization_open(void *state, const struct stage_config *config, struct schema
     for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
         status = open_column(config, &layer->columns[i],
                              &ret_schema->columns[layer->targets.list[i].output]);
+        /* Dimension 0 after `batch` counts rows: statistics along it depend on a row's place. */
         if (config->depth > 0 && (layer->columns[i].axes & 1) != 0)
             *ret_batch_wide = true;
     }
     return status;
 }
 
+/* One row with statistics of its own for each position. Division is kept: multiplication by the
+ * reciprocal would round differently from Keras. */
 static void
 normalize(const struct normalized *layer, const float *restrict x, float *restrict y, int64_t count,
           const float *restrict mean, const float *restrict deviation)
@@ -230,7 +241,8 @@ normalize_alike(const struct normalized *layer, const float *x, float *y, int64_
         normalize_loop(x, (size_t)count, mean, deviation, y);
 }
 
-/* Spread the statistics over the shape of every element. */
+/* Repeat the statistics over the shape of every element, so that one loop serves any set of axes.
+ * */
 static const float *
 spread(const float *statistics, uint32_t axes, const struct column *column, struct scratch *scratch)
 {
@@ -258,6 +270,7 @@ apply_column(const struct normalized *layer, const struct column *from, const fl
 
     if (axes == 0) {
         normalize_alike(layer, x, y, from->value_count);
+        /* Along the last axis the statistics repeat in memory order and need no copies. */
     } else if (axes == 1U << (rank - 1)) {
         for (int64_t i = 0; i < from->value_count; i += layer->count)
             normalize(layer, x + i, y + i, layer->count, layer->means, layer->deviations);

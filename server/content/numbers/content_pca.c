@@ -1,4 +1,4 @@
-/* content_pca.c - tft.pca: vectors times the learned components. */
+/* content_pca.c - tft.pca: multiply vectors by the learned components. */
 #include <stdlib.h>
 
 #include "column/convert.h"
@@ -70,6 +70,8 @@ pca_open(void *state, const struct stage_config *config, struct schema *ret_sche
     return status;
 }
 
+/* A plain product in double: the sum runs in order, so that results do not depend on the processor.
+ * */
 static void
 multiply(const struct components *components, const double *from, int64_t rows, double *to)
 {

@@ -8,7 +8,7 @@
 #include "content/content.h"
 #include "core/memory.h"
 
-/* A number, or lists of them that broadcast with each element. */
+/* A number, or nested lists of numbers that broadcast with each element. */
 struct factors {
     uint32_t rank; /* 0: a number */
     int64_t dims[RANK_MAX];
@@ -21,6 +21,8 @@ struct rescaling {
     struct content_targets targets;
 };
 
+/* Read a number or nested lists. Dimensions come from the first item of each list; literal_count
+ * refused lists of different lengths. */
 static tundish_status
 read_factors(const struct stage_config *config, const char *name, struct factors *factors)
 {
@@ -41,7 +43,8 @@ read_factors(const struct stage_config *config, const char *name, struct factors
     return literal_store_all(value, TUNDISH_FLOAT32, name, config->errors, factors->values);
 }
 
-/* Also in brackets, if the column has as many dimensions. */
+/* Whether the factor acts as a single number. A list of one number does too, if it adds no
+ * dimension. */
 static bool
 is_number(const struct factors *factors, const struct column_spec *column)
 {
@@ -69,7 +72,8 @@ open_column(const struct stage_config *config, const struct factors *factors, co
                               "known rank take one",
                               name, column->name,
                               column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
-    /* A list along a dimension of the batch tells rows apart. */
+    /* A factor with more dimensions than a row reaches into the batch's own: rows then differ by
+     * place. */
     if (factors->rank + config->depth > (uint32_t)column->rank && config->depth > 0)
         *ret_batch_wide = true;
     if (!dims_broadcast(column->shape, (uint32_t)column->rank, factors->dims, factors->rank,
@@ -105,6 +109,7 @@ rescaling_open(void *state, const struct stage_config *config, struct schema *re
     return status;
 }
 
+/* Two roundings, as in Keras: the build allows no contraction into a fused multiply-add. */
 static void
 scale_all(const float *restrict x, float *restrict y, int64_t count, float scale, float offset)
 {
@@ -112,6 +117,7 @@ scale_all(const float *restrict x, float *restrict y, int64_t count, float scale
         y[i] = x[i] * scale + offset;
 }
 
+/* Factors along the last axis, for rows of that width. */
 static void
 scale_rows(const float *restrict x, float *restrict y, int64_t rows, int64_t width,
            const struct rescaling *layer)
@@ -122,7 +128,7 @@ scale_rows(const float *restrict x, float *restrict y, int64_t rows, int64_t wid
                    layer->offset.values[layer->offset.count == 1 ? 0 : i];
 }
 
-/* The shapes that come out, element by element; one that does not fit is bad, and empty. */
+/* Set each element's broadcast shape. An element that does not fit is rejected, and empty. */
 static void
 set_shape(const struct rescaling *layer, const struct column *from, uint32_t rank,
           struct frame *output, struct column *column)
@@ -150,6 +156,7 @@ set_shape(const struct rescaling *layer, const struct column *from, uint32_t ran
     column_set_dims_each(column, from->count, rank, dims, output->scratch);
 }
 
+/* Repeat a factor over the shape of `to`. */
 static const float *
 spread(const struct factors *factors, const struct column *to, struct scratch *scratch)
 {
@@ -163,6 +170,8 @@ spread(const struct factors *factors, const struct column *to, struct scratch *s
     return values;
 }
 
+/* The general path: repeat both factors and the numbers over the result's shape. It takes memory,
+ * but only unusual shapes come here. */
 static void
 scale_broadcast(const struct rescaling *layer, const struct column *from, const float *x,
                 uint32_t rank, struct frame *output, uint32_t index)
@@ -183,7 +192,8 @@ scale_broadcast(const struct rescaling *layer, const struct column *from, const 
         y[i] = y[i] * scale[i] + offset[i];
 }
 
-/* A list as long as the last axis, or none, leaves the shape as it is. */
+/* Whether the factor leaves an element's shape alone: a number, or a list as long as the last axis.
+ * */
 static bool
 keeps_shape(const struct factors *factors, const struct column_spec *column)
 {

@@ -1,4 +1,6 @@
-/* joined_buckets.c - buckets of several keys in one row of boundaries. */
+/* joined_buckets.c - the buckets of several keys in one row of boundaries, as tft.bucketize_per_key
+ * joins them. All arithmetic is in float32, because its rounding decides buckets near a boundary.
+ * */
 #include "content/numbers/joined_buckets.h"
 
 #include <math.h>
@@ -6,7 +8,8 @@
 
 #include "core/memory.h"
 
-/* A key's boundaries pushed apart where they are equal, or nearly so. */
+/* Move boundaries of a key apart where they are equal, or closer than a millionth of the key's
+ * range. */
 static void
 push_apart(const double *boundaries, int64_t each, float *to)
 {
@@ -24,7 +27,8 @@ push_apart(const double *boundaries, int64_t each, float *to)
     }
 }
 
-/* Where the key's values go, and its boundaries behind those of the keys before. */
+/* Map the key's range to [key, key + 1], and append its boundaries. The first is left out: it is
+ * where the key before ends. */
 static void
 join(struct joined_buckets *buckets, int64_t key, const float *boundaries)
 {
@@ -75,6 +79,7 @@ joined_buckets_find(const struct joined_buckets *buckets, int64_t key, float x)
 
     if (buckets->each == 0)
         return 0;
+    /* Binary search, in which NaN ends up after the last boundary. */
     while (count > 0) {
         int64_t half = count / 2;
         bool goes_right = !(at < buckets->boundaries[low + half]);
@@ -82,6 +87,8 @@ joined_buckets_find(const struct joined_buckets *buckets, int64_t key, float x)
         low = goes_right ? low + half + 1 : low;
         count = goes_right ? count - half - 1 : half;
     }
+    /* Keys before this one contribute each - 1 boundaries. A value outside its key's range may land
+     * among another key's, hence the clamp. */
     bucket = low - (buckets->each - 1) * key;
     return bucket < 0 ? 0 : bucket > buckets->each ? buckets->each : bucket;
 }

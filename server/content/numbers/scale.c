@@ -1,10 +1,10 @@
 /* scale.c - tf.Transform's scalings, in float32 (float64 where the result is).
  *
- * A column has for each place that was learned apart (all of it, each position of a row, each key,
- * each position for each key) a few numbers:
+ * A column has a few numbers for each group that was learned by itself (all values, each position
+ * of a row, each key, or each position for each key):
  *
- *     z-score    mean, variance     (x - mean) / sqrt(variance); a variance of 0: x - mean
- *     min-max    min, max           (x - min) / (max - min); where they are equal, sigmoid(x)
+ *     z-score    mean, variance  (x - mean) / sqrt(variance); a variance of 0: x - mean
+ *     min-max    min, max        (x - min) / (max - min); where they are equal, sigmoid(x)
  *     gaussian   location, scale, left and right h of Tukey's hh distribution, whose inverse it is
  */
 #include "content/content.h"
@@ -40,7 +40,7 @@ struct scaled {
     tundish_dtype dtype;      /* of the result */
     bool is_double;           /* computed in float64 */
     int64_t places;           /* of all keys */
-    int64_t positions;        /* of a row: places that were learned apart, for each key */
+    int64_t positions;        /* of a row: groups learned for each key */
     double *parts[PARTS_MAX]; /* `places` of each */
     struct vocab *keys;
 };
@@ -60,6 +60,8 @@ read_range(struct scale *scale, const struct stage_config *config)
                           config->stage->info->name, (double)scale->low, (double)scale->high);
 }
 
+/* The dtype that tf.Transform gives the result. With keys kept in a file it always computes
+ * float32. */
 static tundish_dtype
 result_dtype(const struct scale *scale, const struct stage_config *config, tundish_dtype from)
 {
@@ -75,6 +77,8 @@ result_dtype(const struct scale *scale, const struct stage_config *config, tundi
     return tnd_dtype_is_integer(from) || from == TUNDISH_BOOL ? TUNDISH_FLOAT32 : from;
 }
 
+/* Read one of the numbers that the kind needs, for all groups. The first one read settles how many
+ * groups there are. */
 static tundish_status
 read_part(const struct scale *scale, const struct stage_config *config, const char *column,
           const char *suffix, uint32_t part, struct scaled *scaled)
@@ -126,7 +130,7 @@ read_parts(const struct scale *scale, const struct stage_config *config, const c
     return status;
 }
 
-/* The places of a row must be as many as were learned. */
+/* Elementwise, a row must have as many values as were learned. */
 static tundish_status
 check_places(const struct stage_config *config, const struct scaled *scaled,
              const struct column_spec *column)
@@ -170,6 +174,8 @@ open_column(const struct scale *scale, const struct stage_config *config,
     column->has_range = false;
     for (int64_t i = 0; scale->kind == SCALE_Z_SCORE && status == TUNDISH_OK && i < scaled->places;
          i++)
+        /* Take the root once, in the precision of the result: tf.sqrt rounds to it before the
+         * division. */
         scaled->parts[1][i] = scaled->is_double ? sqrt(scaled->parts[1][i])
                                                 : (double)sqrtf((float)scaled->parts[1][i]);
     return status;
@@ -204,7 +210,7 @@ scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
     return status;
 }
 
-/* Where the numbers of value i stand: -1, of a key that was not seen. */
+/* The group of value i; -1 for a key that was not seen. */
 static inline int64_t
 place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
 {
@@ -226,6 +232,8 @@ place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
 static void
 z_scores(const struct scaled *scaled, const int64_t *lines, const void *x, void *y, int64_t count)
 {
+    /* The fast path: one mean and one deviation for all. Dividing by 1 leaves x - mean, which is
+     * the result where the variance is 0. */
     if (!scaled->is_double && lines == NULL && scaled->places == 1) {
         float deviation = (float)scaled->parts[1][0];
 
@@ -242,12 +250,15 @@ static void
 min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *lines,
         const float *x, float *y, int64_t count)
 {
+    /* The fast path: one range for all, and not empty. */
     if (lines == NULL && scaled->places == 1 &&
         (float)scaled->parts[0][0] < (float)scaled->parts[1][0]) {
         rescale_loop(x, (size_t)count, (float)scaled->parts[0][0], (float)scaled->parts[1][0],
                      scale->low, scale->high, y);
         return;
     }
+    /* Where minimum and maximum are equal, tft.scale_by_min_max takes the sigmoid of x. Compute it
+     * for all values, since the vector kernel costs little. */
     vector_kernel(VECTOR_SIGMOID, TUNDISH_FLOAT32)->run(y, x, NULL, NULL, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = place_of(scaled, lines, i);

@@ -1,15 +1,18 @@
 /* tukey.c - the arithmetic of Tukey's hh distributions: Headrick and Pant, "Characterizing Tukey h
- * and hh-Distributions through L-Moments and the L-Correlation", 2012; the search goes as
- * tf.Transform's, since where it stops decides the digits. */
+ * and hh-Distributions through L-Moments and the L-Correlation", 2012. The search takes the steps
+ * of tf.Transform's gaussianization, since the place where it stops decides the digits. */
 #include "content/numbers/tukey.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 static const double PI = 3.14159265358979323846;
+/* The L-kurtosis of the normal distribution. Less than that means tails too short for an hh
+ * distribution. */
 static const double GAUSSIAN_KURTOSIS = 0.1226017;
 
-/* w with w * exp(w) = x, for x > 0. */
+/* Lambert's W for x > 0: the w with w * exp(w) = x. Newton's method, from a first guess for small,
+ * middle and large x; eight steps reach double precision. */
 static double
 lambert_w(double x)
 {
@@ -28,6 +31,8 @@ lambert_w(double x)
     return w;
 }
 
+/* Undo z * exp(h * z^2 / 2) for z >= 0. Near 0 the map is the identity to double precision, and the
+ * quotient below would lose it. */
 static double
 inverse_of_side(double value, double h)
 {
@@ -65,6 +70,7 @@ side(double h)
     return h * sqrt(2.0 - h) - sqrt(2.0 - h);
 }
 
+/* L-skewness of the distribution with left h `l` and right h `r`. */
 static double
 skewness_of(double l, double r)
 {
@@ -72,6 +78,7 @@ skewness_of(double l, double r)
            (2.0 * PI * sqrt((l - 2.0) * (r - 2.0)) * (side(l) + side(r)));
 }
 
+/* L-kurtosis of the distribution with left h `l` and right h `r`. */
 static double
 kurtosis_of(double l, double r)
 {
@@ -87,7 +94,7 @@ kurtosis_of(double l, double r)
            (PI * sqrt((4.0 - l) * (2.0 - l) * (1.0 - l)) * (side(l) + side(r)));
 }
 
-/* What is searched for: the right h, and how much less the left one is. */
+/* The search's state: the right h, and by how much the left one is less. */
 struct target {
     double skewness, kurtosis;
     double h, difference;
@@ -105,6 +112,8 @@ kurtosis_error(const struct target *target, double h)
     return kurtosis_of(h - target->difference, h) - target->kurtosis;
 }
 
+/* Halve [low, high] at most eleven times. tf.Transform stops there too, so more steps would give
+ * other digits. */
 static void
 bisect(const struct target *target, double (*error)(const struct target *target, double value),
        double *low, double *high)
@@ -122,7 +131,8 @@ bisect(const struct target *target, double (*error)(const struct target *target,
     }
 }
 
-/* One round: the difference at this h, then h at that difference, each from above and below. */
+/* One round: the difference at this h, then h at that difference, each bounded from above and
+ * below. */
 static void
 improve(struct target *target, double least[2], double most[2])
 {
@@ -161,6 +171,7 @@ tukey_fit(double skewness, double kurtosis, double *ret_left, double *ret_right)
     double least[2], most[2], left, right;
 
     *ret_left = *ret_right = 0;
+    /* Negated, so that NaN counts as no tails. */
     if (!(kurtosis >= GAUSSIAN_KURTOSIS))
         return;
     target.h = 3.0 - 1.0 / cos(PI / 15.0 * (target.kurtosis - 6.0));
@@ -180,6 +191,7 @@ tukey_fit(double skewness, double kurtosis, double *ret_left, double *ret_right)
     }
     left = target.h - target.difference;
     right = target.h;
+    /* The fit assumed the longer tail on the right: mirror it back for negative skewness. */
     *ret_left = skewness < 0 ? right : left;
     *ret_right = skewness < 0 ? left : right;
 }
