@@ -86,7 +86,7 @@ class Tables(unittest.TestCase):
 
     def test_these_are_the_paths_that_admin_answers(self):
         text = (ROOT / "admin/README.md").read_text()
-        routes = self.source("admin/routes.c", r'\{ "(/[^"]+)", ROUTE_(?:FIGURES|NOW|\w*ORDER|CONTROL)')
+        routes = self.source("admin/routes.c", r'\{ "(/[^"]+)", ROUTE_(?!PAGE)')
         self.assertGreater(len(routes), 10)
         self.assertEqual([path for path in routes if f"`{path}`" not in text], [])
 
@@ -99,6 +99,15 @@ class Tables(unittest.TestCase):
         self.assertIn("E_PEER_LOST", statuses)
         explained = self.cited("sdk/README.md", "status")
         self.assertEqual([name for name in statuses if name not in explained and "_" in name], [])
+
+    def test_the_lives_have_all_states(self):
+        for header, begin in (("session/session_private.h", "STEP"), ("deliver/lane_private.h", "SLOT")):
+            body = self.source(f"server/{header}", rf"enum {begin.lower()}_state \{{([^}}]+)\}}")[0]
+            text = (ROOT / "server/README.md").read_text()
+            life = text[text.index(f"## The life of a {begin.lower()}"):].split("\n## ")[0]
+            states = set(re.findall(rf"^    {begin}_([A-Z]+)", body, re.MULTILINE))
+            self.assertGreater(len(states), 4)
+            self.assertEqual(states - set(re.findall(r"[A-Z]+", life)), set())
 
     def test_every_folder_of_the_server_is_in_the_flow(self):
         flow = re.search(r"## Flow\n\n```\n(.*?)```", (ROOT / "server/README.md").read_text(), re.DOTALL)[1]
