@@ -31,7 +31,7 @@ static const struct status_row rows[] = {
 };
 
 static const struct status_row *
-find(tundish_status status)
+find_status(tundish_status status)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].status == status)
@@ -42,7 +42,7 @@ find(tundish_status status)
 const char *
 tundish_status_name(tundish_status status)
 {
-    const struct status_row *row = find(status);
+    const struct status_row *row = find_status(status);
 
     return row == NULL ? "?" : row->name;
 }
@@ -50,7 +50,7 @@ tundish_status_name(tundish_status status)
 const char *
 tundish_status_text(tundish_status status)
 {
-    const struct status_row *row = find(status);
+    const struct status_row *row = find_status(status);
 
     return row == NULL ? "?" : row->text;
 }

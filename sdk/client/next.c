@@ -316,7 +316,7 @@ take_what_is_said(tundish_reader *reader, struct held *held)
 }
 
 static tundish_status
-lend(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
+lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_batch)
 {
     struct attachment *attachment = reader->attachments;
     const struct tnd_slot *slot = &held->slot.slot;
@@ -470,7 +470,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
         switch ((enum tnd_slot_kind)held->slot.slot.kind) {
         case TND_SLOT_BATCH:
             status = check_no_gap(reader, &held->slot.slot);
-            return status == TUNDISH_OK ? lend(reader, held, ret_batch) : status;
+            return status == TUNDISH_OK ? lend_batch(reader, held, ret_batch) : status;
         case TND_SLOT_END:
             return take_end(reader, held, is_optional);
         case TND_SLOT_END_OF_STREAM:
@@ -517,7 +517,8 @@ check_held(tundish_reader *reader)
 }
 
 static tundish_status
-next(tundish_reader *reader, int64_t timeout_ns, bool is_optional, const tundish_batch **ret_batch)
+next_batch(tundish_reader *reader, int64_t timeout_ns, bool is_optional,
+           const tundish_batch **ret_batch)
 {
     int64_t deadline_ns;
     tundish_status status = tnd_reader_check(reader);
@@ -542,11 +543,11 @@ next(tundish_reader *reader, int64_t timeout_ns, bool is_optional, const tundish
 tundish_status
 tundish_next(tundish_reader *reader, int64_t timeout_ns, const tundish_batch **ret_batch)
 {
-    return next(reader, timeout_ns, false, ret_batch);
+    return next_batch(reader, timeout_ns, false, ret_batch);
 }
 
 tundish_status
 tundish_next_optional(tundish_reader *reader, int64_t timeout_ns, const tundish_batch **ret_batch)
 {
-    return next(reader, timeout_ns, true, ret_batch);
+    return next_batch(reader, timeout_ns, true, ret_batch);
 }

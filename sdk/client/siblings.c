@@ -23,7 +23,7 @@ tnd_kept_is_before(const struct kept *kept, const struct kept *other)
 }
 
 static void
-lower(struct kept *lowest, const struct kept *kept)
+lower_kept(struct kept *lowest, const struct kept *kept)
 {
     if (tnd_kept_is_before(kept, lowest))
         *lowest = *kept;
@@ -51,13 +51,13 @@ first_lacked(const tundish_reader *reader)
     for (uint32_t i = 0; i < at->view.slot_count; i++)
         if (at->slots[i].is_held || (at->has_end && at->end_index == i)) {
             kept = entry_of(&at->slots[i].slot.slot);
-            lower(&lowest, &kept);
+            lower_kept(&lowest, &kept);
         }
     return lowest;
 }
 
 static void
-look(tundish_reader *reader, void *user)
+read_sibling(tundish_reader *reader, void *user)
 {
     struct siblings *siblings = user;
     struct kept kept = { 0 };
@@ -74,7 +74,7 @@ look(tundish_reader *reader, void *user)
     if (siblings->count++ == 0)
         siblings->lowest = kept;
     else
-        lower(&siblings->lowest, &kept);
+        lower_kept(&siblings->lowest, &kept);
     siblings->lowest.is_known &= kept.is_known;
 }
 
@@ -83,7 +83,7 @@ tnd_siblings_lowest(const tundish_reader *reader, uint64_t count, struct kept *r
 {
     struct siblings siblings = { .generation = reader->attachments->view.server_generation };
 
-    tnd_reader_each(look, &siblings);
+    tnd_reader_each(read_sibling, &siblings);
     *ret_lowest = siblings.lowest;
     return siblings.count == count && siblings.lowest.is_known;
 }

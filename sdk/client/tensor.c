@@ -33,7 +33,7 @@ damaged(const struct making *making, const char *what)
 #define DECODED_BYTES_MAX (UINT64_C(1) << 38)
 
 static tundish_status
-grow(struct scratch *scratch, uint64_t bytes)
+grow_scratch(struct scratch *scratch, uint64_t bytes)
 {
     uint64_t capacity = (bytes / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN;
     void *grown;
@@ -53,9 +53,9 @@ grow(struct scratch *scratch, uint64_t bytes)
 }
 
 static tundish_status
-decode(struct held *held, const struct tnd_buffer *buffer, struct scratch *scratch)
+decode_buffer(struct held *held, const struct tnd_buffer *buffer, struct scratch *scratch)
 {
-    tundish_status status = grow(scratch, buffer->decoded_bytes);
+    tundish_status status = grow_scratch(scratch, buffer->decoded_bytes);
 
     if (status == TUNDISH_OK && buffer->codec.number == TND_CODEC_ZSTD && held->context == NULL)
         status = tnd_codec_context_open(0, &held->context);
@@ -81,7 +81,7 @@ take_buffer(struct making *making, uint32_t index)
     if (buffer->codec.number == TND_CODEC_RAW) {
         making->data[index] = held->payload + buffer->offset;
     } else {
-        status = decode(held, buffer, &held->scratch[at]);
+        status = decode_buffer(held, buffer, &held->scratch[at]);
         if (status != TUNDISH_OK)
             return tnd_fail_while(status, "decode column %s", making->spec->name);
         making->data[index] = held->scratch[at].bytes;
@@ -182,7 +182,7 @@ take_indices(struct making *making)
 }
 
 static tundish_status
-make(struct held *held, uint32_t index)
+make_tensor(struct held *held, uint32_t index)
 {
     struct making making = {
         .held = held,
@@ -236,7 +236,7 @@ tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tens
                         batch->tensor_count);
     pthread_mutex_lock(&held->lock);
     if (!held->columns[index].is_ready)
-        status = make(held, index);
+        status = make_tensor(held, index);
     pthread_mutex_unlock(&held->lock);
     if (status == TUNDISH_OK)
         *ret_tensor = &held->columns[index].tensor;

@@ -170,7 +170,7 @@ feed_find_group(struct feed *feed, const char *name)
 
 /* Is it here, or may it be one that is awaited? */
 static bool
-knows(struct feed *feed, const char *name)
+knows_group(struct feed *feed, const char *name)
 {
     return feed_find_group(feed, name) != NULL || feed_find_awaited(feed) != NULL;
 }
@@ -181,7 +181,7 @@ feed_knows(struct feed *feed, const char *name)
     bool known;
 
     pthread_mutex_lock(&feed->lock);
-    known = knows(feed, name);
+    known = knows_group(feed, name);
     pthread_mutex_unlock(&feed->lock);
     return known;
 }
@@ -240,7 +240,7 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
     pthread_mutex_lock(&feed->lock);
     found = replica < feed->lane_count && look_at_start(feed, name, replica, &look);
     /* Who follows somebody finds what that one had not given back, some of it behind the place. */
-    if (knows(feed, name))
+    if (knows_group(feed, name))
         distance = feed->config.lane.slots;
     pthread_mutex_unlock(&feed->lock);
     if (!found)

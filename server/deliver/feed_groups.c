@@ -194,8 +194,8 @@ expect_back(struct group *group)
 }
 
 static tundish_status
-join(struct feed *feed, const struct feed_request *request, struct connection *connection,
-     struct member **ret_member)
+join_member(struct feed *feed, const struct feed_request *request, struct connection *connection,
+            struct member **ret_member)
 {
     bool is_queue = feed->config.lane.queue;
     struct group *group = is_queue ? NULL : feed_find_group(feed, request->group);
@@ -278,7 +278,7 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     pthread_mutex_lock(&feed->lock);
     feed->admitting = NULL;
     if (status == TUNDISH_OK)
-        status = join(feed, request, connection, &member);
+        status = join_member(feed, request, connection, &member);
     if (status == TUNDISH_OK) {
         present = feed_count_present(member->group);
         full = count_full_groups(feed);

@@ -10,7 +10,7 @@ enum { KEPT_MAX = 2 };
 #define ROUND_BYTES ((uint64_t)1 << 20)
 
 static void
-announce(const struct own_segment *own, struct connection *connection)
+announce_segment(const struct own_segment *own, struct connection *connection)
 {
     struct tnd_message_head head = {
         .type = TND_SEGMENT,
@@ -33,7 +33,7 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
         if (reader == NULL || reader->connection == NULL)
             continue;
         if (is_new)
-            announce(own, reader->connection);
+            announce_segment(own, reader->connection);
         else
             connection_post(reader->connection, retired, NULL, NULL, 0);
     }
@@ -41,7 +41,7 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
 }
 
 static void
-retire(struct lane *lane, uint32_t index)
+retire_segment(struct lane *lane, uint32_t index)
 {
     struct own_segment *own = lane->own[index];
 
@@ -75,7 +75,7 @@ retire_free_ones(struct lane *lane, uint32_t keep)
 
     for (uint32_t i = lane->own_count; i-- > 0;)
         if (!lane->own[i]->busy && ++free_count > keep)
-            retire(lane, i);
+            retire_segment(lane, i);
 }
 
 uint64_t
@@ -165,7 +165,7 @@ void
 lane_own_announce(struct lane *lane, struct connection *connection)
 {
     for (uint32_t i = 0; i < lane->own_count; i++)
-        announce(lane->own[i], connection);
+        announce_segment(lane->own[i], connection);
 }
 
 void

@@ -156,8 +156,8 @@ all_saved(const struct market *market)
 
 /* Would an arena for such slices, with what is taken, have no more than that? */
 static bool
-fits(const struct fill *fill, const struct market *market, const struct slice_bytes *bytes,
-     uint64_t allowed)
+arena_fits(const struct fill *fill, const struct market *market, const struct slice_bytes *bytes,
+           uint64_t allowed)
 {
     uint64_t saved = all_saved(market);
     struct slice_bytes smaller = { .as_is = bytes->as_is };
@@ -169,7 +169,7 @@ fits(const struct fill *fill, const struct market *market, const struct slice_by
 }
 
 static void
-apply(struct fill *fill, const struct market *market, struct compressed *compressed)
+apply_compressed(struct fill *fill, const struct market *market, struct compressed *compressed)
 {
     for (uint32_t i = 0; i < market->column_count; i++) {
         const struct offer *offer = market->taken[i];
@@ -193,7 +193,7 @@ static void
 save_what_must_be(struct fill *fill, struct market *market, const struct slice_bytes *bytes,
                   uint64_t allowed)
 {
-    while (!fits(fill, market, bytes, allowed)) {
+    while (!arena_fits(fill, market, bytes, allowed)) {
         const struct offer *offer = offers_best(market->offers, market->offer_count, market->saved);
 
         if (offer == NULL)
@@ -270,12 +270,13 @@ close_market(struct market *market)
 }
 
 static enum compress_why
-choose(struct fill *fill, struct market *market, struct evaluation *evaluation,
-       const struct slice_bytes *bytes, const struct compress_room *room, int64_t *ret_worth_ns)
+choose_compression(struct fill *fill, struct market *market, struct evaluation *evaluation,
+                   const struct slice_bytes *bytes, const struct compress_room *room,
+                   int64_t *ret_worth_ns)
 {
     uint64_t spare = room->spare_bytes;
 
-    if (fits(fill, market, bytes, room->scarce_bytes))
+    if (arena_fits(fill, market, bytes, room->scarce_bytes))
         return save_what_pays(fill, market, evaluation->scratch, bytes, room->sharers,
                               ret_worth_ns);
     save_what_must_be(fill, market, bytes,
@@ -294,13 +295,14 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
 
     open_market(fill, &market);
     scratch_reset(evaluation->scratch);
-    if (fits(fill, &market, bytes, room->tight_bytes)) {
+    if (arena_fits(fill, &market, bytes, room->tight_bytes)) {
         compressed.why = WHY_ROOMY;
     } else if (fill_columns(fill, evaluation, slice, market.columns) == TUNDISH_OK) {
         market.offer_count =
             collect_offers(fill, evaluation, context, market.columns, market.offers);
-        compressed.why = choose(fill, &market, evaluation, bytes, room, &compressed.worth_ns);
-        apply(fill, &market, &compressed);
+        compressed.why =
+            choose_compression(fill, &market, evaluation, bytes, room, &compressed.worth_ns);
+        apply_compressed(fill, &market, &compressed);
     }
     scratch_reset(evaluation->scratch);
     close_market(&market);

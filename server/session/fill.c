@@ -205,7 +205,8 @@ part_of_column(const struct fill_column *column, const struct slot_column *slot,
 
 /* What was made elsewhere is copied to its place. */
 static tundish_status
-bring(const char *name, const struct column *column, size_t value_bytes, void *to, size_t bytes)
+copy_values(const char *name, const struct column *column, size_t value_bytes, void *to,
+            size_t bytes)
 {
     if ((size_t)column->value_count * value_bytes != bytes)
         return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values where %zu were expected", name,
@@ -276,8 +277,8 @@ fill_part(const struct fill *fill, struct evaluation *evaluation, const struct d
 
         status = fill->columns[i].row_bytes != NULL
                      ? bring_texts(name, &frame.columns[i], begin, end, &slot->columns[i])
-                     : bring(name, &frame.columns[i], fill->columns[i].value_bytes, destinations[i],
-                             bytes[i]);
+                     : copy_values(name, &frame.columns[i], fill->columns[i].value_bytes,
+                                   destinations[i], bytes[i]);
     }
     return status;
 }

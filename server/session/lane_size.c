@@ -132,7 +132,7 @@ segment_bytes(const struct fill *fill, const struct slice_bytes *slice, struct l
 }
 
 static void
-forecast(const struct fill *fill, struct lane_config *lane, struct plan_lanes *lanes)
+forecast_lane(const struct fill *fill, struct lane_config *lane, struct plan_lanes *lanes)
 {
     const struct spec_deliver *deliver = &fill->plan->stream->deliver;
     int64_t share = (int64_t)(deliver->memory_limit / fill->plan->replicas);
@@ -165,7 +165,7 @@ lane_forecast(const struct plan *plan, struct plan_lanes *ret_lanes)
     if (session_spec_open(plan, &spec) == TUNDISH_OK) {
         fill_open(plan, &fill);
         lane_describe(plan, &spec, &lane);
-        forecast(&fill, &lane, &lanes);
+        forecast_lane(&fill, &lane, &lanes);
         fill_close(&fill);
         session_spec_close(&spec);
     }

@@ -128,8 +128,8 @@ check_room(const struct named_sessions *sessions)
 }
 
 static tundish_status
-make(struct named_sessions *sessions, const struct spec_stream *stream, const char *name,
-     struct feed **ret_feed)
+make_session(struct named_sessions *sessions, const struct spec_stream *stream, const char *name,
+             struct feed **ret_feed)
 {
     struct named_session *named = tnd_zalloc(1, sizeof *named);
     tundish_status status;
@@ -160,7 +160,7 @@ make_locked(struct named_sessions *sessions, const struct spec_stream *stream, c
     pthread_mutex_lock(&sessions->lock);
     status = check_room(sessions);
     if (status == TUNDISH_OK)
-        status = make(sessions, stream, name, ret_feed);
+        status = make_session(sessions, stream, name, ret_feed);
     pthread_mutex_unlock(&sessions->lock);
     return status;
 }

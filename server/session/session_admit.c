@@ -9,8 +9,8 @@
 
 /* Nobody needs the session where it stands: it begins again at the place. */
 static tundish_status
-move(struct session *session, const char *group, const struct place *place,
-     const struct feed_start *start)
+move_start(struct session *session, const char *group, const struct place *place,
+           const struct feed_start *start)
 {
     tundish_status status;
 
@@ -86,7 +86,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     if (session->barrier.closed)
         return start_barrier_lower(session, group, &place, start);
     if (is_first_back(session, group, start))
-        return move(session, group, &place, start);
+        return move_start(session, group, &place, start);
     /* In this order: what is published goes on meanwhile. */
     reached = (is_about_to_start(session, replica, start) ||
                feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
@@ -95,7 +95,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
         return TUNDISH_OK;
     if (!feed_is_unused(session->feed))
         return refuse_place(session, start);
-    return move(session, group, &place, start);
+    return move_start(session, group, &place, start);
 }
 
 /* A queue belongs to all its readers: one that comes to it under way reads on, whatever it brings.
@@ -117,7 +117,7 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
                         "visited: open again at a place that was saved, or at the start "
                         "(serve --state DIR keeps it)",
                         session->plan->stream->name);
-    return move(session, group, &place, start);
+    return move_start(session, group, &place, start);
 }
 
 /* Its siblings' places say where they stand, not where it does: what it lacks may be before that.
@@ -142,8 +142,8 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
 }
 
 static tundish_status
-admit(void *user, struct feed *feed, const char *group, uint32_t replica,
-      const struct feed_start *start)
+admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica,
+              const struct feed_start *start)
 {
     struct session *session = user;
     tundish_status status = TUNDISH_OK;
@@ -168,8 +168,8 @@ admit(void *user, struct feed *feed, const char *group, uint32_t replica,
 }
 
 static void
-joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint32_t present,
-       uint32_t full_group_count)
+trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint32_t present,
+               uint32_t full_group_count)
 {
     struct session *session = user;
 
@@ -186,7 +186,7 @@ joined(void *user, struct feed *feed, const char *group, uint32_t replica, uint3
 }
 
 static int64_t
-tick(void *user, struct feed *feed, int64_t now_ns)
+tick_session(void *user, struct feed *feed, int64_t now_ns)
 {
     struct session *session = user;
     int64_t next_ns = TND_CLOCK_NEVER;
@@ -228,7 +228,8 @@ give_shards_back(struct session *session)
 }
 
 static void
-left(void *user, struct feed *feed, const char *group, uint32_t replica, enum feed_leaving leaving)
+trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
+             enum feed_leaving leaving)
 {
     struct session *session = user;
     uint32_t number = session->plan->options.worker * session->plan->replicas + replica;
@@ -255,7 +256,7 @@ left(void *user, struct feed *feed, const char *group, uint32_t replica, enum fe
 
 /* The session may have been made for it alone. */
 static void
-refused(void *user, struct feed *feed)
+trainer_refused(void *user, struct feed *feed)
 {
     note_abandoned(user, feed);
 }
@@ -282,11 +283,11 @@ restart(void *user, struct feed *feed, uint64_t epoch)
 }
 
 const struct feed_ops session_feed_ops = {
-    .admit = admit,
-    .joined = joined,
-    .left = left,
-    .refused = refused,
+    .admit = admit_trainer,
+    .joined = trainer_joined,
+    .left = trainer_left,
+    .refused = trainer_refused,
     .group_ended = group_ended,
     .restart = restart,
-    .tick = tick,
+    .tick = tick_session,
 };

@@ -18,7 +18,7 @@ struct walk {
 };
 
 static struct vocabulary_line *
-find(const struct vocabulary_lines *lines, const char *name)
+find_line(const struct vocabulary_lines *lines, const char *name)
 {
     for (uint32_t i = 0; i < lines->count; i++)
         if (strcmp(lines->list[i].name, name) == 0)
@@ -27,7 +27,7 @@ find(const struct vocabulary_lines *lines, const char *name)
 }
 
 static struct vocabulary_line *
-add(struct walk *walk, const char *name)
+add_vocabulary(struct walk *walk, const char *name)
 {
     struct vocabulary_lines *lines = walk->lines;
     struct vocabulary_line *line;
@@ -48,9 +48,9 @@ describe(void *context, const char *name, const struct vocab *vocab)
     struct walk *walk = context;
     struct vocabulary_line *line;
 
-    if (find(walk->lines, name) != NULL)
+    if (find_line(walk->lines, name) != NULL)
         return;
-    line = add(walk, name);
+    line = add_vocabulary(walk, name);
     tnd_stats_set(&line->values->terms, vocab_count(vocab));
     tnd_stats_set(&line->values->table, vocab_bytes(vocab));
 }
@@ -60,11 +60,11 @@ meter_one(void *context, const char *name, const struct vocab *vocab)
 {
     struct walk *walk = context;
     struct evaluation_stage *stage = walk->stage;
-    struct vocabulary_line *line = find(walk->lines, name);
+    struct vocabulary_line *line = find_line(walk->lines, name);
 
     (void)vocab;
     if (line == NULL)
-        line = add(walk, name);
+        line = add_vocabulary(walk, name);
     stage->vocabularies =
         tnd_realloc(stage->vocabularies, walk->said + 1, sizeof(struct tnd_stats_vocabulary *));
     stage->vocabularies[walk->said++] = line->values;

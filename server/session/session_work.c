@@ -213,7 +213,7 @@ settle_taken(struct session *session, struct step *step)
 }
 
 static bool
-take(struct session *session, struct part *ret_part)
+take_part(struct session *session, struct part *ret_part)
 {
     for (uint32_t i = 0; i < session->count && !session->paused; i++) {
         struct step *step = session_step(session, i);
@@ -323,7 +323,7 @@ rows_of(const struct slot *slot)
 /* Checksums go over every byte of the batch, so other workers may have the lock meanwhile. All
  * parts of the step are taken and made: nobody else touches it. */
 static void
-seal(struct session *session, struct step *step)
+seal_step(struct session *session, struct step *step)
 {
     if (!session->plan->stream->deliver.checksums || step->kind != TND_SLOT_BATCH ||
         step->status != TUNDISH_OK)
@@ -337,7 +337,7 @@ seal(struct session *session, struct step *step)
 static void
 finish_step(struct session *session, struct step *step)
 {
-    seal(session, step);
+    seal_step(session, step);
     if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
         turn_to_error(session, step);
         return;
@@ -498,7 +498,7 @@ session_work(void *argument)
         tundish_status status;
         int64_t began_ns, ended_ns, busy_ns;
 
-        if (!take(session, &part)) {
+        if (!take_part(session, &part)) {
             wait_for_work(session, worker);
             continue;
         }

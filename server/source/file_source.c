@@ -127,7 +127,8 @@ name_is_packed(struct byte_view name)
 }
 
 static tundish_status
-enter(struct order_iterator *iterator, const struct spec_value *name, struct source_file **ret_file)
+enter_file(struct order_iterator *iterator, const struct spec_value *name,
+           struct source_file **ret_file)
 {
     const struct reader *reader = iterator->node->state;
     struct byte_view text = { (const uint8_t *)name->text, name->text_bytes };
@@ -152,12 +153,12 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     struct reader_state *state = (struct reader_state *)iterator->state;
     const struct spec_value *after = name_at(iterator->node, ++state->next);
     struct source_file *file = NULL;
-    tundish_status status = enter(iterator, name, &file);
+    tundish_status status = enter_file(iterator, name, &file);
 
     if (status != TUNDISH_OK)
         return status;
     scan_cursor_open(&state->cursor, file, iterator->instance->services->stop);
-    if (after != NULL && enter(iterator, after, &file) == TUNDISH_OK)
+    if (after != NULL && enter_file(iterator, after, &file) == TUNDISH_OK)
         scan_announce(file);
     return TUNDISH_OK;
 }
@@ -171,7 +172,7 @@ reader_iterate(struct order_iterator *iterator)
 
 /* Stand in a file that has records left. */
 static enum order_result
-stand(struct order_iterator *iterator)
+stand_in_file(struct order_iterator *iterator)
 {
     struct reader_state *state = (struct reader_state *)iterator->state;
     const struct spec_value *name;
@@ -190,7 +191,7 @@ reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     struct reader_state *state = (struct reader_state *)iterator->state;
 
     for (;;) {
-        enum order_result result = stand(iterator);
+        enum order_result result = stand_in_file(iterator);
 
         if (result != ORDER_OK)
             return result;
@@ -210,7 +211,7 @@ reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_
 
     *ret_passed = 0;
     while (*ret_passed < count) {
-        enum order_result result = stand(iterator);
+        enum order_result result = stand_in_file(iterator);
         uint64_t passed = 0;
 
         if (result != ORDER_OK)
@@ -236,7 +237,7 @@ reader_check(struct order_iterator *iterator)
         struct source_file *file = NULL;
         int descriptor = -1;
 
-        status = enter(iterator, name, &file);
+        status = enter_file(iterator, name, &file);
         if (status != TUNDISH_OK || file->peers != NULL)
             continue;
         status = file_open(file, &descriptor);
@@ -256,7 +257,7 @@ enter_all(struct order_iterator *iterator, struct reader_state *state)
     for (const struct spec_value *name; (name = name_at(iterator->node, state->file_count)) != NULL;
          state->file_count++) {
         state->parts = tnd_realloc(state->parts, state->file_count + 2, sizeof *state->parts);
-        status = enter(iterator, name, &state->parts[state->file_count].file);
+        status = enter_file(iterator, name, &state->parts[state->file_count].file);
         if (status != TUNDISH_OK)
             return status;
         scan_announce(state->parts[state->file_count].file);

@@ -233,7 +233,7 @@ cache_file_iterate_close(struct order_iterator *iterator)
 
 /* Have elements of the input waiting. */
 static enum order_result
-pull(struct order_iterator *iterator, size_t max)
+pull_input(struct order_iterator *iterator, size_t max)
 {
     struct cache_file_state *state = state_of(iterator);
     struct source_files *files = iterator->instance->services->files;
@@ -258,7 +258,8 @@ pull(struct order_iterator *iterator, size_t max)
 
 /* Keep element `element` of the frame; what it is from now on goes to `words`. */
 static tundish_status
-keep(struct order_iterator *iterator, const struct frame *frame, int64_t element, uint64_t *words)
+keep_element(struct order_iterator *iterator, const struct frame *frame, int64_t element,
+             uint64_t *words)
 {
     struct cache_file_state *state = state_of(iterator);
     uint64_t record[SOURCE_WIDTH];
@@ -283,7 +284,7 @@ keep(struct order_iterator *iterator, const struct frame *frame, int64_t element
 
 /* Make the first `count` of those waiting, and keep them. */
 static tundish_status
-make(struct order_iterator *iterator, size_t count, uint64_t *words, size_t *ret_made)
+make_elements(struct order_iterator *iterator, size_t count, uint64_t *words, size_t *ret_made)
 {
     struct cache_file_state *state = state_of(iterator);
     struct order_services *services = iterator->instance->services;
@@ -294,7 +295,7 @@ make(struct order_iterator *iterator, size_t count, uint64_t *words, size_t *ret
         services->evaluate(services, input, iterator->instance->scope, from, count, &frame);
 
     for (int64_t i = 0; status == TUNDISH_OK && i < frame->count; i++) {
-        status = keep(iterator, frame, i, &words[node->width * (size_t)i]);
+        status = keep_element(iterator, frame, i, &words[node->width * (size_t)i]);
         *ret_made += status == TUNDISH_OK;
     }
     if (status == TUNDISH_OK)
@@ -344,7 +345,7 @@ write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     for (;;) {
         struct waiting *waiting = &state->waiting;
         size_t left = waiting->count - waiting->at;
-        enum order_result result = left > 0 ? ORDER_OK : pull(iterator, max);
+        enum order_result result = left > 0 ? ORDER_OK : pull_input(iterator, max);
         size_t count = left > 0 ? 1 : waiting->count; /* after a failure one by one */
         tundish_status status;
 
@@ -353,7 +354,7 @@ write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         state->has_failed |= result == ORDER_FAILED;
         if (result != ORDER_OK)
             return result;
-        status = make(iterator, count, words, ret_count);
+        status = make_elements(iterator, count, words, ret_count);
         if (status != TUNDISH_OK && count > 1)
             continue;
         pass_on(iterator, count);

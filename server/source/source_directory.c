@@ -91,7 +91,7 @@ directory_close(void *state)
 }
 
 static tundish_status
-find(const void *context, const char *root, struct glob_list *ret_found)
+find_files(const void *context, const char *root, struct glob_list *ret_found)
 {
     return class_folders_find(context, root, ret_found);
 }
@@ -103,7 +103,7 @@ directory_iterate(struct order_iterator *iterator)
     struct directory_state *state = (struct directory_state *)iterator->state;
     struct path_search search = { .key = (const char *)&iterator->node,
                                   .key_bytes = sizeof iterator->node,
-                                  .find = find,
+                                  .find = find_files,
                                   .context = &directory->wanted };
 
     return table_list_paths(iterator->instance->services->files, &search, &state->list);

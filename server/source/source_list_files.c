@@ -60,7 +60,8 @@ list_files_open(void *state, const struct stage_config *config, struct schema *r
 }
 
 static tundish_status
-resolve(const struct order_iterator *iterator, const struct spec_value *pattern, char **ret_text)
+resolve_pattern(const struct order_iterator *iterator, const struct spec_value *pattern,
+                char **ret_text)
 {
     struct byte_view text = { (const uint8_t *)pattern->text, pattern->text_bytes };
     tundish_status status = TUNDISH_OK;
@@ -110,7 +111,7 @@ struct patterns {
 };
 
 static tundish_status
-find(const void *context, const char *root, struct glob_list *ret_found)
+find_files(const void *context, const char *root, struct glob_list *ret_found)
 {
     const struct patterns *patterns = context;
     tundish_status status = TUNDISH_OK;
@@ -129,7 +130,7 @@ static tundish_status
 list_paths(struct source_files *files, const struct patterns *patterns,
            const struct path_list **ret_list)
 {
-    struct path_search search = { .find = find, .context = patterns };
+    struct path_search search = { .find = find_files, .context = patterns };
     char *key = join_patterns(patterns->list, patterns->count, '\0', &search.key_bytes);
     tundish_status status;
 
@@ -149,7 +150,7 @@ list_files_iterate(struct order_iterator *iterator)
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
-        status = resolve(iterator, pattern_at(files->patterns, i), &patterns[i]);
+        status = resolve_pattern(iterator, pattern_at(files->patterns, i), &patterns[i]);
     if (status == TUNDISH_OK) {
         struct source_files *source_files = iterator->instance->services->files;
 

@@ -141,7 +141,7 @@ name_of(const struct order_iterator *iterator)
 }
 
 static tundish_status
-start(struct order_iterator *iterator)
+start_program(struct order_iterator *iterator)
 {
     const struct order_services *services = iterator->instance->services;
     char *environment[5] = {
@@ -199,7 +199,7 @@ program_iterate(struct order_iterator *iterator)
     state->owns_pass = !state->kept->in_pass;
     state->is_repeating = state->owns_pass && state->kept->pass_end > state->kept->pass_begin;
     state->kept->in_pass = true;
-    return start(iterator);
+    return start_program(iterator);
 }
 
 static void
@@ -235,7 +235,7 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
 
 /* At the end of output: a whole number of rows, and a program that returned 0. */
 static enum order_result
-finish(struct order_iterator *iterator)
+finish_program(struct order_iterator *iterator)
 {
     struct program_state *state = state_of(iterator);
     tundish_status status =
@@ -286,12 +286,12 @@ read_on(struct order_iterator *iterator)
     if (status != TUNDISH_OK)
         return ORDER_FAILED;
     state->used += got;
-    return got == 0 ? finish(iterator) : ORDER_OK;
+    return got == 0 ? finish_program(iterator) : ORDER_OK;
 }
 
 /* Do these bytes stand next in the last pass? */
 static bool
-repeats(const struct program_state *state, const uint8_t *bytes, size_t count)
+repeats_last_pass(const struct program_state *state, const uint8_t *bytes, size_t count)
 {
     const struct program_kept *kept = state->kept;
     uint64_t from = kept->pass_begin + state->repeated;
@@ -329,12 +329,12 @@ fail_to_keep(struct order_iterator *iterator)
 
 /* Where `count` bytes of whole rows lie from now on. */
 static enum order_result
-keep(struct order_iterator *iterator, const uint8_t *bytes, size_t count, uint64_t *ret_offset)
+keep_rows(struct order_iterator *iterator, const uint8_t *bytes, size_t count, uint64_t *ret_offset)
 {
     struct program_state *state = state_of(iterator);
     struct program_kept *kept = state->kept;
 
-    if (repeats(state, bytes, count)) {
+    if (repeats_last_pass(state, bytes, count)) {
         *ret_offset = kept->pass_begin + state->repeated;
         state->repeated += count;
         return ORDER_OK;
@@ -409,7 +409,7 @@ program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     enum order_result result = more_rows(iterator, words, max, ret_count, &bytes);
 
     if (result == ORDER_OK)
-        result = keep(iterator, state->buffer + state->at, bytes, &offset);
+        result = keep_rows(iterator, state->buffer + state->at, bytes, &offset);
     if (result != ORDER_OK) {
         *ret_count = 0;
         return result;

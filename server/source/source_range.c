@@ -140,7 +140,8 @@ range_open(void *state, const struct stage_config *config, struct schema *ret_sc
 }
 
 static tundish_status
-resolve(const struct order_iterator *iterator, const struct range_bound *bound, int64_t *ret_value)
+resolve_bound(const struct order_iterator *iterator, const struct range_bound *bound,
+              int64_t *ret_value)
 {
     if (is_literal(bound)) {
         *ret_value = literal(bound);
@@ -157,12 +158,12 @@ range_iterate(struct order_iterator *iterator)
     int64_t start = 0;
     int64_t stop = 0;
     int64_t step = 0;
-    tundish_status status = resolve(iterator, &range->start, &start);
+    tundish_status status = resolve_bound(iterator, &range->start, &start);
 
     if (status == TUNDISH_OK)
-        status = resolve(iterator, &range->stop, &stop);
+        status = resolve_bound(iterator, &range->stop, &stop);
     if (status == TUNDISH_OK)
-        status = resolve(iterator, &range->step, &step);
+        status = resolve_bound(iterator, &range->step, &step);
     if (status != TUNDISH_OK)
         return status;
     if (step == 0)
@@ -240,7 +241,7 @@ range_iterate_close(struct order_iterator *iterator)
         break
 
 static void
-fill(const struct source_read *read, tundish_dtype dtype, void *values)
+fill_range(const struct source_read *read, tundish_dtype dtype, void *values)
 {
     const uint64_t *words = read->words;
     const size_t stride = read->stride, count = (size_t)read->count;
@@ -272,7 +273,7 @@ range_read(const void *state, const struct source_read *read)
     size_t bytes = (size_t)read->count * tnd_dtype_bytes(range->dtype);
     void *values = frame_values(read->output, 0, bytes);
 
-    fill(read, range->dtype, values);
+    fill_range(read, range->dtype, values);
     column_set_scalars(&read->output->columns[0], read->count, values);
     return TUNDISH_OK;
 }

@@ -61,8 +61,8 @@ connection_close(struct connection *connection)
 }
 
 static void
-keep(struct connection *connection, struct tnd_message_head head, const void *bytes,
-     const int *descriptors, unsigned descriptor_count)
+queue_message(struct connection *connection, struct tnd_message_head head, const void *bytes,
+              const int *descriptors, unsigned descriptor_count)
 {
     struct outgoing *message = tnd_alloc(sizeof *message + head.bytes);
 
@@ -99,7 +99,7 @@ connection_post(struct connection *connection, struct tnd_message_head head, con
     if (!connection->broken && connection->first == NULL)
         status = tnd_channel_send(connection->socket, head, bytes, descriptors, descriptor_count);
     if (!connection->broken && status == TUNDISH_E_TIMEOUT)
-        keep(connection, head, bytes, descriptors, descriptor_count);
+        queue_message(connection, head, bytes, descriptors, descriptor_count);
     else if (status != TUNDISH_OK)
         connection->broken = true;
     backed_up = connection->first != NULL || connection->broken;

@@ -31,7 +31,8 @@
 enum { CLIENTS_DEFAULT = 256, EVENTS_AT_A_TIME = 64 };
 
 static bool
-watch(struct hub *hub, int operation, int descriptor, uint32_t events, struct watched *watched)
+watch_descriptor(struct hub *hub, int operation, int descriptor, uint32_t events,
+                 struct watched *watched)
 {
     struct epoll_event event = { .events = events, .data.ptr = watched };
 
@@ -72,12 +73,12 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
     hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     hub->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (hub->epoll < 0 || hub->wake < 0 || hub->spare < 0 ||
-        !watch(hub, EPOLL_CTL_ADD, hub->wake, EPOLLIN, &hub->wake_watched))
+        !watch_descriptor(hub, EPOLL_CTL_ADD, hub->wake, EPOLLIN, &hub->wake_watched))
         status = tnd_fail_errno(errno, "make the server's event loop");
     else
         status = listen_open(path, &hub->listener);
     if (status == TUNDISH_OK &&
-        !watch(hub, EPOLL_CTL_ADD, hub->listener, EPOLLIN, &hub->listener_watched))
+        !watch_descriptor(hub, EPOLL_CTL_ADD, hub->listener, EPOLLIN, &hub->listener_watched))
         status = tnd_fail_errno(errno, "watch the server's socket");
     if (status != TUNDISH_OK) {
         hub_close(hub);
@@ -95,8 +96,8 @@ on_backed_up(struct connection *connection)
         (struct hub_connection *)(void *)((char *)connection -
                                           offsetof(struct hub_connection, protocol.connection));
 
-    watch(entry->protocol.hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN | EPOLLOUT,
-          &entry->socket_watched);
+    watch_descriptor(entry->protocol.hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN | EPOLLOUT,
+                     &entry->socket_watched);
 }
 
 void
@@ -166,8 +167,8 @@ accept_one(struct hub *hub, int socket)
     hub->connections = entry;
     hub->connection_count++;
     if (entry->pidfd >= 0)
-        watch(hub, EPOLL_CTL_ADD, entry->pidfd, EPOLLIN, &entry->pid_watched);
-    if (!watch(hub, EPOLL_CTL_ADD, socket, EPOLLIN, &entry->socket_watched))
+        watch_descriptor(hub, EPOLL_CTL_ADD, entry->pidfd, EPOLLIN, &entry->pid_watched);
+    if (!watch_descriptor(hub, EPOLL_CTL_ADD, socket, EPOLLIN, &entry->socket_watched))
         free_connection(hub, entry);
 }
 
@@ -205,7 +206,7 @@ serve_connection(struct hub *hub, struct hub_connection *entry, uint32_t events)
 
     /* Flushed once more after the change: another thread may have posted in between. */
     if ((events & EPOLLOUT) != 0 && connection_flush(connection)) {
-        watch(hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN, &entry->socket_watched);
+        watch_descriptor(hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN, &entry->socket_watched);
         if (!connection_flush(connection))
             on_backed_up(connection);
     }
@@ -215,7 +216,8 @@ serve_connection(struct hub *hub, struct hub_connection *entry, uint32_t events)
     case PROTOCOL_JOINED:
         entry->wakeup = feed_queue_wakeup(entry->protocol.feed, entry->protocol.member);
         if (entry->wakeup >= 0)
-            watch(hub, EPOLL_CTL_ADD, entry->wakeup, EPOLLIN | EPOLLET, &entry->wakeup_watched);
+            watch_descriptor(hub, EPOLL_CTL_ADD, entry->wakeup, EPOLLIN | EPOLLET,
+                             &entry->wakeup_watched);
         break;
     case PROTOCOL_LEFT:
         hub_drop(hub, entry, false);
@@ -249,7 +251,7 @@ connection_of(struct watched *watched)
 }
 
 static void
-dispatch(struct hub *hub, const struct epoll_event *event)
+dispatch_event(struct hub *hub, const struct epoll_event *event)
 {
     struct watched *watched = event->data.ptr;
     uint64_t count;
@@ -365,7 +367,7 @@ milliseconds_until(int64_t deadline_ns)
 }
 
 static void *
-run(void *argument)
+run_hub(void *argument)
 {
     struct hub *hub = argument;
     struct epoll_event events[EVENTS_AT_A_TIME];
@@ -385,7 +387,7 @@ run(void *argument)
             next_ns = look_ns;
         count = epoll_wait(hub->epoll, events, EVENTS_AT_A_TIME, milliseconds_until(next_ns));
         for (int i = 0; i < count; i++)
-            dispatch(hub, &events[i]);
+            dispatch_event(hub, &events[i]);
         hub_free_dropped(hub);
     }
     return NULL;
@@ -401,7 +403,7 @@ hub_start(struct hub *hub)
     if (status != TUNDISH_OK)
         return status;
     atomic_store(&hub->stop, false);
-    error = pthread_create(&hub->thread, NULL, run, hub);
+    error = pthread_create(&hub->thread, NULL, run_hub, hub);
     if (error != 0)
         return tnd_fail_errno(error, "start the server's event loop");
     hub->is_running = true;
@@ -458,7 +460,7 @@ hub_add_descriptor(struct hub *hub, int descriptor, void (*ready)(void *user), v
     other->descriptor = descriptor;
     other->ready = ready;
     other->user = user;
-    if (!watch(hub, EPOLL_CTL_ADD, descriptor, EPOLLIN, &other->watched)) {
+    if (!watch_descriptor(hub, EPOLL_CTL_ADD, descriptor, EPOLLIN, &other->watched)) {
         free(other);
         return tnd_fail_errno(errno, "watch a descriptor");
     }

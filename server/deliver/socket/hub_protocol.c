@@ -32,7 +32,7 @@ protocol_close(struct protocol *protocol, bool died)
 }
 
 static enum protocol_result
-refuse(struct protocol *protocol, tundish_status status)
+refuse_trainer(struct protocol *protocol, tundish_status status)
 {
     connection_post_text(&protocol->connection, TND_REFUSED, status, tnd_error_text());
     protocol->refused = true;
@@ -142,7 +142,7 @@ join_group(struct protocol *protocol)
     if (status == TUNDISH_OK)
         status = feed_attach(feed, &request, &protocol->connection, &protocol->member);
     if (status != TUNDISH_OK)
-        return refuse(protocol, status);
+        return refuse_trainer(protocol, status);
     protocol->feed = feed;
     free(protocol->place);
     protocol->place = NULL;
@@ -162,15 +162,15 @@ take_hello(struct protocol *protocol, const struct tnd_message *message)
     protocol->has_hello = true;
     status = check_versions(hello);
     if (status != TUNDISH_OK)
-        return refuse(protocol, status);
+        return refuse_trainer(protocol, status);
     if (!ends_in_time(hello->stream) || !ends_in_time(hello->session) ||
         !ends_in_time(hello->group))
         return PROTOCOL_BROKEN;
     if ((hello->flags & TND_HELLO_PLACE) == 0)
         return join_group(protocol);
     if (hello->place_bytes == 0 || hello->place_bytes > TND_PLACE_BYTES_MAX)
-        return refuse(protocol, tnd_fail(TUNDISH_E_PLACE, "%llu bytes are not a place",
-                                         (unsigned long long)hello->place_bytes));
+        return refuse_trainer(protocol, tnd_fail(TUNDISH_E_PLACE, "%llu bytes are not a place",
+                                                 (unsigned long long)hello->place_bytes));
     return PROTOCOL_CONTINUES;
 }
 

@@ -62,7 +62,7 @@ struct search {
 
 /* Of a path only the last part counts: folders may differ between machines. */
 static void
-add(struct search *search, const char *name, uint64_t hash)
+add_match(struct search *search, const char *name, uint64_t hash)
 {
     struct place_files *files = &search->files;
     const char *last = strrchr(name, '/');
@@ -79,7 +79,7 @@ add(struct search *search, const char *name, uint64_t hash)
 static void
 add_vocabulary(void *context, const char *name, uint64_t hash)
 {
-    add(context, name, hash);
+    add_match(context, name, hash);
 }
 
 /* One entry for each stage: its results lie in a folder that users seldom look into. */
@@ -88,7 +88,7 @@ add_learned(struct search *search, const struct plan_node *node)
 {
     char *name = tnd_sprintf("what %s learned", node->name);
 
-    add(search, name, node->learned_hash);
+    add_match(search, name, node->learned_hash);
     free(name);
 }
 
@@ -99,7 +99,7 @@ add_file(struct search *search, const char *name)
         search->catalogue != NULL ? catalogue_find(search->catalogue, name) : NULL;
     char *path = spec_path(search->spec, name);
 
-    add(search, name, known != NULL ? known->hash : hash_file(path));
+    add_match(search, name, known != NULL ? known->hash : hash_file(path));
     search->files.list[search->files.count - 1].is_here = access(path, F_OK) == 0;
     free(path);
 }

@@ -126,7 +126,7 @@ write_whole(const char *path, const uint8_t *bytes, size_t count)
 }
 
 static tundish_status
-replace(const struct session *session, const uint8_t *bytes, size_t count)
+replace_file(const struct session *session, const uint8_t *bytes, size_t count)
 {
     const char *folder = session->options.state;
     char *path = path_in(folder, session);
@@ -201,14 +201,14 @@ session_state_token(struct session *session)
 
 /* The state's lock is held. Takes the bytes, which may be NULL. */
 static void
-keep(struct session *session, uint8_t *bytes, size_t count)
+keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
     if (bytes == NULL ||
         (count == session->kept_bytes && memcmp(bytes, session->kept, count) == 0)) {
         free(bytes);
         return;
     }
-    if (replace(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
+    if (replace_file(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
         tnd_log(TND_LOG_ERROR, "state", "places are not kept: %s", tnd_error_text());
         session->keeping_failed = true;
     }
@@ -228,7 +228,7 @@ session_state_keep(struct session *session)
         return;
     pthread_mutex_lock(&session->state);
     bytes = session_state_place(session, &count);
-    keep(session, bytes, count);
+    keep_state(session, bytes, count);
     pthread_mutex_unlock(&session->state);
 }
 
@@ -249,7 +249,7 @@ session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
         return;
     place.header = header;
     pthread_mutex_lock(&session->state);
-    keep(session, bytes_of(&place), tnd_place_bytes(&place));
+    keep_state(session, bytes_of(&place), tnd_place_bytes(&place));
     pthread_mutex_unlock(&session->state);
     free(header);
 }

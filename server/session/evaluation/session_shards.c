@@ -44,7 +44,7 @@ was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
 /* A shard is done when what is published up to its end has been given back. Of an epoch that the
  * reader has left, others get what it was not given. */
 static void
-settle(struct session *session, uint64_t left_epoch)
+settle_shards(struct session *session, uint64_t left_epoch)
 {
     struct shard_share *share = &session->shard_share;
     struct lane_stats stats;
@@ -67,7 +67,7 @@ settle(struct session *session, uint64_t left_epoch)
 void
 session_shards_settle(struct session *session)
 {
-    settle(session, UINT64_MAX);
+    settle_shards(session, UINT64_MAX);
 }
 
 /* Has the reader asked for the next epoch? */
@@ -180,7 +180,7 @@ deal_epoch_of_shards(struct session *session, uint64_t epoch)
         }
     }
     if (next != SHARDS_OVER)
-        settle(session, epoch);
+        settle_shards(session, epoch);
     return session_push(session, TND_SLOT_END, epoch, number, NULL, TUNDISH_OK);
 }
 

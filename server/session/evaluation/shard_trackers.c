@@ -16,7 +16,7 @@ struct shard_trackers {
 };
 
 static void
-hear(void *user, const struct link_message *received)
+hear_message(void *user, const struct link_message *received)
 {
     struct shard_trackers *trackers = user;
 
@@ -41,7 +41,7 @@ shard_trackers_open(const struct spec_file *file, struct link *link)
             trackers->shards[i] =
                 shards_open(count > 0 ? (uint32_t)count : 0, READERS_GATHER_NS, link, i);
     }
-    link_open_mailbox(link, LINK_SHARDS, hear, trackers);
+    link_open_mailbox(link, LINK_SHARDS, hear_message, trackers);
     return trackers;
 }
 

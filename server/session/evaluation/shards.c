@@ -145,7 +145,8 @@ take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret
 }
 
 static enum shards_next
-take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns, uint32_t *ret_shard)
+take_shard(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
+           uint32_t *ret_shard)
 {
     if (shards->count == 0 && now_ns >= shards->counted_at_ns)
         set_count(shards, shards->reader_count * SHARDS_PER_READER);
@@ -153,15 +154,15 @@ take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns, uin
 }
 
 static bool
-has(const struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+has_shard(const struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
     return epoch == shards->epoch && shard < shards->count && shards->owner[shard] == reader;
 }
 
 static void
-finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (!has(shards, reader, epoch, shard))
+    if (!has_shard(shards, reader, epoch, shard))
         return;
     shards->owner[shard] = DONE;
     shards->done++;
@@ -170,7 +171,7 @@ finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 static void
 give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (has(shards, reader, epoch, shard))
+    if (has_shard(shards, reader, epoch, shard))
         shards->owner[shard] = FREE;
 }
 
@@ -209,7 +210,7 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
     if (shards_are_far(shards))
         return shards_peer_take(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_lock(&shards->lock);
-    next = take(shards, reader, epoch, now_ns, ret_shard);
+    next = take_shard(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_unlock(&shards->lock);
     return next;
 }
@@ -222,7 +223,7 @@ shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t s
         return;
     }
     pthread_mutex_lock(&shards->lock);
-    finish(shards, reader, epoch, shard);
+    finish_shard(shards, reader, epoch, shard);
     pthread_mutex_unlock(&shards->lock);
 }
 
@@ -258,7 +259,7 @@ shards_send(struct shards *shards, uint32_t to, const struct shards_message *mes
 }
 
 static void
-serve(struct shards *shards, uint32_t from, struct shards_message message)
+serve_request(struct shards *shards, uint32_t from, struct shards_message message)
 {
     int64_t now_ns = tnd_clock_ns();
     bool has_answer = message.kind == SHARDS_JOIN || message.kind == SHARDS_TAKE;
@@ -270,10 +271,10 @@ serve(struct shards *shards, uint32_t from, struct shards_message message)
         message.answer = shards->done;
         message.kind = SHARDS_JOINED;
     } else if (message.kind == SHARDS_TAKE) {
-        message.answer = take(shards, message.reader, message.epoch, now_ns, &message.shard);
+        message.answer = take_shard(shards, message.reader, message.epoch, now_ns, &message.shard);
         message.kind = SHARDS_ANSWER;
     } else if (message.kind == SHARDS_FINISH) {
-        finish(shards, message.reader, message.epoch, message.shard);
+        finish_shard(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_GIVE_BACK) {
         give_back(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_LEAVE) {
@@ -297,5 +298,5 @@ shards_hear(struct shards *shards, const struct link_message *received)
         shards_peer_hear(shards, &message);
     else if (message.reader >> SHARDS_NODE_SHIFT == received->from &&
              !link_is_lost(shards->link, received->from))
-        serve(shards, received->from, message);
+        serve_request(shards, received->from, message);
 }

@@ -14,7 +14,7 @@ static const int64_t ANSWER_NS = 5000000000;
 
 /* The lock is held, here and below. */
 static struct peer_reader *
-find(struct shards *shards, uint32_t reader)
+find_peer_reader(struct shards *shards, uint32_t reader)
 {
     struct peer_reader *at = shards->peer_readers;
 
@@ -24,7 +24,7 @@ find(struct shards *shards, uint32_t reader)
 }
 
 static void
-add(struct shards *shards, uint32_t reader)
+add_peer_reader(struct shards *shards, uint32_t reader)
 {
     struct peer_reader *added = tnd_zalloc(1, sizeof *added);
 
@@ -34,7 +34,7 @@ add(struct shards *shards, uint32_t reader)
 }
 
 static void
-drop(struct shards *shards, uint32_t reader)
+drop_peer_reader(struct shards *shards, uint32_t reader)
 {
     for (struct peer_reader **at = &shards->peer_readers; *at != NULL; at = &(*at)->next)
         if ((*at)->reader == reader) {
@@ -60,7 +60,7 @@ has_joined(struct link *link, void *context)
 
     (void)link;
     pthread_mutex_lock(&joining->shards->lock);
-    reader = find(joining->shards, joining->membership->reader);
+    reader = find_peer_reader(joining->shards, joining->membership->reader);
     joined = reader != NULL && reader->has_joined;
     if (joined) {
         joining->membership->epoch = reader->epoch;
@@ -78,7 +78,7 @@ shards_peer_join(struct shards *shards, struct shards_membership *membership)
     tundish_status status;
 
     pthread_mutex_lock(&shards->lock);
-    add(shards, membership->reader);
+    add_peer_reader(shards, membership->reader);
     pthread_mutex_unlock(&shards->lock);
     shards_send(shards, 0, &message);
     status = link_wait_for_one(shards->link, 0, has_joined, &joining, JOIN_NS, NULL);
@@ -136,7 +136,7 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
     bool ask = false, is_late;
 
     pthread_mutex_lock(&shards->lock);
-    asker = find(shards, reader);
+    asker = find_peer_reader(shards, reader);
     is_late = take_late_answer(asker, epoch, &late);
     if (asker != NULL && asker->is_answered) {
         next = asker->answer;
@@ -185,7 +185,7 @@ shards_peer_leave(struct shards *shards, uint32_t reader)
     struct shards_message message = { .kind = SHARDS_LEAVE, .reader = reader };
 
     pthread_mutex_lock(&shards->lock);
-    drop(shards, reader);
+    drop_peer_reader(shards, reader);
     pthread_mutex_unlock(&shards->lock);
     shards_send(shards, 0, &message);
 }
@@ -198,7 +198,7 @@ shards_peer_hear(struct shards *shards, const struct shards_message *message)
     pthread_mutex_lock(&shards->lock);
     if (shards->count == 0)
         shards->count = message->count;
-    reader = find(shards, message->reader);
+    reader = find_peer_reader(shards, message->reader);
     if (reader != NULL && message->kind == SHARDS_JOINED) {
         reader->has_joined = true;
         reader->epoch = message->epoch;
@@ -216,5 +216,5 @@ void
 shards_peer_close(struct shards *shards)
 {
     while (shards->peer_readers != NULL)
-        drop(shards, shards->peer_readers->reader);
+        drop_peer_reader(shards, shards->peer_readers->reader);
 }

@@ -18,7 +18,7 @@ is_served(const struct agreement_options *options, uint32_t index)
 }
 
 static tundish_status
-compare(struct link *link, const struct agreement_options *options, struct plan *const *plans)
+compare_plans(struct link *link, const struct agreement_options *options, struct plan *const *plans)
 {
     struct identity identity = { 0 };
     tundish_status status = TUNDISH_OK;
@@ -54,7 +54,7 @@ agreement_reach(struct link *link, const struct agreement_options *options,
         status = catalogue_share(link, plans, count, options->timeout_ns, options->stop,
                                  options->catalogue);
     if (status == TUNDISH_OK)
-        status = compare(link, options, plans);
+        status = compare_plans(link, options, plans);
     for (uint32_t i = 0; status == TUNDISH_OK && i < count; i++)
         if (plans[i] != NULL)
             status = index_share(link, plans[i], i, options->timeout_ns, options->stop);

@@ -63,7 +63,7 @@ read_files(struct link *link, uint32_t rank, struct byte_view from, struct catal
 }
 
 static tundish_status
-refuse(struct link *link, const char *name, const uint32_t owners[2])
+refuse_file(struct link *link, const char *name, const uint32_t owners[2])
 {
     char first[160], other[160];
 
@@ -76,7 +76,7 @@ refuse(struct link *link, const char *name, const uint32_t owners[2])
 }
 
 static tundish_status
-unite(struct link *link, const struct link_key *key, struct catalogue *catalogue)
+unite_catalogues(struct link *link, const struct link_key *key, struct catalogue *catalogue)
 {
     const char *name = NULL;
     uint32_t owners[2];
@@ -94,7 +94,7 @@ unite(struct link *link, const struct link_key *key, struct catalogue *catalogue
     if (status == TUNDISH_OK)
         status = catalogue_finish(catalogue, &name, owners);
     if (name != NULL)
-        return refuse(link, name, owners);
+        return refuse_file(link, name, owners);
     return status;
 }
 
@@ -117,7 +117,7 @@ catalogue_share(struct link *link, struct plan *const *plans, uint32_t count, in
         link_post(link, &key, own.bytes, own.byte_count);
         status = link_wait_for_all(link, &key, timeout_ns, stop);
         if (status == TUNDISH_OK)
-            status = unite(link, &key, catalogue);
+            status = unite_catalogues(link, &key, catalogue);
         link_forget(link, &key);
     }
     free(own.bytes);

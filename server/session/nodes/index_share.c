@@ -146,7 +146,7 @@ take_from(struct sharing *sharing, uint32_t index, uint32_t owner)
 
 /* First make, then take: nobody waits while there is something to do. */
 static tundish_status
-exchange(struct sharing *sharing)
+exchange_indexes(struct sharing *sharing)
 {
     uint32_t size = link_size(sharing->link), rank = link_rank(sharing->link), turn = 0;
     tundish_status status = TUNDISH_OK;
@@ -192,7 +192,7 @@ index_share(struct link *link, const struct plan *plan, uint32_t stream, int64_t
     if (status == TUNDISH_OK)
         status = find_wanted(&sharing);
     if (status == TUNDISH_OK)
-        status = exchange(&sharing);
+        status = exchange_indexes(&sharing);
     if (status == TUNDISH_OK && sharing.made + sharing.got > 0)
         tnd_log(TND_LOG_NOTICE, "index", "stream %s: %u files indexed here, %u by other nodes",
                 plan->stream->name, sharing.made, sharing.got);

@@ -165,7 +165,7 @@ is_answered(struct link *link, void *context)
 }
 
 static tundish_status
-ask(struct session *session, uint64_t number, bool all_must_have, enum job_step *ret_step)
+ask_nodes(struct session *session, uint64_t number, bool all_must_have, enum job_step *ret_step)
 {
     struct question question = { session, number, all_must_have, JOB_STEP_END };
     tundish_status status =
@@ -216,7 +216,7 @@ session_link_step(struct session *session, uint64_t number, uint32_t present,
         *ret_step = JOB_STEP_END;
         return TUNDISH_OK;
     }
-    return ask(session, number, drop_partial, ret_step);
+    return ask_nodes(session, number, drop_partial, ret_step);
 }
 
 struct link_key

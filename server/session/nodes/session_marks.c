@@ -54,7 +54,7 @@ say_difference(const struct session *session, const char *who, uint64_t epoch,
 }
 
 static bool
-differs(const struct link_mark *own, const struct link_mark *other)
+mark_differs(const struct link_mark *own, const struct link_mark *other)
 {
     return other->variant == own->variant && own->variant != UNCOMPARED &&
            (other->passed != own->passed || other->hash != own->hash);
@@ -96,7 +96,7 @@ compare_ends(struct session *session, const struct link_mark *own)
         if (link_find(linked->link, &key, rank, &bytes, &byte_count) && byte_count == sizeof other)
             memcpy(&other, bytes, sizeof other);
         free(bytes);
-        if (differs(own, &other.mark)) {
+        if (mark_differs(own, &other.mark)) {
             link_name(linked->link, rank, who, sizeof who);
             say_difference(session, who, linked->epoch, own, text);
             status = tnd_fail(TUNDISH_E_DATA, "%s", text);
@@ -187,7 +187,7 @@ session_marks_hear(struct session *session, const char *who, const struct link_k
     own_bytes.data = found;
     comparable = read_mark(key, own_bytes, &own) && read_mark(key, bytes, &other);
     free(found);
-    if (!comparable || !differs(&own, &other))
+    if (!comparable || !mark_differs(&own, &other))
         return;
     say_difference(session, who, key->epoch, &own, text);
     tell_late(session, text);

@@ -87,7 +87,7 @@ block_cache_close(struct block_cache *cache)
 }
 
 static uint64_t
-mix(uint64_t tag)
+mix_tag(uint64_t tag)
 {
     return tag * UINT64_C(0x9E3779B97F4A7C15) >> 32;
 }
@@ -95,7 +95,7 @@ mix(uint64_t tag)
 static uint32_t
 set_of(const struct block_cache *cache, uint64_t tag)
 {
-    return (uint32_t)(mix(tag) >> 8) & (cache->set_count - 1);
+    return (uint32_t)(mix_tag(tag) >> 8) & (cache->set_count - 1);
 }
 
 /* Of a slot that has been filled before. */
@@ -119,7 +119,7 @@ give_memory(struct block_cache *cache, struct slot *slot)
 }
 
 static void
-use(struct block_cache *cache, struct slot *slot)
+use_slot(struct block_cache *cache, struct slot *slot)
 {
     uint32_t now = atomic_load_explicit(&cache->clock, memory_order_relaxed);
 
@@ -140,7 +140,7 @@ copy_from(struct block_cache *cache, struct slot *slot, uint64_t tag, void *to, 
 
     if (is_there) {
         memcpy(to, memory_of(cache, slot) + begin, bytes);
-        use(cache, slot);
+        use_slot(cache, slot);
     }
     /* Pairs with the claim in fill: the copy is done. */
     atomic_fetch_sub_explicit(&slot->guard, 1, memory_order_release);
@@ -149,7 +149,7 @@ copy_from(struct block_cache *cache, struct slot *slot, uint64_t tag, void *to, 
 
 /* The slot of the set that was not used for longest and that nobody copies from, claimed. */
 static struct slot *
-claim(struct block_cache *cache, struct slot *set)
+claim_slot(struct block_cache *cache, struct slot *set)
 {
     uint32_t now = atomic_load_explicit(&cache->clock, memory_order_relaxed);
     struct slot *oldest = NULL;
@@ -174,7 +174,7 @@ claim(struct block_cache *cache, struct slot *set)
 
 /* Whether blocks are worth their cost, by what those of the sampled sets have served. */
 static void
-decide(struct block_cache *cache)
+decide_worth(struct block_cache *cache)
 {
     uint32_t fills = atomic_fetch_add_explicit(&cache->sample_fills, 1, memory_order_relaxed) + 1;
     uint32_t hits;
@@ -191,7 +191,7 @@ static bool
 is_asked_for(struct block_cache *cache, uint64_t tag, size_t bytes)
 {
     size_t count = (size_t)cache->set_count * WAYS * ASKS_A_SLOT;
-    _Atomic uint8_t *asks = &cache->asks[mix(tag) & (count - 1)];
+    _Atomic uint8_t *asks = &cache->asks[mix_tag(tag) & (count - 1)];
     uint8_t before = atomic_load_explicit(asks, memory_order_relaxed);
     bool is_enough = before >= ASKS_MAX || (before + 1U) * ASKS_SHARE * bytes > BLOCK_BYTES;
 
@@ -201,11 +201,11 @@ is_asked_for(struct block_cache *cache, uint64_t tag, size_t bytes)
 
 /* Bring the block in, and copy from it what is asked for. */
 static bool
-fill(struct block_cache *cache, struct source_file *file, struct slot *set, uint64_t tag, void *to,
-     size_t begin, size_t bytes)
+fill_slot(struct block_cache *cache, struct source_file *file, struct slot *set, uint64_t tag,
+          void *to, size_t begin, size_t bytes)
 {
     uint64_t offset = (tag & UINT32_MAX) * BLOCK_BYTES;
-    struct slot *slot = claim(cache, set);
+    struct slot *slot = claim_slot(cache, set);
     size_t got = 0;
     bool is_good;
 
@@ -250,11 +250,11 @@ read_block(struct block_cache *cache, struct source_file *file, void *to, size_t
         return true;
     }
     if (is_sample)
-        decide(cache);
+        decide_worth(cache);
     else if (!atomic_load_explicit(&cache->admits, memory_order_relaxed) ||
              !is_asked_for(cache, tag, bytes))
         return false;
-    return fill(cache, file, set, tag, to, begin, bytes);
+    return fill_slot(cache, file, set, tag, to, begin, bytes);
 }
 
 void

@@ -23,7 +23,7 @@ catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint
 }
 
 static int
-compare(const void *a, const void *b)
+compare_names(const void *a, const void *b)
 {
     const struct catalogue_file *x = a, *y = b;
     int order = strcmp(x->name, y->name);
@@ -38,7 +38,7 @@ catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t re
     uint32_t kept = 0;
 
     if (catalogue->count > 0)
-        qsort(catalogue->files, catalogue->count, sizeof *catalogue->files, compare);
+        qsort(catalogue->files, catalogue->count, sizeof *catalogue->files, compare_names);
     for (uint32_t i = 0; i < catalogue->count; i++) {
         struct catalogue_file *file = &catalogue->files[i];
         struct catalogue_file *before = kept > 0 ? &catalogue->files[kept - 1] : NULL;

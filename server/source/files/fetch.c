@@ -96,7 +96,7 @@ sort_by_place(struct wanted *rows, struct wanted *spare, size_t count)
 
 /* Does `next` go into the read that begins at `first` and so far ends at `end`? */
 static inline bool
-joins(const struct wanted *first, uint64_t end, const struct wanted *next)
+joins_read(const struct wanted *first, uint64_t end, const struct wanted *next)
 {
     return next->file == first->file && next->offset >= first->offset &&
            next->offset <= end + GAP_BYTES &&
@@ -264,7 +264,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         uint64_t end = rows[i].offset + rows[i].bytes;
         size_t next = i + 1;
 
-        for (; next < count && joins(&rows[i], end, &rows[next]); next++)
+        for (; next < count && joins_read(&rows[i], end, &rows[next]); next++)
             if (rows[next].offset + rows[next].bytes > end)
                 end = rows[next].offset + rows[next].bytes;
         for (size_t k = i + AHEAD; k < next + AHEAD && k < count && !is_sorted; k++)

@@ -72,7 +72,7 @@ note_or_compare(struct source_file *file, const struct file_identity *now)
 }
 
 static tundish_status
-identify(struct source_file *file, int descriptor)
+identify_file(struct source_file *file, int descriptor)
 {
     struct stat about;
     struct file_identity now;
@@ -101,7 +101,7 @@ file_open(struct source_file *file, int *ret_descriptor)
                          ENOENT);
     if (descriptor < 0)
         return file_fail(file, "cannot be opened", errno);
-    status = identify(file, descriptor);
+    status = identify_file(file, descriptor);
     if (status != TUNDISH_OK)
         close(descriptor);
     else
@@ -122,7 +122,7 @@ file_compare(const struct source_file *file, int descriptor)
 }
 
 static tundish_status
-enter(struct source_file *file, int *ret_descriptor)
+enter_file(struct source_file *file, int *ret_descriptor)
 {
     int descriptor = -1;
     tundish_status status;
@@ -168,7 +168,7 @@ visit_begin(struct source_file *file, struct visit *ret_visit)
 {
     int unpacked = atomic_load_explicit(&file->unpacked, memory_order_acquire);
     struct visit visit = { file, unpacked - 1, unpacked != 0 };
-    tundish_status status = visit.is_unpacked ? TUNDISH_OK : enter(file, &visit.descriptor);
+    tundish_status status = visit.is_unpacked ? TUNDISH_OK : enter_file(file, &visit.descriptor);
 
     if (status == TUNDISH_OK)
         *ret_visit = visit;

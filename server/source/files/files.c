@@ -242,7 +242,7 @@ table_note_files(struct source_files *files, struct file_set *set)
 }
 
 static void
-note(struct file_set *set, uint32_t number)
+note_file(struct file_set *set, uint32_t number)
 {
     if (set == NULL || (set->count > 0 && set->numbers[set->count - 1] == number))
         return;
@@ -270,7 +270,7 @@ table_enter(struct source_files *files, const char *name, size_t name_bytes,
     } else {
         file = numbered_get(&files->table, *slot - 1);
     }
-    note(files->noted, file->number);
+    note_file(files->noted, file->number);
     pthread_mutex_unlock(&files->entering);
     return file;
 }

@@ -23,7 +23,7 @@ struct walk {
 static tundish_status walk_on(const struct walk *walk, const char *pattern);
 
 static void
-add(struct glob_list *list, char *path)
+add_path(struct glob_list *list, char *path)
 {
     if ((list->count & (list->count - 1)) == 0)
         list->paths =
@@ -53,7 +53,7 @@ descend(const struct walk *walk, const char *name, const char *rest)
         struct stat about;
 
         if (fstatat(walk->folder, name, &about, 0) == 0)
-            add(walk->list, tnd_sprintf("%s%s", walk->path, name));
+            add_path(walk->list, tnd_sprintf("%s%s", walk->path, name));
         return TUNDISH_OK;
     }
     folder = openat(walk->folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -100,7 +100,7 @@ walk_on(const struct walk *walk, const char *pattern)
     tundish_status status;
 
     if (length == 0) /* a pattern that ends with a slash means the folder */
-        return *walk->path == '\0' ? TUNDISH_OK : (add(walk->list, tnd_strdup(walk->path)), 0);
+        return *walk->path == '\0' ? TUNDISH_OK : (add_path(walk->list, tnd_strdup(walk->path)), 0);
     component = tnd_strndup(pattern, length);
     if (!is_special(component, length)) {
         status = descend(walk, component, pattern + length);
@@ -140,7 +140,7 @@ find_one(const char *root, const char *pattern, struct glob_list *list)
 }
 
 static int
-compare(const void *a, const void *b)
+compare_paths(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -159,7 +159,7 @@ glob_find(const char *root, const char *const *patterns, size_t pattern_count,
         return status;
     }
     if (list.count > 0)
-        qsort(list.paths, list.count, sizeof *list.paths, compare);
+        qsort(list.paths, list.count, sizeof *list.paths, compare_paths);
     *ret_list = list;
     return TUNDISH_OK;
 }

@@ -8,7 +8,7 @@
 
 /* With the lock held. */
 static void
-enqueue(struct read_ahead *ahead, struct read_ahead_job *job)
+enqueue_job(struct read_ahead *ahead, struct read_ahead_job *job)
 {
     job->next = NULL;
     if (ahead->first == NULL)
@@ -23,12 +23,12 @@ void
 read_ahead_add(struct read_ahead *ahead, struct read_ahead_job *job)
 {
     pthread_mutex_lock(&ahead->lock);
-    enqueue(ahead, job);
+    enqueue_job(ahead, job);
     pthread_mutex_unlock(&ahead->lock);
 }
 
 static void *
-run(void *argument)
+run_thread(void *argument)
 {
     struct read_ahead *ahead = argument;
     uint8_t *buffer = tnd_alloc(READ_AHEAD_BUFFER_BYTES);
@@ -47,7 +47,7 @@ run(void *argument)
 
         pthread_mutex_lock(&ahead->lock);
         if (more)
-            enqueue(ahead, job);
+            enqueue_job(ahead, job);
     }
     pthread_mutex_unlock(&ahead->lock);
     free(buffer);
@@ -56,7 +56,7 @@ run(void *argument)
 
 /* Signals are for other threads. */
 static tundish_status
-start(struct read_ahead *ahead, uint32_t count)
+start_threads(struct read_ahead *ahead, uint32_t count)
 {
     tundish_status status = tnd_memory_for_threads(count);
     sigset_t all, before;
@@ -68,7 +68,7 @@ start(struct read_ahead *ahead, uint32_t count)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; ahead->thread_count < count && error == 0; ahead->thread_count += error == 0)
-        error = pthread_create(&ahead->threads[ahead->thread_count], NULL, run, ahead);
+        error = pthread_create(&ahead->threads[ahead->thread_count], NULL, run_thread, ahead);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot start a thread to read files");
 }
@@ -79,7 +79,7 @@ read_ahead_open(struct read_ahead *ahead, uint32_t thread_count)
     *ahead = (struct read_ahead){ 0 };
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->filled, NULL);
-    return thread_count > 0 ? start(ahead, thread_count) : TUNDISH_OK;
+    return thread_count > 0 ? start_threads(ahead, thread_count) : TUNDISH_OK;
 }
 
 void

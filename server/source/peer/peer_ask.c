@@ -28,7 +28,7 @@ struct peer_rows {
 };
 
 static struct peer_request *
-ask(struct peers *peers, uint32_t owner, enum peer_kind kind, struct peer_buffer *text)
+send_request(struct peers *peers, uint32_t owner, enum peer_kind kind, struct peer_buffer *text)
 {
     struct peer_request *request = tnd_zalloc(1, sizeof *request);
     const struct peer_transport *transport = &peers->options.transport;
@@ -46,7 +46,7 @@ ask(struct peers *peers, uint32_t owner, enum peer_kind kind, struct peer_buffer
 
 /* Take the request out of those that wait, if it does. With the lock held. */
 static bool
-withdraw(struct peers *peers, struct peer_request *request)
+withdraw_request(struct peers *peers, struct peer_request *request)
 {
     for (struct peer_request **at = &peers->requests; *at != NULL; at = &(*at)->next)
         if (*at == request) {
@@ -62,7 +62,7 @@ request_close(struct peer_request *request)
     struct peers *peers = request->peers;
 
     pthread_mutex_lock(&peers->lock);
-    (void)withdraw(peers, request);
+    (void)withdraw_request(peers, request);
     pthread_mutex_unlock(&peers->lock);
     free(request->answer.bytes);
     free(request);
@@ -70,7 +70,7 @@ request_close(struct peer_request *request)
 
 /* Smoothed; for a MiB. */
 static void
-learn(uint64_t *rate_ns, int64_t took_ns, uint64_t bytes)
+learn_rate(uint64_t *rate_ns, int64_t took_ns, uint64_t bytes)
 {
     uint64_t now_ns = took_ns > 0 ? (uint64_t)took_ns * MIB / bytes : 0;
 
@@ -109,12 +109,12 @@ peer_take_answer(struct peers *peers, const struct peer_message *message)
 
     pthread_mutex_lock(&peers->lock);
     if (message->byte_count >= RATE_BYTES)
-        learn(&peers->rates.wire_ns, message->took_ns, message->timed_bytes);
+        learn_rate(&peers->rates.wire_ns, message->took_ns, message->timed_bytes);
     request = peers->requests;
     while (request != NULL &&
            (request->number != message->number || request->owner != message->from))
         request = request->next;
-    if (request != NULL && withdraw(peers, request)) {
+    if (request != NULL && withdraw_request(peers, request)) {
         request->answer = *message;
         /* Pairs with the load in has_come: the answer is there. */
         atomic_store_explicit(&request->is_answered, true, memory_order_release);
@@ -144,7 +144,7 @@ makes_no_sense(const struct peer_request *request)
 }
 
 static tundish_status
-unpack(struct peer_request *request, const struct peer_head *head)
+unpack_answer(struct peer_request *request, const struct peer_head *head)
 {
     struct peers *peers = request->peers;
     const uint8_t *packed = request->answer.bytes + sizeof *head;
@@ -169,7 +169,7 @@ unpack(struct peer_request *request, const struct peer_head *head)
     request->raw = raw;
     if (head->raw_bytes >= RATE_BYTES) {
         pthread_mutex_lock(&peers->lock);
-        learn(&peers->rates.unpack_ns, tnd_clock_ns() - began_ns, head->raw_bytes);
+        learn_rate(&peers->rates.unpack_ns, tnd_clock_ns() - began_ns, head->raw_bytes);
         pthread_mutex_unlock(&peers->lock);
     }
     return TUNDISH_OK;
@@ -177,7 +177,7 @@ unpack(struct peer_request *request, const struct peer_head *head)
 
 /* What the owner has to say, in request->raw. */
 static tundish_status
-look(struct peer_request *request)
+read_answer(struct peer_request *request)
 {
     struct peer_head head;
 
@@ -192,7 +192,7 @@ look(struct peer_request *request)
         return tnd_fail((tundish_status)head.status, "%.*s",
                         (int)(request->answer.byte_count - sizeof head),
                         (const char *)request->answer.bytes + sizeof head);
-    return unpack(request, &head);
+    return unpack_answer(request, &head);
 }
 
 static tundish_status
@@ -204,7 +204,7 @@ wait_for(struct peer_request *request)
 }
 
 static int
-compare(const void *a, const void *b)
+compare_rows(const void *a, const void *b)
 {
     const struct peer_row *x = a, *y = b;
 
@@ -221,7 +221,7 @@ drop_doubles(struct peer_row *rows, size_t count)
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || compare(&rows[kept - 1], &rows[i]) != 0)
+        if (kept == 0 || compare_rows(&rows[kept - 1], &rows[i]) != 0)
             rows[kept++] = rows[i];
         else if (rows[i].bytes > rows[kept - 1].bytes)
             rows[kept - 1].bytes = rows[i].bytes;
@@ -270,7 +270,7 @@ ask_some(struct peer_rows *rows, size_t first, uint32_t owner)
         rows->requests =
             tnd_realloc(rows->requests, rows->request_count == 0 ? 1 : 2 * rows->request_count,
                         sizeof(struct peer_request *));
-    rows->requests[rows->request_count++] = ask(rows->peers, owner, PEER_ASK_ROWS, &text);
+    rows->requests[rows->request_count++] = send_request(rows->peers, owner, PEER_ASK_ROWS, &text);
     free(text.bytes);
     return next;
 }
@@ -282,7 +282,7 @@ peer_ask(struct peers *peers, struct peer_row *wanted, size_t count)
 
     pthread_mutex_init(&rows->lock, NULL);
     if (count > 0)
-        qsort(wanted, count, sizeof *wanted, compare);
+        qsort(wanted, count, sizeof *wanted, compare_rows);
     rows->peers = peers;
     rows->count = drop_doubles(wanted, count);
     rows->rows = tnd_alloc((rows->count + 1) * sizeof *rows->rows);
@@ -301,10 +301,10 @@ peer_rows_bytes(const struct peer_rows *rows)
 }
 
 static const struct peer_row *
-find(const struct peer_rows *rows, const struct peer_row *row)
+find_row(const struct peer_rows *rows, const struct peer_row *row)
 {
     const struct peer_row *found =
-        rows->count > 0 ? bsearch(row, rows->rows, rows->count, sizeof *row, compare) : NULL;
+        rows->count > 0 ? bsearch(row, rows->rows, rows->count, sizeof *row, compare_rows) : NULL;
 
     return found != NULL && found->bytes >= row->bytes ? found : NULL;
 }
@@ -312,7 +312,7 @@ find(const struct peer_rows *rows, const struct peer_row *row)
 bool
 peer_rows_has(const struct peer_rows *rows, const struct peer_row *row)
 {
-    return find(rows, row) != NULL;
+    return find_row(rows, row) != NULL;
 }
 
 /* The answer must have the bytes that its rows were said to have. */
@@ -339,7 +339,7 @@ peer_rows_wait(struct peer_rows *rows)
         return status;
     pthread_mutex_lock(&rows->lock);
     for (uint32_t i = 0; i < rows->request_count && status == TUNDISH_OK; i++)
-        status = look(rows->requests[i]);
+        status = read_answer(rows->requests[i]);
     if (status == TUNDISH_OK)
         status = check_bytes(rows);
     pthread_mutex_unlock(&rows->lock);
@@ -349,7 +349,7 @@ peer_rows_wait(struct peer_rows *rows)
 const uint8_t *
 peer_rows_find(const struct peer_rows *rows, const struct peer_row *row)
 {
-    const struct peer_row *found = find(rows, row);
+    const struct peer_row *found = find_row(rows, row);
     size_t index = (size_t)(found - rows->rows);
 
     must(found != NULL);
@@ -405,11 +405,11 @@ find_records(const struct source_file *file, uint64_t first, struct record_write
 
     peer_buffer_add_file(&text, file, 0);
     peer_buffer_add(&text, &first, sizeof first);
-    request = ask(file->peers, file->owner, PEER_ASK_RECORDS, &text);
+    request = send_request(file->peers, file->owner, PEER_ASK_RECORDS, &text);
     free(text.bytes);
     status = wait_for(request);
     if (status == TUNDISH_OK)
-        status = look(request);
+        status = read_answer(request);
     if (status == TUNDISH_OK &&
         !take_records((struct byte_view){ request->raw, request->raw_bytes }, writer, ret_is_over))
         status = makes_no_sense(request);

@@ -7,7 +7,7 @@
 
 /* Times are taken from the first piece's arrival on, so they are of the others. */
 static void
-hear(void *user, const struct link_message *received)
+hear_message(void *user, const struct link_message *received)
 {
     const struct peer_link *link = user;
     struct peer_message message = {
@@ -26,7 +26,7 @@ hear(void *user, const struct link_message *received)
 }
 
 static void
-listen(void *context, peer_hear *heard_by, void *user)
+listen_to_link(void *context, peer_hear *heard_by, void *user)
 {
     struct peer_link *link = context;
 
@@ -36,12 +36,12 @@ listen(void *context, peer_hear *heard_by, void *user)
     }
     link->hear = heard_by;
     link->user = user;
-    link_open_mailbox(link->link, LINK_ROWS, hear, link);
+    link_open_mailbox(link->link, LINK_ROWS, hear_message, link);
 }
 
 static void
-send(void *context, uint32_t to, uint64_t kind, uint64_t number, const void *bytes,
-     size_t byte_count)
+send_by_link(void *context, uint32_t to, uint64_t kind, uint64_t number, const void *bytes,
+             size_t byte_count)
 {
     const struct peer_link *link = context;
     struct link_key key = { .topic = LINK_ROWS, .epoch = kind, .part = number };
@@ -50,7 +50,7 @@ send(void *context, uint32_t to, uint64_t kind, uint64_t number, const void *byt
 }
 
 static uint64_t
-queued(void *context, uint32_t to)
+queued_in_link(void *context, uint32_t to)
 {
     const struct peer_link *link = context;
 
@@ -81,7 +81,7 @@ wait_for(void *context, uint32_t from, bool (*is_here)(const void *waited), cons
 }
 
 static void
-name(void *context, uint32_t node, char *ret_name, size_t name_bytes)
+name_node(void *context, uint32_t node, char *ret_name, size_t name_bytes)
 {
     const struct peer_link *link = context;
 
@@ -95,10 +95,10 @@ peer_link_transport(struct link *link, struct peer_link *ret_link)
     return (struct peer_transport){
         .context = ret_link,
         .node_count = link_size(link),
-        .listen = listen,
-        .send = send,
-        .queued = queued,
+        .listen = listen_to_link,
+        .send = send_by_link,
+        .queued = queued_in_link,
         .wait = wait_for,
-        .name = name,
+        .name = name_node,
     };
 }

@@ -29,8 +29,8 @@ makes_no_sense(void)
 
 /* Only what is served may be asked for. */
 static tundish_status
-enter(struct peers *peers, const char *name, const struct record_format *format,
-      struct source_file **ret_file)
+open_requested(struct peers *peers, const char *name, const struct record_format *format,
+               struct source_file **ret_file)
 {
     const struct catalogue_file *known = catalogue_find(peers->options.catalogue, name);
 
@@ -65,7 +65,7 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 
         if (!peer_take_file(&from, &about, &name, &format))
             return makes_no_sense();
-        status = enter(peers, name, &format, &file);
+        status = open_requested(peers, name, &format, &file);
         free(name);
         if (status == TUNDISH_OK)
             status = make_readable(peers, file);
@@ -107,7 +107,7 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
         free(words);
         return makes_no_sense();
     }
-    status = peer_take(&from, &first, sizeof first) ? enter(peers, name, &format, &file)
+    status = peer_take(&from, &first, sizeof first) ? open_requested(peers, name, &format, &file)
                                                     : makes_no_sense();
     free(name);
     if (status != TUNDISH_OK) {
@@ -134,7 +134,7 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 }
 
 static void
-learn(uint64_t *value, uint64_t now)
+learn_rate(uint64_t *value, uint64_t now)
 {
     *value = *value == 0 ? now + 1 : (*value * 7 + now + 1) / 8;
 }
@@ -150,8 +150,8 @@ is_worth_packing(const struct peer_responder *responder, const struct peer_rates
 
 /* Returns the packed bytes, or NULL: as they are is better. */
 static uint8_t *
-pack(struct peer_responder *responder, const struct peer_rates *asker,
-     const struct peer_buffer *raw, size_t head_bytes, size_t *ret_bytes)
+pack_rows(struct peer_responder *responder, const struct peer_rates *asker,
+          const struct peer_buffer *raw, size_t head_bytes, size_t *ret_bytes)
 {
     size_t raw_bytes = raw->used - head_bytes, bound = ZSTD_compressBound(raw_bytes);
     int64_t began_ns = tnd_clock_ns();
@@ -166,8 +166,8 @@ pack(struct peer_responder *responder, const struct peer_rates *asker,
     bytes =
         ZSTD_compress(packed + head_bytes, bound, raw->bytes + head_bytes, raw_bytes, PACK_LEVEL);
     if (!ZSTD_isError(bytes)) {
-        learn(&responder->pack_ns, (uint64_t)(tnd_clock_ns() - began_ns) * MIB / raw_bytes);
-        learn(&responder->ratio, (uint64_t)bytes * 1024 / raw_bytes);
+        learn_rate(&responder->pack_ns, (uint64_t)(tnd_clock_ns() - began_ns) * MIB / raw_bytes);
+        learn_rate(&responder->ratio, (uint64_t)bytes * 1024 / raw_bytes);
     }
     if (ZSTD_isError(bytes) || bytes >= raw_bytes || !is_worth_packing(responder, asker)) {
         free(packed);
@@ -189,7 +189,7 @@ wait_for_room(struct peers *peers, uint32_t to)
 }
 
 static void
-answer(struct peer_responder *responder, const struct peer_message *message)
+answer_request(struct peer_responder *responder, const struct peer_message *message)
 {
     struct peers *peers = responder->peers;
     struct byte_view from = { message->bytes, message->byte_count };
@@ -214,7 +214,7 @@ answer(struct peer_responder *responder, const struct peer_message *message)
         asker = peers->asked_at[message->from];
         pthread_mutex_unlock(&peers->lock);
         head.raw_bytes = raw.used - sizeof head;
-        packed = pack(responder, &asker, &raw, sizeof head, &packed_bytes);
+        packed = pack_rows(responder, &asker, &raw, sizeof head, &packed_bytes);
         head.is_packed = packed != NULL;
     }
     memcpy(packed != NULL ? packed : raw.bytes, &head, sizeof head);
@@ -225,7 +225,7 @@ answer(struct peer_responder *responder, const struct peer_message *message)
 }
 
 static void *
-run(void *argument)
+run_responder(void *argument)
 {
     struct peer_responder *responder = argument;
     struct peers *peers = responder->peers;
@@ -240,7 +240,7 @@ run(void *argument)
         }
         responder->first = task->next;
         pthread_mutex_unlock(&peers->lock);
-        answer(responder, &task->message);
+        answer_request(responder, &task->message);
         free(task->message.bytes);
         free(task);
         pthread_mutex_lock(&peers->lock);
@@ -283,7 +283,7 @@ peer_start_responders(struct peers *peers)
         struct peer_responder *responder = &peers->responders[i];
 
         responder->peers = peers;
-        if (pthread_create(&responder->thread, NULL, run, responder) != 0)
+        if (pthread_create(&responder->thread, NULL, run_responder, responder) != 0)
             return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
         responder->started = true;
     }

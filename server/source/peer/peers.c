@@ -6,7 +6,7 @@
 #include "source/peer/peer_private.h"
 
 static void
-hear(void *user, const struct peer_message *message)
+hear_message(void *user, const struct peer_message *message)
 {
     struct peers *peers = user;
 
@@ -44,7 +44,7 @@ peers_open(const struct peers_options *options, struct peers **ret_peers)
         peers_close(peers);
         return status;
     }
-    options->transport.listen(options->transport.context, hear, peers);
+    options->transport.listen(options->transport.context, hear_message, peers);
     *ret_peers = peers;
     return TUNDISH_OK;
 }

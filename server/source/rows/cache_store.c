@@ -45,7 +45,7 @@ path_of(const struct source_files *files, const char *name)
 }
 
 static tundish_status
-refuse(const struct cache_key *key, const char *reason)
+refuse_store(const struct cache_key *key, const char *reason)
 {
     return tnd_fail(TUNDISH_E_DATA, "%s: %s; remove the file to have it made anew, or name another",
                     key->name, reason);
@@ -62,13 +62,13 @@ read_record(const struct cache_key *key, const struct cache_rows *rows, uint64_t
     tundish_status status;
 
     if (!record_list_at(rows->list, index, 0, words))
-        return refuse(key, "its index in the cache folder is damaged");
+        return refuse_store(key, "its index in the cache folder is damaged");
     bytes = (size_t)words[1];
     data = tnd_alloc(bytes + RECORD_TAIL);
     status = file_read(rows->file, data, bytes + RECORD_TAIL, words[0]);
     if (status == TUNDISH_OK &&
         tnd_crc32c_mask(tnd_crc32c(0, data, bytes)) != load_u32(data + bytes))
-        status = refuse(key, "this cache is damaged: a checksum is wrong");
+        status = refuse_store(key, "this cache is damaged: a checksum is wrong");
     if (status != TUNDISH_OK) {
         free(data);
         return status;
@@ -87,7 +87,7 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
     tundish_status status;
 
     if (rows->list->count < 2)
-        return refuse(key, "this is no cache of Tundish's");
+        return refuse_store(key, "this is no cache of Tundish's");
     status = read_record(key, rows, 0, &data, &bytes);
     if (status != TUNDISH_OK)
         return status;
@@ -95,10 +95,11 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
         memcpy(&head, data, sizeof head);
     free(data);
     if (bytes != sizeof head || memcmp(head.word, HEAD_WORD, sizeof head.word) != 0)
-        return refuse(key, "this is no cache of Tundish's");
+        return refuse_store(key, "this is no cache of Tundish's");
     if (head.fingerprint != key->fingerprint)
-        return refuse(key, "this is the cache of another pipeline: the stages before it, their "
-                           "parameters, vocabularies or columns differ");
+        return refuse_store(key,
+                            "this is the cache of another pipeline: the stages before it, their "
+                            "parameters, vocabularies or columns differ");
     return TUNDISH_OK;
 }
 
@@ -117,7 +118,7 @@ check_file(const struct source_files *files, const struct cache_key *key,
          now.st_mtim.tv_sec * INT64_C(1000000000) + now.st_mtim.tv_nsec != then->modified_ns)) {
         char *reason = tnd_sprintf("%s has changed since this cache was made of it", text);
 
-        status = refuse(key, reason);
+        status = refuse_store(key, reason);
         free(reason);
     }
     free(path);
@@ -134,12 +135,12 @@ check_files(const struct source_files *files, const struct cache_key *key, uint6
         tundish_status status;
 
         if (left < sizeof then)
-            return refuse(key, "this cache is damaged");
+            return refuse_store(key, "this cache is damaged");
         memcpy(&then, at, sizeof then);
         at += sizeof then;
         left -= sizeof then;
         if (left < then.name_bytes)
-            return refuse(key, "this cache is damaged");
+            return refuse_store(key, "this cache is damaged");
         status = check_file(files, key, &then, at);
         if (status != TUNDISH_OK)
             return status;
@@ -159,7 +160,7 @@ read_stretches(const struct cache_key *key, const struct tail *tail, const uint8
     uint64_t batches = 0;
 
     if (tail->stretch_count != left / sizeof *stretches || left % sizeof *stretches != 0)
-        return refuse(key, "this cache is damaged");
+        return refuse_store(key, "this cache is damaged");
     if (left == 0)
         return TUNDISH_OK;
     rows->stretches = stretches = tnd_alloc(left);
@@ -167,10 +168,10 @@ read_stretches(const struct cache_key *key, const struct tail *tail, const uint8
     memcpy(stretches, at, left);
     for (size_t i = 0; i < rows->stretch_count; i++) {
         if (__builtin_add_overflow(batches, stretches[i].batches, &batches))
-            return refuse(key, "this cache is damaged");
+            return refuse_store(key, "this cache is damaged");
         stretches[i].batches = batches;
     }
-    return batches == tail->row_count ? TUNDISH_OK : refuse(key, "this cache is damaged");
+    return batches == tail->row_count ? TUNDISH_OK : refuse_store(key, "this cache is damaged");
 }
 
 static tundish_status
@@ -197,9 +198,10 @@ check_tail(const struct source_files *files, const struct cache_key *key, struct
         memcpy(&tail, data, sizeof tail);
     if (bytes < sizeof tail || memcmp(tail.word, TAIL_WORD, sizeof tail.word) != 0 ||
         tail.row_count != rows->list->count - 2)
-        status = refuse(key, "this cache is damaged: its end is missing");
+        status = refuse_store(key, "this cache is damaged: its end is missing");
     else if (key->listing != 0 && tail.listing != key->listing)
-        status = refuse(key, "this cache was made when other files matched the patterns before it");
+        status = refuse_store(
+            key, "this cache was made when other files matched the patterns before it");
     else
         status = check_what_follows(files, key, &tail, data + sizeof tail, data + bytes, rows);
     if (status == TUNDISH_OK) {
@@ -231,7 +233,7 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
         char *reason =
             tnd_sprintf("this is no cache of Tundish's, or it is damaged (%s)", tnd_error_text());
 
-        status = refuse(key, reason);
+        status = refuse_store(key, reason);
         free(reason);
     }
     if (status == TUNDISH_OK)

@@ -134,7 +134,7 @@ child_start(const struct child_command *command, struct child *ret_child)
 
 /* Read what it complains of; its end is kept. */
 static void
-hear(struct child *child)
+read_complaints(struct child *child)
 {
     char text[4096];
     ssize_t got;
@@ -176,7 +176,7 @@ wait_for(struct child *child, const char *name, int descriptor, const char *what
             return tnd_fail(TUNDISH_STOPPED, "stopped while program %s was %s", name, what);
         if (poll(watched, 2, LOOK_AT_STOP_MS) == 0)
             kill(child->guard, SIGCONT);
-        hear(child);
+        read_complaints(child);
         if (watched[0].revents != 0)
             return TUNDISH_OK;
         if (!is_told && tnd_clock_ns() - begin_ns > SILENT_S * INT64_C(1000000000)) {
@@ -253,7 +253,7 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
     if (status != TUNDISH_OK)
         return status;
     got = read(child->report, &report, sizeof report);
-    hear(child);
+    read_complaints(child);
     if (got != (ssize_t)sizeof report)
         return tnd_fail(TUNDISH_E_DATA, "program %s: its guard was killed", name);
     if (report.error != 0)

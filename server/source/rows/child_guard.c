@@ -19,7 +19,7 @@ enum { LIFE = 3, REPORT = 4, FIRST_CLOSED = 5, OUT_OF_THE_WAY = 64 };
 enum { GRACE_MS = 200, STEP_MS = 5 };
 
 static void
-tell(int32_t error, int32_t status)
+tell_parent(int32_t error, int32_t status)
 {
     struct guard_report report = { error, status };
 
@@ -47,7 +47,7 @@ become_program(const struct guard_orders *orders, pid_t guard)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == guard && chdir(orders->folder) == 0)
         execvpe(orders->arguments[0], orders->arguments, orders->environment);
-    tell(errno, 0);
+    tell_parent(errno, 0);
     _exit(127);
 }
 
@@ -122,7 +122,7 @@ is_alone_within(pid_t program, int number, int milliseconds)
 }
 
 static _Noreturn void
-watch(pid_t program)
+watch_program(pid_t program)
 {
     struct pollfd watched[2] = { { .fd = LIFE }, { .fd = -1, .events = POLLIN } };
     bool is_over = false;
@@ -132,7 +132,7 @@ watch(pid_t program)
     while ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) {
         poll(watched, 2, watched[1].fd < 0 && !is_over ? 50 : -1);
         if (!is_over && waitpid(program, &status, WNOHANG) == program) {
-            tell(0, status);
+            tell_parent(0, status);
             is_over = true;
             if (watched[1].fd >= 0)
                 close(watched[1].fd);
@@ -160,10 +160,10 @@ child_guard(const struct guard_orders *orders)
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
     if (program < 0) {
-        tell(errno, 0);
+        tell_parent(errno, 0);
         _exit(1);
     }
     setpgid(program, program);
     signal(SIGPIPE, SIG_IGN);
-    watch(program);
+    watch_program(program);
 }

@@ -95,7 +95,7 @@ too_large(const struct column_spec *column)
 
 /* Pass over `count` things of `bytes` bytes each. */
 static enum row_fit
-pass(struct measure *measure, const struct column_spec *column, uint64_t count, uint64_t bytes)
+pass_over(struct measure *measure, const struct column_spec *column, uint64_t count, uint64_t bytes)
 {
     uint64_t all;
 
@@ -118,7 +118,7 @@ pass_sizes(struct measure *measure, const struct column_spec *column, uint64_t l
     const uint8_t *sizes = measure->data + measure->at;
     uint64_t size_count = is_shared ? 1 : list_count;
     uint64_t count = 0;
-    enum row_fit fit = pass(measure, column, size_count, sizeof(uint64_t));
+    enum row_fit fit = pass_over(measure, column, size_count, sizeof(uint64_t));
 
     if (fit != ROW_WHOLE)
         return fit;
@@ -146,10 +146,10 @@ pass_strings(struct measure *measure, const struct column_spec *column, uint64_t
     for (uint64_t i = 0; i < count && fit == ROW_WHOLE; i++) {
         uint64_t length = 0;
 
-        fit = pass(measure, column, 1, sizeof length);
+        fit = pass_over(measure, column, 1, sizeof length);
         if (fit == ROW_WHOLE) {
             length = load_u64(measure->data + measure->at - sizeof length);
-            fit = pass(measure, column, 1, length);
+            fit = pass_over(measure, column, 1, length);
         }
     }
     return fit;
@@ -159,7 +159,7 @@ static enum row_fit
 pass_bools(struct measure *measure, const struct column_spec *column, uint64_t count)
 {
     const uint8_t *values = measure->data + measure->at;
-    enum row_fit fit = pass(measure, column, count, 1);
+    enum row_fit fit = pass_over(measure, column, count, 1);
 
     for (uint64_t i = 0; fit == ROW_WHOLE && i < count; i++)
         if (values[i] > 1) {
@@ -188,10 +188,10 @@ pass_coordinates(struct measure *measure, const struct column_spec *column, uint
 {
     uint64_t rank = (uint64_t)column->rank;
     const uint8_t *shape = measure->data + measure->at, *at = shape + rank * sizeof(uint64_t);
-    enum row_fit fit = pass(measure, column, rank, sizeof(uint64_t));
+    enum row_fit fit = pass_over(measure, column, rank, sizeof(uint64_t));
 
     if (fit == ROW_WHOLE)
-        fit = pass(measure, column, count * rank, sizeof(uint64_t));
+        fit = pass_over(measure, column, count * rank, sizeof(uint64_t));
     for (uint64_t k = 0; fit == ROW_WHOLE && k < rank; k++)
         if (load_u64(shape + 8 * k) > RECORD_BYTES_MAX)
             return too_large(column);
@@ -229,7 +229,7 @@ pass_column(struct measure *measure, const struct column_spec *column)
         return pass_strings(measure, column, count);
     if (column->dtype == TUNDISH_BOOL)
         return pass_bools(measure, column, count);
-    return pass(measure, column, count, tnd_dtype_bytes(column->dtype));
+    return pass_over(measure, column, count, tnd_dtype_bytes(column->dtype));
 }
 
 enum row_fit

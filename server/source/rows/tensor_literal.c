@@ -44,7 +44,7 @@ complain(const struct walk *walk, const struct spec_value *value, const char *se
 
 /* The lengths of the first list of each depth; the others must be the same. */
 static tundish_status
-measure(struct walk *walk, const struct spec_value *value)
+measure_list(struct walk *walk, const struct spec_value *value)
 {
     struct tensor *tensor = walk->tensor;
 
@@ -289,7 +289,7 @@ tensor_of_lists(const struct stage_config *config, const struct spec_value *valu
                 tundish_dtype dtype, struct tensor *tensor)
 {
     struct walk walk = { .config = config, .tensor = tensor };
-    tundish_status status = measure(&walk, value);
+    tundish_status status = measure_list(&walk, value);
 
     if (status == TUNDISH_OK)
         status = survey_lists(&walk, value, 0);

@@ -79,7 +79,7 @@ join_segments(const struct scan *scan)
 
 /* With the lock held. */
 static void
-publish(struct scan *scan, struct record_writer *writer)
+publish_records(struct scan *scan, struct record_writer *writer)
 {
     struct segment *segment;
 
@@ -105,7 +105,7 @@ publish(struct scan *scan, struct record_writer *writer)
 
 /* With the lock held. */
 static void
-finish(struct scan *scan, tundish_status status, struct record_list *list)
+finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
 {
     scan->is_done = true;
     scan->end = status;
@@ -133,7 +133,7 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
         status = scan_work_step(scan->file, scan->work, buffer, &writer);
 
     pthread_mutex_lock(&scan->lock);
-    publish(scan, &writer);
+    publish_records(scan, &writer);
     scan->work->hash = writer.hash;
     pthread_mutex_unlock(&scan->lock);
     atomic_store_explicit(&scan->position, scan->work->position, memory_order_relaxed);
@@ -146,13 +146,13 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
     }
     pthread_mutex_lock(&scan->lock);
     if (status != TUNDISH_OK || list != NULL)
-        finish(scan, status, list);
+        finish_scan(scan, status, list);
     pthread_mutex_unlock(&scan->lock);
 }
 
 /* One step, by a thread that has a buffer for it. True: there is more to do right away. */
 static bool
-step(struct read_ahead_job *job, uint8_t *buffer)
+step_scan(struct read_ahead_job *job, uint8_t *buffer)
 {
     struct scan *scan = (struct scan *)job;
     bool more;
@@ -184,7 +184,7 @@ scan_new(struct source_file *file)
     pthread_condattr_t attributes;
 
     scan->file = file;
-    scan->job.step = step;
+    scan->job.step = step_scan;
     pthread_mutex_init(&scan->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -219,7 +219,7 @@ scan_wait_for_progress(struct scan *scan, const _Atomic int *stop)
         uint8_t *buffer = tnd_alloc(READ_AHEAD_BUFFER_BYTES);
 
         pthread_mutex_unlock(&scan->lock);
-        (void)step(&scan->job, buffer);
+        (void)step_scan(&scan->job, buffer);
         free(buffer);
         pthread_mutex_lock(&scan->lock);
         return TUNDISH_OK;

@@ -59,7 +59,7 @@ damaged_index(const struct scan_cursor *cursor)
 }
 
 static tundish_status
-advance(struct scan_cursor *cursor)
+advance_cursor(struct scan_cursor *cursor)
 {
     const struct segment *segment = NULL;
     tundish_status status = wait_for_more(cursor, &segment);
@@ -99,14 +99,14 @@ next_of_stride(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t *
 
 /* Have records at hand: OK, END or FAILED. */
 static enum order_result
-stand(struct scan_cursor *cursor)
+have_records(struct scan_cursor *cursor)
 {
     tundish_status status = TUNDISH_OK;
 
     if (cursor->has_failed)
         return ORDER_END;
     if (cursor->reader.left == 0 && cursor->list == NULL)
-        status = advance(cursor);
+        status = advance_cursor(cursor);
     if (status != TUNDISH_OK) {
         cursor->has_failed = true;
         return ORDER_FAILED;
@@ -127,7 +127,7 @@ fail_damaged(struct scan_cursor *cursor)
 enum order_result
 scan_cursor_next(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t *ret_count)
 {
-    enum order_result result = stand(cursor);
+    enum order_result result = have_records(cursor);
 
     *ret_count = 0;
     if (result != ORDER_OK)
@@ -146,7 +146,7 @@ scan_cursor_pass_over(struct scan_cursor *cursor, uint64_t count, uint64_t *ret_
 {
     *ret_passed = 0;
     while (*ret_passed < count) {
-        enum order_result result = stand(cursor);
+        enum order_result result = have_records(cursor);
         uint64_t left = count - *ret_passed;
         uint64_t here;
 

@@ -32,7 +32,7 @@ hash_samples(const struct source_file *file, int descriptor, uint64_t *ret_hash)
 }
 
 static tundish_status
-measure(const struct source_file *file, int descriptor, struct record_list **ret_list)
+measure_file(const struct source_file *file, int descriptor, struct record_list **ret_list)
 {
     struct record_list *list = tnd_zalloc(1, sizeof *list);
     const struct record_format *format = &file->format;
@@ -52,7 +52,7 @@ static tundish_status
 open_plain(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
     if (file->format.scanner->measure != NULL)
-        return measure(file, work->descriptor, ret_list);
+        return measure_file(file, work->descriptor, ret_list);
     *ret_list = index_load(file);
     return TUNDISH_OK;
 }

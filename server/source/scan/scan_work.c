@@ -61,7 +61,7 @@ scan_work_bytes(const struct source_file *file, const struct scan_work *work)
 /* Where the next read begins, and how long it is: ever longer while what is wanted lies side by
  * side, short where it lies far apart. */
 static void
-aim(const struct source_file *file, struct scan_work *work)
+aim_read(const struct source_file *file, struct scan_work *work)
 {
     uint64_t wanted = file->format.scanner->wanted(work->state);
 
@@ -94,7 +94,7 @@ read_and_feed(const struct source_file *file, struct scan_work *work, struct rec
     size_t bytes = 0;
     tundish_status status;
 
-    aim(file, work);
+    aim_read(file, work);
     status = file->input->read(file, work, &bytes);
     if (status != TUNDISH_OK)
         return status;
