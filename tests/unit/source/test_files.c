@@ -34,13 +34,13 @@ a_file_that_became_shorter_is_an_error_that_names_it(void **state)
 
     (void)state;
     folder_open(&folder);
-    put_text(&folder, "a", "eins\nzwei\ndrei\n");
+    put_text(&folder, "a", "card\ncoat\ndoor\n");
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[csv: {filenames: a, " ROWS "}]"),
                      TUNDISH_OK);
     assert_int_equal(order_next(pipeline.iterator, words, 3, &count), ORDER_OK);
     assert_int_equal(count, 3);
     assert_int_equal(pipeline_content(&pipeline, words, 3), TUNDISH_OK);
-    rewrite(&folder, "a", "eins\n");
+    rewrite(&folder, "a", "card\n");
     assert_int_equal(pipeline_content(&pipeline, words, 3), TUNDISH_E_DATA);
     assert_string_equal(tnd_error_text(),
                         "a: it became shorter while it was served: 5 bytes, and 15 before");
@@ -77,12 +77,12 @@ a_file_that_was_written_over_is_noticed_within_a_second(void **state)
 
     (void)state;
     folder_open(&folder);
-    put_text(&folder, "a", "eins\nzwei\n");
+    put_text(&folder, "a", "card\ncoat\n");
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[csv: {filenames: a, " ROWS "}]"),
                      TUNDISH_OK);
     assert_int_equal(order_next(pipeline.iterator, words, 3, &count), ORDER_OK);
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_OK);
-    rewrite(&folder, "a", "drei\nvier\n");
+    rewrite(&folder, "a", "door\nfern\n");
     tnd_clock_install(&later);
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_E_DATA);
     assert_non_null(strstr(tnd_error_text(), "a: it was changed or replaced while it was served"));
@@ -101,14 +101,14 @@ a_file_that_was_replaced_is_noticed_when_it_is_opened_again(void **state)
 
     (void)state;
     folder_open(&folder);
-    put_text(&folder, "a", "eins\nzwei\n");
+    put_text(&folder, "a", "card\ncoat\n");
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[csv: {filenames: a, " ROWS "}]"),
                      TUNDISH_OK);
     assert_int_equal(order_next(pipeline.iterator, words, 3, &count), ORDER_OK);
     snprintf(path, sizeof path, "%s/a", folder.path);
     assert_int_equal(unlink(path), 0);
     put_text(&folder, "b", "to take the place of the inode\n");
-    put_text(&folder, "a", "eins\nzwei\n");
+    put_text(&folder, "a", "card\ncoat\n");
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_E_DATA);
     assert_non_null(strstr(tnd_error_text(), "a: it was changed or replaced"));
     pipeline_close(&pipeline);
@@ -193,7 +193,7 @@ a_wait_ends_when_the_session_stops(void **state)
 
     (void)state;
     folder_open(&folder);
-    put_text(&folder, "a", "eins\n");
+    put_text(&folder, "a", "card\n");
     assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[csv: {filenames: a, " ROWS "}]"),
                      TUNDISH_OK);
     pipeline.services.stop = &stop;

@@ -2,15 +2,15 @@
 #include "source_fixture.h"
 #include "unit/test_file.h"
 
-/* Three records: "eins", "", "drei"; the second begins at 20, the third at 36, the end is at 56. */
+/* Three records: "card", "", "door"; the second begins at 20, the third at 36, the end is at 56. */
 static struct bytes
 three_records(void)
 {
     struct bytes file = { 0 };
 
-    add_record(&file, "eins", 4);
+    add_record(&file, "card", 4);
     add_record(&file, "", 0);
-    add_record(&file, "drei", 4);
+    add_record(&file, "door", 4);
     assert_int_equal(file.used, 56);
     return file;
 }
@@ -33,8 +33,8 @@ records_come_whole(void **state)
     struct bytes file = three_records();
 
     (void)state;
-    assert_records(file.data, file.used, "eins||drei|");
-    assert_records(file.data, 36, "eins||");
+    assert_records(file.data, file.used, "card||door|");
+    assert_records(file.data, 36, "card||");
     assert_records(file.data, 0, "");
     free(file.data);
 }
@@ -49,7 +49,7 @@ a_cut_anywhere_else_is_an_error_behind_the_whole_records(void **state)
         char expected[128];
 
         snprintf(expected, sizeof expected,
-                 "eins||!a: truncated record at 36: the file ends at %zu|", bytes);
+                 "card||!a: truncated record at 36: the file ends at %zu|", bytes);
         assert_records(file.data, bytes, expected);
     }
     free(file.data);
@@ -64,7 +64,7 @@ a_damaged_length_ends_the_file(void **state)
     for (size_t place = 20; place < 32; place++) {
         file.data[place] ^= 0x40;
         assert_records(file.data, file.used,
-                       "eins|!a: corrupted record at 20: the checksum of its length is wrong (is "
+                       "card|!a: corrupted record at 20: the checksum of its length is wrong (is "
                        "this a TFRecord file, with this compression_type?)|");
         file.data[place] ^= 0x40;
     }
@@ -90,7 +90,7 @@ damaged_data_is_an_error_of_its_row_alone(void **state)
         texts = pipeline_texts(&pipeline, i == 0 ? 1 : 64);
         assert_non_null(strstr(texts, "a: corrupted record at 12: the checksum of its data"));
         assert_non_null(strstr(texts, "a: corrupted record at 32: the checksum of its data"));
-        assert_non_null(strstr(texts, "|drei|"));
+        assert_non_null(strstr(texts, "|door|"));
         free(texts);
         pipeline_close(&pipeline);
         folder_close(&folder);
@@ -120,7 +120,7 @@ a_huge_length_is_a_truncated_record(void **state)
         add_header(&file, lengths[i]);
         bytes_add(&file, "some", 4);
         assert_records(file.data, file.used,
-                       "eins||drei|!a: truncated record at 56: the file ends at 72|");
+                       "card||door|!a: truncated record at 56: the file ends at 72|");
         assert_records(file.data + 56, file.used - 56,
                        "!a: truncated record at 0: the file ends at 16|");
         free(file.data);
