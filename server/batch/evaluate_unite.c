@@ -73,25 +73,25 @@ evaluate_zip(struct evaluation *evaluation, const struct plan_node *node,
 }
 
 /* Join the frames of branches and bring their elements back into the order asked for. `origin`: for
- * each joined element its place in the request. */
+ * each joined element its index in the request. */
 static tundish_status
 join_branches(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, const struct frame *parts,
               uint32_t part_count, const int64_t *origin, int64_t total, struct frame *ret_frame)
 {
-    int64_t *place = evaluate_take(evaluation, (size_t)request->count, sizeof *place);
+    int64_t *request_at = evaluate_take(evaluation, (size_t)request->count, sizeof *request_at);
     int64_t *index = evaluate_take(evaluation, (size_t)total, sizeof *index);
     int64_t *kept = evaluate_take(evaluation, (size_t)total, sizeof *kept);
     struct column *columns = evaluate_take(evaluation, part_count, sizeof *columns);
     int64_t left = 0;
 
-    memset(place, -1, (size_t)request->count * sizeof *place);
+    memset(request_at, -1, (size_t)request->count * sizeof *request_at);
     for (int64_t i = 0; i < total; i++)
-        place[origin[i]] = i;
+        request_at[origin[i]] = i;
     for (int64_t i = 0; i < request->count; i++)
-        if (place[i] >= 0) {
+        if (request_at[i] >= 0) {
             kept[left] = i;
-            index[left++] = place[i];
+            index[left++] = request_at[i];
         }
     evaluate_ready(evaluation, &node->schema, total, request->outer, ret_frame);
     for (uint32_t i = 0; i < node->schema.count; i++) {

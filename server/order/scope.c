@@ -19,7 +19,7 @@ struct placing {
 };
 
 static void *
-place(struct placing *placing, const void *from, size_t bytes)
+put(struct placing *placing, const void *from, size_t bytes)
 {
     void *to = placing->block == NULL ? NULL : placing->block + placing->used_bytes;
 
@@ -30,41 +30,40 @@ place(struct placing *placing, const void *from, size_t bytes)
 }
 
 static void *
-place_strings(struct placing *placing, const struct byte_view *strings, size_t count)
+put_strings(struct placing *placing, const struct byte_view *strings, size_t count)
 {
-    struct byte_view *views = place(placing, strings, count * sizeof *views);
+    struct byte_view *views = put(placing, strings, count * sizeof *views);
 
     for (size_t i = 0; i < count; i++) {
-        const uint8_t *data = place(placing, strings[i].data, strings[i].size);
+        const uint8_t *data = put(placing, strings[i].data, strings[i].size);
 
         if (views != NULL)
             views[i].data = data;
     }
-    place(placing, NULL, STRING_TAIL_BYTES);
+    put(placing, NULL, STRING_TAIL_BYTES);
     return views;
 }
 
 static void
-place_column(struct placing *placing, const struct column_spec *spec, const struct column *from,
-             struct column *to)
+put_column(struct placing *placing, const struct column_spec *spec, const struct column *from,
+           struct column *to)
 {
     size_t value_count = (size_t)from->value_count;
     struct column copy = *from;
 
     for (uint32_t k = 0; k < from->level_count; k++)
         if (from->levels[k].uniform < 0)
-            copy.levels[k].splits =
-                place(placing, from->levels[k].splits,
-                      ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
+            copy.levels[k].splits = put(placing, from->levels[k].splits,
+                                        ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
     if (spec->dtype == TUNDISH_STRING)
-        copy.values = place_strings(placing, from->values, value_count);
+        copy.values = put_strings(placing, from->values, value_count);
     else
-        copy.values = place(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
+        copy.values = put(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
     if (from->indices != NULL)
         copy.indices =
-            place(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
+            put(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
     if (from->dense_shape != NULL)
-        copy.dense_shape = place(placing, from->dense_shape, from->level_count * sizeof(int64_t));
+        copy.dense_shape = put(placing, from->dense_shape, from->level_count * sizeof(int64_t));
     if (to != NULL)
         *to = copy;
 }
@@ -72,17 +71,17 @@ place_column(struct placing *placing, const struct column_spec *spec, const stru
 /* The frame's memory is used again for the next element, so a scope has a block of its own: the
  * scope, the frame, its columns, the words, and all values. */
 static struct order_scope *
-place_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
-            const uint64_t *words)
+put_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
+          const uint64_t *words)
 {
-    struct order_scope *scope = place(placing, NULL, sizeof *scope);
-    struct frame *copy = place(placing, NULL, sizeof *copy);
-    struct column *columns = place(placing, NULL, frame->column_count * sizeof *columns);
-    uint64_t *own_words = place(placing, words, node->width * sizeof *words);
+    struct order_scope *scope = put(placing, NULL, sizeof *scope);
+    struct frame *copy = put(placing, NULL, sizeof *copy);
+    struct column *columns = put(placing, NULL, frame->column_count * sizeof *columns);
+    uint64_t *own_words = put(placing, words, node->width * sizeof *words);
 
     for (uint32_t i = 0; i < frame->column_count; i++)
-        place_column(placing, &node->schema.columns[i], &frame->columns[i],
-                     columns == NULL ? NULL : &columns[i]);
+        put_column(placing, &node->schema.columns[i], &frame->columns[i],
+                   columns == NULL ? NULL : &columns[i]);
     if (scope == NULL)
         return NULL;
     *copy = (struct frame){
@@ -112,9 +111,9 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
         return status;
     }
     must(frame->count == 1 && frame->column_count == node->schema.count);
-    place_scope(&placing, frame, node, words);
+    put_scope(&placing, frame, node, words);
     placing = (struct placing){ .block = tnd_alloc(placing.used_bytes) };
-    *ret_scope = place_scope(&placing, frame, node, words);
+    *ret_scope = put_scope(&placing, frame, node, words);
     (*ret_scope)->outside = instance->scope;
     return TUNDISH_OK;
 }

@@ -154,22 +154,22 @@ struct expansion {
     size_t known_count;
     struct spec_errors *errors;
     struct name_list list;
-    const struct spec_value **places; /* where each name comes from */
+    const struct spec_value **sources; /* where each name comes from */
     size_t room;
 };
 
 static void
-add_name(struct expansion *expansion, const struct spec_value *place, char *name)
+add_name(struct expansion *expansion, const struct spec_value *source, char *name)
 {
     struct name_list *list = &expansion->list;
 
     if (list->count == expansion->room) {
         expansion->room = expansion->room == 0 ? 16 : 2 * expansion->room;
         list->names = tnd_realloc(list->names, expansion->room, sizeof *list->names);
-        expansion->places =
-            tnd_realloc(expansion->places, expansion->room, sizeof *expansion->places);
+        expansion->sources =
+            tnd_realloc(expansion->sources, expansion->room, sizeof *expansion->sources);
     }
-    expansion->places[list->count] = place;
+    expansion->sources[list->count] = source;
     list->names[list->count++] = name;
 }
 
@@ -183,17 +183,17 @@ is_known(const struct expansion *expansion, const char *name)
 }
 
 static tundish_status
-expand_name(struct expansion *expansion, const struct spec_value *place, char *name)
+expand_name(struct expansion *expansion, const struct spec_value *source, char *name)
 {
     tundish_status status;
     const char *nearest;
 
     if (expansion->known == NULL || is_known(expansion, name)) {
-        add_name(expansion, place, name);
+        add_name(expansion, source, name);
         return TUNDISH_OK;
     }
     nearest = spec_nearest(name, expansion->known, expansion->known_count);
-    status = spec_complain(expansion->errors, place->line, place->column,
+    status = spec_complain(expansion->errors, source->line, source->column,
                            "there is no column \"%.200s\" here%s%s%s", name,
                            nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
                            nearest != NULL ? "?" : "");
@@ -202,34 +202,35 @@ expand_name(struct expansion *expansion, const struct spec_value *place, char *n
 }
 
 static tundish_status
-expand_glob(struct expansion *expansion, const struct spec_value *place)
+expand_glob(struct expansion *expansion, const struct spec_value *source)
 {
     size_t before = expansion->list.count;
 
     if (expansion->known == NULL)
-        return spec_complain(expansion->errors, place->line, place->column,
+        return spec_complain(expansion->errors, source->line, source->column,
                              "\"%.200s\" matches columns that there are, but here columns are "
                              "given names: a range as C1..C26 counts them out",
-                             place->text);
+                             source->text);
     for (size_t i = 0; i < expansion->known_count; i++)
-        if (spec_name_matches(place->text, expansion->known[i]))
-            add_name(expansion, place, tnd_strdup(expansion->known[i]));
+        if (spec_name_matches(source->text, expansion->known[i]))
+            add_name(expansion, source, tnd_strdup(expansion->known[i]));
     if (expansion->list.count == before)
-        return spec_complain(expansion->errors, place->line, place->column,
-                             "no column matches \"%.200s\"", place->text);
+        return spec_complain(expansion->errors, source->line, source->column,
+                             "no column matches \"%.200s\"", source->text);
     return TUNDISH_OK;
 }
 
 static tundish_status
-expand_range(struct expansion *expansion, const struct spec_value *place, const struct range *range)
+expand_range(struct expansion *expansion, const struct spec_value *source,
+             const struct range *range)
 {
     tundish_status status = TUNDISH_OK;
 
     if (range->last - range->first >= NAMES_MAX)
-        return spec_complain(expansion->errors, place->line, place->column,
-                             "\"%.200s\" stands for more than %d columns", place->text, NAMES_MAX);
+        return spec_complain(expansion->errors, source->line, source->column,
+                             "\"%.200s\" stands for more than %d columns", source->text, NAMES_MAX);
     for (unsigned long number = range->first; number <= range->last; number++)
-        if (expand_name(expansion, place, range_name(range, number)) != TUNDISH_OK)
+        if (expand_name(expansion, source, range_name(range, number)) != TUNDISH_OK)
             status = TUNDISH_E_PIPELINE;
     return status;
 }
@@ -289,10 +290,10 @@ refuse_doubles(const struct expansion *expansion)
         sorted[i] = (struct placed_name){ list->names[i], i };
     qsort(sorted, list->count, sizeof sorted[0], by_name);
     for (size_t i = 1; i < list->count; i++) {
-        const struct spec_value *place = expansion->places[sorted[i].index];
+        const struct spec_value *source = expansion->sources[sorted[i].index];
 
         if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
-            status = spec_complain(expansion->errors, place->line, place->column,
+            status = spec_complain(expansion->errors, source->line, source->column,
                                    "the column \"%.200s\" stands here twice", sorted[i].name);
     }
     free(sorted);
@@ -319,7 +320,7 @@ spec_expand_columns(const struct spec_value *value, const char *const *known, si
     }
     if (status == TUNDISH_OK)
         status = refuse_doubles(&expansion);
-    free(expansion.places);
+    free(expansion.sources);
     if (status != TUNDISH_OK) {
         name_list_close(&expansion.list);
         return status;

@@ -109,10 +109,10 @@ seeds_of(const struct order_ops *order, const struct spec_stage *stage)
 
 static void
 draw_seeds(struct plan_builder *builder, struct plan_node *node, const char *parameter,
-           uint32_t *function_place)
+           uint32_t *function_index)
 {
     struct seed_pair pair =
-        seed_source_next(&builder->seeds, spec_get(node->stage, parameter), function_place);
+        seed_source_next(&builder->seeds, spec_get(node->stage, parameter), function_index);
 
     node->random = true;
     node->seed = pair.seed;
@@ -120,7 +120,7 @@ draw_seeds(struct plan_builder *builder, struct plan_node *node, const char *par
 }
 
 static tundish_status build_dataset(struct plan_builder *builder, struct plan_graph *graph,
-                                    const struct spec_dataset *dataset, uint32_t *function_place,
+                                    const struct spec_dataset *dataset, uint32_t *function_index,
                                     struct plan_node **ret_last);
 
 /* A dataset that was built, for the seeds it draws, but that nobody reads. */
@@ -134,7 +134,7 @@ give_back_nodes(struct plan_graph *graph, uint32_t node_count)
 /* What a stage unites; the dataset that decides which of them comes last. */
 static tundish_status
 build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
-             uint32_t *function_place, struct plan_node ***ret_inputs, uint32_t *ret_count)
+             uint32_t *function_index, struct plan_node ***ret_inputs, uint32_t *ret_count)
 {
     const struct spec_value *datasets = spec_get(stage, "datasets");
     const struct order_ops *order = order_find(stage->info->name);
@@ -148,7 +148,7 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
         const struct spec_value *value = i < datasets->count ? &datasets->items[i] : choice;
         uint32_t node_count = graph->node_count;
         tundish_status one =
-            build_dataset(builder, graph, value->dataset, function_place, &inputs[kept]);
+            build_dataset(builder, graph, value->dataset, function_index, &inputs[kept]);
 
         if (one != TUNDISH_OK)
             status = one;
@@ -165,12 +165,12 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
 /* list_files (and directory) with shuffle is the sorted list, then a shuffle of all of it. */
 static struct plan_node *
 shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *files,
-              uint32_t *function_place)
+              uint32_t *function_index)
 {
     struct plan_node *shuffle = build_order_node(graph, NULL, &order_shuffle);
 
     shuffle->stage = files->stage;
-    draw_seeds(builder, shuffle, "seed", function_place);
+    draw_seeds(builder, shuffle, "seed", function_index);
     shuffle->stage = NULL;
     add_input(shuffle, files);
     return shuffle;
@@ -211,7 +211,7 @@ is_reader_of_names(const struct spec_stage *stage, const struct plan_node *node)
 static tundish_status
 build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
-    uint32_t place = 0;
+    uint32_t index = 0;
     tundish_status status;
 
     if (builder->depth >= FUNCTION_DEPTH_MAX)
@@ -219,7 +219,7 @@ build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
                               node->name, FUNCTION_DEPTH_MAX);
     builder->depth++;
     status = build_graph(builder, spec_get(node->stage, "dataset")->dataset, graph, node->inputs[0],
-                         &place, &node->body);
+                         &index, &node->body);
     builder->depth--;
     return status;
 }
@@ -284,7 +284,7 @@ is_shuffled_list(const struct spec_stage *stage, const struct plan_node *node)
 }
 
 static void
-give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *function_place)
+give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *function_index)
 {
     const struct spec_stage *stage = node->stage;
     const struct spec_value *seed;
@@ -293,7 +293,7 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     case ORDER_SEEDS_NONE:
         break;
     case ORDER_SEEDS_TENSORFLOW:
-        draw_seeds(builder, node, "seed", function_place);
+        draw_seeds(builder, node, "seed", function_index);
         node->seeds_fixed = stage_parameter(stage->info, "reshuffle_each_iteration") >= 0 &&
                             !spec_bool(stage, "reshuffle_each_iteration");
         break;
@@ -320,7 +320,7 @@ needs_ordinals(const struct spec_stage *stage, const struct order_ops *order)
 /* The node of a stage after `previous` (NULL: it stands first), or the nodes in its place. */
 static tundish_status
 build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node,
-            uint32_t *function_place, struct plan_node **ret_node)
+            uint32_t *function_index, struct plan_node **ret_node)
 {
     const struct spec_stage *stage = node->stage;
 
@@ -334,15 +334,15 @@ build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_
     if (node->order != NULL && node->order->form == ORDER_FUNCTION)
         return build_body(builder, graph, node);
     if (node->order != NULL)
-        give_seeds(builder, node, function_place);
+        give_seeds(builder, node, function_index);
     if (is_shuffled_list(stage, node))
-        *ret_node = shuffle_files(builder, graph, node, function_place);
+        *ret_node = shuffle_files(builder, graph, node, function_index);
     return TUNDISH_OK;
 }
 
 static tundish_status
 build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
-            struct plan_node *previous, uint32_t *function_place, struct plan_node **ret_node)
+            struct plan_node *previous, uint32_t *function_index, struct plan_node **ret_node)
 {
     const char *name = stage->info->name;
     const struct order_ops *order = order_find(name);
@@ -358,7 +358,7 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
     if (order != NULL && order->check_stage != NULL)
         status = order->check_stage(stage, builder->errors);
     if (status == TUNDISH_OK && stage->info->stands_first && order != NULL)
-        status = build_inputs(builder, graph, stage, function_place, &inputs, &input_count);
+        status = build_inputs(builder, graph, stage, function_index, &inputs, &input_count);
     if (status != TUNDISH_OK) {
         free(inputs);
         return status;
@@ -379,12 +379,12 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
         add_input(node, previous);
     if (draws && order != NULL && order->form == ORDER_FUNCTION)
         ((struct function_arguments *)node->arguments)->numbers_bodies = true;
-    return build_after(builder, graph, node, function_place, ret_node);
+    return build_after(builder, graph, node, function_index, ret_node);
 }
 
 static tundish_status
 build_dataset(struct plan_builder *builder, struct plan_graph *graph,
-              const struct spec_dataset *dataset, uint32_t *function_place,
+              const struct spec_dataset *dataset, uint32_t *function_index,
               struct plan_node **ret_last)
 {
     struct plan_node *last = NULL;
@@ -392,7 +392,7 @@ build_dataset(struct plan_builder *builder, struct plan_graph *graph,
 
     for (uint32_t i = 0; i < dataset->stage_count; i++) {
         tundish_status one =
-            build_stage(builder, graph, &dataset->stages[i], last, function_place, &last);
+            build_stage(builder, graph, &dataset->stages[i], last, function_index, &last);
 
         if (one != TUNDISH_OK)
             status = one;
@@ -405,7 +405,7 @@ build_dataset(struct plan_builder *builder, struct plan_graph *graph,
 
 tundish_status
 build_graph(struct plan_builder *builder, const struct spec_dataset *dataset,
-            struct plan_graph *outside, struct plan_node *outer, uint32_t *function_place,
+            struct plan_graph *outside, struct plan_node *outer, uint32_t *function_index,
             struct plan_graph **ret_graph)
 {
     struct plan_graph *graph = tnd_zalloc(1, sizeof *graph);
@@ -413,5 +413,5 @@ build_graph(struct plan_builder *builder, const struct spec_dataset *dataset,
     graph->outside = outside;
     graph->outer = outer;
     *ret_graph = graph;
-    return build_dataset(builder, graph, dataset, function_place, &graph->root);
+    return build_dataset(builder, graph, dataset, function_index, &graph->root);
 }

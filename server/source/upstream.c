@@ -49,11 +49,11 @@ static uint64_t
 mix_looked_up(uint64_t hash, const char *root, const char *path)
 {
     char *pattern = tnd_strdup(path);
-    char *place = strstr(pattern, "{column}");
+    char *marker = strstr(pattern, "{column}");
 
-    if (place != NULL) {
-        *place = '*';
-        memmove(place + 1, place + strlen("{column}"), strlen(place + strlen("{column}")) + 1);
+    if (marker != NULL) {
+        *marker = '*';
+        memmove(marker + 1, marker + strlen("{column}"), strlen(marker + strlen("{column}")) + 1);
     }
     hash = mix_matches(hash, root, pattern, false);
     free(pattern);

@@ -15,7 +15,7 @@ struct unseen;
 struct dropped {
     struct dropped *next;
     enum tnd_stats_kind kind;
-    void *place;
+    void *slot;
 };
 
 /* As in a TEXT entry. */

@@ -231,11 +231,11 @@ add_kind(struct stats *stats, enum tnd_stats_kind kind)
 }
 
 static void
-drop(struct stats *stats, enum tnd_stats_kind kind, void *place)
+drop(struct stats *stats, enum tnd_stats_kind kind, void *slot)
 {
     struct dropped *dropped = tnd_alloc(sizeof *dropped);
 
-    *dropped = (struct dropped){ .next = stats->dropped, .kind = kind, .place = place };
+    *dropped = (struct dropped){ .next = stats->dropped, .kind = kind, .slot = slot };
     stats->dropped = dropped;
 }
 
@@ -246,11 +246,11 @@ take_dropped(struct stats *stats, enum tnd_stats_kind kind)
     for (struct dropped **link = &stats->dropped; *link != NULL; link = &(*link)->next)
         if ((*link)->kind == kind) {
             struct dropped *found = *link;
-            void *place = found->place;
+            void *slot = found->slot;
 
             *link = found->next;
             free(found);
-            return place;
+            return slot;
         }
     return NULL;
 }

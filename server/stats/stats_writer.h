@@ -28,7 +28,7 @@ void stats_show_state(struct stats *stats, enum tnd_stats_state state);
  * it is memory that nobody sees. Lives as long as `stats`. */
 void *stats_add(struct stats *stats, enum tnd_stats_kind kind, const char *labels);
 
-/* What it tells of is gone for good: its place is for another set of its kind. Accepts NULL. */
+/* Release the set; its slot may be reused by another set of the same kind. Accepts NULL. */
 void stats_drop(struct stats *stats, void *values);
 
 /* A document for people: "pipeline", "plan". One of a name and stream is kept, the first: all

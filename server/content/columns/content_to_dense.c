@@ -119,8 +119,8 @@ box_of(const struct to_dense *stage, const struct column *from, int64_t element,
 /* Copy a list of level `k` into its part of the box, and cut off what does not fit. The recursion
  * is at most RANK_MAX deep. */
 static void
-place_list(const struct column *from, uint32_t k, int64_t list, const int64_t *dims, size_t bytes,
-           uint8_t *to)
+put_list(const struct column *from, uint32_t k, int64_t list, const int64_t *dims, size_t bytes,
+         uint8_t *to)
 {
     const struct level *level = &from->levels[k];
     int64_t begin = level_begin(level, list), length = level_length(level, list);
@@ -132,14 +132,14 @@ place_list(const struct column *from, uint32_t k, int64_t list, const int64_t *d
         return;
     }
     for (int64_t i = 0; i < taken; i++)
-        place_list(from, k + 1, begin + i, dims, bytes, to + (size_t)i * step);
+        put_list(from, k + 1, begin + i, dims, bytes, to + (size_t)i * step);
 }
 
 /* Write a sparse element's values at their coordinates. Coordinates come from data, so each is
  * checked against the box. */
 static void
-place_sparse(const struct column *from, int64_t element, const int64_t *dims, size_t bytes,
-             uint8_t *to)
+put_sparse(const struct column *from, int64_t element, const int64_t *dims, size_t bytes,
+           uint8_t *to)
 {
     uint32_t rank = from->level_count;
     int64_t begin, end;
@@ -182,12 +182,12 @@ apply_column(const struct to_dense *stage, const struct filler *fill, const stru
         const int64_t *own = &dims[i * rank];
 
         if (from->indices != NULL)
-            place_sparse(from, i, own, bytes, values);
+            put_sparse(from, i, own, bytes, values);
         /* A scalar has no level to walk through. */
         else if (rank == 0)
             memcpy(values, (const uint8_t *)from->values + (size_t)i * bytes, bytes);
         else
-            place_list(from, 0, i, own, bytes, values);
+            put_list(from, 0, i, own, bytes, values);
         values += (size_t)dims_product(own, rank) * bytes;
     }
 }

@@ -66,15 +66,15 @@ find_roots(struct expression *expression)
     free(used);
 }
 
-static struct place
-leaf_place(struct group *group, int32_t step)
+static struct location
+leaf_location(struct group *group, int32_t step)
 {
     for (uint32_t i = 0; i < group->leaf_count; i++)
         if (group->leaves[i] == step)
-            return (struct place){ PLACE_LEAF, i };
+            return (struct location){ LOCATION_LEAF, i };
     group->leaves = tnd_realloc(group->leaves, group->leaf_count + 1, sizeof *group->leaves);
     group->leaves[group->leaf_count] = step;
-    return (struct place){ PLACE_LEAF, group->leaf_count++ };
+    return (struct location){ LOCATION_LEAF, group->leaf_count++ };
 }
 
 /* A block buffer is free again once the last op that reads it has run. */
@@ -107,22 +107,22 @@ op_of(const struct group *group, int32_t step)
     return op;
 }
 
-static struct place
-input_place(struct expression *expression, struct group *group, int32_t input)
+static struct location
+input_location(struct expression *expression, struct group *group, int32_t input)
 {
     const struct step *step = input == NO_STEP ? NULL : &expression->steps[input];
 
     if (step == NULL)
-        return (struct place){ PLACE_NONE, 0 };
+        return (struct location){ LOCATION_NONE, 0 };
     if (step->kind == STEP_CONSTANT)
-        return (struct place){ PLACE_CONSTANT, (uint32_t)input };
+        return (struct location){ LOCATION_CONSTANT, (uint32_t)input };
     if (step->is_root)
-        return leaf_place(group, input);
+        return leaf_location(group, input);
     return group->ops[op_of(group, input)].output;
 }
 
 static void
-place_operands(struct expression *expression, struct group *group)
+locate_operands(struct expression *expression, struct group *group)
 {
     struct block_pool pool = {
         .last_use = tnd_zalloc(group->op_count, sizeof(uint32_t)),
@@ -141,12 +141,14 @@ place_operands(struct expression *expression, struct group *group)
         struct group_op *op = &group->ops[i];
 
         for (int k = 0; k < STEP_INPUTS_MAX; k++)
-            op->inputs[k] = input_place(expression, group, expression->steps[op->step].inputs[k]);
+            op->inputs[k] =
+                input_location(expression, group, expression->steps[op->step].inputs[k]);
         /* Taken before the inputs' blocks are given back: kernels do not work in place. */
-        op->output = op->step == group->root ? (struct place){ PLACE_RESULT, 0 }
-                                             : (struct place){ PLACE_BLOCK, take_block(&pool) };
+        op->output = op->step == group->root
+                         ? (struct location){ LOCATION_RESULT, 0 }
+                         : (struct location){ LOCATION_BLOCK, take_block(&pool) };
         for (uint32_t j = 0; j < i; j++)
-            if (pool.last_use[j] == i && group->ops[j].output.kind == PLACE_BLOCK)
+            if (pool.last_use[j] == i && group->ops[j].output.kind == LOCATION_BLOCK)
                 pool.taken[group->ops[j].output.number] = false;
     }
     group->block_count = pool.count;
@@ -167,7 +169,7 @@ add_group(struct expression *expression, int32_t root)
     for (int32_t i = 0; i <= root; i++)
         if (step_is_by_value(&expression->steps[i]) && expression->steps[i].group == root)
             group->ops[group->op_count++].step = i;
-    place_operands(expression, group);
+    locate_operands(expression, group);
 }
 
 void

@@ -60,17 +60,23 @@ struct step {
 };
 
 /* Where an operand is while a group runs. */
-enum place_kind { PLACE_NONE, PLACE_LEAF, PLACE_CONSTANT, PLACE_BLOCK, PLACE_RESULT };
+enum location_kind {
+    LOCATION_NONE,
+    LOCATION_LEAF,
+    LOCATION_CONSTANT,
+    LOCATION_BLOCK,
+    LOCATION_RESULT
+};
 
-struct place {
-    enum place_kind kind;
+struct location {
+    enum location_kind kind;
     uint32_t number;
 };
 
 struct group_op {
     int32_t step;
-    struct place inputs[STEP_INPUTS_MAX];
-    struct place output;
+    struct location inputs[STEP_INPUTS_MAX];
+    struct location output;
 };
 
 struct group {

@@ -61,19 +61,19 @@ struct group_data {
 };
 
 static void *
-place_address(const struct run *run, const struct group_data *data, struct place place,
-              size_t bytes, int64_t first)
+location_address(const struct run *run, const struct group_data *data, struct location location,
+                 size_t bytes, int64_t first)
 {
     size_t offset = (size_t)first * bytes;
 
-    switch (place.kind) {
-    case PLACE_LEAF:
-        return (uint8_t *)(uintptr_t)data->leaves[place.number] + offset;
-    case PLACE_CONSTANT:
-        return run->expression->steps[place.number].constant;
-    case PLACE_BLOCK:
-        return data->blocks + (size_t)place.number * data->block_bytes;
-    case PLACE_RESULT:
+    switch (location.kind) {
+    case LOCATION_LEAF:
+        return (uint8_t *)(uintptr_t)data->leaves[location.number] + offset;
+    case LOCATION_CONSTANT:
+        return run->expression->steps[location.number].constant;
+    case LOCATION_BLOCK:
+        return data->blocks + (size_t)location.number * data->block_bytes;
+    case LOCATION_RESULT:
         return data->result + offset;
     default:
         return NULL;
@@ -86,11 +86,11 @@ run_op(struct run *run, const struct group_op *op, const struct group_data *data
 {
     const struct step *steps = run->expression->steps, *step = &steps[op->step];
     const void *operands[STEP_INPUTS_MAX] = { NULL };
-    void *out = place_address(run, data, op->output, value_bytes(step->type.spec.dtype), first);
+    void *out = location_address(run, data, op->output, value_bytes(step->type.spec.dtype), first);
 
     for (int k = 0; k < STEP_INPUTS_MAX && step->inputs[k] != NO_STEP; k++)
-        operands[k] = place_address(run, data, op->inputs[k],
-                                    value_bytes(steps[step->inputs[k]].type.spec.dtype), first);
+        operands[k] = location_address(run, data, op->inputs[k],
+                                       value_bytes(steps[step->inputs[k]].type.spec.dtype), first);
     if (step->kind == STEP_CONVERT)
         convert_values(step->type.spec.dtype, out, steps[step->inputs[0]].type.spec.dtype,
                        operands[0], count);

@@ -202,7 +202,7 @@ convert_cmyk(const uint8_t *cmyk, int64_t width, bool is_adobe, uint8_t *rgb)
 }
 
 static uint8_t *
-line_place(const struct jpeg_job *job, int64_t line)
+line_target(const struct jpeg_job *job, int64_t line)
 {
     return job->values +
            (job->rows != NULL ? 0 : (size_t)line * (size_t)(job->width * job->channels));
@@ -222,7 +222,7 @@ repeat_line(struct jpeg_job *job, int64_t line)
     size_t bytes = (size_t)(job->width * job->channels);
 
     for (; line < job->height; line++) {
-        uint8_t *to = line_place(job, line);
+        uint8_t *to = line_target(job, line);
 
         if (line == 0)
             memset(to, 0, bytes);
@@ -236,7 +236,7 @@ static void
 blacken_lines(struct jpeg_job *job, int64_t line)
 {
     for (; line < job->height; line++) {
-        memset(line_place(job, line), 0, (size_t)(job->width * job->channels));
+        memset(line_target(job, line), 0, (size_t)(job->width * job->channels));
         line_done(job);
     }
 }
@@ -252,7 +252,7 @@ read_lines(struct jpeg_job *job)
     job->lines_read = job->height;
     while (info->output_scanline < info->output_height) {
         int64_t line = info->output_scanline;
-        JSAMPROW row = is_cmyk ? cmyk : line_place(job, line);
+        JSAMPROW row = is_cmyk ? cmyk : line_target(job, line);
 
         if (jpeg_read_scanlines(info, &row, 1) == 0) {
             if (job->options->jpeg.try_recover_truncated && !job->has_own_reader)
@@ -263,7 +263,7 @@ read_lines(struct jpeg_job *job)
             return;
         }
         if (is_cmyk)
-            convert_cmyk(cmyk, job->width, info->saw_Adobe_marker, line_place(job, line));
+            convert_cmyk(cmyk, job->width, info->saw_Adobe_marker, line_target(job, line));
         line_done(job);
     }
     jpeg_finish_decompress(info);

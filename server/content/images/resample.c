@@ -73,14 +73,14 @@ resample_bytes(const struct resample *resample, struct resample_work *work, cons
 
 /* The source column or row of each one that comes out. */
 static int64_t *
-nearest_places(struct resample_work *work, unsigned room, int64_t from, int64_t to)
+nearest_sources(struct resample_work *work, unsigned room, int64_t from, int64_t to)
 {
-    int64_t *places = resample_room(work, room, (size_t)to * sizeof *places);
+    int64_t *sources = resample_room(work, room, (size_t)to * sizeof *sources);
     float scale = (float)from / (float)to;
 
     for (int64_t i = 0; i < to; i++)
-        places[i] = resample_bound((int64_t)floorf(((float)i + 0.5F) * scale), from);
-    return places;
+        sources[i] = resample_bound((int64_t)floorf(((float)i + 0.5F) * scale), from);
+    return sources;
 }
 
 void
@@ -88,8 +88,8 @@ resample_nearest(const struct resample *resample, struct resample_work *work, co
                  size_t value_bytes, void *to)
 {
     size_t pixel_bytes = (size_t)resample->channels * value_bytes;
-    const int64_t *xs = nearest_places(work, ROOM_X, resample->from_width, resample->to_width);
-    const int64_t *ys = nearest_places(work, ROOM_Y, resample->from_height, resample->to_height);
+    const int64_t *xs = nearest_sources(work, ROOM_X, resample->from_width, resample->to_width);
+    const int64_t *ys = nearest_sources(work, ROOM_Y, resample->from_height, resample->to_height);
     uint8_t *next = to;
 
     for (int64_t y = 0; y < resample->to_height; y++) {

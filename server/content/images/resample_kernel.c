@@ -29,7 +29,7 @@ make_table(void)
 }
 
 struct cubic {
-    int64_t place[4];
+    int64_t source[4];
     float weight[4];
 };
 
@@ -49,8 +49,8 @@ make_cubics(struct resample_work *work, unsigned room, int64_t from, int64_t to)
                                    table[(TABLE - offset) * 2], table[(TABLE - offset) * 2 + 1] };
 
         for (int k = 0; k < 4; k++) {
-            cubic->place[k] = resample_bound(low - 1 + k, from);
-            cubic->weight[k] = cubic->place[k] == low - 1 + k ? weights[k] : 0.0F;
+            cubic->source[k] = resample_bound(low - 1 + k, from);
+            cubic->weight[k] = cubic->source[k] == low - 1 + k ? weights[k] : 0.0F;
         }
         sum = cubic->weight[0] + cubic->weight[1] + cubic->weight[2] + cubic->weight[3];
         if (fabsf(sum) >= 1000.0F * FLT_MIN) {
@@ -85,7 +85,7 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
         const float *rows[4];
 
         for (int k = 0; k < 4; k++)
-            rows[k] = from + ys[y].place[k] * resample->row_values;
+            rows[k] = from + ys[y].source[k] * resample->row_values;
         for (int64_t i = 0; i < width; i++) {
             const float values[4] = { rows[0][i], rows[1][i], rows[2][i], rows[3][i] };
 
@@ -96,7 +96,7 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
                 float values[4];
 
                 for (int k = 0; k < 4; k++)
-                    values[k] = column[xs[x].place[k] * channels + c];
+                    values[k] = column[xs[x].source[k] * channels + c];
                 *to++ = weigh(values, xs[x].weight);
             }
     }
@@ -104,15 +104,15 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
 
 /* area: every source pixel counts by what it shares with the target's. */
 
-/* What share of source place `i` lies in [begin, end). */
+/* What share of source position `i` lies in [begin, end). */
 static float
 share_of(int64_t i, float begin, float end, float scale)
 {
-    float place = (float)i, next = (float)(i + 1);
+    float low = (float)i, next = (float)(i + 1);
 
-    if (place < begin)
+    if (low < begin)
         return next > end ? scale : next - begin;
-    return next > end ? end - place : 1.0F;
+    return next > end ? end - low : 1.0F;
 }
 
 /* The sum along one row of the source. */
@@ -236,11 +236,11 @@ kernel_of(enum resample_method method)
     }
 }
 
-/* For each target place where its run of the source begins, how long it is, and its weights. Runs
- * are as long as the longest, as TensorFlow's: a NaN that weighs nothing is a NaN. */
+/* For each target position where its run of the source begins, how long it is, and its weights.
+ * Runs are as long as the longest, as TensorFlow's: a NaN that weighs nothing is a NaN. */
 struct spans {
     int64_t *begin, *count;
-    float *weights; /* `most` for each place */
+    float *weights; /* `most` for each position */
     int64_t most;
 };
 

@@ -40,7 +40,7 @@ wrap(float at, int64_t length)
 }
 
 static float
-place(float at, int64_t length, enum warp_fill fill)
+fold(float at, int64_t length, enum warp_fill fill)
 {
     if (!(at > -FAR && at < FAR))
         at = at > 0 ? FAR : -FAR;
@@ -95,8 +95,8 @@ warp_image(const struct warp *warp, const struct warp_map *map, int64_t height, 
             float x = map->a0 * (float)column + map->a1 * (float)row + map->a2;
             float y = map->b0 * (float)column + map->b1 * (float)row + map->b2;
 
-            x = place(x, width, warp->fill);
-            y = place(y, height, warp->fill);
+            x = fold(x, width, warp->fill);
+            y = fold(y, height, warp->fill);
             if (!warp->nearest) {
                 between_four(&canvas, y, x, to);
                 continue;

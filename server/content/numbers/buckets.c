@@ -21,7 +21,7 @@ struct buckets {
 };
 
 struct bucketed {
-    int64_t places;         /* rows of boundaries: one, or one for each position or key */
+    int64_t groups;         /* rows of boundaries: one, or one for each position or key */
     int64_t boundary_count; /* of each */
     double *boundaries;
     float *singles;   /* if exact, and the same for all values; else NULL */
@@ -35,7 +35,7 @@ struct bucketed {
 static void
 read_singles(struct bucketed *bucketed)
 {
-    bool exact = bucketed->places == 1;
+    bool exact = bucketed->groups == 1;
 
     bucketed->singles = tnd_zalloc((size_t)bucketed->boundary_count + 1, sizeof(float));
     for (int64_t i = 0; exact && i < bucketed->boundary_count; i++) {
@@ -70,13 +70,13 @@ read_boundaries(const struct buckets *buckets, const struct stage_config *config
         status = keyed_open(config, &table, &bucketed->keys);
     if (status == TUNDISH_OK) {
         bucketed->boundary_count = table.shape[table.rank - 1];
-        bucketed->places = 1;
+        bucketed->groups = 1;
         for (int i = 0; i + 1 < table.rank; i++)
-            bucketed->places *= table.shape[i];
+            bucketed->groups *= table.shape[i];
         bucketed->boundaries = table.values;
         table.values = NULL;
         if (buckets->per_key)
-            joined_buckets_open(bucketed->boundaries, bucketed->places, bucketed->boundary_count,
+            joined_buckets_open(bucketed->boundaries, bucketed->groups, bucketed->boundary_count,
                                 &bucketed->joined);
         else
             read_singles(bucketed);
@@ -92,7 +92,7 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
             struct column_spec *column, struct bucketed *bucketed)
 {
     tundish_status status;
-    int64_t places = 1;
+    int64_t groups = 1;
 
     if (column->dtype == TUNDISH_STRING)
         return stage_complain(config, "%s: '%s' is string, and numbers are needed",
@@ -103,13 +103,13 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
     for (int i = (int)config->depth; i < column->rank; i++)
         /* With elementwise boundaries, value i of a row belongs to position i, so the row's size
          * must be what was learned. */
-        places = column->shape[i] < 0 ? -1 : places * column->shape[i];
-    if (!buckets->per_key && bucketed->places != 1 &&
-        (places != bucketed->places || column->kind != TUNDISH_DENSE))
+        groups = column->shape[i] < 0 ? -1 : groups * column->shape[i];
+    if (!buckets->per_key && bucketed->groups != 1 &&
+        (groups != bucketed->groups || column->kind != TUNDISH_DENSE))
         return stage_complain(config,
                               "%s: elementwise needs rows of a known shape, here of %lld values, "
                               "and '%s' has others",
-                              config->stage->info->name, (long long)bucketed->places, column->name);
+                              config->stage->info->name, (long long)bucketed->groups, column->name);
     column->dtype = TUNDISH_INT64;
     column->has_range = true;
     column->minimum = buckets->per_key ? -1 : 0;
@@ -196,10 +196,10 @@ bucket_values(const struct bucketed *bucketed, const struct column *from, tundis
     else
         narrow = convert_column(TUNDISH_FLOAT32, dtype, from, scratch);
     for (int64_t k = 0; k < from->value_count; k++) {
-        int64_t place = k % bucketed->places;
+        int64_t group = k % bucketed->groups;
 
         numbers[k] =
-            bucket_of(&bucketed->boundaries[place * bucketed->boundary_count],
+            bucket_of(&bucketed->boundaries[group * bucketed->boundary_count],
                       bucketed->boundary_count, wide != NULL ? wide[k] : (double)narrow[k]);
     }
 }

@@ -39,9 +39,9 @@ enum { PARTS_MAX = 4 };
 struct scaled {
     tundish_dtype dtype;      /* of the result */
     bool is_double;           /* computed in float64 */
-    int64_t places;           /* of all keys */
+    int64_t groups;           /* of all keys */
     int64_t positions;        /* of a row: groups learned for each key */
-    double *parts[PARTS_MAX]; /* `places` of each */
+    double *parts[PARTS_MAX]; /* `groups` of each */
     struct vocab *keys;
 };
 
@@ -88,19 +88,19 @@ read_part(const struct scale *scale, const struct stage_config *config, const ch
     struct learned_table table = { 0 };
     tundish_status status = learned_table_open(config, name, whole, TUNDISH_FLOAT64, &table);
 
-    if (status == TUNDISH_OK && part > 0 && table.value_count != scaled->places)
+    if (status == TUNDISH_OK && part > 0 && table.value_count != scaled->groups)
         status = stage_complain(config,
                                 "%s: %s%s has %lld values and not %lld; run `tundish "
                                 "analyze` again",
                                 config->stage->info->name, name, whole,
-                                (long long)table.value_count, (long long)scaled->places);
+                                (long long)table.value_count, (long long)scaled->groups);
     if (status == TUNDISH_OK && table.value_count < 1 && !table.has_keys)
         status =
             stage_complain(config, "%s: %s%s is empty", config->stage->info->name, name, whole);
     if (status == TUNDISH_OK && part == 0 && scale->per_key)
         status = keyed_open(config, &table, &scaled->keys);
     if (status == TUNDISH_OK) {
-        scaled->places = table.value_count;
+        scaled->groups = table.value_count;
         scaled->positions = 1;
         for (int i = table.has_keys; i < table.rank; i++)
             scaled->positions *= table.shape[i];
@@ -132,7 +132,7 @@ read_parts(const struct scale *scale, const struct stage_config *config, const c
 
 /* Elementwise, a row must have as many values as were learned. */
 static tundish_status
-check_places(const struct stage_config *config, const struct scaled *scaled,
+check_groups(const struct stage_config *config, const struct scaled *scaled,
              const struct column_spec *column)
 {
     int64_t positions = 1;
@@ -169,10 +169,10 @@ open_column(const struct scale *scale, const struct stage_config *config,
                               config->stage->info->name);
     status = read_parts(scale, config, column->name, scaled);
     if (status == TUNDISH_OK)
-        status = check_places(config, scaled, column);
+        status = check_groups(config, scaled, column);
     column->dtype = scaled->dtype;
     column->has_range = false;
-    for (int64_t i = 0; scale->kind == SCALE_Z_SCORE && status == TUNDISH_OK && i < scaled->places;
+    for (int64_t i = 0; scale->kind == SCALE_Z_SCORE && status == TUNDISH_OK && i < scaled->groups;
          i++)
         /* Take the root once, in the precision of the result: tf.sqrt rounds to it before the
          * division. */
@@ -212,7 +212,7 @@ scale_open(struct scale *scale, enum scale_kind kind, bool per_key,
 
 /* The group of value i; -1 for a key that was not seen. */
 static inline int64_t
-place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
+group_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
 {
     int64_t position = scaled->positions == 1 ? 0 : i % scaled->positions;
 
@@ -221,7 +221,7 @@ place_of(const struct scaled *scaled, const int64_t *lines, int64_t i)
 
 #define Z_SCORES(type)                                                                             \
     for (int64_t i = 0; i < count; i++) {                                                          \
-        int64_t at = place_of(scaled, lines, i);                                                   \
+        int64_t at = group_of(scaled, lines, i);                                                   \
         type mean = at < 0 ? 0 : (type)scaled->parts[0][at];                                       \
         type deviation = at < 0 ? 0 : (type)scaled->parts[1][at];                                  \
         type above = ((const type *)x)[i] - mean;                                                  \
@@ -234,7 +234,7 @@ z_scores(const struct scaled *scaled, const int64_t *lines, const void *x, void 
 {
     /* The fast path: one mean and one deviation for all. Dividing by 1 leaves x - mean, which is
      * the result where the variance is 0. */
-    if (!scaled->is_double && lines == NULL && scaled->places == 1) {
+    if (!scaled->is_double && lines == NULL && scaled->groups == 1) {
         float deviation = (float)scaled->parts[1][0];
 
         normalize_loop(x, (size_t)count, (float)scaled->parts[0][0], deviation != 0 ? deviation : 1,
@@ -251,7 +251,7 @@ min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *l
         const float *x, float *y, int64_t count)
 {
     /* The fast path: one range for all, and not empty. */
-    if (lines == NULL && scaled->places == 1 &&
+    if (lines == NULL && scaled->groups == 1 &&
         (float)scaled->parts[0][0] < (float)scaled->parts[1][0]) {
         rescale_loop(x, (size_t)count, (float)scaled->parts[0][0], (float)scaled->parts[1][0],
                      scale->low, scale->high, y);
@@ -261,7 +261,7 @@ min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *l
      * for all values, since the vector kernel costs little. */
     vector_kernel(VECTOR_SIGMOID, TUNDISH_FLOAT32)->run(y, x, NULL, NULL, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = place_of(scaled, lines, i);
+        int64_t at = group_of(scaled, lines, i);
         float least = at < 0 ? 0 : (float)scaled->parts[0][at];
         float most = at < 0 ? 0 : (float)scaled->parts[1][at];
         float part = least < most ? (x[i] - least) / (most - least) : y[i];
@@ -272,7 +272,7 @@ min_max(const struct scale *scale, const struct scaled *scaled, const int64_t *l
 
 #define GAUSSIANS(type)                                                                            \
     for (int64_t i = 0; i < count; i++) {                                                          \
-        int64_t at = place_of(scaled, lines, i);                                                   \
+        int64_t at = group_of(scaled, lines, i);                                                   \
         double above = (double)(type)(((const type *)x)[i] - (type)scaled->parts[0][at]);          \
         double size = scaled->parts[1][at];                                                        \
                                                                                                    \

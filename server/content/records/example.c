@@ -1,4 +1,4 @@
-/* example.c - names, and places for values. */
+/* example.c - names, and targets for values. */
 #include "content/records/example.h"
 
 #include <stdlib.h>
@@ -149,7 +149,7 @@ example_value_bytes(tundish_dtype dtype)
 }
 
 void *
-example_place(const struct parsing *parsing, uint32_t f)
+example_target(const struct parsing *parsing, uint32_t f)
 {
     const struct example_feature *feature = &parsing->parser->features[f];
 
@@ -214,7 +214,7 @@ void
 example_take_fallback(struct parsing *parsing, uint32_t f)
 {
     const struct example_feature *feature = &parsing->parser->features[f];
-    void *to = example_place(parsing, f);
+    void *to = example_target(parsing, f);
 
     if (feature->value_count != 1)
         memcpy(to, feature->fallback,

@@ -143,7 +143,7 @@ guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8
         return false;
     if (feature->is_list)
         return example_take_list(parsing, f, at + 1, end);
-    return example_read_list(feature->dtype, at + 1, end, example_place(parsing, f),
+    return example_read_list(feature->dtype, at + 1, end, example_target(parsing, f),
                              feature->value_count, &count) &&
            count == feature->value_count;
 }

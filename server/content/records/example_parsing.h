@@ -90,8 +90,8 @@ size_t example_value_bytes(tundish_dtype dtype);
 /* Make room for `more` values of a list. */
 void example_reserve(struct parsing *parsing, uint32_t feature, int64_t used, int64_t more);
 
-/* The feature's place for this record's values (not a list). */
-void *example_place(const struct parsing *parsing, uint32_t feature);
+/* Where the feature's values of this record go (not a list). */
+void *example_target(const struct parsing *parsing, uint32_t feature);
 
 /* The values of a list of the dtype's kind (example_wire.h). */
 bool example_read_list(tundish_dtype dtype, const uint8_t *at, const uint8_t *end, void *values,

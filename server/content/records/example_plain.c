@@ -97,7 +97,7 @@ plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
         return false;
     }
     return feature->is_list ? example_take_list(parsing, f, at, end)
-                            : example_read_list(feature->dtype, at, end, example_place(parsing, f),
+                            : example_read_list(feature->dtype, at, end, example_target(parsing, f),
                                                 count, &count);
 }
 
@@ -191,7 +191,7 @@ blank(struct parsing *parsing)
         if (feature->is_list)
             parsing->values[f].splits[parsing->row + 1] = parsing->values[f].splits[parsing->row];
         else
-            memset(example_place(parsing, f), 0,
+            memset(example_target(parsing, f), 0,
                    (size_t)feature->value_count * example_value_bytes(feature->dtype));
     }
 }

@@ -102,10 +102,10 @@ string(struct json *json, struct byte_view *ret_string)
     return true;
 }
 
-/* The place of a feature's next value in this record, or NULL: there are as many as its shape
+/* Where a feature's next value goes in this record, or NULL: there are as many as its shape
  * holds, and one more only counts. */
 static void *
-next_place(struct json *json, int32_t f)
+next_target(struct json *json, int32_t f)
 {
     const struct example_feature *feature = example_parser_feature(json->parser, (uint32_t)f);
     struct example_values *values = &json->values[f];
@@ -148,7 +148,7 @@ store_string(struct json *json, int32_t feature, struct byte_view text)
 
         if (dtype != TUNDISH_STRING && !is_printed_float(json, dtype, text))
             return fail_feature(json, feature, "a string stands where a number is expected");
-        to = next_place(json, feature);
+        to = next_target(json, feature);
         if (to == NULL)
             continue;
         if (dtype == TUNDISH_STRING)
@@ -169,7 +169,7 @@ store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t s
 
         if (dtype == TUNDISH_STRING)
             return fail_feature(json, feature, "a number stands where a string is expected");
-        to = next_place(json, feature);
+        to = next_target(json, feature);
         if (to == NULL)
             continue;
         if (!number_store(dtype, text, size, to))

@@ -71,10 +71,10 @@ read_input(struct unpacker *unpacker)
 static tundish_status
 damaged(const struct unpacker *unpacker)
 {
-    uint64_t place = unpacker->position - unpacker->stream.avail_in;
+    uint64_t offset = unpacker->position - unpacker->stream.avail_in;
 
     return tnd_fail(TUNDISH_E_DATA, "its %s data is damaged at byte %llu%s%s%s",
-                    packing_name(unpacker->packing), (unsigned long long)place,
+                    packing_name(unpacker->packing), (unsigned long long)offset,
                     unpacker->stream.msg == NULL ? "" : " (",
                     unpacker->stream.msg == NULL ? "" : unpacker->stream.msg,
                     unpacker->stream.msg == NULL ? "" : ")");

@@ -94,9 +94,9 @@ is_repeated(const struct translation *t, const char *at)
     return at < t->end && (*at == '*' || *at == '+' || *at == '?' || *at == '{');
 }
 
-/* A place in the text: RE2 lets it be repeated, PCRE2 only in a group. */
+/* An anchor in the text: RE2 lets it be repeated, PCRE2 only in a group. */
 static void
-put_place(struct translation *t, size_t bytes)
+put_anchor(struct translation *t, size_t bytes)
 {
     bool grouped = is_repeated(t, t->at + bytes);
 
@@ -126,7 +126,7 @@ translate_escape(struct translation *t)
         return;
     }
     if (!t->in_class && letter != '\0' && strchr("AbBz", letter) != NULL) {
-        put_place(t, 2);
+        put_anchor(t, 2);
         return;
     }
     if (letter == '\0')
@@ -209,7 +209,7 @@ translate_plain(struct translation *t)
     }
     if (c == '^' || c == '$') {
         t->after_repeat = false;
-        put_place(t, 1);
+        put_anchor(t, 1);
         return;
     }
     if (c == '(')

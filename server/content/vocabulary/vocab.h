@@ -100,7 +100,7 @@ struct vocab_output {
     uint64_t *absent; /* grows by the terms that were absent, masks not among them; NULL: unasked */
 };
 
-/* These terms will be mapped soon: have their places come near. Worth it before a few terms each of
+/* These terms will be mapped soon: prefetch their slots. Worth it before a few terms each of
  * several vocabularies, of which each would be waited for in turn. */
 void vocab_expect(const struct vocab *vocab, const struct byte_view *terms, size_t count);
 

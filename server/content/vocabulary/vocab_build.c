@@ -31,7 +31,7 @@ struct builder {
 };
 
 /* What stands in a bucket for a term. */
-struct place {
+struct slot_entry {
     uint64_t hash, key;
     uint32_t value;
 };
@@ -75,32 +75,33 @@ refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
                     b + 1);
 }
 
-static struct place
-place_of(const struct builder *builder, uint64_t line)
+static struct slot_entry
+entry_of(const struct builder *builder, uint64_t line)
 {
     const struct vocab_terms *terms = builder->terms;
     const uint64_t seed = builder->header.seed;
-    struct place place;
+    struct slot_entry entry;
     enum vocab_kind kind = VOCAB_WORD;
 
     if (terms->integers != NULL) {
-        place.key = (uint64_t)terms->integers[line];
-        place.hash = vocab_hash_word(place.key, seed);
+        entry.key = (uint64_t)terms->integers[line];
+        entry.hash = vocab_hash_word(entry.key, seed);
     } else if (terms->strings[line].size <= 8) {
         kind = vocab_short_kind(terms->strings[line]);
-        place.key = vocab_short_key(terms->strings[line]);
-        place.hash = vocab_hash_word(place.key, seed);
+        entry.key = vocab_short_key(terms->strings[line]);
+        entry.hash = vocab_hash_word(entry.key, seed);
     } else {
         kind = VOCAB_LONG;
-        place.hash = vocab_hash_long(terms->strings[line], seed);
-        place.key = vocab_tag(place.hash) << VOCAB_TAG_SHIFT | builder->positions[line];
+        entry.hash = vocab_hash_long(terms->strings[line], seed);
+        entry.key = vocab_tag(entry.hash) << VOCAB_TAG_SHIFT | builder->positions[line];
     }
-    place.value = (uint32_t)line | (uint32_t)kind << VOCAB_KIND_SHIFT;
-    return place;
+    entry.value = (uint32_t)line | (uint32_t)kind << VOCAB_KIND_SHIFT;
+    return entry;
 }
 
 static bool
-is_same_term(const struct builder *builder, const struct place *a, uint64_t key, uint32_t value)
+is_same_term(const struct builder *builder, const struct slot_entry *a, uint64_t key,
+             uint32_t value)
 {
     const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
     enum vocab_kind kind = (enum vocab_kind)(value >> VOCAB_KIND_SHIFT);
@@ -116,24 +117,24 @@ is_same_term(const struct builder *builder, const struct place *a, uint64_t key,
 
 /* Nothing is ever taken out, so a term that is there stands before the first free slot. */
 static tundish_status
-place_term(struct builder *builder, uint64_t line)
+insert_term(struct builder *builder, uint64_t line)
 {
-    const struct place place = place_of(builder, line);
+    const struct slot_entry entry = entry_of(builder, line);
     const uint32_t line_mask = (UINT32_C(1) << VOCAB_KIND_SHIFT) - 1;
-    uint64_t at = vocab_home(place.hash, builder->header.bucket_count);
+    uint64_t at = vocab_home(entry.hash, builder->header.bucket_count);
 
     for (uint64_t probe = 1;; probe++) {
         struct vocab_bucket *bucket = &builder->buckets[at];
 
         for (size_t i = 0; i < VOCAB_BUCKET_TERMS; i++) {
             if (bucket->values[i] == VOCAB_EMPTY) {
-                bucket->keys[i] = place.key;
-                bucket->values[i] = place.value;
+                bucket->keys[i] = entry.key;
+                bucket->values[i] = entry.value;
                 if (probe > builder->header.longest_probe)
                     builder->header.longest_probe = probe;
                 return TUNDISH_OK;
             }
-            if (is_same_term(builder, &place, bucket->keys[i], bucket->values[i]))
+            if (is_same_term(builder, &entry, bucket->keys[i], bucket->values[i]))
                 return refuse_repeated(builder->terms, bucket->values[i] & line_mask, line);
         }
         bucket->has_overflown = 1;
@@ -143,7 +144,7 @@ place_term(struct builder *builder, uint64_t line)
 }
 
 static tundish_status
-place_all(struct builder *builder)
+insert_all(struct builder *builder)
 {
     tundish_status status = TUNDISH_OK;
 
@@ -152,7 +153,7 @@ place_all(struct builder *builder)
         builder->header.longest_probe = 0;
         memset(builder->buckets, 0, builder->header.bucket_count * sizeof *builder->buckets);
         for (uint64_t line = 0; status == TUNDISH_OK && line < builder->terms->count; line++)
-            status = place_term(builder, line);
+            status = insert_term(builder, line);
         if (status != TUNDISH_OK || builder->header.longest_probe <= TOLERABLE_PROBE)
             break;
     }
@@ -251,7 +252,7 @@ build(struct builder *builder)
         return tnd_fail(TUNDISH_E_MEMORY, "%s: no memory for a table of %llu bytes",
                         builder->terms->name, (unsigned long long)header->file_bytes);
     builder->buckets = (void *)(builder->table + builder->layout.buckets);
-    status = place_all(builder);
+    status = insert_all(builder);
     if (status != TUNDISH_OK)
         return status;
     copy_terms(builder);

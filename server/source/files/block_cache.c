@@ -36,7 +36,7 @@ struct slot {
     _Atomic uint32_t guard;   /* who copies, FILLING */
     _Atomic uint32_t used_at; /* the cache's clock at its last use */
     uint32_t bytes;           /* less than a block at the end of a file */
-    _Atomic uint32_t place;   /* of its memory, and 1; 0: it has none yet */
+    _Atomic uint32_t block;   /* block of the memory, and 1; 0: it has none yet */
 };
 
 struct block_cache {
@@ -44,10 +44,10 @@ struct block_cache {
     struct slot *slots;
     uint8_t *memory;
     size_t memory_bytes;
-    _Atomic uint32_t places; /* given to slots: in the order of their first use, so that the first
-                                few blocks do not touch as many huge pages */
-    _Atomic uint32_t clock;  /* fills so far */
-    _Atomic uint8_t *asks;   /* of blocks that are not here, by hash of their tags */
+    _Atomic uint32_t blocks_given; /* given to slots: in the order of their first use, so that the
+                                first few blocks do not touch as many huge pages */
+    _Atomic uint32_t clock;        /* fills so far */
+    _Atomic uint8_t *asks;         /* of blocks that are not here, by hash of their tags */
     _Atomic bool admits;
     _Atomic uint32_t sample_hits, sample_fills;
 };
@@ -102,19 +102,20 @@ set_of(const struct block_cache *cache, uint64_t tag)
 static uint8_t *
 memory_of(const struct block_cache *cache, const struct slot *slot)
 {
-    uint32_t place = atomic_load_explicit(&slot->place, memory_order_relaxed);
+    uint32_t block = atomic_load_explicit(&slot->block, memory_order_relaxed);
 
-    must(place > 0);
-    return cache->memory + (size_t)(place - 1) * BLOCK_BYTES;
+    must(block > 0);
+    return cache->memory + (size_t)(block - 1) * BLOCK_BYTES;
 }
 
 /* The slot is claimed. */
 static void
 give_memory(struct block_cache *cache, struct slot *slot)
 {
-    if (atomic_load_explicit(&slot->place, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&slot->block, memory_order_relaxed) == 0)
         atomic_store_explicit(
-            &slot->place, atomic_fetch_add_explicit(&cache->places, 1, memory_order_relaxed) + 1,
+            &slot->block,
+            atomic_fetch_add_explicit(&cache->blocks_given, 1, memory_order_relaxed) + 1,
             memory_order_relaxed);
 }
 
@@ -266,7 +267,7 @@ block_cache_prefetch(const struct block_cache *cache, const struct source_file *
 
     for (int i = 0; i < WAYS; i++)
         if (atomic_load_explicit(&set[i].tag, memory_order_relaxed) == tag &&
-            atomic_load_explicit(&set[i].place, memory_order_relaxed) != 0) {
+            atomic_load_explicit(&set[i].block, memory_order_relaxed) != 0) {
             const uint8_t *row = memory_of(cache, &set[i]) + offset % BLOCK_BYTES;
 
             for (size_t k = 0; k < bytes; k += 64)

@@ -225,7 +225,7 @@ tundish_status
 file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, size_t rest_bytes,
                 uint64_t offset)
 {
-    const struct iovec places[2] = { { to, bytes }, { rest, rest_bytes } };
+    const struct iovec targets[2] = { { to, bytes }, { rest, rest_bytes } };
     size_t done = 0, rest_done = 0;
     struct visit visit;
     tundish_status status = visit_begin(file, &visit);
@@ -233,7 +233,7 @@ file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, si
 
     if (status != TUNDISH_OK)
         return status;
-    got = preadv(visit.descriptor, places, 2, (off_t)offset);
+    got = preadv(visit.descriptor, targets, 2, (off_t)offset);
     if (got != (ssize_t)(bytes + rest_bytes)) {
         status = file_read_some(visit.descriptor, to, bytes, offset, &done);
         if (status == TUNDISH_OK)

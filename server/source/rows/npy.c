@@ -261,13 +261,13 @@ npy_transpose(const struct npy_header *header, const uint8_t *from, uint8_t *to)
     int64_t index[RANK_MAX] = { 0 };
     uint64_t item = header->item_bytes;
 
-    /* Walk the source in its own order; `place` is where that value belongs in rows. */
+    /* Walk the source in its own order; `target` is where that value belongs in rows. */
     for (int64_t i = 0; i < header->value_count; i++, from += item) {
-        int64_t place = 0;
+        int64_t target = 0;
 
         for (int k = 0; k < header->rank; k++)
-            place = place * header->shape[k] + index[k];
-        memcpy(to + (uint64_t)place * item, from, item);
+            target = target * header->shape[k] + index[k];
+        memcpy(to + (uint64_t)target * item, from, item);
         for (int k = 0; k < header->rank && ++index[k] == header->shape[k]; k++)
             index[k] = 0;
     }

@@ -320,10 +320,10 @@ place_variables(const struct tensor_table *table, const struct source_read *read
         for (int64_t i = 0; i < read->count; i++) {
             const uint64_t *words = &read->words[(size_t)i * read->stride];
             int64_t begin = table->sliced ? (int64_t)words[0] * row_values : 0;
-            int64_t place = variable->index - begin;
-            uint8_t *to = values + (size_t)(i * row_values + place) * bytes;
+            int64_t offset = variable->index - begin;
+            uint8_t *to = values + (size_t)(i * row_values + offset) * bytes;
 
-            if (place < 0 || place >= row_values)
+            if (offset < 0 || offset >= row_values)
                 continue;
             if (distribution) {
                 int32_t number = variable_unpack(variable->value, words[1]);

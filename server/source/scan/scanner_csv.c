@@ -58,14 +58,14 @@ check_header(const struct csv_scan *scan, bool is_good, const char *what)
                : tnd_fail(TUNDISH_E_DATA, "Can't read header of file: %s", what);
 }
 
-/* What a quote at `place` inside quotes means, by the byte behind it. */
+/* What a quote at `position` inside quotes means, by the byte behind it. */
 static tundish_status
-decide_quote(struct csv_scan *scan, uint64_t place, uint8_t next)
+decide_quote(struct csv_scan *scan, uint64_t position, uint8_t next)
 {
     bool ends = next == scan->delimiter || next == '\n' || next == '\r';
 
     if (next == '"')
-        scan->passed_quote = place + 1;
+        scan->passed_quote = position + 1;
     else if (ends)
         scan->in_quotes = false;
     return check_header(scan, ends || next == '"',
@@ -73,18 +73,18 @@ decide_quote(struct csv_scan *scan, uint64_t place, uint8_t next)
 }
 
 static tundish_status
-take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t place, size_t i)
+take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t position, size_t i)
 {
     uint8_t before = i > 0 ? data[i - 1] : scan->last_byte;
 
-    if (place == scan->passed_quote)
+    if (position == scan->passed_quote)
         return TUNDISH_OK;
     if (!scan->in_quotes) {
-        scan->in_quotes = place == scan->row || before == scan->delimiter;
+        scan->in_quotes = position == scan->row || before == scan->delimiter;
         return check_header(scan, scan->in_quotes, "an unquoted field has a quote inside");
     }
     if (i + 1 < bytes)
-        return decide_quote(scan, place, data[i + 1]);
+        return decide_quote(scan, position, data[i + 1]);
     scan->undecided = true;
     return TUNDISH_OK;
 }
@@ -93,19 +93,19 @@ static tundish_status
 take_mark(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t offset, size_t i,
           struct record_writer *writer)
 {
-    uint64_t place = offset + i;
+    uint64_t position = offset + i;
 
     if (data[i] == '"')
-        return take_quote(scan, data, bytes, place, i);
+        return take_quote(scan, data, bytes, position, i);
     if (scan->in_quotes)
         return TUNDISH_OK;
-    if (data[i] == '\n' && place == scan->carriage_end) {
-        scan->row = place + 1;
+    if (data[i] == '\n' && position == scan->carriage_end) {
+        scan->row = position + 1;
         return TUNDISH_OK;
     }
     if (data[i] == '\r')
-        scan->carriage_end = place + 1;
-    return end_row(scan, place, writer);
+        scan->carriage_end = position + 1;
+    return end_row(scan, position, writer);
 }
 
 static tundish_status

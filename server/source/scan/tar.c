@@ -27,9 +27,9 @@ enum { PAX_LENGTH, PAX_KEY, PAX_VALUE };
 #define OFFSET_MAX (UINT64_MAX / 4)
 
 static tundish_status
-damaged(uint64_t place, const char *what)
+damaged(uint64_t offset, const char *what)
 {
-    return tnd_fail(TUNDISH_E_DATA, "damaged tar header at %llu: %s", (unsigned long long)place,
+    return tnd_fail(TUNDISH_E_DATA, "damaged tar header at %llu: %s", (unsigned long long)offset,
                     what);
 }
 
@@ -273,27 +273,27 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
 {
     const uint8_t *block = walker->block;
     char type = (char)block[TYPE];
-    uint64_t place = walker->wanted - TAR_BLOCK_BYTES;
+    uint64_t offset = walker->wanted - TAR_BLOCK_BYTES;
     uint64_t size;
     tundish_status status;
 
     if (!walker->in_member)
-        walker->begin = place;
+        walker->begin = offset;
     if (is_zero(block))
-        return walker->in_member ? damaged(place, "the archive ends behind an extra header")
+        return walker->in_member ? damaged(offset, "the archive ends behind an extra header")
                                  : TUNDISH_OK;
     if (!checksum_is_right(block))
-        return damaged(place, "its checksum is wrong (is this a whole tar file? Packed ones are "
-                              "known by their names: .tar.gz, .tar.zst ...)");
+        return damaged(offset, "its checksum is wrong (is this a whole tar file? Packed ones are "
+                               "known by their names: .tar.gz, .tar.zst ...)");
     if (!read_number(block + SIZE, SIZE_BYTES, &size))
-        return damaged(place, "its size is no number");
+        return damaged(offset, "its size is no number");
     walker->hash = tnd_hash_farm_cat(walker->hash, tnd_crc32c(0, block, TAR_BLOCK_BYTES));
     if (type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g')
         return take_extra(walker, type, size);
     if (walker->has_size)
         size = walker->size;
     if (size > OFFSET_MAX || walker->wanted > OFFSET_MAX)
-        return damaged(place, "its size is larger than any file");
+        return damaged(offset, "its size is larger than any file");
     status = take_member(walker, type, size, ret_member);
     *ret_found = status == TUNDISH_OK;
     return status;

@@ -27,14 +27,14 @@ struct code {
 struct code_table {
     struct code short_codes[LOOKS];
     uint32_t after[CODE_BITS_MAX + 1]; /* of codes of so many bits, the first too large; 16 wide */
-    int32_t offset[CODE_BITS_MAX + 1]; /* from a code to its symbol's place */
+    int32_t offset[CODE_BITS_MAX + 1]; /* from a code to its symbol's index */
     uint8_t symbols[256];
 };
 
 /* A code and the number behind it, if all of it stands in a look. */
 struct number {
     uint8_t bits; /* 0: it does not */
-    uint8_t places;
+    uint8_t advance;
     int16_t value;
 };
 
@@ -43,16 +43,16 @@ struct dc_table {
     struct code_table single;
 };
 
-/* One or two coefficients, and how many places each is after the one before. */
+/* One or two coefficients, and how many coefficients each is after the one before. */
 struct coefficients {
     uint8_t bits;
-    uint8_t places; /* of both; NO_PLACES: something else */
-    uint8_t first_places;
+    uint8_t advance; /* of both; NO_ADVANCE: something else */
+    uint8_t first_advance;
     uint8_t is_end; /* of the block */
     int16_t first, last;
 };
 
-enum { NO_PLACES = DCTSIZE2 };
+enum { NO_ADVANCE = DCTSIZE2 };
 
 struct ac_table {
     struct coefficients coefficients[LOOKS];
@@ -83,7 +83,7 @@ struct jpeg_huffman {
 };
 
 /* Of the coefficients in a block, in the order they come. */
-static const uint8_t places[DCTSIZE2] = {
+static const uint8_t natural_order[DCTSIZE2] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
@@ -94,14 +94,14 @@ static void
 make_code_table(const JHUFF_TBL *from, struct code_table *to)
 {
     uint32_t code = 0;
-    int32_t place = 0;
+    int32_t index = 0;
 
     memset(to->short_codes, 0, sizeof to->short_codes);
     memcpy(to->symbols, from->huffval, sizeof to->symbols);
     for (unsigned bits = 1; bits <= CODE_BITS_MAX; bits++, code <<= 1) {
-        to->offset[bits] = place - (int32_t)code;
-        for (unsigned i = 0; i < from->bits[bits]; i++, code++, place++) {
-            struct code entry = { (uint8_t)bits, from->huffval[place & 255] };
+        to->offset[bits] = index - (int32_t)code;
+        for (unsigned i = 0; i < from->bits[bits]; i++, code++, index++) {
+            struct code entry = { (uint8_t)bits, from->huffval[index & 255] };
 
             for (unsigned k = 0; bits <= LOOK && k < 1U << (LOOK - bits); k++)
                 to->short_codes[((code << (LOOK - bits)) + k) & (LOOKS - 1)] = entry;
@@ -129,7 +129,7 @@ enter_numbers(struct code code, uint32_t first_look, struct number *numbers)
         for (uint32_t k = 0; k < UINT32_C(1) << spare; k++)
             numbers[first_look + (bits << spare) + k] =
                 (struct number){ .bits = (uint8_t)(code.bits + size),
-                                 .places = (uint8_t)((code.symbol >> 4) + 1),
+                                 .advance = (uint8_t)((code.symbol >> 4) + 1),
                                  .value = (int16_t)extended(bits, size) };
 }
 
@@ -169,14 +169,15 @@ make_ac_table(const JHUFF_TBL *from, struct ac_table *to)
         bool is_pair = one.bits + two.bits <= LOOK && two.bits != 0;
 
         if (one.bits == 0)
-            to->coefficients[look] = (struct coefficients){
-                .bits = code.bits, .places = NO_PLACES, .is_end = code.bits != 0 && code.symbol == 0
-            };
+            to->coefficients[look] =
+                (struct coefficients){ .bits = code.bits,
+                                       .advance = NO_ADVANCE,
+                                       .is_end = code.bits != 0 && code.symbol == 0 };
         else
             to->coefficients[look] = (struct coefficients){
                 .bits = (uint8_t)(one.bits + (is_pair ? two.bits : 0)),
-                .places = (uint8_t)(one.places + (is_pair ? two.places : 0)),
-                .first_places = one.places,
+                .advance = (uint8_t)(one.advance + (is_pair ? two.advance : 0)),
+                .first_advance = one.advance,
                 .first = one.value,
                 .last = is_pair ? two.value : one.value,
             };
@@ -316,7 +317,7 @@ next_number(struct bits *bits, unsigned size)
     return extended(value, size);
 }
 
-/* One coefficient or run of zeros after place `k`; false: nothing that may stand there. */
+/* One coefficient or run of zeros after coefficient `k`; false: nothing that may stand there. */
 static bool
 next_coefficient(const struct code_table *table, struct bits *bits, JCOEF *block, unsigned *k)
 {
@@ -335,7 +336,7 @@ next_coefficient(const struct code_table *table, struct bits *bits, JCOEF *block
     if (*k > LAST)
         return false;
     if (size != 0)
-        block[places[*k]] = (JCOEF)next_number(bits, size);
+        block[natural_order[*k]] = (JCOEF)next_number(bits, size);
     return true;
 }
 
@@ -363,11 +364,11 @@ read_ac(const struct ac_table *table, struct bits *bits, JCOEF *block)
         refill(&at);
         for (; looks < LOOKS_AT_ONCE && k < LAST; looks++) {
             next = table->coefficients[at.word >> (64 - LOOK)];
-            if (k + next.places > LAST)
+            if (k + next.advance > LAST)
                 break;
-            block[places[k + next.first_places]] = next.first;
-            k += next.places;
-            block[places[k]] = next.last;
+            block[natural_order[k + next.first_advance]] = next.first;
+            k += next.advance;
+            block[natural_order[k]] = next.last;
             skip_bits(&at, next.bits);
         }
         if (looks == LOOKS_AT_ONCE || k == LAST)
