@@ -57,7 +57,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
     dealer->evaluation = (struct evaluation){
         .files = options->files,
         .scratch = scratch_open(),
-        .meter = options->meter,
+        .counters = options->counters,
         .skip_bad = options->skip_bad,
     };
     dealer->services = (struct order_services){
@@ -69,7 +69,7 @@ dealer_open(const struct plan *plan, const struct dealer_options *options,
         .root_seed = plan->options.root_seed,
         .memory_limit = plan->stream->deliver.memory_limit,
         .samples = options->samples,
-        .figures = options->meter != NULL ? options->meter->order : NULL,
+        .counters = options->counters != NULL ? options->counters->order : NULL,
     };
     dealer->memory.budget = content_budget_open_for_order(plan);
     scratch_share(dealer->evaluation.scratch, &dealer->memory);

@@ -32,9 +32,9 @@ struct deal_round {
 struct dealer_options {
     struct source_files *files;
     const _Atomic int *stop;
-    struct evaluation_meter *meter; /* or NULL */
-    bool samples;                   /* steps are made to be measured, not delivered */
-    bool skip_bad;                  /* for stages that look at content to decide order */
+    struct evaluation_counters *counters; /* or NULL */
+    bool samples;                         /* steps are made to be measured, not delivered */
+    bool skip_bad;                        /* for stages that look at content to decide order */
     uint64_t digest_steps; /* note a hash over all workers' order every so many steps, under DATA;
                               0: never */
 };

@@ -76,10 +76,10 @@ static void
 count_rows_between(struct evaluation *evaluation, const struct plan_node *before,
                    const struct plan_node *last, int64_t rows)
 {
-    if (evaluation->meter == NULL || last->first == NULL)
+    if (evaluation->counters == NULL || last->first == NULL)
         return;
     for (const struct plan_node *node = last->inputs[0]; node != before; node = node->inputs[0]) {
-        struct tnd_stats_stage *values = evaluation->meter->stages[node->index].values;
+        struct tnd_stats_stage *values = evaluation->counters->stages[node->index].values;
 
         if (values == NULL)
             continue;
@@ -109,8 +109,8 @@ evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
     input->errors = ret_frame->errors;
     ret_frame->kept = input->kept;
     ret_frame->ordinals = ordinals_of(evaluation, node, request, input);
-    if (evaluation->meter != NULL)
-        ret_frame->vocabularies = evaluation->meter->stages[node->index].vocabularies;
+    if (evaluation->counters != NULL)
+        ret_frame->vocabularies = evaluation->counters->stages[node->index].vocabularies;
     ret_frame->destinations = input->kept == NULL ? request->destinations : NULL;
     ret_frame->destination_bytes = request->destination_bytes;
     for (uint32_t i = 0; i < node->schema.count; i++) {
@@ -274,14 +274,14 @@ bytes_made(const struct plan_node *node, const struct frame *frame)
 
 /* The stage that a thread is in has the elements; it is back there when one before it is done. */
 static void
-enter(struct evaluation_meter *meter, struct tnd_stats_stage *values, uint64_t count)
+enter(struct evaluation_counters *counters, struct tnd_stats_stage *values, uint64_t count)
 {
-    if (meter->running != NULL)
-        tnd_stats_set(&meter->running->queued, 0);
+    if (counters->running != NULL)
+        tnd_stats_set(&counters->running->queued, 0);
     if (values != NULL)
         tnd_stats_set(&values->queued, count);
-    meter->running = values;
-    meter->running_count = count;
+    counters->running = values;
+    counters->running_count = count;
 }
 
 /* The time of a stage, what it leaves out and whether it fails: without the stages before it. */
@@ -290,35 +290,35 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, const struct evaluation_stage *stage,
                  struct frame *ret_frame)
 {
-    struct evaluation_meter *meter = evaluation->meter;
-    struct evaluation_meter outer = *meter;
+    struct evaluation_counters *counters = evaluation->counters;
+    struct evaluation_counters outer = *counters;
     struct tnd_stats_stage *values = stage->values;
     uint64_t skipped = evaluation->skipped;
     int64_t began_ns, ended_ns;
     tundish_status status;
 
-    enter(meter, values, (uint64_t)request->count);
-    meter->inner_ns = 0;
-    meter->inner_skipped = 0;
-    meter->inner_failed = false;
+    enter(counters, values, (uint64_t)request->count);
+    counters->inner_ns = 0;
+    counters->inner_skipped = 0;
+    counters->inner_failed = false;
     began_ns = tnd_clock_ns();
     status = evaluate_node(evaluation, node, request, ret_frame);
     ended_ns = tnd_clock_ns();
     skipped = evaluation->skipped - skipped;
-    tnd_stats_add(&values->busy, (uint64_t)(ended_ns - began_ns - meter->inner_ns));
-    tnd_stats_observe(&values->call, (uint64_t)(ended_ns - began_ns - meter->inner_ns));
+    tnd_stats_add(&values->busy, (uint64_t)(ended_ns - began_ns - counters->inner_ns));
+    tnd_stats_observe(&values->call, (uint64_t)(ended_ns - began_ns - counters->inner_ns));
     tnd_stats_add(&values->rows, (uint64_t)request->count);
     tnd_stats_add(&values->calls, 1);
-    tnd_stats_add(&values->skipped, skipped - meter->inner_skipped);
+    tnd_stats_add(&values->skipped, skipped - counters->inner_skipped);
     if (status == TUNDISH_OK)
         tnd_stats_add(&values->output, bytes_made(node, ret_frame));
-    else if (!meter->inner_failed)
+    else if (!counters->inner_failed)
         tnd_stats_add(&values->errors, 1);
-    stats_event(meter->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
-    enter(meter, outer.running, outer.running_count);
-    meter->inner_ns = outer.inner_ns + (ended_ns - began_ns);
-    meter->inner_skipped = outer.inner_skipped + skipped;
-    meter->inner_failed = outer.inner_failed || status != TUNDISH_OK;
+    stats_event(counters->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
+    enter(counters, outer.running, outer.running_count);
+    counters->inner_ns = outer.inner_ns + (ended_ns - began_ns);
+    counters->inner_skipped = outer.inner_skipped + skipped;
+    counters->inner_failed = outer.inner_failed || status != TUNDISH_OK;
     return status;
 }
 
@@ -326,8 +326,8 @@ tundish_status
 evaluate(struct evaluation *evaluation, const struct plan_node *node,
          const struct evaluate_request *request, struct frame *ret_frame)
 {
-    const struct evaluation_meter *meter = evaluation->meter;
-    const struct evaluation_stage *stage = meter != NULL ? &meter->stages[node->index] : NULL;
+    const struct evaluation_counters *counters = evaluation->counters;
+    const struct evaluation_stage *stage = counters != NULL ? &counters->stages[node->index] : NULL;
     tundish_status status, cut;
 
     if (stage == NULL || stage->values == NULL)

@@ -19,24 +19,24 @@ struct evaluation_stage {
     uint64_t what;                              /* in events */
 };
 
-struct evaluation_meter {
+struct evaluation_counters {
     struct evaluation_stage *stages;     /* by plan_node.index */
     struct tnd_stats_track_entry *track; /* and what it did, when */
-    struct tnd_stats_stage **order;      /* order_services.figures: the dealing thread's, or NULL */
-    int64_t inner_ns;                    /* spent so far in stages before the one that runs */
-    uint64_t inner_skipped;              /* and left out by them */
-    bool inner_failed;                   /* and one of them failed */
-    struct tnd_stats_stage *running;     /* the stage that runs, and on how many elements */
+    struct tnd_stats_stage **order;  /* order_services.counters: the dealing thread's, or NULL */
+    int64_t inner_ns;                /* spent so far in stages before the one that runs */
+    uint64_t inner_skipped;          /* and left out by them */
+    bool inner_failed;               /* and one of them failed */
+    struct tnd_stats_stage *running; /* the stage that runs, and on how many elements */
     uint64_t running_count;
 };
 
 /* One thread's means. */
 struct evaluation {
     struct source_files *files;
-    struct scratch *scratch;        /* results live in here; the caller resets it */
-    struct evaluation_meter *meter; /* or NULL: nobody counts */
-    bool skip_bad;                  /* leave bad rows out instead of failing */
-    uint64_t skipped;               /* rows left out so far, with the last one's text */
+    struct scratch *scratch;              /* results live in here; the caller resets it */
+    struct evaluation_counters *counters; /* or NULL: nobody counts */
+    bool skip_bad;                        /* leave bad rows out instead of failing */
+    uint64_t skipped;                     /* rows left out so far, with the last one's text */
     char skipped_text[1024];
     void *observations; /* handed to every frame */
 };

@@ -74,7 +74,7 @@ static tundish_status
 ask_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *batches,
          const int64_t *splits, struct frame *rows)
 {
-    struct evaluation_meter *meter = evaluation->meter;
+    struct evaluation_counters *counters = evaluation->counters;
     int64_t *batch_of = evaluate_take(evaluation, (size_t)rows->count, sizeof *batch_of);
     int64_t *each = evaluate_take(evaluation, (size_t)rows->count + 1, sizeof *each);
     struct evaluate_request request = { .count = rows->count };
@@ -89,9 +89,9 @@ ask_rows(struct evaluation *evaluation, const struct plan_node *node, const stru
     request.outer = evaluate_outer_kept(evaluation, batches->outer, batch_of, rows->count);
     evaluate_ready(evaluation, rows->schema, rows->count, request.outer, &singles);
     put_together(evaluation, rows, each, &singles);
-    evaluation->meter = NULL; /* the rows have been counted */
+    evaluation->counters = NULL; /* the rows have been counted */
     status = evaluate_apply(evaluation, node, &request, &singles, &made);
-    evaluation->meter = meter;
+    evaluation->counters = counters;
     rows->errors = made.errors;
     return status;
 }

@@ -53,7 +53,7 @@ tundish_status
 evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node,
                      const struct evaluate_request *request, struct frame *ret_frame)
 {
-    struct evaluation_meter *meter = evaluation->meter;
+    struct evaluation_counters *counters = evaluation->counters;
     uint64_t *words = evaluate_take(evaluation, node->width, sizeof *words);
     uint64_t skipped = evaluation->skipped, rows = most_rows(node, request->words);
     struct evaluate_request inner = *request;
@@ -62,7 +62,7 @@ evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node
 
     inner.words = words;
     inner.destinations = NULL;
-    evaluation->meter = NULL; /* who delivers the row counts it */
+    evaluation->counters = NULL; /* who delivers the row counts it */
     for (uint64_t row = 0; status == TUNDISH_OK && is_left_out && row < rows; row++) {
         take_row(node, request->words, row, words);
         status = evaluate(evaluation, node->inputs[0], &inner, ret_frame);
@@ -70,7 +70,7 @@ evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node
         is_left_out = evaluation->skipped > skipped;
         evaluation->skipped = skipped;
     }
-    evaluation->meter = meter;
+    evaluation->counters = counters;
     if (status != TUNDISH_OK)
         return status;
     for (uint32_t i = 0; i < ret_frame->column_count; i++) {

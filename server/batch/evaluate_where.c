@@ -82,7 +82,7 @@ find_path(const struct evaluation *evaluation, const struct plan_node *node, uin
     struct evaluation aside = *evaluation;
     struct frame frame;
 
-    aside.meter = NULL;
+    aside.counters = NULL;
     aside.skip_bad = false;
     if (evaluate(&aside, node, element, &frame) != TUNDISH_OK || frame.count != 1 ||
         node->schema.columns[column].dtype != TUNDISH_STRING ||

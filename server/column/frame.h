@@ -47,7 +47,7 @@ struct frame {
     const struct frame *outer;
 
     /* Where this thread counts for each vocabulary of the stage (content_ops.vocabularies), through
-     * content/terms/lookup_tally.h; NULL: nobody counts. */
+     * content/terms/lookup_counters.h; NULL: nobody counts. */
     struct tnd_stats_vocabulary *const *vocabularies;
 
     void *observations; /* of `tundish analyze`, for stages that only look; NULL: nobody looks */

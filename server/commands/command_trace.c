@@ -256,10 +256,10 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
                            .lanes_file = TND_STATS_FILE_NONE,
                            .began_ns = tnd_clock_ns() };
     FILE *file;
-    tundish_status status = watch_find_figures(socket, &trace.file);
+    tundish_status status = watch_find_counters(socket, &trace.file);
 
     if (status == TUNDISH_OK)
-        status = watch_find_figures(socket, &trace.lanes_file);
+        status = watch_find_counters(socket, &trace.lanes_file);
     if (status != TUNDISH_OK) {
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
         return EXIT_SYSTEM;

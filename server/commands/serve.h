@@ -51,7 +51,7 @@ struct serve {
     struct peer_link peer_link;
     struct peers *peers;
     struct stats *stats;
-    struct tnd_stats_link *link_figures; /* NULL on a single node */
+    struct tnd_stats_link *link_counters; /* NULL on a single node */
     uint32_t ticks;
     int ticker; /* a timer: figures are brought up to date */
 };

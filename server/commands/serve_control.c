@@ -1,4 +1,4 @@
-/* serve_control.c - an operator's orders. */
+/* serve_control.c - an operator's control requests. */
 #include "commands/serve_control.h"
 
 #include <signal.h>

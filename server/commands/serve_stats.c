@@ -43,7 +43,7 @@ serve_open_stats(struct serve *serve)
     tnd_stats_set(&stats_server(serve->stats)->processors, session_processor_count());
     add_pipeline(serve);
     if (link_size(serve->link) > 1)
-        serve->link_figures = stats_add(serve->stats, TND_STATS_KIND_link, "");
+        serve->link_counters = stats_add(serve->stats, TND_STATS_KIND_link, "");
     return TUNDISH_OK;
 }
 
@@ -51,19 +51,19 @@ serve_open_stats(struct serve *serve)
 static void
 show_link(struct serve *serve)
 {
-    static const struct link_key key = { .topic = LINK_FIGURES };
-    struct tnd_stats_link *figures = serve->link_figures;
+    static const struct link_key key = { .topic = LINK_COUNTERS };
+    struct tnd_stats_link *counters = serve->link_counters;
     struct link_stats stats;
 
     link_stats(serve->link, &stats);
-    tnd_stats_set(&figures->messages_sent, stats.messages_sent);
-    tnd_stats_set(&figures->messages_received, stats.messages_received);
-    tnd_stats_set(&figures->sent, stats.bytes_sent);
-    tnd_stats_set(&figures->received, stats.bytes_received);
-    tnd_stats_set(&figures->wait, stats.waited_ns);
-    tnd_stats_set(&figures->waits, stats.waits);
-    tnd_stats_copy(&figures->each_wait, &stats.wait_times);
-    tnd_stats_set(&figures->failed, link_check(serve->link) != TUNDISH_OK);
+    tnd_stats_set(&counters->messages_sent, stats.messages_sent);
+    tnd_stats_set(&counters->messages_received, stats.messages_received);
+    tnd_stats_set(&counters->sent, stats.bytes_sent);
+    tnd_stats_set(&counters->received, stats.bytes_received);
+    tnd_stats_set(&counters->wait, stats.waited_ns);
+    tnd_stats_set(&counters->waits, stats.waits);
+    tnd_stats_copy(&counters->each_wait, &stats.wait_times);
+    tnd_stats_set(&counters->failed, link_check(serve->link) != TUNDISH_OK);
     if (link_rank(serve->link) != 0 && ++serve->ticks % TICKS_A_RELAY == 0) {
         struct byte_view copy = stats_relay_copy(serve->stats);
 
@@ -72,7 +72,7 @@ show_link(struct serve *serve)
 }
 
 static void
-show_figures(void *user)
+show_counters(void *user)
 {
     struct serve *serve = user;
     uint64_t times;
@@ -80,7 +80,7 @@ show_figures(void *user)
     if (read(serve->ticker, &times, sizeof times) < 0)
         return;
     stats_show_process(serve->stats);
-    if (serve->link_figures != NULL)
+    if (serve->link_counters != NULL)
         show_link(serve);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_show(serve->sessions[i]);
@@ -95,5 +95,5 @@ serve_show_regularly(struct serve *serve)
     serve->ticker = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (serve->ticker < 0 || timerfd_settime(serve->ticker, 0, &tick, NULL) != 0)
         return tnd_fail_errno(errno, "make a timer");
-    return hub_add_descriptor(serve->hub, serve->ticker, show_figures, serve);
+    return hub_add_descriptor(serve->hub, serve->ticker, show_counters, serve);
 }

@@ -7,7 +7,7 @@
 #include "shm/channel.h"
 
 tundish_status
-watch_find_figures(const char *socket, struct tnd_stats_file *ret_file)
+watch_find_counters(const char *socket, struct tnd_stats_file *ret_file)
 {
     char path[TND_SOCKET_PATH_BYTES];
     tundish_status status = tnd_channel_path(socket, path);
@@ -21,7 +21,7 @@ tundish_status
 watch_server_open(const char *socket, struct watch_server *ret_watch)
 {
     struct watch_server watch = { .socket = socket, .file = TND_STATS_FILE_NONE };
-    tundish_status status = watch_find_figures(socket, &watch.file);
+    tundish_status status = watch_find_counters(socket, &watch.file);
 
     if (status == TUNDISH_OK)
         status = watch_snapshot_open(&watch.file, &watch.now);

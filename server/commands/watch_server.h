@@ -13,7 +13,7 @@ struct watch_server {
 };
 
 /* Open the figures of the server at `socket` (NULL: the default). E_SERVER_GONE: none is there. */
-tundish_status watch_find_figures(const char *socket, struct tnd_stats_file *ret_file);
+tundish_status watch_find_counters(const char *socket, struct tnd_stats_file *ret_file);
 
 /* Find the server at `socket` (NULL: the default). E_SERVER_GONE if no figures are there, those of
  * a server that was killed included in what is there. */

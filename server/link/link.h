@@ -32,7 +32,7 @@ enum link_topic {
     LINK_ORDER,       /* a hash over the order so far */
     LINK_ERROR,       /* struct link_error and a sentence */
     LINK_DEATH,       /* a trainer died: its group and replica; or the group has ended */
-    LINK_FIGURES,     /* what the node's server counts (shm/stats.h); sent to rank 0 alone */
+    LINK_COUNTERS,    /* what the node's server counts (shm/stats.h); sent to rank 0 alone */
     LINK_FILES,       /* the files that a node has of a stream */
     LINK_CREW,        /* a word between launchers (serve_crew.h) */
     LINK_LEVEL,       /* where trainers that have ended stood, as a place */

@@ -162,7 +162,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
     payload->byte_count = byte_count;
     if (byte_count > 0)
         memcpy(payload->bytes, bytes, byte_count);
-    if (key->topic == LINK_FIGURES) {
+    if (key->topic == LINK_COUNTERS) {
         if (node->config.rank != 0 && !node->peers[0].left)
             say(node, 0, WIRE_POST, key, payload);
     } else {

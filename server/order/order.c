@@ -172,12 +172,12 @@ order_instance_close(struct order_instance *instance)
 }
 
 static struct tnd_stats_stage *
-figures_of(struct order_services *services, const struct plan_node *node)
+counters_of(struct order_services *services, const struct plan_node *node)
 {
-    struct tnd_stats_stage *figures =
-        services->figures != NULL ? services->figures[node->index] : NULL;
+    struct tnd_stats_stage *counters =
+        services->counters != NULL ? services->counters[node->index] : NULL;
 
-    return figures != NULL ? figures : &services->unseen;
+    return counters != NULL ? counters : &services->unseen;
 }
 
 tundish_status
@@ -194,9 +194,9 @@ order_open(const struct plan_node *node, struct order_instance *instance,
     iterator->node = node;
     iterator->ops = node->order;
     iterator->instance = instance;
-    iterator->figures = figures_of(instance->services, node);
+    iterator->counters = counters_of(instance->services, node);
     iterator->timed_from =
-        iterator->figures == &instance->services->unseen ? SIZE_MAX : ORDER_TIMED_MIN;
+        iterator->counters == &instance->services->unseen ? SIZE_MAX : ORDER_TIMED_MIN;
     iterator->iterator_number = instance->iterator_counts[node->number]++;
     status = node->order->open(iterator);
     if (status != TUNDISH_OK) {
@@ -256,7 +256,7 @@ enum order_result
 order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
     struct order_services *services = iterator->instance->services;
-    struct tnd_stats_stage *figures = iterator->figures;
+    struct tnd_stats_stage *counters = iterator->counters;
     int64_t outer_ns = services->inner_ns, began_ns = tnd_clock_ns(), took_ns;
     enum order_result result;
 
@@ -264,11 +264,11 @@ order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, s
     result = iterator->ops->next(iterator, words, max, ret_count);
     took_ns = tnd_clock_ns() - began_ns;
     if (took_ns > services->inner_ns) {
-        tnd_stats_add(&figures->busy, (uint64_t)(took_ns - services->inner_ns));
-        tnd_stats_observe(&figures->call, (uint64_t)(took_ns - services->inner_ns));
+        tnd_stats_add(&counters->busy, (uint64_t)(took_ns - services->inner_ns));
+        tnd_stats_observe(&counters->call, (uint64_t)(took_ns - services->inner_ns));
     }
-    tnd_stats_add(&figures->calls, 1);
-    tnd_stats_add(&figures->errors, result == ORDER_FAILED);
+    tnd_stats_add(&counters->calls, 1);
+    tnd_stats_add(&counters->errors, result == ORDER_FAILED);
     services->inner_ns = outer_ns + took_ns;
     return result;
 }

@@ -46,7 +46,7 @@ struct order_services {
 
     /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
      * nobody looks, and it goes to `unseen`. */
-    struct tnd_stats_stage *const *figures;
+    struct tnd_stats_stage *const *counters;
     struct tnd_stats_stage unseen;
     int64_t inner_ns; /* spent so far in stages before the one that runs, where that is timed */
 
@@ -88,9 +88,9 @@ struct order_iterator {
     const struct plan_node *node;
     const struct order_ops *ops;
     struct order_instance *instance;
-    struct tnd_stats_stage *figures; /* never NULL */
-    size_t timed_from;               /* ORDER_TIMED_MIN, or SIZE_MAX */
-    uint64_t iterator_number;        /* 0 for the first that its dataset object made */
+    struct tnd_stats_stage *counters; /* never NULL */
+    size_t timed_from;                /* ORDER_TIMED_MIN, or SIZE_MAX */
+    uint64_t iterator_number;         /* 0 for the first that its dataset object made */
     enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
     char *next_error;              /* FAILED: the text that goes with it */
     max_align_t state[];
@@ -135,7 +135,7 @@ order_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         return order_next_held(iterator, ret_count);
     result = max < iterator->timed_from ? iterator->ops->next(iterator, words, max, ret_count)
                                         : order_next_timed(iterator, words, max, ret_count);
-    tnd_stats_add(&iterator->figures->rows, *ret_count);
+    tnd_stats_add(&iterator->counters->rows, *ret_count);
     if (__builtin_expect(result != ORDER_OK, 0))
         return order_next_settle(iterator, result, ret_count);
     return ORDER_OK;

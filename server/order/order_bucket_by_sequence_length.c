@@ -133,7 +133,7 @@ flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
     size_t count = bucket->count;
 
     bucket->count = 0;
-    tnd_stats_add(&iterator->figures->queued, -(uint64_t)count);
+    tnd_stats_add(&iterator->counters->queued, -(uint64_t)count);
     if (buckets->pad_to_boundary && bucket == &buckets->list[buckets->count - 1]) {
         run_words_release(bucket->words, count, input->width, input->run_words);
         order_fail(iterator, TUNDISH_E_DATA,
@@ -189,7 +189,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }
-        tnd_stats_add(&iterator->figures->queued, 1);
+        tnd_stats_add(&iterator->counters->queued, 1);
         if (bucket->count == bucket->size)
             return flush(iterator, bucket, word);
     }

@@ -176,7 +176,7 @@ batch_of(struct order_iterator *iterator, const struct window *window)
     const struct plan_node *input = iterator->node->inputs[0];
 
     groups->held -= window->count;
-    tnd_stats_set(&iterator->figures->queued, groups->held);
+    tnd_stats_set(&iterator->counters->queued, groups->held);
     return run_word(run_new(window->words, window->count, input->width, input->run_words));
 }
 
@@ -244,7 +244,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }
-        tnd_stats_set(&iterator->figures->queued, groups->held);
+        tnd_stats_set(&iterator->counters->queued, groups->held);
         if (window->count == window->size) {
             *word = batch_of(iterator, window);
             forget(groups, window);

@@ -61,7 +61,7 @@ session_open_dealer(struct session *session)
         .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
         .digest_steps = session->linked.link != NULL ? SESSION_MARK_STEPS : 0,
-        .meter = session->is_measured ? &session->dealing_figures.meter : NULL,
+        .counters = session->is_measured ? &session->dealing_counters.evaluation : NULL,
     };
 
     session->dealer_skipped = 0;
@@ -86,12 +86,12 @@ open_workers(struct session *session, uint32_t thread_count)
             .files = session->files,
             .scratch = scratch_open(),
             .skip_bad = session->plan->stream->deliver.skip_errors,
-            .meter = &worker->figures.meter,
+            .counters = &worker->counters.evaluation,
         };
         worker->memory.budget = session->budget;
         scratch_share(worker->evaluation.scratch, &worker->memory);
         snprintf(name, sizeof name, "content %u", i);
-        worker_stats_open(&worker->figures, session, name);
+        worker_stats_open(&worker->counters, session, name);
         status = tnd_codec_context_open(true, &worker->context);
         if (status != TUNDISH_OK)
             return status;
@@ -201,7 +201,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         status = session_spec_open(session->plan, &session->spec);
     if (status == TUNDISH_OK) {
         session_stats_open(session, options->stats);
-        worker_stats_open(&session->dealing_figures, session, "order");
+        worker_stats_open(&session->dealing_counters, session, "order");
     }
     if (status == TUNDISH_OK)
         status = open_workers(session, options->thread_count);
@@ -307,9 +307,9 @@ session_close(struct session *session)
     for (uint32_t i = 0; session->workers != NULL && i < session->worker_count; i++) {
         scratch_close(session->workers[i].evaluation.scratch);
         tnd_codec_context_close(session->workers[i].context);
-        worker_stats_close(&session->workers[i].figures, session);
+        worker_stats_close(&session->workers[i].counters, session);
     }
-    worker_stats_close(&session->dealing_figures, session);
+    worker_stats_close(&session->dealing_counters, session);
     session_stats_close(session);
     free(session->workers);
     budget_close(session->budget);

@@ -18,8 +18,9 @@ wait_for_place(struct session *session)
 
     pthread_cond_wait(&session->ring_space, &session->lock);
     ended_ns = tnd_clock_ns();
-    tnd_stats_add(&session->figures.stream->deal_wait, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing_figures.meter.track, began_ns, ended_ns, TND_STATS_WAITS_STEPS, 0);
+    tnd_stats_add(&session->counters.stream->deal_wait, (uint64_t)(ended_ns - began_ns));
+    stats_event(session->dealing_counters.evaluation.track, began_ns, ended_ns,
+                TND_STATS_WAITS_STEPS, 0);
 }
 
 /* Wait until there are at most so many steps in the ring, or until the end; the lock held. */
@@ -133,8 +134,9 @@ deal_step(struct session *session, uint64_t number, struct deal_round *ret_round
         pthread_mutex_unlock(&session->lock);
     }
 
-    tnd_stats_add(&session->figures.stream->deal_busy, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing_figures.meter.track, began_ns, ended_ns, TND_STATS_DEALS, number);
+    tnd_stats_add(&session->counters.stream->deal_busy, (uint64_t)(ended_ns - began_ns));
+    stats_event(session->dealing_counters.evaluation.track, began_ns, ended_ns, TND_STATS_DEALS,
+                number);
     return status;
 }
 

@@ -58,7 +58,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     struct slice_bytes largest = { 0 };
     bool is_auto = session->plan->stream->deliver.compression == COMPRESS_AUTO;
 
-    worker->evaluation.meter = NULL;
+    worker->evaluation.counters = NULL;
     if (dealer_start_epoch(session->dealer) == TUNDISH_OK)
         (void)dealer_next(session->dealer, &round);
     for (uint32_t r = 0; r < round.present_count; r++) {
@@ -83,7 +83,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     dealer_close(session->dealer);
     session->dealer = NULL;
     session->is_measured = true;
-    worker->evaluation.meter = &worker->figures.meter;
+    worker->evaluation.counters = &worker->counters.evaluation;
     worker->skipped = worker->evaluation.skipped;
     return largest;
 }

@@ -66,7 +66,7 @@ struct worker {
     bool started;
     int64_t part_ns;        /* what a part took of late */
     int64_t part_waited_ns; /* how long the last one waited for room */
-    struct worker_stats figures;
+    struct worker_stats counters;
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
 };
 
@@ -150,8 +150,8 @@ struct session {
     bool is_measured;    /* the lanes have their sizes */
     _Atomic int stop;
     _Atomic uint64_t restart_epoch; /* end this epoch early; UINT64_MAX: none */
-    struct session_stats figures;
-    struct worker_stats dealing_figures; /* of stages that look at content to decide order */
+    struct session_stats counters;
+    struct worker_stats dealing_counters; /* of stages that look at content to decide order */
 
     pthread_t dealing;
     bool dealing_started;

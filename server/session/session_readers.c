@@ -29,7 +29,7 @@ struct session_group_line {
 static struct session_reader_line *
 add_reader(struct session *session, const struct feed_reader_stats *reader)
 {
-    struct session_readers *readers = &session->figures.readers;
+    struct session_readers *readers = &session->counters.readers;
     struct session_reader_line *line;
     char labels[TND_STATS_LABEL_BYTES];
 
@@ -41,7 +41,7 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
     stats_label(labels, "group", line->group);
     stats_label_number(labels, "replica",
                        session->plan->options.worker * session->plan->replicas + line->replica);
-    line->values = stats_add(session->figures.stats, TND_STATS_KIND_reader, labels);
+    line->values = stats_add(session->counters.stats, TND_STATS_KIND_reader, labels);
     return line;
 }
 
@@ -49,7 +49,7 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
 static struct session_reader_line *
 find_reader(struct session *session, const struct feed_reader_stats *reader, uint32_t likely)
 {
-    struct session_readers *readers = &session->figures.readers;
+    struct session_readers *readers = &session->counters.readers;
 
     for (uint32_t i = 0; i < readers->count; i++) {
         struct session_reader_line *line = &readers->lines[(likely + i) % readers->count];
@@ -63,7 +63,7 @@ find_reader(struct session *session, const struct feed_reader_stats *reader, uin
 static struct session_group_line *
 find_group(struct session *session, const char *name)
 {
-    struct session_readers *readers = &session->figures.readers;
+    struct session_readers *readers = &session->counters.readers;
     struct session_group_line *line;
     char labels[TND_STATS_LABEL_BYTES];
 
@@ -76,7 +76,7 @@ find_group(struct session *session, const char *name)
     memcpy(line->name, name, sizeof line->name);
     session_stats_label(labels, session);
     stats_label(labels, "group", name);
-    line->values = stats_add(session->figures.stats, TND_STATS_KIND_group, labels);
+    line->values = stats_add(session->counters.stats, TND_STATS_KIND_group, labels);
     return line;
 }
 
@@ -133,7 +133,7 @@ show_lane_wait(struct session *session, struct session_reader_line *line,
                const struct feed_reader_stats *reader)
 {
     struct tnd_stats_lane *lane =
-        session->figures.lanes[reader->replica % session->plan->replicas].values;
+        session->counters.lanes[reader->replica % session->plan->replicas].values;
     uint64_t waited_ns = (uint64_t)reader->waited_ns;
 
     if (waited_ns > line->waited_ns)
@@ -192,7 +192,7 @@ show_groups(struct session_readers *readers)
 static uint32_t
 look_at_feed(struct session *session)
 {
-    struct session_readers *readers = &session->figures.readers;
+    struct session_readers *readers = &session->counters.readers;
     uint32_t count = feed_stats(session->feed, readers->seen, readers->capacity);
 
     if (count <= readers->capacity)
@@ -206,7 +206,7 @@ look_at_feed(struct session *session)
 void
 session_readers_show(struct session *session)
 {
-    struct session_readers *readers = &session->figures.readers;
+    struct session_readers *readers = &session->counters.readers;
     uint32_t count = look_at_feed(session);
 
     for (uint32_t i = 0; i < readers->count; i++)
@@ -221,7 +221,7 @@ session_readers_show(struct session *session)
         show_lane_wait(session, line, reader);
         add_to_group(find_group(session, reader->group), reader);
     }
-    drop_gone(readers, session->figures.stats);
+    drop_gone(readers, session->counters.stats);
     show_groups(readers);
 }
 

@@ -51,18 +51,18 @@ label_lane(char labels[TND_STATS_LABEL_BYTES], const struct session *session, ui
 void
 session_stats_open(struct session *session, struct stats *stats)
 {
-    struct session_stats *figures = &session->figures;
+    struct session_stats *counters = &session->counters;
     char labels[TND_STATS_LABEL_BYTES];
 
-    figures->stats = stats;
+    counters->stats = stats;
     session_stats_label(labels, session);
-    figures->stream = stats_add(stats, TND_STATS_KIND_stream, labels);
-    figures->lanes = tnd_zalloc(session->plan->replicas, sizeof *figures->lanes);
+    counters->stream = stats_add(stats, TND_STATS_KIND_stream, labels);
+    counters->lanes = tnd_zalloc(session->plan->replicas, sizeof *counters->lanes);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         label_lane(labels, session, r);
-        figures->lanes[r].values = stats_add(stats, TND_STATS_KIND_lane, labels);
+        counters->lanes[r].values = stats_add(stats, TND_STATS_KIND_lane, labels);
     }
-    session_vocabularies_describe(&figures->vocabularies, session);
+    session_vocabularies_describe(&counters->vocabularies, session);
     add_plan(session, stats);
 }
 
@@ -93,8 +93,8 @@ session_stats_compression(struct session *session, const struct lane_config *lan
     stats_label(labels, "asked", asked_compression(&session->plan->stream->deliver));
     stats_label(labels, "how", how);
     stats_label(labels, "why", compress_reason(compressed->why));
-    values = stats_add(session->figures.stats, TND_STATS_KIND_compression, labels);
-    session->figures.compression = values;
+    values = stats_add(session->counters.stats, TND_STATS_KIND_compression, labels);
+    session->counters.compression = values;
     lane_give_size(&session->fill, &uncompressed, &as_is);
     tnd_stats_set(&values->lanes, replicas * lane_segment_bytes(lane));
     tnd_stats_set(&values->uncompressed, replicas * lane_segment_bytes(&as_is));
@@ -108,20 +108,20 @@ session_stats_compression(struct session *session, const struct lane_config *lan
 void
 session_stats_close(struct session *session)
 {
-    struct session_stats *figures = &session->figures;
+    struct session_stats *counters = &session->counters;
 
-    if (figures->stats == NULL)
+    if (counters->stats == NULL)
         return;
-    stats_drop(figures->stats, figures->stream);
-    stats_drop(figures->stats, figures->compression);
+    stats_drop(counters->stats, counters->stream);
+    stats_drop(counters->stats, counters->compression);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        stats_drop(figures->stats, figures->lanes[r].values);
+        stats_drop(counters->stats, counters->lanes[r].values);
         for (int i = 0; i < LANE_ENCODINGS; i++)
-            stats_drop(figures->stats, figures->lanes[r].encodings[i]);
+            stats_drop(counters->stats, counters->lanes[r].encodings[i]);
     }
-    session_readers_close(&figures->readers, figures->stats);
-    session_vocabularies_close(&figures->vocabularies, figures->stats);
-    free(figures->lanes);
+    session_readers_close(&counters->readers, counters->stats);
+    session_vocabularies_close(&counters->vocabularies, counters->stats);
+    free(counters->lanes);
 }
 
 /* Stages that only move references have no content to make. */
@@ -161,28 +161,28 @@ label_stage(char labels[TND_STATS_LABEL_BYTES], const struct session *session,
 }
 
 static void
-add_stages(struct worker_stats *figures, const struct session *session,
+add_stages(struct worker_stats *counters, const struct session *session,
            const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
-        struct evaluation_stage *stage = &figures->meter.stages[node->index];
+        struct evaluation_stage *stage = &counters->evaluation.stages[node->index];
         char labels[TND_STATS_LABEL_BYTES];
 
         if (node->body != NULL)
-            add_stages(figures, session, node->body);
+            add_stages(counters, session, node->body);
         if (!makes_content(node))
             continue;
         label_stage(labels, session, node, "content");
-        stage->values = stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
+        stage->values = stats_add(session->counters.stats, TND_STATS_KIND_stage, labels);
         tnd_stats_set(&stage->values->source, node->source != NULL);
-        stage->what = stats_offset(session->figures.stats, stage->values);
+        stage->what = stats_offset(session->counters.stats, stage->values);
     }
 }
 
 /* What the order does with references: sets beside those of the content of the same stages. */
 static void
-add_order(struct worker_stats *figures, const struct session *session,
+add_order(struct worker_stats *counters, const struct session *session,
           const struct plan_graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -190,62 +190,63 @@ add_order(struct worker_stats *figures, const struct session *session,
         char labels[TND_STATS_LABEL_BYTES];
 
         if (node->body != NULL)
-            add_order(figures, session, node->body);
+            add_order(counters, session, node->body);
         if (node->order == NULL)
             continue;
         label_stage(labels, session, node, "order");
-        figures->meter.order[node->index] =
-            stats_add(session->figures.stats, TND_STATS_KIND_stage, labels);
+        counters->evaluation.order[node->index] =
+            stats_add(session->counters.stats, TND_STATS_KIND_stage, labels);
     }
 }
 
 void
-worker_stats_open(struct worker_stats *figures, const struct session *session, const char *thread)
+worker_stats_open(struct worker_stats *counters, const struct session *session, const char *thread)
 {
-    struct stats *stats = session->figures.stats;
+    struct stats *stats = session->counters.stats;
     char labels[TND_STATS_LABEL_BYTES];
 
     session_stats_label(labels, session);
     stats_label(labels, "thread", thread);
-    figures->thread = stats_add(stats, TND_STATS_KIND_thread, labels);
-    figures->meter.track = stats_add_track(stats, session->plan->stream->name, thread);
-    figures->meter.stages = tnd_zalloc(session->plan->node_count, sizeof *figures->meter.stages);
-    add_stages(figures, session, session->plan->graph);
-    if (figures == &session->dealing_figures) {
-        figures->meter.order =
+    counters->thread = stats_add(stats, TND_STATS_KIND_thread, labels);
+    counters->evaluation.track = stats_add_track(stats, session->plan->stream->name, thread);
+    counters->evaluation.stages =
+        tnd_zalloc(session->plan->node_count, sizeof *counters->evaluation.stages);
+    add_stages(counters, session, session->plan->graph);
+    if (counters == &session->dealing_counters) {
+        counters->evaluation.order =
             tnd_zalloc(session->plan->node_count, sizeof(struct tnd_stats_stage *));
-        add_order(figures, session, session->plan->graph);
+        add_order(counters, session, session->plan->graph);
     }
-    session_vocabularies_meter(&figures->vocabularies, session, &figures->meter);
+    session_vocabularies_count(&counters->vocabularies, session, &counters->evaluation);
 }
 
 void
-worker_stats_close(struct worker_stats *figures, const struct session *session)
+worker_stats_close(struct worker_stats *counters, const struct session *session)
 {
-    struct stats *stats = session->figures.stats;
+    struct stats *stats = session->counters.stats;
 
-    if (figures->meter.stages == NULL)
+    if (counters->evaluation.stages == NULL)
         return;
     for (uint32_t i = 0; i < session->plan->node_count; i++) {
-        stats_drop(stats, figures->meter.stages[i].values);
-        if (figures->meter.order != NULL)
-            stats_drop(stats, figures->meter.order[i]);
-        free(figures->meter.stages[i].vocabularies);
+        stats_drop(stats, counters->evaluation.stages[i].values);
+        if (counters->evaluation.order != NULL)
+            stats_drop(stats, counters->evaluation.order[i]);
+        free(counters->evaluation.stages[i].vocabularies);
     }
-    session_vocabularies_close(&figures->vocabularies, stats);
-    stats_drop(stats, figures->thread);
-    stats_drop_track(stats, figures->meter.track);
-    free(figures->meter.stages);
-    free(figures->meter.order);
+    session_vocabularies_close(&counters->vocabularies, stats);
+    stats_drop(stats, counters->thread);
+    stats_drop_track(stats, counters->evaluation.track);
+    free(counters->evaluation.stages);
+    free(counters->evaluation.order);
 }
 
 static void
 show_encodings(struct session *session, uint32_t replica, const struct lane_stats *lane)
 {
-    struct session_lane_figures *figures = &session->figures.lanes[replica];
+    struct session_lane_counters *counters = &session->counters.lanes[replica];
 
     for (int i = 0; i < LANE_ENCODINGS; i++) {
-        struct tnd_stats_encoding *values = figures->encodings[i];
+        struct tnd_stats_encoding *values = counters->encodings[i];
 
         if (lane->encoded[i].buffers == 0)
             continue;
@@ -254,8 +255,8 @@ show_encodings(struct session *session, uint32_t replica, const struct lane_stat
 
             label_lane(labels, session, replica);
             stats_label(labels, "codec", lane_encoding_name((enum lane_encoding)i));
-            values = stats_add(session->figures.stats, TND_STATS_KIND_encoding, labels);
-            figures->encodings[i] = values;
+            values = stats_add(session->counters.stats, TND_STATS_KIND_encoding, labels);
+            counters->encodings[i] = values;
         }
         tnd_stats_set(&values->buffers, lane->encoded[i].buffers);
         tnd_stats_set(&values->decoded, lane->encoded[i].decoded_bytes);
@@ -269,7 +270,7 @@ show_lanes(struct session *session)
     uint64_t lag = 0;
 
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
-        struct tnd_stats_lane *values = session->figures.lanes[r].values;
+        struct tnd_stats_lane *values = session->counters.lanes[r].values;
         struct lane_stats lane;
 
         lane_stats(feed_lane(session->feed, r), &lane);
@@ -287,13 +288,13 @@ show_lanes(struct session *session)
         tnd_stats_set(&values->decoded, lane.decoded_bytes);
         tnd_stats_set(&values->stored, lane.stored_bytes);
     }
-    tnd_stats_set(&session->figures.stream->lag, lag);
+    tnd_stats_set(&session->counters.stream->lag, lag);
 }
 
 void
 session_show(struct session *session)
 {
-    struct tnd_stats_stream *stream = session->figures.stream;
+    struct tnd_stats_stream *stream = session->counters.stream;
     struct source_files_stats files;
     struct feed_losses losses;
 

@@ -11,7 +11,7 @@
 
 struct session;
 
-struct session_lane_figures {
+struct session_lane_counters {
     struct tnd_stats_lane *values;
     struct tnd_stats_encoding *encodings[LANE_ENCODINGS]; /* NULL: not used so far */
 };
@@ -19,7 +19,7 @@ struct session_lane_figures {
 struct session_stats {
     struct stats *stats;
     struct tnd_stats_stream *stream;
-    struct session_lane_figures *lanes;
+    struct session_lane_counters *lanes;
     struct session_readers readers;
     struct tnd_stats_compression *compression;
     struct vocabulary_lines vocabularies;
@@ -27,7 +27,7 @@ struct session_stats {
 
 /* The figures of one thread that makes content. */
 struct worker_stats {
-    struct evaluation_meter meter;
+    struct evaluation_counters evaluation;
     struct tnd_stats_thread *thread;
     struct vocabulary_lines vocabularies;
 };
@@ -46,8 +46,8 @@ void session_stats_compression(struct session *session, const struct lane_config
 
 /* Sets for a thread ("content 3"); the dealing one, "order", has some for the order's stages, too.
  */
-void worker_stats_open(struct worker_stats *figures, const struct session *session,
+void worker_stats_open(struct worker_stats *counters, const struct session *session,
                        const char *thread);
-void worker_stats_close(struct worker_stats *figures, const struct session *session);
+void worker_stats_close(struct worker_stats *counters, const struct session *session);
 
 #endif

@@ -38,7 +38,7 @@ add_vocabulary(struct walk *walk, const char *name)
     session_stats_label(labels, walk->session);
     stats_label(labels, "vocabulary", name);
     line->name = tnd_strdup(name);
-    line->values = stats_add(walk->session->figures.stats, TND_STATS_KIND_vocabulary, labels);
+    line->values = stats_add(walk->session->counters.stats, TND_STATS_KIND_vocabulary, labels);
     return line;
 }
 
@@ -56,7 +56,7 @@ describe(void *context, const char *name, const struct vocab *vocab)
 }
 
 static void
-meter_one(void *context, const char *name, const struct vocab *vocab)
+count_one(void *context, const char *name, const struct vocab *vocab)
 {
     struct walk *walk = context;
     struct evaluation_stage *stage = walk->stage;
@@ -71,18 +71,18 @@ meter_one(void *context, const char *name, const struct vocab *vocab)
 }
 
 static void
-walk_graph(struct walk *walk, const struct plan_graph *graph, struct evaluation_meter *meter)
+walk_graph(struct walk *walk, const struct plan_graph *graph, struct evaluation_counters *counters)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
 
         if (node->body != NULL)
-            walk_graph(walk, node->body, meter);
+            walk_graph(walk, node->body, counters);
         if (node->content == NULL || node->content->vocabularies == NULL)
             continue;
-        walk->stage = meter != NULL ? &meter->stages[node->index] : NULL;
+        walk->stage = counters != NULL ? &counters->stages[node->index] : NULL;
         walk->said = 0;
-        node->content->vocabularies(node->state, meter != NULL ? meter_one : describe, walk);
+        node->content->vocabularies(node->state, counters != NULL ? count_one : describe, walk);
     }
 }
 
@@ -95,12 +95,12 @@ session_vocabularies_describe(struct vocabulary_lines *lines, const struct sessi
 }
 
 void
-session_vocabularies_meter(struct vocabulary_lines *lines, const struct session *session,
-                           struct evaluation_meter *meter)
+session_vocabularies_count(struct vocabulary_lines *lines, const struct session *session,
+                           struct evaluation_counters *counters)
 {
     struct walk walk = { .session = session, .lines = lines };
 
-    walk_graph(&walk, session->plan->graph, meter);
+    walk_graph(&walk, session->plan->graph, counters);
 }
 
 void

@@ -23,9 +23,9 @@ struct vocabulary_lines {
 /* Lines that say how large each is. */
 void session_vocabularies_describe(struct vocabulary_lines *lines, const struct session *session);
 
-/* Lines for a thread, and in its meter which stage counts in which. */
-void session_vocabularies_meter(struct vocabulary_lines *lines, const struct session *session,
-                                struct evaluation_meter *meter);
+/* Lines for a thread, and in its counters which stage counts in which. */
+void session_vocabularies_count(struct vocabulary_lines *lines, const struct session *session,
+                                struct evaluation_counters *counters);
 
 void session_vocabularies_close(struct vocabulary_lines *lines, struct stats *stats);
 

@@ -134,14 +134,14 @@ open_step(struct session *session, struct step *step)
         struct share *share = &step->shares[r];
 
         if (share->has_room && !share->had_room)
-            tnd_stats_observe(&session->figures.lanes[r].values->slot_wait,
+            tnd_stats_observe(&session->counters.lanes[r].values->slot_wait,
                               (uint64_t)(now_ns - step->dealt_ns));
         share->had_room |= share->has_room;
     }
     if (!all)
         return;
     step->opened_ns = now_ns;
-    tnd_stats_observe(&session->figures.stream->slot_wait,
+    tnd_stats_observe(&session->counters.stream->slot_wait,
                       (uint64_t)(step->opened_ns - step->dealt_ns));
     step->unfinished = 1;
     step->next_share = step->kind == TND_SLOT_BATCH ? 0 : session->plan->replicas;
@@ -348,7 +348,7 @@ finish_step(struct session *session, struct step *step)
             lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
         }
         session->steps_published++;
-        tnd_stats_observe(&session->figures.stream->step_make,
+        tnd_stats_observe(&session->counters.stream->step_make,
                           (uint64_t)(tnd_clock_ns() - step->opened_ns));
         session->last_epoch = step->epoch;
         session->last_number = step->number;
@@ -371,13 +371,13 @@ finish_part(struct session *session, struct step *step, tundish_status status)
 static void
 count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
 {
-    struct tnd_stats_thread *thread = worker->figures.thread;
+    struct tnd_stats_thread *thread = worker->counters.thread;
     int64_t ended_ns = tnd_clock_ns();
 
     tnd_stats_add(for_slots ? &thread->slot_wait : &thread->order_wait,
                   (uint64_t)(ended_ns - began_ns));
     tnd_stats_observe(&thread->idle, (uint64_t)(ended_ns - began_ns));
-    stats_event(worker->figures.meter.track, began_ns, ended_ns,
+    stats_event(worker->counters.evaluation.track, began_ns, ended_ns,
                 for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
 }
 
@@ -513,8 +513,8 @@ session_work(void *argument)
         budget_end(&worker->memory);
         ended_ns = tnd_clock_ns();
         busy_ns = ended_ns - began_ns - worker->part_waited_ns;
-        tnd_stats_add(&worker->figures.thread->busy, (uint64_t)busy_ns);
-        stats_event(worker->figures.meter.track, began_ns, ended_ns, TND_STATS_MAKES_PART,
+        tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
+        stats_event(worker->counters.evaluation.track, began_ns, ended_ns, TND_STATS_MAKES_PART,
                     part.step->number);
         pthread_mutex_lock(&session->lock);
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;

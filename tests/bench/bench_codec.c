@@ -50,7 +50,7 @@ gb_per_second(int64_t ns)
     return (double)COLUMN_BYTES / (double)ns;
 }
 
-struct figures {
+struct counters {
     int64_t encode_ns, decode_ns, copy_ns;
     uint64_t stored_bytes;
 };
@@ -64,10 +64,10 @@ keep_least(int64_t *least_ns, int64_t start_ns)
         *least_ns = ns;
 }
 
-static struct figures
+static struct counters
 measure(const struct tnd_codec *codec, const uint8_t *column, int passes)
 {
-    struct figures figures = { INT64_MAX, INT64_MAX, INT64_MAX, 0 };
+    struct counters counters = { INT64_MAX, INT64_MAX, INT64_MAX, 0 };
     struct tnd_codec_context *context;
     uint64_t bound;
     uint8_t *stored, *back = tnd_alloc(COLUMN_BYTES);
@@ -79,35 +79,35 @@ measure(const struct tnd_codec *codec, const uint8_t *column, int passes)
         int64_t start_ns = tnd_clock_ns();
 
         must_be_ok(tnd_codec_encode(codec, column, COLUMN_BYTES, stored, bound, context,
-                                    &figures.stored_bytes));
-        keep_least(&figures.encode_ns, start_ns);
+                                    &counters.stored_bytes));
+        keep_least(&counters.encode_ns, start_ns);
         start_ns = tnd_clock_ns();
         must_be_ok(
-            tnd_codec_decode(codec, stored, figures.stored_bytes, back, COLUMN_BYTES, context));
-        keep_least(&figures.decode_ns, start_ns);
+            tnd_codec_decode(codec, stored, counters.stored_bytes, back, COLUMN_BYTES, context));
+        keep_least(&counters.decode_ns, start_ns);
         start_ns = tnd_clock_ns();
         memcpy(back, column, COLUMN_BYTES);
         __asm__ volatile("" : : "r"(back) : "memory");
-        keep_least(&figures.copy_ns, start_ns);
+        keep_least(&counters.copy_ns, start_ns);
     }
     tnd_codec_context_close(context);
     free(stored);
     free(back);
-    return figures;
+    return counters;
 }
 
 static void
 run(const struct tnd_codec *codec, const uint8_t *column, const char *what, const char *path)
 {
-    const struct figures figures =
+    const struct counters counters =
         measure(codec, column, codec->number == TND_CODEC_ZSTD ? 20 : PASSES);
 
     printf("{\"bench\": \"codec\", \"codec\": \"%s\", \"column\": \"%s\", \"width\": %u, "
            "\"level\": %d, \"path\": \"%s\", \"ratio\": %.2f, \"encode_gb_per_s\": %.2f, "
            "\"decode_gb_per_s\": %.2f, \"memcpy_gb_per_s\": %.2f}\n",
            tnd_codec_name(codec), what, codec->width, codec->level, path,
-           (double)COLUMN_BYTES / (double)figures.stored_bytes, gb_per_second(figures.encode_ns),
-           gb_per_second(figures.decode_ns), gb_per_second(figures.copy_ns));
+           (double)COLUMN_BYTES / (double)counters.stored_bytes, gb_per_second(counters.encode_ns),
+           gb_per_second(counters.decode_ns), gb_per_second(counters.copy_ns));
 }
 
 static void

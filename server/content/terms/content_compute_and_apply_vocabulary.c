@@ -5,7 +5,7 @@
 
 #include "content/learned/learning.h"
 #include "content/terms/lookup.h"
-#include "content/terms/lookup_tally.h"
+#include "content/terms/lookup_counters.h"
 #include "core/memory.h"
 
 struct applied {
@@ -108,7 +108,7 @@ compute_and_apply_vocabulary_apply(const void *state, const struct frame *input,
         else
             vocab_map_integers(applied->vocab, &applied->rule,
                                integers_of(applied->dtype, from, output->scratch), count, &to);
-        lookup_tally(output, i, count, absent);
+        lookup_count(output, i, count, absent);
         column_set_like(&output->columns[target->output], from, lines);
     }
     return TUNDISH_OK;

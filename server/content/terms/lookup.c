@@ -7,7 +7,7 @@
 #include "column/convert.h"
 #include "column/literal.h"
 #include "content/learned/learning.h"
-#include "content/terms/lookup_tally.h"
+#include "content/terms/lookup_counters.h"
 #include "core/memory.h"
 
 struct lookup {
@@ -303,7 +303,7 @@ find_indices(const struct lookup *lookup, uint32_t i, const struct column *colum
             ret_indices[done++] = 0;
         }
     }
-    lookup_tally(output, i, (uint64_t)column->value_count, absent);
+    lookup_count(output, i, (uint64_t)column->value_count, absent);
 }
 
 /* Indices back to terms; what is no term's index gives the out-of-vocabulary token. */
@@ -340,7 +340,7 @@ find_terms(const struct lookup *lookup, uint32_t i, const struct column *column,
                 absent++, *to = rules->oov_integer;
         }
     }
-    lookup_tally(output, i, (uint64_t)column->value_count, absent);
+    lookup_count(output, i, (uint64_t)column->value_count, absent);
     column_set_like(&output->columns[index], column, values);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/learned/learning.h"
-#include "content/terms/lookup_tally.h"
+#include "content/terms/lookup_counters.h"
 #include "content/text/text_ids.h"
 #include "core/memory.h"
 
@@ -411,7 +411,7 @@ vectorize(const struct text_vectorization *state, uint32_t i, const struct colum
         output->columns[index] = ids;
         return;
     }
-    lookup_tally(output, i, (uint64_t)lists.used, lists.absent);
+    lookup_count(output, i, (uint64_t)lists.used, lists.absent);
     if (is_int && state->ragged && state->length >= 0)
         cut(&lists, list_count, state->length);
     if (is_list) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "content/vocabulary/vocab_note.h"
+#include "content/vocabulary/vocab_stat_cache.h"
 #include "content/vocabulary/vocab_table.h"
 #include "content/vocabulary/vocab_text.h"
 #include "core/cache_folder.h"
@@ -122,7 +122,7 @@ open_by_reading(int folder, int file, const char *path, const struct stat *befor
 
     if (status != TUNDISH_OK)
         return status;
-    if (fstat(file, &after) != 0 || !vocab_note_is_same(before, &after)) {
+    if (fstat(file, &after) != 0 || !vocab_stat_cache_is_same(before, &after)) {
         vocab_text_close(&text);
         return tnd_fail(TUNDISH_E_DATA, "vocabulary %s changed while it was read", path);
     }
@@ -131,7 +131,7 @@ open_by_reading(int folder, int file, const char *path, const struct stat *befor
     if (status != TUNDISH_OK)
         status = build_from_text(folder, &name, &text, keys, ret_vocab);
     if (status == TUNDISH_OK)
-        vocab_note_make(folder, path, before, &text.content);
+        vocab_stat_cache_put(folder, path, before, &text.content);
     vocab_text_close(&text);
     return status;
 }
@@ -153,7 +153,7 @@ open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret
         close(file);
         return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s is not a regular file", path);
     }
-    if (vocab_note_find(folder, path, &about, &content)) {
+    if (vocab_stat_cache_find(folder, path, &about, &content)) {
         name = name_of("text", keys, &content);
         status = map_published(folder, &name, keys, &content, ret_vocab);
     }

@@ -197,7 +197,7 @@ fill(struct order_iterator *iterator)
         if (shuffle->input == NULL && begin_epoch(iterator) != TUNDISH_OK)
             return ORDER_FAILED;
         result = pull(iterator);
-        tnd_stats_set(&iterator->figures->queued, shuffle->held);
+        tnd_stats_set(&iterator->counters->queued, shuffle->held);
         if (result == ORDER_FAILED)
             return result;
         if (result == ORDER_END) {
@@ -357,7 +357,7 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     result = fill(iterator);
     if (result != ORDER_OK)
         return result;
-    tnd_stats_set(&iterator->figures->queued, shuffle->held);
+    tnd_stats_set(&iterator->counters->queued, shuffle->held);
     if (shuffle->held == 0)
         return ORDER_END;
     forget_empty_epochs(iterator);
@@ -432,7 +432,7 @@ shuffle_open(struct order_iterator *iterator)
     if (iterator->instance->services->samples && shuffle->limit > SAMPLE_LIMIT)
         shuffle->limit = SAMPLE_LIMIT;
     shuffle->epochs = 1;
-    tnd_stats_set(&iterator->figures->room, shuffle->limit < SHOWN_MAX ? shuffle->limit : 0);
+    tnd_stats_set(&iterator->counters->room, shuffle->limit < SHOWN_MAX ? shuffle->limit : 0);
     shuffle_seed(shuffle, iterator->node, iterator->iterator_number);
     return TUNDISH_OK;
 }

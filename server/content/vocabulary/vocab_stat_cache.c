@@ -1,5 +1,5 @@
-/* vocab_note.c - notes, one small file for each text. */
-#include "content/vocabulary/vocab_note.h"
+/* vocab_stat_cache.c - one small file for each text. */
+#include "content/vocabulary/vocab_stat_cache.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ time_ns(struct timespec time)
 }
 
 bool
-vocab_note_is_same(const struct stat *a, const struct stat *b)
+vocab_stat_cache_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            time_ns(a->st_mtim) == time_ns(b->st_mtim) && time_ns(a->st_ctim) == time_ns(b->st_ctim);
@@ -65,8 +65,8 @@ compose(const char *path, const struct stat *about, const struct vocab_content *
 }
 
 bool
-vocab_note_find(int folder, const char *path, const struct stat *about,
-                struct vocab_content *ret_content)
+vocab_stat_cache_find(int folder, const char *path, const struct stat *about,
+                      struct vocab_content *ret_content)
 {
     const struct vocab_content unknown = { 0 };
     struct note expected, found;
@@ -90,8 +90,8 @@ vocab_note_find(int folder, const char *path, const struct stat *about,
 }
 
 void
-vocab_note_make(int folder, const char *path, const struct stat *about,
-                const struct vocab_content *content)
+vocab_stat_cache_put(int folder, const char *path, const struct stat *about,
+                     const struct vocab_content *content)
 {
     const int64_t now_ns = tnd_clock_wall_ns();
     struct tnd_cache_build build;

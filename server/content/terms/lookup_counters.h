@@ -1,15 +1,15 @@
-/* lookup_tally.h - what is counted of a vocabulary: how often a part asked it, and how often in
+/* lookup_counters.h - what is counted of a vocabulary: how often a part asked it, and how often in
  * vain.
  */
-#ifndef CONTENT_LOOKUP_TALLY_H
-#define CONTENT_LOOKUP_TALLY_H
+#ifndef CONTENT_LOOKUP_COUNTERS_H
+#define CONTENT_LOOKUP_COUNTERS_H
 
 #include "column/frame.h"
 #include "shm/stats.h"
 
 /* `which` of the stage's vocabularies, in the order in which it says them. */
 static inline void
-lookup_tally(const struct frame *output, uint32_t which, uint64_t lookups, uint64_t absent)
+lookup_count(const struct frame *output, uint32_t which, uint64_t lookups, uint64_t absent)
 {
     if (output->vocabularies == NULL)
         return;
