@@ -274,7 +274,7 @@ bytes_made(const struct plan_node *node, const struct frame *frame)
 
 /* The stage that a thread is in has the elements; it is back there when one before it is done. */
 static void
-enter(struct evaluation_counters *counters, struct tnd_stats_stage *values, uint64_t count)
+enter_stage(struct evaluation_counters *counters, struct tnd_stats_stage *values, uint64_t count)
 {
     if (counters->running != NULL)
         tnd_stats_set(&counters->running->queued, 0);
@@ -297,7 +297,7 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     int64_t began_ns, ended_ns;
     tundish_status status;
 
-    enter(counters, values, (uint64_t)request->count);
+    enter_stage(counters, values, (uint64_t)request->count);
     counters->inner_ns = 0;
     counters->inner_skipped = 0;
     counters->inner_failed = false;
@@ -315,7 +315,7 @@ evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
     else if (!counters->inner_failed)
         tnd_stats_add(&values->errors, 1);
     stats_event(counters->track, began_ns, ended_ns, stage->what, (uint64_t)request->count);
-    enter(counters, outer.running, outer.running_count);
+    enter_stage(counters, outer.running, outer.running_count);
     counters->inner_ns = outer.inner_ns + (ended_ns - began_ns);
     counters->inner_skipped = outer.inner_skipped + skipped;
     counters->inner_failed = outer.inner_failed || status != TUNDISH_OK;

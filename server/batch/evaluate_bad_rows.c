@@ -31,8 +31,8 @@ rows_in(const struct column_spec *spec, const struct column *column, int64_t ind
 /* The rows of all batches, side by side; `splits` says whose they are. False: the columns of a
  * batch do not have the same rows. */
 static bool
-part(struct evaluation *evaluation, const struct frame *batches, struct frame *ret_rows,
-     int64_t *splits)
+collect_rows(struct evaluation *evaluation, const struct frame *batches, struct frame *ret_rows,
+             int64_t *splits)
 {
     splits[0] = 0;
     for (int64_t b = 0; b < batches->count; b++) {
@@ -107,7 +107,7 @@ evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *n
     tundish_status status;
 
     *ret_done = false;
-    if (!minds_its_rows(node, before) || !part(evaluation, batches, &rows, splits))
+    if (!minds_its_rows(node, before) || !collect_rows(evaluation, batches, &rows, splits))
         return TUNDISH_OK;
     status = ask_rows(evaluation, node, batches, splits, &rows);
     if (status != TUNDISH_OK || rows.errors->bad_count == 0)

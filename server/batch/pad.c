@@ -69,7 +69,7 @@ struct padding {
 };
 
 static void
-fill(struct padding *padding, int64_t count)
+fill_padding(struct padding *padding, int64_t count)
 {
     for (int64_t i = 0; i < count; i++, padding->to += padding->value_bytes)
         memcpy(padding->to, padding->value, padding->value_bytes);
@@ -124,7 +124,7 @@ pad_list(struct padding *padding, uint32_t k, int64_t index)
         for (int64_t i = 0; i < length; i++)
             pad_list(padding, k + 1, begin + i);
     }
-    fill(padding, (padding->lengths[k] - length) * padded_count(padding, k + 1));
+    fill_padding(padding, (padding->lengths[k] - length) * padded_count(padding, k + 1));
 }
 
 /* The longest list of each level below batch `index`. */

@@ -10,7 +10,7 @@
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
 
 static void *
-take(struct learn_view *view, size_t count, size_t bytes)
+take_block(struct learn_view *view, size_t count, size_t bytes)
 {
     view->blocks = tnd_realloc(view->blocks, view->block_count + 1, sizeof *view->blocks);
     return view->blocks[view->block_count++] = tnd_zalloc(count + 1, bytes);
@@ -40,15 +40,15 @@ view_value(struct learn_view *view, const struct spec_value *value)
         return value;
     if (value->kind == SPEC_LIST && (value->count == 0 || value->items[0].kind != SPEC_DATASET))
         return value;
-    copy = take(view, 1, sizeof *copy);
+    copy = take_block(view, 1, sizeof *copy);
     *copy = *value;
     if (value->kind == SPEC_DATASET) {
-        struct spec_dataset *dataset = take(view, 1, sizeof *dataset);
+        struct spec_dataset *dataset = take_block(view, 1, sizeof *dataset);
 
         *dataset = view_dataset(view, value->dataset, NULL);
         copy->dataset = dataset;
     } else {
-        struct spec_value *items = take(view, value->count, sizeof *items);
+        struct spec_value *items = take_block(view, value->count, sizeof *items);
 
         for (uint32_t i = 0; i < value->count; i++)
             items[i] = *view_value(view, &value->items[i]);
@@ -70,7 +70,7 @@ set_false(const struct spec_stage *stage, const char *parameter)
 static struct spec_dataset
 view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32_t *written_at)
 {
-    struct spec_stage *stages = take(view, dataset->stage_count, sizeof *stages);
+    struct spec_stage *stages = take_block(view, dataset->stage_count, sizeof *stages);
     struct spec_dataset copy = *dataset;
 
     copy.stages = stages;
@@ -83,7 +83,7 @@ view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32
         if (is_left_out(stage))
             continue;
         *to = *stage;
-        to->arguments = take(view, count, sizeof *to->arguments);
+        to->arguments = take_block(view, count, sizeof *to->arguments);
         for (uint32_t k = 0; k < count; k++)
             to->arguments[k] = view_value(view, stage->arguments[k]);
         set_false(to, "training");
@@ -100,7 +100,7 @@ void
 learn_view_open(struct learn_view *view, const struct spec_dataset *dataset)
 {
     *view = (struct learn_view){ 0 };
-    view->written_at = take(view, dataset->stage_count, sizeof *view->written_at);
+    view->written_at = take_block(view, dataset->stage_count, sizeof *view->written_at);
     view->dataset = view_dataset(view, dataset, view->written_at);
 }
 

@@ -23,7 +23,7 @@ struct walk {
 };
 
 static void *
-take(struct learners *learners, size_t count, size_t bytes)
+take_block(struct learners *learners, size_t count, size_t bytes)
 {
     learners->blocks =
         tnd_realloc(learners->blocks, learners->block_count + 1, sizeof *learners->blocks);
@@ -37,13 +37,13 @@ wrap(struct learners *learners, const struct around *around, struct spec_dataset
     for (; around != NULL; around = around->farther) {
         const struct spec_stage *written = &around->dataset->stages[around->at];
         uint32_t count = written->info->parameter_count;
-        struct spec_stage *stages = take(learners, around->at + 1, sizeof *stages);
+        struct spec_stage *stages = take_block(learners, around->at + 1, sizeof *stages);
         struct spec_stage *stage = &stages[around->at];
-        struct spec_value *value = take(learners, 1, sizeof *value);
-        struct spec_dataset *body = take(learners, 1, sizeof *body);
+        struct spec_value *value = take_block(learners, 1, sizeof *value);
+        struct spec_dataset *body = take_block(learners, 1, sizeof *body);
 
         memcpy(stages, around->dataset->stages, (around->at + 1) * sizeof *stages);
-        stage->arguments = take(learners, count, sizeof *stage->arguments);
+        stage->arguments = take_block(learners, count, sizeof *stage->arguments);
         memcpy(stage->arguments, written->arguments, count * sizeof *stage->arguments);
         *body = inner;
         *value = *written->arguments[around->parameter];
@@ -106,7 +106,7 @@ add_run(struct learners *learners, const struct spec_dataset *dataset, const str
     if (around != NULL) {
         struct spec_dataset before = wrap(learners, around, cut(dataset, first));
         struct spec_stage *stages =
-            take(learners, (size_t)before.stage_count + end - first, sizeof *stages);
+            take_block(learners, (size_t)before.stage_count + end - first, sizeof *stages);
 
         memcpy(stages, before.stages, before.stage_count * sizeof *stages);
         memcpy(stages + before.stage_count, dataset->stages + first,

@@ -278,7 +278,7 @@ fill_samples(const struct observed *observed, const struct column *column, tundi
 
 /* The columns that learning->made_by gives. */
 static tundish_status
-make(const struct observer_stage *stage, const struct frame *input, struct frame *ret_frame)
+make_inputs(const struct observer_stage *stage, const struct frame *input, struct frame *ret_frame)
 {
     *ret_frame = *input;
     ret_frame->schema = &stage->made_schema;
@@ -301,7 +301,7 @@ observer_stage_apply(const void *state, const struct frame *input, struct frame 
     if (observations == NULL) /* evaluated for the order's sake, not to be learned from */
         return TUNDISH_OK;
     if (stage->made_state != NULL)
-        status = make(stage, input, &made);
+        status = make_inputs(stage, input, &made);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++) {
         const struct content_target *target = &stage->targets.list[i];
         const struct observed *observed = stage->observed[i];

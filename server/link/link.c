@@ -153,7 +153,7 @@ watch_thread(struct link *link, struct watch *watch)
 
 /* A thread of its own: a subscriber that takes its time must not keep this node from beating. */
 static void *
-tell(void *argument)
+run_notifier(void *argument)
 {
     struct link *link = argument;
     struct watch watch = { 0 };
@@ -335,7 +335,7 @@ join_mpi(struct link *link)
     if (pthread_create(&link->thread, NULL, run, link) != 0)
         return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
     link->thread_started = true;
-    link->notifier_started = pthread_create(&link->notifier, NULL, tell, link) == 0;
+    link->notifier_started = pthread_create(&link->notifier, NULL, run_notifier, link) == 0;
     if (!link->notifier_started)
         return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
     pthread_mutex_lock(&link->lock);

@@ -121,8 +121,8 @@ node_close(struct node *node)
 }
 
 static void
-say(struct node *node, uint32_t to, enum wire_kind kind, const struct link_key *key,
-    struct payload *payload)
+queue_message(struct node *node, uint32_t to, enum wire_kind kind, const struct link_key *key,
+              struct payload *payload)
 {
     struct peer *peer = &node->peers[to];
     struct outgoing *message = tnd_zalloc(1, sizeof *message);
@@ -149,7 +149,7 @@ say_to_all(struct node *node, enum wire_kind kind, const struct link_key *key,
 {
     for (uint32_t i = 0; i < node->config.size; i++)
         if (i != node->config.rank && !node->peers[i].left && !node->peers[i].lost)
-            say(node, i, kind, key, payload);
+            queue_message(node, i, kind, key, payload);
 }
 
 void
@@ -164,7 +164,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
         memcpy(payload->bytes, bytes, byte_count);
     if (key->topic == LINK_COUNTERS) {
         if (node->config.rank != 0 && !node->peers[0].left)
-            say(node, 0, WIRE_POST, key, payload);
+            queue_message(node, 0, WIRE_POST, key, payload);
     } else {
         kv_put(node->kv, key, node->config.rank, bytes, byte_count);
         say_to_all(node, WIRE_POST, key, payload);
@@ -188,7 +188,7 @@ node_send(struct node *node, uint32_t to, const struct link_key *key, const void
     payload->byte_count = byte_count;
     if (byte_count > 0)
         memcpy(payload->bytes, bytes, byte_count);
-    say(node, to, WIRE_MAIL, key, payload);
+    queue_message(node, to, WIRE_MAIL, key, payload);
     node->stats.mail_sent++;
 }
 
@@ -209,7 +209,7 @@ node_leave(struct node *node)
         return;
     for (uint32_t i = 0; i < node->config.size; i++)
         if (i != node->config.rank) /* those that left wait for it */
-            say(node, i, WIRE_LEAVE, NULL, NULL);
+            queue_message(node, i, WIRE_LEAVE, NULL, NULL);
     node->left = true;
 }
 
@@ -248,7 +248,7 @@ say_what_waits(struct node *node, int64_t now_ns)
             continue;
         if (peer->first == NULL && !peer->left && !peer->lost &&
             now_ns - peer->said_ns >= node->config.beat_ns) {
-            say(node, to, WIRE_BEAT, NULL, NULL);
+            queue_message(node, to, WIRE_BEAT, NULL, NULL);
             node->stats.beats_sent++;
         }
         while (peer->first != NULL && send_piece(node, to)) {
@@ -291,7 +291,7 @@ lose(struct node *node, uint32_t rank)
              node->peers[rank].name, (double)node->config.silence_ns * 1e-9);
     node_fail(node, text);
     give_up(node, rank);
-    say(node, rank, WIRE_LOST, &key, NULL); /* it may only have stood still */
+    queue_message(node, rank, WIRE_LOST, &key, NULL); /* it may only have stood still */
     say_to_all(node, WIRE_LOST, &key, NULL);
 }
 

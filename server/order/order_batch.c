@@ -75,7 +75,7 @@ discard(struct batch *batch, const struct plan_node *input)
 
 /* One batch; on a failure or an end the partial one is still there. */
 static enum order_result
-fill(struct order_iterator *iterator)
+fill_batch(struct order_iterator *iterator)
 {
     struct batch *batch = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
@@ -101,7 +101,7 @@ batch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     enum order_result result = ORDER_OK;
 
     while (*ret_count < max && result == ORDER_OK) {
-        result = fill(iterator);
+        result = fill_batch(iterator);
         /* As in tf.data, a failure takes the rows along that stood before it in its batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && batch->drop_remainder))
             discard(batch, input);

@@ -102,7 +102,7 @@ bucket_of(struct buckets *buckets, int64_t length)
 }
 
 static tundish_status
-put(const struct order_iterator *iterator, struct bucket *bucket, const uint64_t *element)
+put_element(const struct order_iterator *iterator, struct bucket *bucket, const uint64_t *element)
 {
     uint32_t width = iterator->node->inputs[0]->width;
 
@@ -185,7 +185,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
             break;
         }
         bucket = bucket_of(buckets, length);
-        if (put(iterator, bucket, element) != TUNDISH_OK) {
+        if (put_element(iterator, bucket, element) != TUNDISH_OK) {
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }

@@ -131,7 +131,7 @@ append(struct cached *cached, const uint64_t *words, size_t count)
 
 /* The first to get to the end is kept; another's pass is not needed. */
 static void
-keep(struct order_iterator *iterator)
+keep_first_pass(struct order_iterator *iterator)
 {
     struct cache *cache = state_of(iterator);
     struct order_kept *kept = &iterator->instance->kept[iterator->node->number];
@@ -154,7 +154,7 @@ keep_early(struct order_iterator *iterator)
 {
     struct cache *cache = state_of(iterator);
 
-    keep(iterator);
+    keep_first_pass(iterator);
     cache->cached = iterator->instance->kept[iterator->node->number].state;
     cache->at = cache->cached->count;
 }
@@ -180,7 +180,7 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         }
         append(cached, words, *ret_count);
         if (result == ORDER_END)
-            keep(iterator);
+            keep_first_pass(iterator);
         else if (cache->cardinality > 0 && cached->count == (uint64_t)cache->cardinality)
             keep_early(iterator);
         return result;

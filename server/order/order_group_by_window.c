@@ -146,8 +146,8 @@ forget(struct groups *groups, struct window *window)
 
 /* Put an element into its window. */
 static tundish_status
-put(struct order_iterator *iterator, int64_t key, const uint64_t *element,
-    struct window **ret_window)
+put_element(struct order_iterator *iterator, int64_t key, const uint64_t *element,
+            struct window **ret_window)
 {
     struct groups *groups = state_of(iterator);
     uint32_t width = iterator->node->inputs[0]->width;
@@ -240,7 +240,7 @@ next_batch(struct order_iterator *iterator, size_t max, uint64_t *word)
             end_input(groups);
             break;
         }
-        if (put(iterator, key, element, &window) != TUNDISH_OK) {
+        if (put_element(iterator, key, element, &window) != TUNDISH_OK) {
             run_words_release(element, 1, input->width, input->run_words);
             return ORDER_FAILED;
         }

@@ -277,7 +277,7 @@ visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 
 /* See that the cycle's turn is at a slot; *ret_open: it is open. END: all is used up. */
 static enum order_result
-stand(struct order_iterator *iterator, bool *ret_open)
+reach_open_slot(struct order_iterator *iterator, bool *ret_open)
 {
     struct interleave *interleave = state_of(iterator);
 
@@ -303,7 +303,7 @@ interleave_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
         uint64_t passed = 0;
         bool is_open;
 
-        result = stand(iterator, &is_open);
+        result = reach_open_slot(iterator, &is_open);
         if (result != ORDER_OK)
             break;
         if (!is_open) {
@@ -330,7 +330,7 @@ interleave_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
         size_t count = 0;
         bool is_open;
 
-        result = stand(iterator, &is_open);
+        result = reach_open_slot(iterator, &is_open);
         if (result == ORDER_OK && !is_open)
             result = visit_empty(iterator);
         else if (result == ORDER_OK)

@@ -93,7 +93,7 @@ make_room(struct order_iterator *iterator)
 }
 
 static tundish_status
-fill(struct order_iterator *iterator)
+fill_window(struct order_iterator *iterator)
 {
     struct window *window = state_of(iterator);
     const struct plan_node *input = iterator->node->inputs[0];
@@ -192,7 +192,7 @@ window_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
     while (*ret_count < max && result == ORDER_OK) {
         char *error = NULL;
 
-        if (fill(iterator) != TUNDISH_OK)
+        if (fill_window(iterator) != TUNDISH_OK)
             return ORDER_FAILED;
         if (window->held == 0 || (window->drop_remainder && window->held < window->span))
             return ORDER_END;

@@ -36,7 +36,7 @@ order_counts_restore(struct order_instance *instance, const struct order_counts 
 }
 
 static void
-add(uint64_t *counts, const uint64_t *before, uint32_t node_count, uint64_t times)
+add_counts(uint64_t *counts, const uint64_t *before, uint32_t node_count, uint64_t times)
 {
     for (uint32_t i = 0; i < node_count; i++)
         counts[i] += times * (counts[i] - before[i]);
@@ -46,8 +46,8 @@ void
 order_counts_add_passes(struct order_instance *instance, const struct order_counts *before,
                         uint64_t times)
 {
-    add(instance->iterator_counts, before->iterators, before->node_count, times);
-    add(instance->element_counts, before->elements, before->node_count, times);
+    add_counts(instance->iterator_counts, before->iterators, before->node_count, times);
+    add_counts(instance->element_counts, before->elements, before->node_count, times);
 }
 
 /* Of a node, its inputs and its body: is it so for any? */

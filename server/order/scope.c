@@ -19,7 +19,7 @@ struct placing {
 };
 
 static void *
-put(struct placing *placing, const void *from, size_t bytes)
+put_bytes(struct placing *placing, const void *from, size_t bytes)
 {
     void *to = placing->block == NULL ? NULL : placing->block + placing->used_bytes;
 
@@ -32,15 +32,15 @@ put(struct placing *placing, const void *from, size_t bytes)
 static void *
 put_strings(struct placing *placing, const struct byte_view *strings, size_t count)
 {
-    struct byte_view *views = put(placing, strings, count * sizeof *views);
+    struct byte_view *views = put_bytes(placing, strings, count * sizeof *views);
 
     for (size_t i = 0; i < count; i++) {
-        const uint8_t *data = put(placing, strings[i].data, strings[i].size);
+        const uint8_t *data = put_bytes(placing, strings[i].data, strings[i].size);
 
         if (views != NULL)
             views[i].data = data;
     }
-    put(placing, NULL, STRING_TAIL_BYTES);
+    put_bytes(placing, NULL, STRING_TAIL_BYTES);
     return views;
 }
 
@@ -53,17 +53,19 @@ put_column(struct placing *placing, const struct column_spec *spec, const struct
 
     for (uint32_t k = 0; k < from->level_count; k++)
         if (from->levels[k].uniform < 0)
-            copy.levels[k].splits = put(placing, from->levels[k].splits,
-                                        ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
+            copy.levels[k].splits =
+                put_bytes(placing, from->levels[k].splits,
+                          ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
     if (spec->dtype == TUNDISH_STRING)
         copy.values = put_strings(placing, from->values, value_count);
     else
-        copy.values = put(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
+        copy.values = put_bytes(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
     if (from->indices != NULL)
         copy.indices =
-            put(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
+            put_bytes(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
     if (from->dense_shape != NULL)
-        copy.dense_shape = put(placing, from->dense_shape, from->level_count * sizeof(int64_t));
+        copy.dense_shape =
+            put_bytes(placing, from->dense_shape, from->level_count * sizeof(int64_t));
     if (to != NULL)
         *to = copy;
 }
@@ -74,10 +76,10 @@ static struct order_scope *
 put_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
           const uint64_t *words)
 {
-    struct order_scope *scope = put(placing, NULL, sizeof *scope);
-    struct frame *copy = put(placing, NULL, sizeof *copy);
-    struct column *columns = put(placing, NULL, frame->column_count * sizeof *columns);
-    uint64_t *own_words = put(placing, words, node->width * sizeof *words);
+    struct order_scope *scope = put_bytes(placing, NULL, sizeof *scope);
+    struct frame *copy = put_bytes(placing, NULL, sizeof *copy);
+    struct column *columns = put_bytes(placing, NULL, frame->column_count * sizeof *columns);
+    uint64_t *own_words = put_bytes(placing, words, node->width * sizeof *words);
 
     for (uint32_t i = 0; i < frame->column_count; i++)
         put_column(placing, &node->schema.columns[i], &frame->columns[i],

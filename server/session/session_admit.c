@@ -274,7 +274,7 @@ group_ended(void *user, struct feed *feed, const char *group, bool lost)
 }
 
 static void
-restart(void *user, struct feed *feed, uint64_t epoch)
+request_restart(void *user, struct feed *feed, uint64_t epoch)
 {
     struct session *session = user;
 
@@ -288,6 +288,6 @@ const struct feed_ops session_feed_ops = {
     .left = trainer_left,
     .refused = trainer_refused,
     .group_ended = group_ended,
-    .restart = restart,
+    .restart = request_restart,
     .tick = tick_session,
 };

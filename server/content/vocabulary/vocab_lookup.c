@@ -28,7 +28,7 @@ struct block {
 };
 
 static inline void
-ask(const struct vocab *vocab, struct block *block, size_t i, uint64_t hash)
+prefetch_line(const struct vocab *vocab, struct block *block, size_t i, uint64_t hash)
 {
     block->homes[i] = (uint32_t)vocab_home(hash, vocab->bucket_count);
     __builtin_prefetch(&vocab->buckets[block->homes[i]]);
@@ -52,7 +52,7 @@ ask_for_strings(const struct vocab *vocab, const struct byte_view *terms, struct
             block->kinds[i] = LONG_KIND;
             block->longs[block->long_count++] = (uint16_t)i;
         }
-        ask(vocab, block, i, hash);
+        prefetch_line(vocab, block, i, hash);
     }
 }
 
@@ -63,7 +63,7 @@ ask_for_integers(const struct vocab *vocab, const int64_t *terms, struct block *
     for (size_t i = 0; i < block->count; i++) {
         block->keys[i] = (uint64_t)terms[i];
         block->kinds[i] = (uint32_t)VOCAB_WORD << VOCAB_KIND_SHIFT;
-        ask(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
+        prefetch_line(vocab, block, i, vocab_hash_word(block->keys[i], vocab->seed));
     }
 }
 

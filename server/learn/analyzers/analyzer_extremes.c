@@ -70,7 +70,7 @@ reserve(struct extremes *extremes)
 }
 
 static inline void
-keep(struct extremes *extremes, int64_t group, double least, double most)
+keep_extremes(struct extremes *extremes, int64_t group, double least, double most)
 {
     if (least < extremes->least[group] || isnan(least))
         extremes->least[group] = least;
@@ -84,7 +84,7 @@ keep_batch(struct extremes *extremes, int64_t group)
     const struct in_batch *in_batch = &extremes->in_batch[group];
 
     if (in_batch->batch > 0)
-        keep(extremes, group, in_batch->least, in_batch->most);
+        keep_extremes(extremes, group, in_batch->least, in_batch->most);
 }
 
 /* A row of a key, `count` numbers. */
@@ -155,8 +155,8 @@ extremes_feed(void *state, const struct samples *samples)
         feed_keys(extremes, samples, group_of);
     else
         for (int64_t i = 0; i < samples->column->value_count; i++)
-            keep(extremes, group_of != NULL ? group_of[i] : 0, samples->numbers[i],
-                 samples->numbers[i]);
+            keep_extremes(extremes, group_of != NULL ? group_of[i] : 0, samples->numbers[i],
+                          samples->numbers[i]);
     return TUNDISH_OK;
 }
 

@@ -102,7 +102,7 @@ settle(struct tail *tail)
 }
 
 static void
-hold(struct tail *tail, double x)
+hold_value(struct tail *tail, double x)
 {
     if (tail->held_count == tail->held_capacity) {
         tail->held_capacity = 2 * tail->held_capacity + 64;
@@ -161,7 +161,7 @@ tails_feed(void *state, const struct samples *samples)
         for (uint32_t k = tails->depth; k < samples->column->level_count; k++)
             end = level_begin(&samples->column->levels[k], end);
         for (; at < end; at++)
-            hold(&tails->tails[group_of != NULL ? group_of[at] : 0], samples->numbers[at]);
+            hold_value(&tails->tails[group_of != NULL ? group_of[at] : 0], samples->numbers[at]);
         tails->rows++;
     }
     return TUNDISH_OK;

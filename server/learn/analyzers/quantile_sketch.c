@@ -28,7 +28,7 @@ struct quantile_sketch {
 };
 
 static void
-add(struct summary *summary, struct entry entry)
+add_value(struct summary *summary, struct entry entry)
 {
     if (summary->count == summary->capacity) {
         summary->capacity = 2 * summary->capacity + 16;
@@ -110,7 +110,7 @@ summarize(struct quantile_sketch *sketch)
         if (local->count > 0 && local->entries[local->count - 1].value == buffer->entries[i].value)
             local->entries[local->count - 1].weight += buffer->entries[i].weight;
         else
-            add(local, buffer->entries[i]);
+            add_value(local, buffer->entries[i]);
     }
     for (int64_t i = 0; i < local->count; i++) {
         local->entries[i].least_rank = rank;
@@ -138,23 +138,24 @@ merge(struct quantile_sketch *sketch, const struct summary *other)
         bool is_both = a != NULL && b != NULL && a->value == b->value;
 
         if (is_both) {
-            add(to, (struct entry){ a->value, a->weight + b->weight, a->least_rank + b->least_rank,
-                                    a->most_rank + b->most_rank });
+            add_value(to,
+                      (struct entry){ a->value, a->weight + b->weight,
+                                      a->least_rank + b->least_rank, a->most_rank + b->most_rank });
         } else if (b == NULL || (a != NULL && a->value < b->value)) {
             double above =
                 b != NULL ? before_most(b)
                           : (other->count > 0 ? other->entries[other->count - 1].most_rank : 0);
 
-            add(to, (struct entry){ a->value, a->weight, a->least_rank + other_least,
-                                    a->most_rank + above });
+            add_value(to, (struct entry){ a->value, a->weight, a->least_rank + other_least,
+                                          a->most_rank + above });
             b = NULL;
         } else {
             double above =
                 a != NULL ? before_most(a)
                           : (local->count > 0 ? local->entries[local->count - 1].most_rank : 0);
 
-            add(to, (struct entry){ b->value, b->weight, b->least_rank + local_least,
-                                    b->most_rank + above });
+            add_value(to, (struct entry){ b->value, b->weight, b->least_rank + local_least,
+                                          b->most_rank + above });
             a = NULL;
         }
         if (a != NULL) {
@@ -223,7 +224,7 @@ quantile_sketch_put(struct quantile_sketch *sketch, double value, double weight)
 {
     if (isnan(value) || !(weight > 0))
         return;
-    add(&sketch->buffer, (struct entry){ .value = value, .weight = weight });
+    add_value(&sketch->buffer, (struct entry){ .value = value, .weight = weight });
     if (sketch->buffer.count < 2 * sketch->block)
         return;
     summarize(sketch);

@@ -192,7 +192,7 @@ term_runs_close(struct term_runs *runs)
 
 /* See to it that `bytes` more bytes are in the buffer. */
 static tundish_status
-fill(struct term_reader *reader, size_t bytes)
+fill_run(struct term_reader *reader, size_t bytes)
 {
     if (reader->filled - reader->begin >= bytes)
         return TUNDISH_OK;
@@ -234,11 +234,11 @@ term_reader_step(struct term_reader *reader)
     }
     if (reader->at == reader->end && reader->begin == reader->filled)
         return TUNDISH_NO_VALUE;
-    status = fill(reader, HEAD_BYTES);
+    status = fill_run(reader, HEAD_BYTES);
     if (status != TUNDISH_OK)
         return status;
     memcpy(&term->text.size, reader->buffer + reader->begin, 8);
-    status = fill(reader, HEAD_BYTES + term->text.size);
+    status = fill_run(reader, HEAD_BYTES + term->text.size);
     if (status != TUNDISH_OK)
         return status;
     memcpy(&term->count, reader->buffer + reader->begin + 8, 8);

@@ -63,7 +63,7 @@ terms_open(struct terms_memory *memory, int folder)
 }
 
 static void
-hold(struct terms *terms, int64_t bytes)
+hold_bytes(struct terms *terms, int64_t bytes)
 {
     terms->held_bytes += bytes;
     atomic_fetch_add_explicit(&terms->memory->used_bytes, bytes, memory_order_relaxed);
@@ -83,7 +83,7 @@ empty(struct terms *terms)
     terms->slots = NULL;
     terms->list = NULL;
     terms->slot_count = terms->count = terms->capacity = 0;
-    hold(terms, -terms->held_bytes);
+    hold_bytes(terms, -terms->held_bytes);
 }
 
 void
@@ -130,7 +130,7 @@ key_of(struct byte_view text)
 
 /* The text's slot, or the free one where it belongs. There are free ones. */
 static struct slot *
-find(const struct terms *terms, struct byte_view text, struct text_key key)
+find_term(const struct terms *terms, struct byte_view text, struct text_key key)
 {
     uint32_t mask = terms->slot_count - 1;
 
@@ -155,7 +155,7 @@ grow(struct terms *terms)
     terms->slots = tnd_alloc((size_t)count * sizeof *terms->slots);
     memset(terms->slots, 0, (size_t)count * sizeof *terms->slots);
     terms->slot_count = count;
-    hold(terms, (int64_t)(count - old_count) * (int64_t)sizeof *terms->slots);
+    hold_bytes(terms, (int64_t)(count - old_count) * (int64_t)sizeof *terms->slots);
     for (uint32_t i = 0; i < old_count; i++) {
         uint32_t at = (uint32_t)old[i].hash & (count - 1);
 
@@ -178,13 +178,13 @@ make_room(struct terms *terms)
         uint32_t capacity = terms->capacity == 0 ? 64 : 2 * terms->capacity;
 
         terms->list = tnd_realloc(terms->list, capacity, sizeof *terms->list);
-        hold(terms, (int64_t)(capacity - terms->capacity) * (int64_t)sizeof *terms->list);
+        hold_bytes(terms, (int64_t)(capacity - terms->capacity) * (int64_t)sizeof *terms->list);
         terms->capacity = capacity;
     }
 }
 
 static const uint8_t *
-keep(struct terms *terms, struct byte_view text)
+keep_term(struct terms *terms, struct byte_view text)
 {
     struct text_block *block = terms->texts;
     uint8_t *to;
@@ -198,7 +198,7 @@ keep(struct terms *terms, struct byte_view text)
         block = tnd_alloc(sizeof *block + bytes);
         *block = (struct text_block){ .next = terms->texts, .bytes = bytes };
         terms->texts = block;
-        hold(terms, (int64_t)bytes);
+        hold_bytes(terms, (int64_t)bytes);
     }
     to = block->data + block->used_bytes;
     if (text.size > 0)
@@ -210,13 +210,13 @@ keep(struct terms *terms, struct byte_view text)
 static struct slot *
 find_or_add(struct terms *terms, struct byte_view text, struct text_key key)
 {
-    struct slot *slot = terms->slot_count == 0 ? NULL : find(terms, text, key);
+    struct slot *slot = terms->slot_count == 0 ? NULL : find_term(terms, text, key);
 
     if (slot != NULL && slot->number != 0)
         return slot;
     make_room(terms);
-    slot = find(terms, text, key);
-    terms->list[terms->count++] = (struct term){ .text = { keep(terms, text), text.size } };
+    slot = find_term(terms, text, key);
+    terms->list[terms->count++] = (struct term){ .text = { keep_term(terms, text), text.size } };
     *slot = (struct slot){ key.hash, terms->count, key.kind };
     return slot;
 }

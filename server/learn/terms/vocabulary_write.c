@@ -126,7 +126,7 @@ rank_all(struct vocabulary *vocabulary, struct term_ranking **ret_ranking)
 }
 
 static tundish_status
-put(const struct vocabulary *vocabulary, const struct term *term, struct vocabulary_file *file)
+put_line(const struct vocabulary *vocabulary, const struct term *term, struct vocabulary_file *file)
 {
     bool is_count = !vocabulary->has_weights && !vocabulary->has_labels;
     double frequency = is_count ? (double)term->count : term->weight;
@@ -185,7 +185,7 @@ write_terms(struct vocabulary *vocabulary, struct term_ranking *ranking,
          ranked++) {
         if (is_reserved(vocabulary, term.text))
             continue;
-        status = put(vocabulary, &term, file);
+        status = put_line(vocabulary, &term, file);
         if (vocabulary->wants_documents)
             idf_weights_add(weights, term.documents);
     }

@@ -187,7 +187,7 @@ begin_epoch(struct order_iterator *iterator)
 
 /* Fill the window as tf.data does before each draw. */
 static enum order_result
-fill(struct order_iterator *iterator)
+fill_buffer(struct order_iterator *iterator)
 {
     struct shuffle *shuffle = shuffle_of(iterator);
 
@@ -354,7 +354,7 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
         order_drop(&shuffle->input);
         shuffle->back_is_whole = true;
     }
-    result = fill(iterator);
+    result = fill_buffer(iterator);
     if (result != ORDER_OK)
         return result;
     tnd_stats_set(&iterator->counters->queued, shuffle->held);

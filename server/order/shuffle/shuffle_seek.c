@@ -39,7 +39,7 @@ set_wanted(struct seek *seek, uint64_t slot, bool wanted)
 }
 
 static inline void
-find(struct seek *seek, uint64_t slot, uint64_t number)
+take_found(struct seek *seek, uint64_t slot, uint64_t number)
 {
     seek->held[seek->found++] = (struct shuffle_held){ number, seek->labels[slot] };
     seek->left--;
@@ -54,7 +54,7 @@ undo(struct seek *seek, uint64_t draw, uint64_t head, uint32_t word)
     if (drawn >= seek->size)
         drawn -= seek->size;
     if (is_wanted(seek, head)) {
-        find(seek, head, seek->size + draw);
+        take_found(seek, head, seek->size + draw);
         set_wanted(seek, head, false);
     }
     if (drawn != head && is_wanted(seek, drawn)) {
@@ -105,7 +105,7 @@ shuffle_seek(uint64_t seed, uint64_t seed2, uint32_t size, uint64_t draws)
     }
     for (uint32_t slot = size; slot-- > 0 && seek.left > 0;)
         if (is_wanted(&seek, slot))
-            find(&seek, slot, slot);
+            take_found(&seek, slot, slot);
     free(seek.labels);
     free(seek.wanted);
     return seek.held;
