@@ -144,7 +144,7 @@ void tnd_reader_unregister(tundish_reader *reader);
 
 /* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
 tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns);
-/* Hang up, keeping what is mapped. The reader's lock is held, here and below. */
+/* Close the connection, keeping what is mapped. The reader's lock is held, here and below. */
 void tnd_attachment_hang_up(struct attachment *attachment);
 void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open one */
 /* Close what is neither the present attachment nor has a batch in somebody's hands. */

@@ -124,7 +124,7 @@ tnd_channel_receive(int socket, struct tnd_message *message,
         packet.msg_controllen = sizeof control.bytes;
     }
     /* ECONNRESET is told once, when the other side closed without having read all of ours; what it
-     * said before, perhaps its farewell, is still there. */
+     * said before, perhaps its BYE, is still there. */
     do
         received = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (received < 0 && (errno == EINTR || errno == ECONNRESET));

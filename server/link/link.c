@@ -129,23 +129,24 @@ link_fail(struct link *link, const char *text)
 
 /* Is the thread still there? Its turns are counted, not timed: a process that stood still as a
  * whole has missed nothing. */
-struct watch {
+struct watchdog {
     int64_t next_ns;
     uint64_t turns;
     int still;
 };
 
 static void
-watch_thread(struct link *link, struct watch *watch)
+watch_thread(struct link *link, struct watchdog *watchdog)
 {
     int64_t now_ns = tnd_clock_ns();
 
-    if (now_ns < watch->next_ns)
+    if (now_ns < watchdog->next_ns)
         return;
-    watch->next_ns = now_ns + WATCH_NS;
-    watch->still = link->turns == watch->turns && link->state == LINK_JOINED ? watch->still + 1 : 0;
-    watch->turns = link->turns;
-    if (watch->still < WATCHES_MAX)
+    watchdog->next_ns = now_ns + WATCH_NS;
+    watchdog->still =
+        link->turns == watchdog->turns && link->state == LINK_JOINED ? watchdog->still + 1 : 0;
+    watchdog->turns = link->turns;
+    if (watchdog->still < WATCHES_MAX)
         return;
     node_fail(link->node, "MPI does not return on this node: the connection to another has broken");
     note_failure(link);
@@ -156,7 +157,7 @@ static void *
 run_notifier(void *argument)
 {
     struct link *link = argument;
-    struct watch watch = { 0 };
+    struct watchdog watchdog = { 0 };
 
     pthread_mutex_lock(&link->lock);
     while (!link->notifier_ends) {
@@ -164,7 +165,7 @@ run_notifier(void *argument)
             tell_first(link);
         else
             link_wait_until(&link->has_event, &link->lock, WATCH_NS);
-        watch_thread(link, &watch);
+        watch_thread(link, &watchdog);
     }
     pthread_mutex_unlock(&link->lock);
     return NULL;

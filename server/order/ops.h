@@ -128,7 +128,7 @@ struct order_ops {
 
     /* Names of parameters; NULL: it has no such thing. */
     const struct stage_question
-        *questions;          /* expressions, which content answers for order_look.h */
+        *questions;          /* expressions, which content answers for order/peek.h */
     const char *gathers;     /* how many elements (or rows of them) it waits for; a list: at most */
     const char *shuffles_in; /* in a buffer of how many elements it draws its order */
     const char *decides;     /* the dataset, its last input, that says which comes next */

@@ -129,7 +129,7 @@ collect_offers(const struct fill *fill, struct evaluation *evaluation,
 }
 
 /* The measured columns of a slice, and what may be done for them. */
-struct market {
+struct compression_choice {
     uint32_t column_count, offer_count;
     struct output_column *columns;
     struct offer *offers;
@@ -138,28 +138,28 @@ struct market {
 };
 
 static void
-take_offer(struct market *market, const struct offer *offer)
+take_offer(struct compression_choice *choice, const struct offer *offer)
 {
-    market->taken[offer->column] = offer;
-    market->saved[offer->column] = offer->saved;
+    choice->taken[offer->column] = offer;
+    choice->saved[offer->column] = offer->saved;
 }
 
 static uint64_t
-all_saved(const struct market *market)
+all_saved(const struct compression_choice *choice)
 {
     uint64_t saved = 0;
 
-    for (uint32_t i = 0; i < market->column_count; i++)
-        saved += market->saved[i];
+    for (uint32_t i = 0; i < choice->column_count; i++)
+        saved += choice->saved[i];
     return saved;
 }
 
 /* Would an arena for such slices, with what is taken, have no more than that? */
 static bool
-arena_fits(const struct fill *fill, const struct market *market, const struct slice_bytes *bytes,
-           uint64_t allowed)
+arena_fits(const struct fill *fill, const struct compression_choice *choice,
+           const struct slice_bytes *bytes, uint64_t allowed)
 {
-    uint64_t saved = all_saved(market);
+    uint64_t saved = all_saved(choice);
     struct slice_bytes smaller = { .as_is = bytes->as_is };
     struct lane_size size;
 
@@ -169,10 +169,11 @@ arena_fits(const struct fill *fill, const struct market *market, const struct sl
 }
 
 static void
-apply_compressed(struct fill *fill, const struct market *market, struct compressed *compressed)
+apply_compressed(struct fill *fill, const struct compression_choice *choice,
+                 struct compressed *compressed)
 {
-    for (uint32_t i = 0; i < market->column_count; i++) {
-        const struct offer *offer = market->taken[i];
+    for (uint32_t i = 0; i < choice->column_count; i++) {
+        const struct offer *offer = choice->taken[i];
 
         if (offer == NULL)
             continue;
@@ -190,15 +191,15 @@ apply_compressed(struct fill *fill, const struct market *market, struct compress
 
 /* Until the arena fits, or nothing more can be saved. */
 static void
-save_what_must_be(struct fill *fill, struct market *market, const struct slice_bytes *bytes,
-                  uint64_t allowed)
+save_what_must_be(struct fill *fill, struct compression_choice *choice,
+                  const struct slice_bytes *bytes, uint64_t allowed)
 {
-    while (!arena_fits(fill, market, bytes, allowed)) {
-        const struct offer *offer = offers_best(market->offers, market->offer_count, market->saved);
+    while (!arena_fits(fill, choice, bytes, allowed)) {
+        const struct offer *offer = offers_best(choice->offers, choice->offer_count, choice->saved);
 
         if (offer == NULL)
             return;
-        take_offer(market, offer);
+        take_offer(choice, offer);
         fill->columns[offer->column].codec = offer->codec; /* as lane_size looks at them */
     }
 }
@@ -227,7 +228,7 @@ time_copying(struct scratch *scratch)
 /* A byte less is one that the server does not write and its trainer does not read, while the other
  * replicas do the same; and where memory is tight it is worth as much again that it is free. */
 static enum compress_why
-save_what_pays(const struct fill *fill, struct market *market, struct scratch *scratch,
+save_what_pays(const struct fill *fill, struct compression_choice *choice, struct scratch *scratch,
                const struct slice_bytes *bytes, uint32_t sharers, int64_t *ret_worth_ns)
 {
     enum { COPIES = 2, TIGHT_TIMES = 2 };
@@ -236,22 +237,22 @@ save_what_pays(const struct fill *fill, struct market *market, struct scratch *s
         .byte_ns = copy_ns * COPIES * TIGHT_TIMES * sharers,
         .begun_ns = fill->in_place ? copy_ns * (double)bytes->as_is : 0,
     };
-    bool pays = offers_paying(market->offers, market->offer_count, &saving, market->column_count,
-                              market->taken);
+    bool pays = offers_paying(choice->offers, choice->offer_count, &saving, choice->column_count,
+                              choice->taken);
 
-    for (uint32_t i = 0; pays && i < market->column_count; i++)
-        if (market->taken[i] != NULL)
-            take_offer(market, market->taken[i]);
-    *ret_worth_ns = (int64_t)(saving.byte_ns * (double)all_saved(market));
+    for (uint32_t i = 0; pays && i < choice->column_count; i++)
+        if (choice->taken[i] != NULL)
+            take_offer(choice, choice->taken[i]);
+    *ret_worth_ns = (int64_t)(saving.byte_ns * (double)all_saved(choice));
     return pays ? WHY_PAYS : WHY_COSTLY;
 }
 
 static void
-open_market(const struct fill *fill, struct market *ret_market)
+open_market(const struct fill *fill, struct compression_choice *ret_market)
 {
     uint32_t count = fill->plan->element_spec.count;
 
-    *ret_market = (struct market){
+    *ret_market = (struct compression_choice){
         .column_count = count,
         .columns = tnd_zalloc(count, sizeof *ret_market->columns),
         .offers = tnd_zalloc(2 * (size_t)count, sizeof *ret_market->offers),
@@ -261,25 +262,25 @@ open_market(const struct fill *fill, struct market *ret_market)
 }
 
 static void
-close_market(struct market *market)
+close_market(struct compression_choice *choice)
 {
-    free(market->columns);
-    free(market->offers);
-    free(market->taken);
-    free(market->saved);
+    free(choice->columns);
+    free(choice->offers);
+    free(choice->taken);
+    free(choice->saved);
 }
 
 static enum compress_why
-choose_compression(struct fill *fill, struct market *market, struct evaluation *evaluation,
-                   const struct slice_bytes *bytes, const struct compress_room *room,
-                   int64_t *ret_worth_ns)
+choose_compression(struct fill *fill, struct compression_choice *choice,
+                   struct evaluation *evaluation, const struct slice_bytes *bytes,
+                   const struct compress_room *room, int64_t *ret_worth_ns)
 {
     uint64_t spare = room->spare_bytes;
 
-    if (arena_fits(fill, market, bytes, room->scarce_bytes))
-        return save_what_pays(fill, market, evaluation->scratch, bytes, room->sharers,
+    if (arena_fits(fill, choice, bytes, room->scarce_bytes))
+        return save_what_pays(fill, choice, evaluation->scratch, bytes, room->sharers,
                               ret_worth_ns);
-    save_what_must_be(fill, market, bytes,
+    save_what_must_be(fill, choice, bytes,
                       room->scarce_bytes > spare ? room->scarce_bytes - spare : 0);
     return WHY_SCARCE;
 }
@@ -291,21 +292,21 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
                  struct compressed *ret_compressed)
 {
     struct compressed compressed = { .why = WHY_UNMEASURED };
-    struct market market;
+    struct compression_choice choice;
 
-    open_market(fill, &market);
+    open_market(fill, &choice);
     scratch_reset(evaluation->scratch);
-    if (arena_fits(fill, &market, bytes, room->tight_bytes)) {
+    if (arena_fits(fill, &choice, bytes, room->tight_bytes)) {
         compressed.why = WHY_ROOMY;
-    } else if (fill_columns(fill, evaluation, slice, market.columns) == TUNDISH_OK) {
-        market.offer_count =
-            collect_offers(fill, evaluation, context, market.columns, market.offers);
+    } else if (fill_columns(fill, evaluation, slice, choice.columns) == TUNDISH_OK) {
+        choice.offer_count =
+            collect_offers(fill, evaluation, context, choice.columns, choice.offers);
         compressed.why =
-            choose_compression(fill, &market, evaluation, bytes, room, &compressed.worth_ns);
-        apply_compressed(fill, &market, &compressed);
+            choose_compression(fill, &choice, evaluation, bytes, room, &compressed.worth_ns);
+        apply_compressed(fill, &choice, &compressed);
     }
     scratch_reset(evaluation->scratch);
-    close_market(&market);
+    close_market(&choice);
     *ret_compressed = compressed;
 }
 

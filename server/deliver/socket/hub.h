@@ -21,7 +21,7 @@ struct hub_request {
 struct hub_config {
     const char *socket_path; /* its folder is made with mode 0700 if it is not there */
     uint32_t client_limit;   /* sockets at a time; 0: 256 */
-    int64_t hello_ns;        /* time a connection has to introduce itself; 0: 5 s */
+    int64_t hello_ns;        /* time a connection has to send HELLO; 0: 5 s */
 
     /* Make what a trainer asks for and is not there: OK with a feed that has been added, or why
      * not. In the hub's thread. NULL: only what was added is there. */

@@ -44,7 +44,7 @@ tundish_status
 hub_control(struct hub *hub, enum tnd_control what, char *text, size_t text_bytes)
 {
     if (hub->config.control == NULL) {
-        snprintf(text, text_bytes, "this server takes no orders");
+        snprintf(text, text_bytes, "this server accepts no control requests");
         return TUNDISH_E_ARGUMENT;
     }
     return hub->config.control(hub->config.user, what, text, text_bytes);

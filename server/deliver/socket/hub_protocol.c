@@ -199,7 +199,7 @@ take_control(struct protocol *protocol, const struct tnd_message *message)
         hub_control(protocol->hub, (enum tnd_control)message->head.id, text, sizeof text);
 
     connection_post_text(&protocol->connection, TND_ANSWER, status, text);
-    protocol->refused = true; /* that was all: it is to hang up */
+    protocol->refused = true; /* that was all: the connection is to be closed */
     return PROTOCOL_CONTINUES;
 }
 

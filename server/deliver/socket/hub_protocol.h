@@ -25,7 +25,7 @@ struct protocol {
     uint64_t place_bytes; /* received so far */
     struct feed *feed;    /* members only */
     struct member *member;
-    bool refused; /* it has been told why, and should hang up now */
+    bool refused; /* it has been told why, and is to be closed now */
 };
 
 void protocol_open(struct protocol *protocol, struct hub *hub, int socket,

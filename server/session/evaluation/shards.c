@@ -182,17 +182,17 @@ shards_join(struct shards *shards, int64_t now_ns, struct shards_membership *ret
 
     pthread_mutex_lock(&shards->lock);
     reader |= ++shards->last_reader;
-    if (!shards_are_far(shards))
+    if (!shards_are_of_peer(shards))
         add_reader(shards, reader, now_ns);
     *ret_membership = (struct shards_membership){ reader, shards->done, shards->epoch };
     pthread_mutex_unlock(&shards->lock);
-    return shards_are_far(shards) ? shards_peer_join(shards, ret_membership) : TUNDISH_OK;
+    return shards_are_of_peer(shards) ? shards_peer_join(shards, ret_membership) : TUNDISH_OK;
 }
 
 void
 shards_leave(struct shards *shards, uint32_t reader)
 {
-    if (shards_are_far(shards)) {
+    if (shards_are_of_peer(shards)) {
         shards_peer_leave(shards, reader);
         return;
     }
@@ -207,7 +207,7 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
 {
     enum shards_next next;
 
-    if (shards_are_far(shards))
+    if (shards_are_of_peer(shards))
         return shards_peer_take(shards, reader, epoch, now_ns, ret_shard);
     pthread_mutex_lock(&shards->lock);
     next = take_shard(shards, reader, epoch, now_ns, ret_shard);
@@ -218,7 +218,7 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
 void
 shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (shards_are_far(shards)) {
+    if (shards_are_of_peer(shards)) {
         shards_peer_finish(shards, reader, epoch, shard);
         return;
     }
@@ -230,7 +230,7 @@ shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t s
 void
 shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (shards_are_far(shards)) {
+    if (shards_are_of_peer(shards)) {
         shards_peer_give_back(shards, reader, epoch, shard);
         return;
     }
@@ -294,7 +294,7 @@ shards_hear(struct shards *shards, const struct link_message *received)
     if (received->byte_count != sizeof message)
         return;
     memcpy(&message, received->bytes, sizeof message);
-    if (shards_are_far(shards))
+    if (shards_are_of_peer(shards))
         shards_peer_hear(shards, &message);
     else if (message.reader >> SHARDS_NODE_SHIFT == received->from &&
              !link_is_lost(shards->link, received->from))

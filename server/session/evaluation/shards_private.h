@@ -59,7 +59,7 @@ struct shards {
 };
 
 static inline bool
-shards_are_far(const struct shards *shards)
+shards_are_of_peer(const struct shards *shards)
 {
     return shards->link != NULL && link_rank(shards->link) != 0;
 }
