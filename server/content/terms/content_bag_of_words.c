@@ -1,5 +1,5 @@
-/* content_bag_of_words.c - tft.bag_of_words: the runs of words in a row, each once, in the order in
- * which they first occur: from each word on, the shorter ones first. */
+/* content_bag_of_words.c - tft.bag_of_words: the distinct n-grams of a row, in the order of their
+ * first occurrence. At each word the shorter ones come first. */
 #include <string.h>
 
 #include "column/literal.h"
@@ -53,6 +53,7 @@ bag_of_words_open(void *state, const struct stage_config *config, struct schema 
     return status;
 }
 
+/* A linear search: the n-grams of a row are few, and a table would cost more than it saves. */
 static bool
 is_among(const struct text_parts *parts, int64_t from, struct byte_view text)
 {
@@ -62,6 +63,7 @@ is_among(const struct text_parts *parts, int64_t from, struct byte_view text)
     return false;
 }
 
+/* Join `count` words with the separator, in scratch memory. */
 static struct byte_view
 join(const struct bag_of_words *stage, struct text_maker *maker, const struct byte_view *words,
      int64_t count)
@@ -102,6 +104,7 @@ bag_column(const struct bag_of_words *stage, const struct column *from, struct f
 
         for (int64_t i = begin; i < end; i++)
             for (int64_t n = stage->shortest; n <= stage->longest && i + n <= end; n++) {
+                /* A single word stays a view of the input. */
                 struct byte_view run = n == 1 ? words[i] : join(stage, &maker, &words[i], n);
 
                 if (!is_among(&parts, splits[row], run))
@@ -113,6 +116,7 @@ bag_column(const struct bag_of_words *stage, const struct column *from, struct f
     column->levels[last] = (struct level){ .uniform = -1, .splits = splits };
     column->value_count = parts.count;
     column->values = parts.list;
+    /* Rows are packed to the left now, so the indices follow from the splits. */
     column->indices = NULL;
     column->dense_shape = NULL;
 }

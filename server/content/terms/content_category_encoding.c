@@ -6,7 +6,7 @@
 #include "content/terms/encoding.h"
 
 struct category_encoding {
-    struct encoding encoding; /* its dtype is also what the indices pass through */
+    struct encoding encoding; /* indices are converted to its dtype, too */
     int32_t weights;          /* the column of count_weights, or -1 */
     struct content_targets targets;
 };
@@ -37,8 +37,8 @@ find_weights(const struct stage_config *config, struct category_encoding *layer)
     return TUNDISH_OK;
 }
 
-/* bincount, which counts up to two dimensions, takes no narrow numbers, the sum over more of them
- * gives no narrow integers, and int8 is no dtype of a layer. */
+/* The dtypes that Keras can encode in. Its bincount serves up to two dimensions and takes no narrow
+ * types; the sum that serves more gives no narrow integers; and a layer cannot have dtype int8. */
 static bool
 dtype_is_possible(const struct category_encoding *layer, int rank)
 {
@@ -53,8 +53,8 @@ dtype_is_possible(const struct category_encoding *layer, int rank)
     return rank > 2 && (layer->encoding.mode != ENCODE_COUNT || !is_integer);
 }
 
-/* What fails in Keras: its sparse counts take no floats, which the layer makes of all where no
- * other dtype is asked for. */
+/* Refuse what fails in Keras. Its sparse counts take no floats, but without another dtype the layer
+ * converts everything to float32. */
 static tundish_status
 check_rank(const struct stage_config *config, const struct category_encoding *layer,
            const struct column_spec *column)
@@ -118,8 +118,8 @@ category_encoding_open(void *state, const struct stage_config *config, struct sc
     return status;
 }
 
-/* Keras casts its input to the layer's dtype (float32 also in a pipeline of integers), and the
- * indices to int32. */
+/* Keras casts its input to the layer's dtype (float32 even for integers), and then to int32. Large
+ * integers lose their low bits on the way; so do they here. */
 static int64_t *
 indices_of(const struct category_encoding *layer, tundish_dtype dtype, const struct column *column,
            struct scratch *scratch)
@@ -135,7 +135,7 @@ indices_of(const struct category_encoding *layer, tundish_dtype dtype, const str
     return indices;
 }
 
-/* The weights of the indices, one for one. An element whose weights are not as many is bad. */
+/* The weights, one for each index. An element with another number of weights is bad. */
 static const float *
 weights_of(const struct category_encoding *layer, const struct frame *input,
            const struct column *indices, struct frame *output)

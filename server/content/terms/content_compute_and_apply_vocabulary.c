@@ -1,5 +1,5 @@
 /* content_compute_and_apply_vocabulary.c - tft.compute_and_apply_vocabulary: strings or integers to
- * their lines in what was learned. */
+ * their line numbers in a learned vocabulary. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 struct applied {
     tundish_dtype dtype; /* of the input */
     struct vocab *vocab;
-    char *name; /* of the vocabulary, for people */
+    char *name; /* of the vocabulary, for display */
     struct vocab_rule rule;
 };
 
@@ -43,6 +43,8 @@ open_column(const struct stage_config *config, struct column_spec *column, struc
         return status;
     last = (int64_t)vocab_count(applied->vocab) - 1;
     applied->name = tnd_strdup(name);
+    /* As tf.lookup.StaticVocabularyTable: with buckets, an absent term hashes (FarmHash) to an
+     * index after the last line. */
     applied->rule = (struct vocab_rule){
         .oov_first = buckets > 0 ? last + 1 : unknown,
         .oov_count = buckets > 0 ? (uint64_t)buckets : 1,
@@ -75,6 +77,8 @@ compute_and_apply_vocabulary_open(void *state, const struct stage_config *config
     return status;
 }
 
+/* Texts with blanks as __SPACE__: tf.Transform stores terms so where a blank separates them from
+ * their frequency. */
 static const struct byte_view *
 without_blanks(const struct byte_view *texts, size_t count, struct scratch *scratch)
 {

@@ -9,6 +9,7 @@ hash_strings_open(void *state, const struct stage_config *config, struct schema 
     const struct spec_value *key = spec_get(config->stage, "key");
     tundish_status status;
 
+    /* With a key, tft.hash_strings uses the strong hash (SipHash); otherwise the fast one. */
     if (key != NULL && key->kind == SPEC_LIST) {
         if (key->count != 2)
             return spec_complain(config->errors, key->line, key->column,

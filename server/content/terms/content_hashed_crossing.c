@@ -1,4 +1,5 @@
-/* content_hashed_crossing.c - keras.layers.HashedCrossing: several columns together to a bin. */
+/* content_hashed_crossing.c - keras.layers.HashedCrossing: several columns hashed together to a
+ * bin. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ have_equal_shapes(const struct column_spec *a, const struct column_spec *b)
     return true;
 }
 
+/* Keras takes single values only: shape [], [batch] or [batch, 1], all of the same shape. */
 static tundish_status
 check_crossed(const struct stage_config *config, const struct column_spec *first,
               const struct column_spec *column)
@@ -123,7 +125,8 @@ hashed_crossing_open(void *memory, const struct stage_config *config, struct sch
     return status != TUNDISH_OK ? status : describe(state, config, ret_schema, ret_batch_wide);
 }
 
-/* Fold one more column into the crosses: strings as their fingerprint, integers as themselves. */
+/* Fold one more column into the hashes, as the op SparseCrossHashed does: a string by its
+ * fingerprint, an integer by its value. */
 static void
 fold(const struct crossed *crossed, const struct column *column, struct scratch *scratch,
      uint64_t *crosses)
@@ -141,8 +144,8 @@ fold(const struct crossed *crossed, const struct column *column, struct scratch 
         crosses[i] = tnd_hash_farm_cat(crosses[i], (uint64_t)integers[i]);
 }
 
-/* Shapes that the plan could not know may differ: reject such elements. False: there are some, so
- * values do not stand at the same places in both columns. */
+/* Reject elements whose columns have different lengths, which the plan could not see. False: there
+ * are some, so that values do not lie at the same positions in both columns. */
 static bool
 check_lengths(const struct column *first, const struct column *column, struct frame *output)
 {
@@ -162,7 +165,8 @@ check_lengths(const struct column *first, const struct column *column, struct fr
     return are_equal;
 }
 
-/* The column's values where the first one's are; elements of another length give nothing. */
+/* Copy the column's values to the positions of the first column's. An element of another length,
+ * which is rejected, gets zeros. */
 static struct column
 aligned(const struct column *first, const struct column *column, size_t bytes,
         struct scratch *scratch)
@@ -197,6 +201,7 @@ hashed_crossing_apply(const void *memory, const struct frame *input, struct fram
     struct column numbered;
 
     for (int64_t i = 0; i < first->value_count; i++)
+        /* The hash key that TensorFlow starts each cross with. */
         crosses[i] = TND_HASH_CROSS_KEY;
     for (uint32_t c = 0; c < state->count; c++) {
         struct column column = input->columns[state->crossed[c].column];

@@ -14,16 +14,16 @@
 #include "core/memory.h"
 #include "core/modulus.h"
 
-enum { BLOCK = 256 }; /* hashes that stay near by */
+enum { BLOCK = 256 }; /* hashes at a time; they stay in the cache */
 
 struct hashing {
     struct content_targets targets;
     struct column_spec *inputs; /* of each target */
     int64_t num_bins;
-    struct tnd_modulus modulus; /* of what is left of them beside the mask's */
+    struct tnd_modulus modulus; /* of the bins other than the mask's */
     bool is_salted;
     uint64_t salt[2];
-    bool has_mask; /* one bin has none, whatever is asked for */
+    bool has_mask; /* with one bin there is no room for a mask */
     bool mask_is_text;
     struct byte_view mask; /* owned */
     int64_t mask_integer;
@@ -67,8 +67,8 @@ check_input(const struct hashing *state, const struct stage_config *config,
     return TUNDISH_OK;
 }
 
-/* Putting 0 for what is masked, TensorFlow makes the rows anew and keeps how long they are only
- * where it knows how many there are. */
+/* TensorFlow replaces masked values by rebuilding the ragged rows, and keeps a static row length
+ * only where the number of rows is static. */
 static void
 forget_lengths(struct column_spec *column)
 {
@@ -115,6 +115,7 @@ bin_of_hash(const struct hashing *state, uint64_t hash)
     return state->has_mask + (int64_t)tnd_modulo(state->modulus, hash);
 }
 
+/* tf.strings.to_hash_bucket_strong with a salt, to_hash_bucket_fast without. */
 static inline uint64_t
 hash_of_text(const struct hashing *state, const void *text, size_t bytes)
 {
@@ -142,6 +143,7 @@ bins_of_texts(const struct hashing *state, const struct column *column, int64_t 
                           : bin_of_hash(state, hash_of_text(state, texts[i].data, texts[i].size));
 }
 
+/* Hash integers by their decimal text, as Keras' as_string does, a block at a time. */
 static void
 bins_of_all(const struct hashing *state, const int64_t *integers, int64_t count, int64_t *ret_bins)
 {
@@ -156,6 +158,7 @@ bins_of_all(const struct hashing *state, const int64_t *integers, int64_t count,
     }
 }
 
+/* Hash everything, then overwrite masked values: the loop over hashes stays free of branches. */
 static void
 bins_of_integers(const struct hashing *state, const int64_t *integers, int64_t count,
                  int64_t *ret_bins)
@@ -165,7 +168,8 @@ bins_of_integers(const struct hashing *state, const int64_t *integers, int64_t c
         ret_bins[i] = integers[i] == state->mask_integer ? 0 : ret_bins[i];
 }
 
-/* Beyond int64 a number's text is not that of the int64 with the same bits. */
+/* Above INT64_MAX a number's text is not that of the int64 with the same bits, so hash these again.
+ * */
 static void
 bins_of_naturals(const struct hashing *state, const struct column *column, int64_t *ret_bins)
 {
@@ -193,7 +197,8 @@ bins_of_booleans(const struct hashing *state, const struct column *column, int64
                                                      : hash_of_text(state, "false", 5));
 }
 
-/* A float's integer part; what int64 cannot hold becomes the least, as on x86-64. */
+/* The integer part of a float. A value outside int64 becomes the smallest one, which is what
+ * TensorFlow's cast gives on x86-64; in C the cast is undefined. */
 static inline int64_t
 truncated(double number)
 {
@@ -213,6 +218,7 @@ bins_of_floats(const struct hashing *state, const double *numbers, int64_t count
         bins_of_all(state, integers, some, ret_bins + i);
     }
     for (int64_t i = 0; state->has_mask && i < count; i++)
+        /* The mask is compared before the float is truncated, as in Keras. */
         ret_bins[i] = numbers[i] == (double)state->mask_integer ? 0 : ret_bins[i];
 }
 

@@ -1,5 +1,5 @@
-/* content_tfidf.c - tft.tfidf: the ids of each row, each once and rising, and beside them how
- * often the row has them times how rare they are. */
+/* content_tfidf.c - tft.tfidf: the distinct ids of each row in ascending order, with weights: the
+ * frequency in the row times the learned inverse document frequency. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ read_rarities(struct tfidf *stage, const struct stage_config *config, const char
     return status;
 }
 
-/* All columns but the input, and the two. */
+/* The output has all columns except the input, and the two new ones. */
 static void
 describe(struct tfidf *stage, const struct stage_config *config, const struct name_list *names,
          struct schema *schema)
@@ -133,6 +133,8 @@ compare_ids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* The vocabulary index of a value. tf.Transform takes ids modulo vocab_size (floormod), so that -1
+ * becomes the last. */
 static int64_t
 id_of(const struct tfidf *stage, int64_t value)
 {
@@ -170,6 +172,8 @@ tfidf_apply(const void *state, const struct frame *input, struct frame *output)
                 next++;
             ids[used] = sorted[i];
             weights[used++] =
+                /* tf.Transform divides int64 counts, which is float64 division, and then casts the
+                 * quotient. */
                 (float)((double)(next - i) / (double)length) * stage->rarities[sorted[i]];
         }
         splits[row + 1] = used;

@@ -1,4 +1,4 @@
-/* content_word_count.c - tft.word_count: how many values each row has. */
+/* content_word_count.c - tft.word_count: the number of values of each row. */
 #include "content/content.h"
 
 struct word_count {
@@ -31,6 +31,7 @@ word_count_open(void *state, const struct stage_config *config, struct schema *r
     return status;
 }
 
+/* Count the values below each row through all inner levels, dense or not. */
 static void
 count_rows(const struct word_count *stage, const struct column *from, int64_t *counts,
            struct column *column)

@@ -1,5 +1,5 @@
-/* encoding.c - each vector of the result is counted on its own: which indices fall into it is a
- * matter of the input's rank. */
+/* encoding.c - one-hot, multi-hot, count and tf-idf vectors. Each vector of the result is filled by
+ * itself; the input's rank decides which indices belong to it. */
 #include "content/terms/encoding.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ encoding_mode_of(const char *name, enum encoding_mode *ret_mode)
     return false;
 }
 
-/* one_hot leaves a last dimension out if it is known to be 1, also that of lists. */
+/* Keras' one_hot squeezes a last dimension that is known to be 1, including one of ragged lists. */
 static bool
 drops_last(const struct column_spec *spec)
 {
@@ -40,6 +40,8 @@ drops_last(const struct column_spec *spec)
     return can && spec->rank > 1 && spec->shape[spec->rank - 1] == 1;
 }
 
+/* The shape after one_hot: the input's with `depth` appended. A scalar becomes a vector of one
+ * first. */
 static void
 one_hot_shape(struct column_spec *column, int64_t depth)
 {
@@ -53,7 +55,7 @@ one_hot_shape(struct column_spec *column, int64_t depth)
     column->shape[column->rank++] = depth;
 }
 
-/* Dimension 1 goes, or the only one. */
+/* The shape after counting: dimension 1, or the only one, is replaced by `depth` at the end. */
 static void
 counted_shape(struct column_spec *column, int64_t depth)
 {
@@ -66,7 +68,7 @@ counted_shape(struct column_spec *column, int64_t depth)
     column->shape[column->rank++] = depth;
 }
 
-/* What Keras cannot do in a pipeline, where the shape is not known beforehand. */
+/* Refuse what Keras cannot do inside tf.data, where it does not know the shape. */
 static tundish_status
 check_sparse(const struct encoding *encoding, const struct stage_config *config,
              const struct column_spec *column)
@@ -111,6 +113,7 @@ encoding_open(const struct encoding *encoding, const struct stage_config *config
         if (status != TUNDISH_OK)
             return status;
     }
+    /* Up to rank 1 the counted dimension is the batch itself. */
     if (!one_hot && column->rank <= 1 && config->depth > 0)
         *ret_batch_wide = true;
     if (one_hot)
@@ -120,7 +123,7 @@ encoding_open(const struct encoding *encoding, const struct stage_config *config
         column->kind = TUNDISH_DENSE;
         column->ragged_rank = 0;
         if (encoding->sparse && column->rank == 2)
-            column->shape[0] = -1; /* TensorFlow forgets it */
+            column->shape[0] = -1; /* TensorFlow loses it */
     }
     if (encoding->sparse) {
         column->kind = TUNDISH_SPARSE;
@@ -162,6 +165,8 @@ add_integer(const struct work *work, int64_t *vector, int64_t index)
     vector[index] = work->encoding->mode == ENCODE_COUNT ? vector[index] + 1 : 1;
 }
 
+/* int64 is counted in int64. Every other dtype is counted in float32 and converted, which is exact
+ * up to 2^24. */
 static bool
 is_float_work(const struct encoding *encoding)
 {
@@ -174,7 +179,8 @@ cell_bytes(const struct encoding *encoding)
     return is_float_work(encoding) ? sizeof(float) : sizeof(int64_t);
 }
 
-/* Fill one zeroed vector from indices begin, begin + stride ... */
+/* Fill one zeroed vector from indices begin, begin + stride ... An index from `depth` on is
+ * ignored, as by tf.one_hot and tf.math.bincount. */
 static void
 fill_vector(const struct work *work, void *vector, int64_t begin, int64_t count, int64_t stride)
 {
@@ -194,6 +200,7 @@ fill_vector(const struct work *work, void *vector, int64_t begin, int64_t count,
         else
             add_integer(work, vector, index);
     }
+    /* Weights apply to the counts of the whole vector, so multiply once at the end. */
     if (encoding->mode == ENCODE_TF_IDF)
         for (int64_t i = 0; i < encoding->depth; i++)
             ((float *)vector)[i] *= encoding->depth_weights[i];
@@ -201,11 +208,11 @@ fill_vector(const struct work *work, void *vector, int64_t begin, int64_t count,
 
 /* All vectors of the column, and how they are arranged. */
 struct vectors {
-    struct column outer; /* the result's levels but the last; its values would be the vectors */
+    struct column outer; /* the result's levels without the last */
     int64_t count;
 };
 
-/* Every index is a vector. */
+/* one_hot: every index becomes a vector. */
 static void
 one_hot_vectors(const struct column_spec *spec, const struct column *indices,
                 struct vectors *vectors)
@@ -224,12 +231,14 @@ encode_each_index(struct work *work, const struct column *indices, uint8_t *valu
 {
     size_t bytes = (size_t)work->encoding->depth * cell_bytes(work->encoding);
 
+    /* tf.one_hot leaves the vector of a negative index at zero. */
     work->refuses_negative = false;
     for (int64_t i = 0; i < indices->value_count; i++)
         fill_vector(work, values + (size_t)i * bytes, i, 1, 1);
 }
 
-/* Rank up to 2: a vector for each element, or for each list of level 0. */
+/* Up to rank 2: a vector for each element, or for each list of level 0. TensorFlow's bincount
+ * refuses negative values, except for sparse matrices. */
 static void
 encode_lists(struct work *work, const struct column *indices, uint8_t *values)
 {
@@ -256,7 +265,7 @@ encode_lists(struct work *work, const struct column *indices, uint8_t *values)
     }
 }
 
-/* Rank 3 and more: dimension 1 is counted over, as in Keras. */
+/* From rank 3 on Keras sums one-hot vectors over dimension 1. */
 static void
 encode_dimension_1(struct work *work, const struct column *indices, uint8_t *values)
 {
@@ -277,7 +286,7 @@ encode_dimension_1(struct work *work, const struct column *indices, uint8_t *val
     }
 }
 
-/* The structure that is left when dimension 1, or the only one, has been counted over. */
+/* The levels that remain after dimension 1, or the only one, was counted over. */
 static void
 counted_vectors(const struct column *indices, struct scratch *scratch, struct vectors *vectors)
 {
@@ -314,7 +323,7 @@ is_set(const struct encoding *encoding, const uint8_t *cells, int64_t at)
     return ((const int64_t *)(const void *)cells)[at] != 0;
 }
 
-/* The coordinates of vector `vector` of an element of dims[0..rank). */
+/* Split a vector's number within its element into coordinates of dims[0..rank). */
 static void
 coordinates(int64_t vector, const int64_t *dims, uint32_t rank, int64_t *ret)
 {
@@ -334,7 +343,7 @@ count_set(const struct encoding *encoding, const uint8_t *cells, int64_t count)
     return set;
 }
 
-/* A sparse column being made: one vector after the other, each with the cells that are in it. */
+/* A sparse column under construction: vectors in order, each with its cells. */
 struct sparse_cells {
     struct column *column;
     uint32_t rank;
@@ -342,7 +351,7 @@ struct sparse_cells {
     int64_t *splits, *indices;
 };
 
-/* Room for `total` cells, and the shapes of the elements. */
+/* Reserve `total` cells, and write the dense shapes of the elements. */
 static struct sparse_cells
 begin_sparse(const struct encoding *encoding, const struct vectors *vectors, int64_t total,
              struct scratch *scratch, struct column *column)
@@ -370,7 +379,7 @@ begin_sparse(const struct encoding *encoding, const struct vectors *vectors, int
     return cells;
 }
 
-/* The cell at `index` of vector `j` of an element. */
+/* Append the cell at `index` of vector `j` of an element. */
 static void
 add_cell(struct sparse_cells *cells, int64_t element, int64_t j, int64_t index)
 {
@@ -386,7 +395,8 @@ end_vector(struct sparse_cells *cells)
     cells->splits[++cells->vector] = cells->at;
 }
 
-/* Take the cells that are not 0 out of the dense result. */
+/* Make a sparse column of the cells that are not 0. The dense cells are scratch: depth bounds them,
+ * and counting needs random access. */
 static void
 make_sparse(const struct encoding *encoding, const struct vectors *vectors, const uint8_t *dense,
             struct scratch *scratch, struct column *column, uint8_t **ret_values)
@@ -416,8 +426,8 @@ make_sparse(const struct encoding *encoding, const struct vectors *vectors, cons
     *ret_values = values;
 }
 
-/* Keras stores a cell for every index: one that is too large stays where it points, and a negative
- * one is a 0 in the first place. */
+/* Keras stores a cell for every index, even a useless one: an index that is too large keeps its
+ * coordinate, and a negative one becomes a 0 at coordinate 0. */
 static void
 make_sparse_one_hot(const struct encoding *encoding, const struct vectors *vectors,
                     const int64_t *indices, struct scratch *scratch, struct column *column,
@@ -445,7 +455,7 @@ make_sparse_one_hot(const struct encoding *encoding, const struct vectors *vecto
     *ret_values = values;
 }
 
-/* The cells in the dtype that is wanted, where that is not the one they were counted in. */
+/* The cells in the result's dtype, converted if they were counted in another one. */
 static const void *
 in_dtype(const struct encoding *encoding, struct frame *output, const uint8_t *cells, int64_t count)
 {

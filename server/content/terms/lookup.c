@@ -1,4 +1,4 @@
-/* lookup.c - terms to indices, encoded or not, and back. */
+/* lookup.c - keras StringLookup and IntegerLookup: terms to indices, encoded or not, and back. */
 #include "content/terms/lookup.h"
 
 #include <stdlib.h>
@@ -15,10 +15,11 @@ struct lookup {
     bool sparse;
     struct content_targets targets;
     struct lookup_table *tables; /* of each target */
-    struct column_spec *inputs;  /* of each target; names are the input schema's */
+    struct column_spec *inputs;  /* of each target; their names belong to the input schema */
 };
 
-/* Of a column: so many that a wait for them shows. */
+/* With at most so many values in a column, the wait for a cache miss is not hidden by other
+ * lookups. */
 enum { FEW_VALUES = 4 };
 
 static const struct spec_value *
@@ -49,6 +50,8 @@ lookup_salt(const struct stage_config *config, uint64_t ret_salt[2], bool *ret_g
     return TUNDISH_OK;
 }
 
+/* How absent terms choose one of several indices: strings by FarmHash, integers by floormod (as
+ * Keras), and either by SipHash with a salt. */
 static tundish_status
 read_oov_method(struct lookup_rules *rules, const struct stage_config *config)
 {
@@ -106,7 +109,7 @@ read_tokens(struct lookup_rules *rules, const struct stage_config *config)
     rules->oov = literal_text((const char *)specials.oov.data, specials.oov.size);
 }
 
-/* Parameters that exclude each other. */
+/* Refuse parameters that exclude each other. */
 static tundish_status
 check_modes(const struct lookup *lookup, const struct stage_config *config)
 {
@@ -166,7 +169,7 @@ check_input(const struct lookup_rules *rules, const struct stage_config *config,
                           wants_integers ? "numbers" : "string");
 }
 
-/* What comes out of one target. */
+/* Describe the result of one target. */
 static tundish_status
 describe(const struct lookup *lookup, const struct lookup_table *table,
          const struct stage_config *config, struct column_spec *column, bool *ret_batch_wide)
@@ -230,7 +233,7 @@ integers_of(tundish_dtype dtype, const struct column *column, struct scratch *sc
 
     if (dtype == TUNDISH_INT64 || dtype == TUNDISH_UINT64)
         return column->values;
-    if (dtype == TUNDISH_BOOL || tnd_dtype_is_float(dtype)) /* cut, as Keras does */
+    if (dtype == TUNDISH_BOOL || tnd_dtype_is_float(dtype)) /* truncated, as Keras does */
         return convert_column(TUNDISH_INT64, dtype, column, scratch);
     wide = scratch_array(scratch, (size_t)column->value_count, sizeof *wide);
 #define WIDEN(type)                                                                                \
@@ -260,6 +263,7 @@ integers_of(tundish_dtype dtype, const struct column *column, struct scratch *sc
     return wide;
 }
 
+/* Keras refuses such a value, too, when the layer is called. */
 static void
 reject_unknown(const struct lookup *lookup, const struct column *column, int64_t at,
                const int64_t *integers, struct frame *output)
@@ -277,7 +281,8 @@ reject_unknown(const struct lookup *lookup, const struct column *column, int64_t
                      (const char *)terms[at].data);
 }
 
-/* Indices of all values. One that is refused ends its call, so each is followed by another. */
+/* Look up all values. A lookup stops at a refused value; reject its element and continue with the
+ * next value. */
 static void
 find_indices(const struct lookup *lookup, uint32_t i, const struct column *column,
              struct frame *output, int64_t *ret_indices)
@@ -306,7 +311,7 @@ find_indices(const struct lookup *lookup, uint32_t i, const struct column *colum
     lookup_count(output, i, (uint64_t)column->value_count, absent);
 }
 
-/* Indices back to terms; what is no term's index gives the out-of-vocabulary token. */
+/* Map indices back to terms. An index without a term gives the out-of-vocabulary token. */
 static void
 find_terms(const struct lookup *lookup, uint32_t i, const struct column *column,
            struct frame *output, uint32_t index)
@@ -364,8 +369,8 @@ encode(const struct lookup *lookup, uint32_t i, const struct column *column, str
     encoding_apply(&encoding, &lookup->inputs[i], &numbered, NULL, output, index);
 }
 
-/* A row at a time, the columns' vocabularies would be waited for one after the other: single terms
- * are asked for, and of a few the places are made to come near. NULL: there is nothing to ask. */
+/* In a frame of one row, each column's lookup would wait for memory by itself. Compute all columns'
+ * bucket addresses and prefetch them first. NULL: this frame does not need it. */
 static struct vocab_asked *
 ask_few(const struct lookup *lookup, const struct frame *input, const struct frame *output)
 {

@@ -1,4 +1,4 @@
-/* lookup_table.c - opening vocabularies, and Keras' rules for them. */
+/* lookup_table.c - open vocabularies, under Keras' rules for them. */
 #include "content/terms/lookup_table.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "pipeline/columns.h"
 
-/* A vocabulary written in the pipeline file, without the special tokens in front. */
+/* A vocabulary from the pipeline file, without the special tokens at its front. */
 struct terms {
     size_t count;
     struct byte_view *views; /* into the pipeline file */
@@ -30,7 +30,8 @@ is_term(const struct lookup_rules *rules, const struct spec_value *item, struct 
     return rules->keys == VOCAB_STRINGS ? bytes_are_equal(view, text) : item->integer == integer;
 }
 
-/* Does the list begin with exactly the mask and the out-of-vocabulary tokens? */
+/* Whether the list begins with exactly the mask and the out-of-vocabulary tokens. Keras accepts a
+ * vocabulary with all of them or none. */
 static bool
 begins_special(const struct lookup_rules *rules, const struct spec_value *list)
 {
@@ -56,7 +57,8 @@ compare_views(const void *a, const void *b)
     return order != 0 ? order : (left->size > right->size) - (left->size < right->size);
 }
 
-/* All terms that stand in the list more than once, as one sentence. */
+/* Complain of all repeated terms in one sentence, cut at a bearable length. Sorting keeps this at n
+ * log n for a long list. */
 static tundish_status
 check_repeated(const struct stage_config *config, const struct spec_value *list,
                const struct terms *terms)
@@ -87,7 +89,7 @@ check_repeated(const struct stage_config *config, const struct spec_value *list,
     return status;
 }
 
-/* The special tokens may stand in front, all of them, or nowhere. */
+/* Refuse special tokens among the terms: they may only be at the front, all together. */
 static tundish_status
 check_special(const struct stage_config *config, const struct lookup_rules *rules,
               const struct spec_value *list, size_t first)
@@ -122,7 +124,8 @@ check_size(const struct stage_config *config, const struct lookup_rules *rules,
     return TUNDISH_OK;
 }
 
-/* Integers have a text too, as they were written: +1 and 1 are one term, so it is made anew. */
+/* Collect the terms of a list. An integer has its written text too, but +1 and 1 are one term, so
+ * the value decides. */
 static tundish_status
 list_terms(const struct stage_config *config, const struct lookup_rules *rules,
            const struct spec_value *list, struct terms *terms)
@@ -152,7 +155,7 @@ list_terms(const struct stage_config *config, const struct lookup_rules *rules,
     return status != TUNDISH_OK ? status : check_size(config, rules, list, terms->count);
 }
 
-/* "pipeline.yaml:12", without the folders. */
+/* "pipeline.yaml:12", without folders: the name under which statistics show the vocabulary. */
 static char *
 name_place(const struct stage_config *config, const struct spec_value *list)
 {
@@ -183,7 +186,7 @@ open_list(const struct stage_config *config, const struct lookup_rules *rules,
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
 }
 
-/* Columns with the same vocabulary have one table. */
+/* Columns with the same vocabulary use the same table, which belongs to the first. */
 static void
 share(const struct lookup_table *first, struct lookup_table *table)
 {
@@ -218,8 +221,8 @@ open_file(const struct stage_config *config, const struct lookup_rules *rules,
     return status;
 }
 
-/* The mean of the weights, cut to an integer if they all are: Keras pads the array that numpy makes
- * of them. */
+/* The mean of the weights. If all are integers it is truncated: Keras pads with numpy, and an array
+ * of integers rounds towards zero. */
 static double
 mean_weight(const struct spec_value *list)
 {
@@ -234,8 +237,8 @@ mean_weight(const struct spec_value *list)
     return are_integers ? trunc(mean) : mean;
 }
 
-/* Weights for indices: those given, with their mean for special tokens that were left out, and
- * zeros after them. */
+/* Weights by index: the given ones, preceded by their mean for special tokens that the list leaves
+ * out, and followed by zeros up to the depth. */
 static tundish_status
 make_weights(const struct stage_config *config, const struct lookup_rules *rules,
              const struct terms *terms, struct lookup_table *table)
@@ -260,7 +263,7 @@ make_weights(const struct stage_config *config, const struct lookup_rules *rules
     return TUNDISH_OK;
 }
 
-/* Those that were learned, one for each index, and zeros behind. */
+/* The learned weights, one for each index, followed by zeros. */
 static tundish_status
 learned_weights(const struct stage_config *config, const char *name, struct lookup_table *table)
 {
@@ -302,6 +305,7 @@ set_rule(const struct lookup_rules *rules, struct lookup_table *table)
         .has_mask = rules->has_mask,
         .mask = rules->mask,
         .mask_integer = rules->mask_integer,
+        /* An encoded mask counts nowhere: INT64_MAX is beyond every depth. */
         .mask_value = rules->mode == ENCODE_INT ? 0 : INT64_MAX,
     };
     table->size = first + (int64_t)vocab_count(table->vocab);
