@@ -1,4 +1,5 @@
-/* vocab.c - from a text or a list to a mapped table, built if nobody has built it yet. */
+/* vocab.c - from a text or a list to a mapped table. The table is built unless the cache folder has
+ * it. */
 #include "content/vocabulary/vocab.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-/* A table's name in the cache folder. Texts and lists are told apart since their contents are
- * hashed differently. */
+/* A table's name in the cache folder, from its content. Texts and lists have different names
+ * because their contents are hashed differently. */
 struct table_name {
     char text[TND_CACHE_NAME_BYTES];
 };
@@ -33,6 +34,7 @@ name_of(const char *origin, enum vocab_keys keys, const struct vocab_content *co
     return name;
 }
 
+/* Map a table that is in the cache folder. O_NOFOLLOW: a link there is not one of ours. */
 static tundish_status
 map_published(int folder, const struct table_name *name, enum vocab_keys keys,
               const struct vocab_content *content, struct vocab **ret_vocab)
@@ -47,6 +49,7 @@ map_published(int folder, const struct table_name *name, enum vocab_keys keys,
     return status;
 }
 
+/* Build the table, publish it, and map the published file: all processes share the same pages. */
 static tundish_status
 write_and_map(struct tnd_cache_build *build, const struct vocab_terms *terms,
               const struct vocab_content *content, struct vocab **ret_vocab)
@@ -73,8 +76,8 @@ write_and_map(struct tnd_cache_build *build, const struct vocab_terms *terms,
     return status;
 }
 
-/* While this process waited for the lock, another one may have built the table. One that is there
- * but damaged, or of another version, is built again and replaced. */
+/* Another process may have built the table while this one waited for the lock. A damaged table, or
+ * one of another version, is built again and replaced. */
 static tundish_status
 build_and_map(int folder, const struct table_name *name, const struct vocab_terms *terms,
               const struct vocab_content *content, struct vocab **ret_vocab)
@@ -109,8 +112,8 @@ build_from_text(int folder, const struct table_name *name, struct vocab_text *te
                          &text->content, ret_vocab);
 }
 
-/* The slow way: the text is read. Its table may still be there, if only the file's times changed
- * or another path leads to the same content. */
+/* Read the text. Its table may exist all the same, if only the file's times changed or another path
+ * has the same content. */
 static tundish_status
 open_by_reading(int folder, int file, const char *path, const struct stat *before,
                 enum vocab_keys keys, struct vocab **ret_vocab)
@@ -122,6 +125,7 @@ open_by_reading(int folder, int file, const char *path, const struct stat *befor
 
     if (status != TUNDISH_OK)
         return status;
+    /* The text must be one version of the file. A writer in between would mix two. */
     if (fstat(file, &after) != 0 || !vocab_stat_cache_is_same(before, &after)) {
         vocab_text_close(&text);
         return tnd_fail(TUNDISH_E_DATA, "vocabulary %s changed while it was read", path);
@@ -143,6 +147,7 @@ open_file(int folder, const char *path, enum vocab_keys keys, struct vocab **ret
     struct table_name name;
     struct stat about;
     tundish_status status = TUNDISH_E_CORRUPT;
+    /* O_NONBLOCK: a pipe of that name must not hang the server. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -177,7 +182,8 @@ vocab_open_file(const char *cache_folder, const char *path, enum vocab_keys keys
     return status;
 }
 
-/* The bytes of a list, such that no two lists have the same. */
+/* Hash a list with each string's size before its bytes: otherwise ["ab", "c"] and ["a", "bc"] would
+ * agree. */
 static struct vocab_content
 content_of_list(const struct vocab_terms *terms)
 {

@@ -1,4 +1,4 @@
-/* vocab_build.c - from terms to the bytes of a table. */
+/* vocab_build.c - build a table's bytes from terms. */
 #include "content/vocabulary/vocab_table.h"
 
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "core/must.h"
 #include "core/status.h"
 
-/* At 0.7 about one term in eight lies beyond its home, all of them from the end of the list; a
- * fuller table costs more second misses than it saves in memory. */
+/* At 0.7 about one term in eight is outside its home bucket, mostly rare ones from the end of the
+ * list. A fuller table costs more second misses than it saves in memory. */
 #define TERMS_PER_BUCKET (VOCAB_BUCKET_TERMS * 0.7)
 
-/* Terms that all hash alike, by bad luck or somebody's intent, would make every probe long. Then
- * another seed is tried, a few times. */
+/* Terms with equal hashes, by accident or intent, would make every probe long. Then try another
+ * seed, a few times. Seeds are constants, so all builds make the same table. */
 #define TOLERABLE_PROBE 64
 #define SEED_ATTEMPTS 8
 
@@ -30,13 +30,13 @@ struct builder {
     uint64_t *positions; /* of each term among the terms, for LONG keys */
 };
 
-/* What stands in a bucket for a term. */
+/* A term's entry in a bucket. */
 struct slot_entry {
     uint64_t hash, key;
     uint32_t value;
 };
 
-/* Up to 60 bytes of a term, for a message; what is not printable ASCII as \xHH. */
+/* Up to 60 bytes of a term for a message, with \xHH for bytes that are not printable ASCII. */
 struct shown {
     char text[256];
 };
@@ -57,6 +57,7 @@ show(struct byte_view term)
     return shown;
 }
 
+/* Refuse a duplicate key, as TensorFlow's hash table does, and name both lines. */
 static tundish_status
 refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
 {
@@ -75,6 +76,8 @@ refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
                     b + 1);
 }
 
+/* Compute a term's entry: the value itself for a short one, and a hash tag with the term's position
+ * for a long one. */
 static struct slot_entry
 entry_of(const struct builder *builder, uint64_t line)
 {
@@ -115,7 +118,8 @@ is_same_term(const struct builder *builder, const struct slot_entry *a, uint64_t
                            builder->terms->strings[value & line_mask]);
 }
 
-/* Nothing is ever taken out, so a term that is there stands before the first free slot. */
+/* Put a term into the first free slot from its home on. Terms are never removed, so an equal term
+ * would be found before that slot. */
 static tundish_status
 insert_term(struct builder *builder, uint64_t line)
 {
@@ -160,12 +164,14 @@ insert_all(struct builder *builder)
     return status;
 }
 
+/* Terms below 255 bytes have a length of one byte; others have 255 and four more. */
 static uint64_t
 prefix_bytes(uint64_t term_bytes)
 {
     return term_bytes < 255 ? 1 : 5;
 }
 
+/* Compute the sizes of the table, and refuse what exceeds the format. */
 static tundish_status
 measure(struct builder *builder)
 {
@@ -228,8 +234,8 @@ copy_terms(struct builder *builder)
     }
 }
 
-/* The terms' own bytes decide, so file and list agree, and so do two builds of this program that
- * lay buckets out differently. */
+/* Fingerprint the terms alone, so that a file and a list agree, and so do builds that lay out
+ * buckets differently. */
 static uint64_t
 fingerprint_of(const struct builder *builder)
 {
@@ -247,6 +253,8 @@ build(struct builder *builder)
 
     if (status != TUNDISH_OK)
         return status;
+    /* Page alignment matches that of the mapped file. The allocation may fail: its size comes from
+     * a user's file. */
     builder->table = aligned_alloc(4096, (header->file_bytes + 4095) / 4096 * 4096);
     if (builder->table == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "%s: no memory for a table of %llu bytes",
@@ -260,6 +268,7 @@ build(struct builder *builder)
     header->body_crc =
         tnd_crc32c(0, builder->table + VOCAB_HEADER_BYTES, header->file_bytes - VOCAB_HEADER_BYTES);
     header->header_crc = tnd_crc32c(0, header, offsetof(struct vocab_header, header_crc));
+    /* Padding after the header must not carry old memory into the file. */
     memset(builder->table, 0, VOCAB_HEADER_BYTES);
     memcpy(builder->table, header, sizeof *header);
     return TUNDISH_OK;

@@ -1,8 +1,6 @@
-/* vocab_lookup.c - terms to lines, a block at a time.
- *
- * A lookup is a hash and one cache line, but waiting for that line costs ten times the work. So a
- * block of terms is hashed and its buckets asked for first, and compared when they have come.
- */
+/* vocab_lookup.c - terms to lines, a block at a time. A lookup is a hash and one cache line, but
+ * the wait for that line costs ten times the work. So hash a block of terms and prefetch their
+ * buckets first, and compare afterwards. */
 #include "content/vocabulary/vocab_lookup.h"
 
 #ifdef __x86_64__
@@ -14,8 +12,8 @@
 
 #define LONG_KIND ((uint32_t)VOCAB_LONG << VOCAB_KIND_SHIFT)
 
-/* A block on its way. What it gives is line + offset, or `absent`. `kinds` are enum vocab_kind,
- * where a value has them. */
+/* A block between its two passes. The result of a term is line + offset, or `absent`. `kinds` hold
+ * enum vocab_kind in the bits where a bucket's value has them. */
 struct block {
     uint64_t keys[VOCAB_BLOCK]; /* of LONG terms the hash */
     uint32_t homes[VOCAB_BLOCK];
@@ -27,6 +25,7 @@ struct block {
     int64_t absent;
 };
 
+/* Remember a term's home bucket, and start to load it. */
 static inline void
 prefetch_line(const struct vocab *vocab, struct block *block, size_t i, uint64_t hash)
 {
@@ -34,6 +33,7 @@ prefetch_line(const struct vocab *vocab, struct block *block, size_t i, uint64_t
     __builtin_prefetch(&vocab->buckets[block->homes[i]]);
 }
 
+/* First pass over strings. Most terms have up to 8 bytes, which are a key by themselves. */
 static void
 ask_for_strings(const struct vocab *vocab, const struct byte_view *terms, struct block *block)
 {
@@ -69,7 +69,8 @@ ask_for_integers(const struct vocab *vocab, const int64_t *terms, struct block *
 
 #define POSITION_MASK ((UINT64_C(1) << VOCAB_TAG_SHIFT) - 1)
 
-/* Equal lengths of more than 8 bytes; most are compared without a call. */
+/* Compare terms of the same length, over 8 bytes. Up to 16 bytes, two overlapping words compare
+ * without a call. */
 static inline bool
 is_equal_long(const uint8_t *a, const uint8_t *b, uint64_t size)
 {
@@ -89,7 +90,9 @@ term_stands_at(const struct vocab *vocab, uint64_t position, struct byte_view te
            is_equal_long(found.data, term.data, term.size);
 }
 
-/* Any kind of term, from its home on; `long_term` is NULL unless it is a LONG one. */
+/* Search from the home bucket on, for any kind of term. `long_term` is NULL unless it is a LONG
+ * one. The length of the search is bounded by the table's longest probe, so a damaged table cannot
+ * loop forever. */
 static int64_t
 probe(const struct vocab *vocab, const struct block *block, size_t which,
       const struct byte_view *long_term)
@@ -119,9 +122,9 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
     return block->absent;
 }
 
-/* Where short terms stand in their home buckets. `match` gives a bit for each key that is equal;
- * the one beside a matching value, if it is of the same kind, is the term. Nothing matching in a
- * bucket that has not overflown means absent; what is left is rare. LONG terms are passed over. */
+/* Find short terms in their home buckets. `match` gives a bit for each equal key; the term is found
+ * if the value next to it is of the same kind. Without a match, a bucket that has not overflown
+ * means absent. The rest is rare. LONG terms are skipped. */
 #define COMPARE_AT_HOME(name, options, match, has_long)                                            \
     options static void name(const struct vocab *vocab, const struct block *block,                 \
                              int64_t *ret_values)                                                  \
@@ -148,8 +151,8 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
         }                                                                                          \
     }
 
-/* Which slot of its home bucket a LONG term may stand in, by its tag, and the wish to see the term
- * that stands there: a second miss. Which has no such slot gets VOCAB_BUCKET_TERMS. */
+/* Find by tag the candidate slot of each LONG term, and prefetch the stored term (the second cache
+ * miss). VOCAB_BUCKET_TERMS: there is no candidate. */
 #define FIND_TAGS(name, options, match)                                                            \
     options static void name(const struct vocab *vocab, const struct block *block,                 \
                              const struct byte_view *terms, uint8_t *ret_slots)                    \
@@ -168,7 +171,8 @@ probe(const struct vocab *vocab, const struct block *block, size_t which,
 
 #define NO_SLOT (1U << VOCAB_BUCKET_TERMS)
 
-/* A prefetch of no address of ours does nothing, so the position needs no check. */
+/* Start to load a stored term. A prefetch of a bad address does nothing, so the position needs no
+ * check here. */
 static inline void
 expect_term(const struct vocab *vocab, uint64_t position, uint64_t size)
 {
@@ -178,7 +182,7 @@ expect_term(const struct vocab *vocab, uint64_t position, uint64_t size)
     __builtin_prefetch((const void *)(at + size));
 }
 
-/* A bit for each key that equals `key` when its lower `shift` bits are shifted out. */
+/* A bit for each key that equals `key` after the lower `shift` bits are shifted out. */
 static inline unsigned
 match_portably(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
 {
@@ -224,7 +228,8 @@ equal_four(const int64_t *values, __m256i wanted)
     return _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)values), wanted);
 }
 
-/* Sixteen at a time; each lane counts for itself, in two sums that do not wait for each other. */
+/* Count sixteen values at a time in two sums, which do not wait for each other. A comparison gives
+ * -1 for equal, hence the subtraction. */
 WITH_AVX2 static uint64_t
 count_equal_avx2(const int64_t *values, size_t count, int64_t value)
 {
@@ -244,7 +249,7 @@ count_equal_avx2(const int64_t *values, size_t count, int64_t value)
            count_equal_portably(values + i, count - i, value);
 }
 
-/* The whole line is loaded; what follows the keys is masked off. */
+/* Load the whole bucket, which is one cache line, and mask off what follows the keys. */
 WITH_AVX512 static inline unsigned
 match_avx512(const struct vocab_bucket *bucket, uint64_t key, unsigned shift)
 {
@@ -262,7 +267,7 @@ FIND_TAGS(find_tags_avx2, WITH_AVX2, match_avx2)
 FIND_TAGS(find_tags_avx512, WITH_AVX512, match_avx512)
 #endif
 
-/* The functions of one kind of machine. */
+/* The functions for one instruction set. */
 struct functions {
     void (*compare)(const struct vocab *vocab, const struct block *block, int64_t *ret_values);
     void (*compare_mixed)(const struct vocab *vocab, const struct block *block,
@@ -293,8 +298,7 @@ functions(void)
     return &portable;
 }
 
-/* LONG terms are compared where they stand among the terms, all of a block after all were asked
- * for. */
+/* Compare LONG terms with the stored ones, after all of the block were prefetched. */
 static void
 look_up_long(const struct vocab *vocab, const struct byte_view *terms, const struct block *block,
              int64_t *ret_values)
@@ -325,7 +329,7 @@ void
 vocab_lookup_block(const struct vocab *vocab, const struct byte_view *terms, size_t count,
                    int64_t offset, int64_t absent, int64_t *ret_values)
 {
-    struct block block; /* filled as far as it is read: clearing 4 KiB would show */
+    struct block block; /* not cleared: 4 KiB for each call would show */
 
     block.count = count;
     block.offset = offset;
@@ -359,7 +363,7 @@ vocab_count_equal(const int64_t *values, size_t count, int64_t value)
     return functions()->count_equal(values, count, value);
 }
 
-/* Terms of up to 8 bytes, of which one index stands for all that are absent. */
+/* Only terms of up to 8 bytes, and only rules with a single index for absent terms. */
 bool
 vocab_ask(const struct vocab *vocab, const struct vocab_rule *rule, struct byte_view term,
           struct vocab_asked *ret_asked)

@@ -1,4 +1,4 @@
-/* vocab_map.c - terms to the values that a lookup stage gives. */
+/* vocab_map.c - from terms to the indices of a lookup stage. */
 #include "content/vocabulary/vocab.h"
 
 #include "content/vocabulary/vocab_lookup.h"
@@ -6,6 +6,8 @@
 #include "core/hash_sip.h"
 #include "core/must.h"
 
+/* The index of an absent string among several: its hash modulo their number, as StringLookup does.
+ * */
 static int64_t
 oov_string(const struct vocab_rule *rule, struct byte_view term)
 {
@@ -23,7 +25,7 @@ oov_integer(const struct vocab_rule *rule, int64_t term)
 
     switch (rule->oov) {
     case VOCAB_OOV_FLOORMOD:
-        /* Of a negative number, count it up from -1: it has no overflow to fear. */
+        /* Floor modulo of a negative number. -(term + 1) cannot overflow, unlike -term. */
         bin = term >= 0 ? (uint64_t)term % count : count - 1 - (uint64_t)(-(term + 1)) % count;
         break;
     case VOCAB_OOV_SIP:
@@ -36,7 +38,7 @@ oov_integer(const struct vocab_rule *rule, int64_t term)
     return rule->oov_first + (int64_t)bin;
 }
 
-/* Does no line get the value that stands for all that is absent? */
+/* Whether the index for absent terms differs from every line's. */
 static bool
 oov_is_apart(const struct vocab *vocab, const struct vocab_rule *rule)
 {
@@ -44,14 +46,15 @@ oov_is_apart(const struct vocab *vocab, const struct vocab_rule *rule)
            rule->oov_first - rule->offset >= (int64_t)vocab_count(vocab);
 }
 
-/* Without a mask, and with one index for all that is absent, looking up gives the values at once;
- * how many were absent can be seen of them if that index is nothing else. */
+/* Whether a lookup yields the final values in one step: no mask, and one index for all absent
+ * terms. Their number can be counted afterwards if that index is unique. */
 static bool
 is_plain(const struct vocab *vocab, const struct vocab_rule *rule, const uint64_t *absent)
 {
     return !rule->has_mask && rule->oov_count == 1 && (absent == NULL || oov_is_apart(vocab, rule));
 }
 
+/* Store values with the output's dtype and stride. */
 static void
 put(const int64_t *values, size_t count, const struct vocab_output *output, size_t first)
 {
@@ -70,7 +73,7 @@ put(const int64_t *values, size_t count, const struct vocab_output *output, size
     }
 }
 
-/* Make values of lines. Returns the position of the first refused term, or `count`. */
+/* Turn lines into values. Returns the position of the first refused term, or `count`. */
 static size_t
 apply_to_strings(const struct vocab_rule *rule, const struct byte_view *terms, size_t count,
                  int64_t *values, uint64_t *absent)
@@ -109,7 +112,7 @@ apply_to_integers(const struct vocab_rule *rule, const int64_t *terms, size_t co
     return count;
 }
 
-/* `absent` may be NULL: then it is not worth counting. */
+/* Map one block. `absent` may be NULL: then absent terms are not counted. */
 static size_t
 map_strings(const struct vocab *vocab, const struct vocab_rule *rule, const struct byte_view *terms,
             size_t count, int64_t *values, uint64_t *absent)
@@ -142,7 +145,7 @@ map_integers(const struct vocab *vocab, const struct vocab_rule *rule, const int
     return apply_to_integers(rule, terms, count, values, absent != NULL ? absent : &nobody_asks);
 }
 
-/* Values that lie side by side as int64 are made where they belong. */
+/* Whether values can be written in place: contiguous int64. */
 static bool
 goes_straight(const struct vocab_output *output)
 {

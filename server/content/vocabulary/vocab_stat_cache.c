@@ -1,4 +1,5 @@
-/* vocab_stat_cache.c - one small file for each text. */
+/* vocab_stat_cache.c - notes of a text's content hash, one small file for each text, so that an unchanged
+ * text need not be read again. */
 #include "content/vocabulary/vocab_stat_cache.h"
 
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include "core/hash_farm.h"
 #include "core/magic.h"
 
+/* A file that changed so recently could change again within the resolution of its times, so it gets
+ * no note yet. */
 #define YOUNG_NS INT64_C(2000000000)
 
 struct note {
@@ -37,7 +40,8 @@ vocab_stat_cache_is_same(const struct stat *a, const struct stat *b)
            time_ns(a->st_mtim) == time_ns(b->st_mtim) && time_ns(a->st_ctim) == time_ns(b->st_ctim);
 }
 
-/* The note that would be made now; its name follows from the path alone. */
+/* Compose the note of a file as it is now. The note's name depends on the path alone, so a newer
+ * note replaces the older one. */
 static bool
 compose(const char *path, const struct stat *about, const struct vocab_content *content,
         struct note *ret_note, char name[TND_CACHE_NAME_BYTES])
@@ -82,6 +86,7 @@ vocab_stat_cache_find(int folder, const char *path, const struct stat *about,
     bytes = read(file, &found, sizeof found);
     close(file);
     if (bytes != (ssize_t)sizeof found ||
+        /* Everything before the content describes the file. The checksum covers the rest. */
         memcmp(&found, &expected, offsetof(struct note, content)) != 0 ||
         found.crc != tnd_crc32c(0, &found, offsetof(struct note, crc)))
         return false;

@@ -1,4 +1,4 @@
-/* vocab_table.c - table.h, held to its word; mapping a table and reading its terms. */
+/* vocab_table.c - check the layout of table.h, map a table and read its terms. */
 #include "content/vocabulary/vocab_table.h"
 
 #include <errno.h>
@@ -43,6 +43,8 @@ vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, uint64
     return true;
 }
 
+/* Whether a header can be trusted: versions, checksum, and a layout that fills exactly the file.
+ * Every later access relies on these bounds. */
 static bool
 header_is_sound(const struct vocab_header *header, enum vocab_keys keys,
                 const struct vocab_content *content, uint64_t file_bytes)
@@ -72,6 +74,7 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
 
     if (fstat(file, &about) != 0)
         return tnd_fail_errno(errno, "look at a vocabulary table");
+    /* The cache folder may be shared: another user's file is not trusted. */
     if (!S_ISREG(about.st_mode) || about.st_uid != geteuid() ||
         about.st_size < VOCAB_HEADER_BYTES ||
         pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header ||
@@ -87,7 +90,8 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
         .buckets = (const void *)(bytes + layout.buckets),
         .bucket_count = header.bucket_count,
         .longest_probe =
-            header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
+            /* A probe never needs more steps than there are buckets, whatever the header says. */
+        header.longest_probe < header.bucket_count ? header.longest_probe : header.bucket_count,
         .seed = header.seed,
         .count = (uint32_t)header.count,
         .keys = keys,
@@ -100,7 +104,7 @@ vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *cont
         .mapped = bytes,
         .mapped_bytes = header.file_bytes,
     };
-    /* Nearly every bucket is soon met, and in no order; the terms are hardly ever. */
+    /* Lookups soon touch nearly every bucket, in random order. The terms are hardly ever read. */
     (void)madvise(tnd_mapped_bytes(mapped), layout.index, MADV_WILLNEED);
     *ret_vocab = vocab;
     return TUNDISH_OK;
@@ -154,6 +158,8 @@ vocab_term(const struct vocab *vocab, int64_t line, struct byte_view *ret_term)
 
     if (vocab->keys != VOCAB_STRINGS || line < 0 || line >= (int64_t)vocab->count)
         return false;
+    /* The index knows the position of every VOCAB_INDEX_STEPth term; walk the lengths from there.
+     * */
     next = vocab->index[line / VOCAB_INDEX_STEP];
     for (int64_t i = line / VOCAB_INDEX_STEP * VOCAB_INDEX_STEP; i <= line; i++)
         if (!vocab_term_at(vocab, next, &term, &next))

@@ -1,4 +1,4 @@
-/* vocab_text.c - TensorFlow's reading of a text file of terms. */
+/* vocab_text.c - read a text file of terms as TensorFlow does. */
 #include "content/vocabulary/vocab_text.h"
 
 #include <inttypes.h>
@@ -41,6 +41,7 @@ vocab_text_read(int file, const char *path, uint64_t size, struct vocab_text *re
     return TUNDISH_OK;
 }
 
+/* Lines as TextFileLineIterator sees them: a last line without a line feed counts. */
 static uint64_t
 count_lines(const struct vocab_text *text)
 {
@@ -63,7 +64,7 @@ is_blank(uint8_t byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* A decimal number with blanks around it, as TensorFlow's parser of numbers takes it. */
+/* A decimal number with optional blanks around it, as strings::safe_strto64 accepts it. */
 static bool
 parse_integer(struct byte_view term, int64_t *ret_value)
 {
@@ -83,6 +84,7 @@ parse_integer(struct byte_view term, int64_t *ret_value)
     for (; from < to; from++) {
         unsigned digit = (unsigned)term.data[from] - '0';
 
+        /* The magnitude of INT64_MIN is 2^63, so stop just above it. */
         if (digit > 9 || magnitude > ((UINT64_C(1) << 63) - digit) / 10)
             return false;
         magnitude = magnitude * 10 + digit;
@@ -93,6 +95,8 @@ parse_integer(struct byte_view term, int64_t *ret_value)
     return true;
 }
 
+/* Add one line. A carriage return at its end is dropped, and an empty line refused, as by
+ * TensorFlow. */
 static tundish_status
 take_line(struct vocab_text *text, struct byte_view line)
 {
