@@ -1,4 +1,4 @@
-/* base64.c - bytes out of their base64 text. */
+/* base64.c - decode standard base64, with or without padding. */
 #include "content/records/base64.h"
 
 #include <string.h>
@@ -26,6 +26,7 @@ base64_decode(struct byte_view text, uint8_t *to, uint64_t *ret_size)
 
         if (digit < 0)
             return false;
+        /* Keep 24 bits: older ones were written, and the shift must not overflow. */
         held = (held << 6 | (uint32_t)digit) & 0xFFFFFF;
         held_bits += 6;
         if (held_bits >= 8) {

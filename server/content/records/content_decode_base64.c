@@ -5,7 +5,7 @@ struct decode_base64 {
     struct content_targets targets;
 };
 
-/* What a character stands for; 64: nothing. */
+/* The six bits of a character; 64: it is not in the alphabet. */
 static inline uint32_t
 sextet(uint8_t byte)
 {
@@ -18,7 +18,7 @@ sextet(uint8_t byte)
     return byte == '-' ? 62 : byte == '_' ? 63 : 64;
 }
 
-/* Up to four characters to three bytes; what is not there counts as zero bits. */
+/* Decode up to four characters to three bytes. Missing characters count as zero bits. */
 static bool
 decode_quad(const uint8_t *from, uint64_t count, uint8_t to[3])
 {
@@ -47,6 +47,7 @@ decode(void *context, struct byte_view from, struct scratch *scratch, struct byt
     (void)context;
     if (left > 0 && left % 4 == 0 && from.data[left - 1] == '=')
         left -= from.data[left - 2] == '=' ? 2 : 1;
+    /* A single character has six bits, which make no byte. */
     if (left % 4 == 1)
         return "decode_base64: no base64 text has so many characters";
     to = scratch_alloc(scratch, left / 4 * 3 + 3);

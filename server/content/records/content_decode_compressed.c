@@ -9,7 +9,7 @@
 #include "core/must.h"
 #include "core/status.h"
 
-/* The most that one string may become: a few bytes can stand for a thousand times as many. */
+/* The largest text: a few hostile bytes can inflate to a thousand times as many. */
 #define DECOMPRESSED_MAX (UINT64_C(1) << 30)
 
 enum compression { PLAIN, ZLIB, GZIP };
@@ -17,14 +17,14 @@ enum compression { PLAIN, ZLIB, GZIP };
 struct decode_compressed {
     struct content_targets targets;
     enum compression compression;
-    uint64_t memory_bytes; /* for what the texts that are made together become */
+    uint64_t memory_bytes; /* for all texts of a call, decompressed */
 };
 
-/* A text that is no larger is made here and copied; of a larger one the size is found first. */
+/* A text up to this size is inflated here and copied. For a larger one the size is found first. */
 enum { ROOM_BYTES = 256 << 10 };
-/* Small texts ask for memory together. */
+/* Small texts ask for memory in blocks of this size. */
 enum { ASK_BYTES = 64 << 10 };
-/* No DEFLATE stream becomes more than so many times its size. */
+/* DEFLATE's greatest ratio: a match of 258 bytes takes two bits. */
 enum { RATIO_MAX = 1032 };
 
 struct inflating {
@@ -36,9 +36,9 @@ struct inflating {
     uint64_t memory_max;  /* bytes of all */
     uint64_t memory_left; /* of them */
     uint64_t asked_left;  /* of what was asked for */
-    bool misled;          /* a text was not of the size that its end said */
+    bool misled;          /* a trailer gave a wrong size */
     int64_t row_count;
-    tundish_status status; /* there was too little for the batch */
+    tundish_status status; /* not OK: the batch ran out of memory */
     char problem[160];
 };
 
@@ -54,11 +54,9 @@ too_large(struct inflating *inflating)
     return inflating->problem;
 }
 
-/* Fill `to` from its beginning again and again: if the text is larger, only its size is of use.
- *
- * A gzip text may have several members, one behind the other; what stands behind the end of a
- * zlib one is not looked at. Both as in TensorFlow, which however hands on what it could read of a
- * text that is cut short. */
+/* Inflate into `to`, from its start again whenever it is full: if the text is larger, only its size
+ * is of use. A gzip text may have several members; bytes after the end of a zlib text are ignored.
+ * Both are as in TensorFlow, which however returns the start of a text that is cut short. */
 static const char *
 inflate_text(struct inflating *inflating, struct byte_view from, uint8_t *to, uint64_t room,
              uint64_t *ret_bytes)
@@ -98,8 +96,8 @@ inflate_text(struct inflating *inflating, struct byte_view from, uint8_t *to, ui
     }
 }
 
-/* What gzip says at its end of its size, if that can be: the last member's, by 2^32. Else the room
- * that is there. */
+/* The size in a gzip trailer (of the last member, modulo 2^32), if it can be true; else ROOM_BYTES.
+ * A hostile trailer costs at most memory_left. */
 static uint64_t
 likely_bytes(const struct inflating *inflating, struct byte_view from)
 {
@@ -115,7 +113,7 @@ likely_bytes(const struct inflating *inflating, struct byte_view from)
                : bytes;
 }
 
-/* Memory for a text, or NULL: the batch has none left. */
+/* Take memory for a text. NULL: the batch has none left. */
 static uint8_t *
 take(struct inflating *inflating, uint64_t bytes)
 {
@@ -146,7 +144,7 @@ take(struct inflating *inflating, uint64_t bytes)
     return scratch_alloc(inflating->scratch, bytes);
 }
 
-/* In room of its size, if its end said that; else its size is known now. */
+/* Inflate into room of the trailer's size, or else a second time, when the size is known. */
 static const char *
 make_text(struct inflating *inflating, struct byte_view from, uint8_t *made, uint64_t room,
           struct byte_view *ret_to)

@@ -22,6 +22,7 @@ decode_csv_open(void *memory, const struct stage_config *config, struct schema *
     if (status != TUNDISH_OK || table != TUNDISH_OK)
         return status != TUNDISH_OK ? status : table;
     for (uint32_t i = 0; i < config->input->count; i++)
+        /* The text is consumed; every other column passes. */
         if (i != state->serialized)
             schema_pass(ret_schema, config->input, i);
     state->first_output = ret_schema->count;

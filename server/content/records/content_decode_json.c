@@ -1,4 +1,4 @@
-/* content_decode_json.c - JSON objects to columns, by features as parse_example has them. */
+/* content_decode_json.c - JSON objects to columns, with the features of parse_example. */
 #include "content/records/feature_columns.h"
 #include "content/records/json_parse.h"
 

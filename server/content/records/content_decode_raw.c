@@ -1,4 +1,4 @@
-/* content_decode_raw.c - tf.io.decode_raw, and decode_raw of a fixed length (DecodePaddedRaw). */
+/* content_decode_raw.c - tf.io.decode_raw, and with a fixed length tf.raw_ops.DecodePaddedRaw. */
 #include <string.h>
 
 #include "content/content.h"
@@ -11,6 +11,7 @@ struct decode_raw {
     bool is_swapped;
 };
 
+/* The op DecodeRaw has no unsigned types of 32 and 64 bits. */
 static bool
 is_raw_dtype(tundish_dtype dtype)
 {
@@ -72,7 +73,8 @@ decode_raw_open(void *memory, const struct stage_config *config, struct schema *
     return status;
 }
 
-/* Bytes that each text gives; the texts of one element must be equally long. */
+/* Find the number of values of each text. DecodeRaw makes one tensor, so all texts of an element
+ * must be equally long. */
 static bool
 measure(const struct decode_raw *state, const struct column *texts, struct frame *output,
         int64_t *ret_splits)
@@ -106,7 +108,7 @@ measure(const struct decode_raw *state, const struct column *texts, struct frame
     return is_even;
 }
 
-/* Most significant byte first: turn `count` values round. */
+/* Reverse the bytes of `count` values that were big-endian. */
 static void
 swap_bytes(uint8_t *values, size_t count, size_t width)
 {
@@ -119,7 +121,7 @@ swap_bytes(uint8_t *values, size_t count, size_t width)
         }
 }
 
-/* Every text cut or padded with zeros. */
+/* Cut every text to the length, or pad it with zeros. */
 static void
 decode_fixed(const struct decode_raw *state, const struct column *texts, struct frame *output,
              uint32_t index)

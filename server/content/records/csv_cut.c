@@ -1,4 +1,4 @@
-/* csv_cut.c - records without quotes 64 bytes at a time, others byte by byte. */
+/* csv_cut.c - cut records without quotes 64 bytes at a time, and others byte by byte. */
 #include "content/records/csv_cut.h"
 
 #include <string.h>
@@ -9,18 +9,20 @@
 #include <immintrin.h>
 #endif
 
-/* Where a block of 64 bytes has delimiters, and where what makes a record not plain. */
+/* Masks of a block of 64 bytes: its delimiters, and the bytes that make a record not plain. */
 struct masks {
     uint64_t delimiters, others;
 };
 
-/* Bytes that no plain record has. Without quotes the quote's place is taken by a line end. */
+/* Bytes that a plain record cannot contain. Where quotes have no meaning, a line feed takes the
+ * quote's place in the comparisons. */
 #define LINE_FEED '\n'
 #define CARRIAGE_RETURN '\r'
 #define QUOTE_OF(rules) ((rules)->quotes ? '"' : LINE_FEED)
 
-/* One body for every instruction set; they differ in how they look at 64 bytes and in how they
- * write down where a mask has its bits. */
+/* One body for every instruction set. They differ in how they search 64 bytes and in how they write
+ * the positions of a mask's bits. A record may have fewer than 64 bytes: there are readable bytes
+ * after every record. */
 #define DEFINE_CUT(name, attributes, look, write_down)                                             \
     attributes static int64_t name(const struct csv_rules *rules, struct byte_view record,         \
                                    uint32_t *ret_ends, int64_t capacity)                           \
@@ -50,7 +52,8 @@ struct masks {
         return count;                                                                              \
     }
 
-/* More fields than there is room for: the rest still decides whether the record is a plain one. */
+/* The record has more fields than there is room for. Read on all the same: a quote in the rest
+ * makes the record not plain. */
 static int64_t
 many_fields(const struct csv_rules *rules, struct byte_view record, uint64_t at,
             uint64_t delimiters, uint32_t *ret_ends, int64_t count, int64_t capacity)
@@ -69,7 +72,8 @@ many_fields(const struct csv_rules *rules, struct byte_view record, uint64_t at,
     return capacity + 1;
 }
 
-/* A bit for each of eight bytes that is zero. */
+/* A bit for each zero byte among eight. The additions cannot carry between bytes, and the
+ * multiplication collects the top bits. */
 static inline uint64_t
 zero_bytes(uint64_t word)
 {
@@ -97,8 +101,8 @@ look_portable(const struct csv_rules *rules, const uint8_t *bytes)
     return masks;
 }
 
-/* Eight at a time, whether there are as many or not: a loop as long as the mask would be guessed
- * wrong at every block. */
+/* Write positions eight at a time, even beyond the last: a loop of exactly the mask's length would
+ * be mispredicted at every block. The array has slack for it. */
 static inline __attribute__((always_inline)) void
 write_down_bits(uint64_t mask, int64_t count, uint32_t at, uint32_t *ends)
 {
@@ -122,8 +126,9 @@ mask_avx2(__m256i low, __m256i high)
                                                      << 32;
 }
 
-/* Which bytes are line ends or quotes: these differ in their lower halves, so a byte is one of them
- * if it equals what its lower half stands for. 0x80 stands for nothing: such bytes give 0. */
+/* Find line ends and quotes with one shuffle. They differ in their low four bits, so a byte is one
+ * of them if it equals the entry for its low bits. The entry 0x80 matches nothing: the shuffle
+ * gives 0 for bytes from 0x80 on. */
 AVX2 static inline __m256i
 others_avx2(__m256i bytes, __m256i by_lower_half)
 {
@@ -194,7 +199,7 @@ csv_cut_best(void)
     return cut_portable;
 }
 
-/* The record on its way, as TensorFlow's loop sees it. */
+/* The state of TensorFlow's loop over a record. */
 struct walk {
     const struct csv_rules *rules;
     const uint8_t *data;
@@ -209,6 +214,8 @@ is_line_end(uint8_t byte)
     return byte == LINE_FEED || byte == CARRIAGE_RETURN;
 }
 
+/* Read an unquoted field. RFC 4180 allows neither quotes nor line ends in it, and TensorFlow
+ * reports them. */
 static struct byte_view
 plain_field(struct walk *walk)
 {
@@ -223,14 +230,15 @@ plain_field(struct walk *walk)
     return (struct byte_view){ walk->data + begin, walk->at++ - begin };
 }
 
-/* Whether the quote at `at` ends the field: a delimiter or the record's end follows. */
+/* Whether the quote at `at` ends the field: a delimiter follows, or the record ends. */
 static bool
 ends_field(const struct walk *walk, uint64_t at)
 {
     return at + 1 == walk->size || walk->data[at + 1] == walk->rules->delimiter;
 }
 
-/* Behind the opening quote. Doubled quotes are undone in a copy, from the first one on. */
+/* Read a quoted field after its opening quote. The first doubled quote starts a copy; a field
+ * without one stays a view. */
 static struct byte_view
 quoted_field(struct walk *walk)
 {
@@ -303,7 +311,7 @@ csv_fields(const struct csv_rules *rules, struct byte_view record, struct scratc
         number++;
         if (!rules->is_dataset && rules->select != NULL && selected == rules->select_count)
             return count;
-        /* A delimiter that ends the record has one more, empty, field behind it. */
+        /* A delimiter at the very end means one more field, which is empty. */
         ends_open = !ends_open && walk.at == walk.size && record.size > 0 &&
                     record.data[record.size - 1] == rules->delimiter;
     }

@@ -1,4 +1,4 @@
-/* csv_fields.c - records are cut a block at a time, then each column of the block is converted. */
+/* csv_fields.c - cut records a block at a time, then convert each column of the block. */
 #include "content/records/csv_fields.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "pipeline/columns.h"
 
-/* Records cut before any is converted: their ends stay in the nearest cache. */
+/* Records to cut before converting them. Their field ends stay in the first-level cache. */
 enum { BLOCK = 32 };
 
 static bool
@@ -82,7 +82,7 @@ read_default(const struct stage_config *config, const struct spec_value *value,
     return literal_store(value, column->dtype, what, config->errors, column->fallback);
 }
 
-/* The columns, by name; their defaults by place or, in a mapping, by name. */
+/* Read the columns. A list gives defaults by position, a mapping by name. */
 static tundish_status
 read_columns(const struct stage_config *config, struct csv_table *table)
 {
@@ -142,7 +142,8 @@ has_number(const struct spec_value *list, int64_t number)
     return false;
 }
 
-/* All fields but those: TensorFlow counts the defaults and the exclusions together. */
+/* Select all fields but the excluded ones. TensorFlow counts defaults and exclusions together as
+ * the number of fields. */
 static tundish_status
 read_excluded(const struct stage_config *config, struct csv_table *table)
 {
@@ -281,7 +282,7 @@ reject_count(const struct reading *reading, int64_t record, int64_t count)
                  reading->table->count, (long long)count, place);
 }
 
-/* A field that is missing, or whose value is not what the column holds. */
+/* Reject a record for a missing field or a bad value, in TensorFlow's words. */
 static void
 reject_field(const struct reading *reading, int64_t record, uint32_t c, struct byte_view field)
 {
@@ -310,8 +311,8 @@ is_missing(struct byte_view na_value, struct byte_view field)
            (field.size == na_value.size && memcmp(field.data, na_value.data, field.size) == 0);
 }
 
-/* Store a field at `to`, or what stands in for it. False: it cannot be. One body for each dtype, so
- * that a column's loop has no dispatch in it. */
+/* Store a field, or its default, at `to`. False: neither is possible. One body for each dtype keeps
+ * the dispatch out of the loop over a column. */
 #define DEFINE_STORE(name, type, convert)                                                          \
     static inline bool store_##name(struct byte_view na_value, const type *fallback,               \
                                     struct byte_view field, type *to)                              \
@@ -350,7 +351,8 @@ store(const struct reading *reading, uint32_t c, int64_t record, struct byte_vie
     }
 }
 
-/* Zero is harmless for a record that is never delivered: strings are empty. */
+/* Zero the values of a rejected record. It is never delivered, but later stages still read it;
+ * zeroed strings are empty. */
 static void
 blank(const struct reading *reading, int64_t record)
 {
@@ -361,7 +363,7 @@ blank(const struct reading *reading, int64_t record)
     }
 }
 
-/* A record with quotes, or one that is wrong: all of it at once. */
+/* Read a record that is not plain, or that is wrong, in one go. */
 static void
 read_record(const struct reading *reading, int64_t record)
 {
@@ -396,8 +398,8 @@ struct block {
     bool is_bad[BLOCK]; /* some field could not be converted */
 };
 
-/* Field `number` of every record of the block, to column c. A record's first end stands for the
- * delimiter before the record. */
+/* Convert field `number` of each record in the block to column c. Field ends start with UINT32_MAX,
+ * as if a delimiter were at position -1: adding 1 wraps to 0. */
 #define DEFINE_COLUMN(name, type)                                                                  \
     static void column_##name(const struct reading *reading, struct block *block, uint32_t c,      \
                               uint32_t number)                                                     \
@@ -420,7 +422,7 @@ DEFINE_COLUMN(int32, int32_t)
 DEFINE_COLUMN(int64, int64_t)
 DEFINE_COLUMN(float32, float)
 DEFINE_COLUMN(float64, double)
-/* Strings, where an empty field is an empty string and so nothing stands in for anything. */
+/* Strings with "" as default: an empty field is itself, so there is nothing to check. */
 static void
 column_plain_string(const struct reading *reading, const struct block *block, uint32_t c,
                     uint32_t number)
@@ -479,7 +481,7 @@ convert_block(const struct reading *reading, struct block *block)
             read_record(reading, block->records[i]);
 }
 
-/* Has a plain record with so many fields those that are wanted? */
+/* Whether a plain record of `count` fields has the wanted ones. */
 static bool
 has_fields(const struct csv_table *table, int64_t count)
 {
@@ -489,7 +491,8 @@ has_fields(const struct csv_table *table, int64_t count)
            (table->rules.total == 0 || count <= (int64_t)table->rules.total);
 }
 
-/* Cut the records from `begin` on, read those that are not plain, and return the others. */
+/* Cut records from `begin` on. Read those that are not plain at once, and leave the others in the
+ * block. */
 static void
 cut_block(const struct reading *reading, int64_t begin, int64_t end, struct block *block)
 {
@@ -524,7 +527,7 @@ csv_table_read(const struct csv_table *table, const struct csv_records *records,
 
     if (table->rules.select != NULL)
         fields = (int64_t)table->rules.select[table->rules.select_count - 1] + 1;
-    reading.stride = fields + 64 + 1; /* a look's delimiters must fit before they are counted */
+    reading.stride = fields + 64 + 1; /* up to 64 ends are written before they are counted */
     reading.ends = scratch_array(frame->scratch, BLOCK * (size_t)reading.stride + CSV_CUT_SLACK,
                                  sizeof *reading.ends);
     reading.fields = scratch_array(frame->scratch, table->count, sizeof *reading.fields);

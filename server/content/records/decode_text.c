@@ -1,4 +1,4 @@
-/* decode_text.c - the loop over strings. */
+/* decode_text.c - the loop that the stages from strings to strings share. */
 #include "content/records/decode_text.h"
 
 #include "content/text/texts.h"

@@ -1,4 +1,4 @@
-/* example.c - names, and targets for values. */
+/* example.c - find features by name, and the places for their values. */
 #include "content/records/example.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ example_parser_find(const struct example_parser *parser, struct byte_view name)
     uint8_t padded[32] = { 0 };
     struct name_words words;
 
-    /* A name may be the last thing in a record: only here is it not taken for granted that there
-     * are bytes behind it. */
+    /* Copy the name: elsewhere readable bytes follow every record, but this name may come from
+     * anywhere. */
     if (name.size > 0)
         memcpy(padded, name.data, name.size < 16 ? name.size : 16);
     words = name_words(padded, name.size);
@@ -39,6 +39,8 @@ example_parser_find(const struct example_parser *parser, struct byte_view name)
                                 name.size);
 }
 
+/* Build an open-addressed table of names, at most half full. Features with the same name are
+ * chained; the first is in the table. */
 static void
 index_names(struct example_parser *parser)
 {
@@ -186,7 +188,8 @@ example_reserve(struct parsing *parsing, uint32_t f, int64_t used, int64_t more)
         memcpy(list->values, old, (size_t)used * bytes);
 }
 
-/* A list of so many bytes has no more values. */
+/* An upper bound of the values in a list of so many bytes. An int64 takes at least one byte, a
+ * float four, a text two. */
 static int64_t
 list_bound(tundish_dtype dtype, int64_t bytes)
 {
@@ -216,6 +219,7 @@ example_take_fallback(struct parsing *parsing, uint32_t f)
     const struct example_feature *feature = &parsing->parser->features[f];
     void *to = example_target(parsing, f);
 
+    /* A store of constant size is much faster than a call for the usual single value. */
     if (feature->value_count != 1)
         memcpy(to, feature->fallback,
                (size_t)feature->value_count * example_value_bytes(feature->dtype));

@@ -1,8 +1,7 @@
-/* example_guess.c - records that are like the one before them, and all others by the plain parser.
- *
- * Writers put features in the same order into every record. So each name says which one came after
- * it, and a name that is guessed takes one comparison together with its tags and lengths.
- */
+/* example_guess.c - the fast path for records that resemble the record before. All others go to the
+ * plain parser. Writers put features into every record in the same order. So each name remembers
+ * which one followed it, and a guessed name is confirmed by one comparison of its bytes, tags and
+ * lengths. */
 #include <string.h>
 
 #include "content/records/example_parsing.h"
@@ -10,11 +9,11 @@
 
 enum { LEARNED_MAX = 192, LEARNED_SLOTS = 512, HEAD_BYTES = 16, NAME_MAX_BYTES = 127 };
 
-/* Key before value: what stands around a name in an entry. */
+/* In an entry, bytes before a name (tag and length) and around it (the value's tag, too). */
 enum { BEFORE_NAME = 2, AROUND_NAME = 3 };
 
-/* `words` are the first bytes of the name. One that is longer than NAME_MAX_BYTES, whose length
- * takes two bytes, is never found here. */
+/* Prepare a name for the comparison. `words` are its first bytes. A name longer than NAME_MAX_BYTES
+ * has a length of two bytes and never matches here. */
 static struct known_name
 known_name(struct name_words words, const uint8_t *bytes, uint64_t size)
 {
@@ -35,8 +34,8 @@ known_name(struct name_words words, const uint8_t *bytes, uint64_t size)
     return known;
 }
 
-/* Does the entry of `length` bytes at `at` begin with this name, and is there a value behind it?
- * Records have readable bytes behind them: the head needs no check before it is loaded. */
+/* Whether the entry of `length` bytes at `at` starts with this name and has a value. Readable bytes
+ * follow every record, so the head needs no check before its load. */
 static inline bool
 begins_with(const struct known_name *known, const uint8_t *at, uint32_t length)
 {
@@ -51,7 +50,7 @@ begins_with(const struct known_name *known, const uint8_t *at, uint32_t length)
                                     at[around - 1] == TAG_VALUE);
 }
 
-/* A name that was not guessed: find it, learn it if it is not wanted, and expect it next time.
+/* Look up a name that was not guessed, learn it if no feature wants it, and expect it next time.
  * False: not a plain case. */
 static bool __attribute__((noinline))
 look_up(struct parsing *parsing, uint32_t previous, const uint8_t *at, uint32_t length,
@@ -78,6 +77,7 @@ look_up(struct parsing *parsing, uint32_t previous, const uint8_t *at, uint32_t 
     } else {
         found = parsing->known_count;
         if (found == parsing->parser->count + 1 + LEARNED_MAX)
+            /* The memory is bounded: with hostile names, new ones replace old ones. */
             found = parsing->parser->count + 1 + (uint32_t)(hash >> 40) % LEARNED_MAX;
         else
             parsing->known_count++;
@@ -98,9 +98,9 @@ kind_tag(tundish_dtype dtype)
                                     : TAG_FLOAT_LIST;
 }
 
-/* One value by itself, as writers put it: the feature's length, its kind, the list's length, packed
- * values or a text, and their length, which all follow from where the entry ends. False: something
- * else. */
+/* Read a single value in the form that writers give it: the lengths of the feature, its list and
+ * the packed values all follow from the entry's end, so one comparison checks the five header
+ * bytes. False: any other form. */
 static inline bool
 take_single(struct parsing *parsing, const struct known_name *known, const uint8_t *at,
             const uint8_t *end)
@@ -148,7 +148,7 @@ guess_values(struct parsing *parsing, uint32_t f, const uint8_t *at, const uint8
            count == feature->value_count;
 }
 
-/* All features that want the name at [at, end). False: not a plain case. */
+/* Store the value for all features with this name. False: not a plain case. */
 static inline bool
 guess_feature(struct parsing *parsing, int32_t f, const uint8_t *at, const uint8_t *end)
 {
@@ -159,7 +159,8 @@ guess_feature(struct parsing *parsing, int32_t f, const uint8_t *at, const uint8
         if (*seen & bit)
             return false;
         if (at == end) {
-            /* No kind: it counts as missing, and as met only where that ends a list. */
+            /* A feature without a kind is missing. FastParseExample counts it as seen only for
+             * lists of a batch. */
             if (parsing->input->is_batch && parsing->parser->features[f].is_list)
                 *seen |= bit;
             continue;
@@ -171,7 +172,7 @@ guess_feature(struct parsing *parsing, int32_t f, const uint8_t *at, const uint8
     return true;
 }
 
-/* What the entry holds, from the length of its feature on. */
+/* Read an entry's value, which starts with the length of its feature. */
 static inline bool
 guess_value(struct parsing *parsing, const struct known_name *known, const uint8_t *at,
             const uint8_t *end)
@@ -192,7 +193,7 @@ guess_value(struct parsing *parsing, const struct known_name *known, const uint8
     return known->feature == NOBODY || guess_feature(parsing, known->feature, at, end);
 }
 
-/* One entry of the map, behind its tag. Returns its end, or NULL: not a plain case. */
+/* Read one map entry after its tag. Returns its end; NULL: not a plain case. */
 static inline const uint8_t *
 guess_entry(struct parsing *parsing, const uint8_t *at, const uint8_t *end, uint32_t *previous)
 {
@@ -202,7 +203,7 @@ guess_entry(struct parsing *parsing, const uint8_t *at, const uint8_t *end, uint
     if (at == NULL || length > (size_t)(end - at))
         return NULL;
     if (!begins_with(&parsing->known[guess], at, length)) {
-        /* Is only the one between missing? Then the guess stands. */
+        /* If only one feature is missing, the next guess holds. */
         guess = parsing->known[guess].next;
         if (!begins_with(&parsing->known[guess], at, length) &&
             !look_up(parsing, *previous, at, length, &guess))
@@ -232,6 +233,8 @@ guess_missing(struct parsing *parsing)
     return true;
 }
 
+/* Read a record in its usual form. Whatever looks unusual is left to the plain parser, which reads
+ * the record from the start; so this path never decides that a record is bad. */
 static bool
 guess_record(struct parsing *parsing, struct byte_view record)
 {
@@ -265,7 +268,8 @@ guess_record(struct parsing *parsing, struct byte_view record)
     return guess_missing(parsing);
 }
 
-/* How a feature's only value is told; 0 where it has another shape or others want it too. */
+/* The tag of a feature with a single value; 0: it has another shape, or several features use its
+ * name. */
 static uint8_t
 single_tag(const struct example_parser *parser, uint32_t f)
 {
@@ -292,7 +296,7 @@ example_known_names(const struct example_parser *parser)
     return all;
 }
 
-/* What is learned goes behind the features, and with this call. */
+/* Learned names follow the features' names, and live as long as this call. */
 static void
 know_features(struct parsing *parsing)
 {

@@ -1,5 +1,5 @@
-/* example_plain.c - a record read step by step as TensorFlow reads it, and words for what is wrong.
- */
+/* example_plain.c - read a record step by step as TensorFlow does, and say what is wrong with it.
+ * */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ element_of(const struct parsing *parsing)
     return column == NULL ? parsing->row : column_element_of(column, parsing->row);
 }
 
-/* "" for a row, " in row 3 of the batch" in a batch. */
+/* "" for a single row, " in row 3 of the batch" in a batch. */
 static const char *
 position(const struct parsing *parsing, char text[48])
 {
@@ -68,7 +68,7 @@ dtype_of_tag(uint8_t tag)
                                    : (tundish_dtype)0;
 }
 
-/* Store the values of a feature that has the right kind. */
+/* Check and store the values of a feature of the right kind. */
 static bool
 plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
 {
@@ -101,8 +101,9 @@ plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
                                                 count, &count);
 }
 
-/* One feature, entries from the last to the first: the last one counts. Whether one without a
- * kind counts as well differs between TensorFlow's two parsers. */
+/* Handle one feature. Entries are visited from the last to the first, since the last one counts in
+ * protobuf maps. TensorFlow's two parsers differ on whether a feature without a kind counts, too.
+ * */
 static bool
 plain_feature(struct parsing *parsing, uint32_t f, struct byte_view bytes)
 {
@@ -179,7 +180,7 @@ plain_record(struct parsing *parsing, struct byte_view record)
     return plain_missing(parsing);
 }
 
-/* Leave something harmless for a record that is never delivered. */
+/* Leave zeros for a record that is never delivered. */
 static void
 blank(struct parsing *parsing)
 {

@@ -1,12 +1,14 @@
-/* example_ragged.c - from the innermost partition outwards. */
+/* example_ragged.c - build the levels of a ragged feature, from the innermost partition outwards.
+ * */
 #include "content/records/example_ragged.h"
 
 #include <string.h>
 
-/* A row number beyond this is damage: every row below it would have to be made. */
+/* A larger row number is damage. Every row below it would have to be made, so this bounds the
+ * memory. */
 #define ROW_ID_MAX (INT64_C(1) << 22)
 
-/* One partition on its way to a level. Offsets count items of the level below, over all records. */
+/* One partition that becomes a level. Offsets count items of the level below, over all records. */
 struct cutting {
     const struct ragged_input *input;
     const struct feature_partition *partition;
@@ -43,7 +45,7 @@ append_row(struct cutting *cutting, int64_t end)
     cutting->splits[++cutting->row_count] = end;
 }
 
-/* A record's entries in the partition's key. */
+/* The values of the partition's key in one record. */
 static const int64_t *
 key_values(const struct cutting *cutting, int64_t record, int64_t *ret_count)
 {
@@ -65,7 +67,8 @@ cut_uniform(struct cutting *cutting, int64_t begin, int64_t end)
         cutting->rows[r + 1] = first_row + (cutting->items[r + 1] - cutting->items[begin]) / length;
 }
 
-/* Lengths, or where rows end (counted from the record's first item). */
+/* Rows by lengths or ends. Sums are taken without sign: hostile values wrap, and is_sound finds
+ * them. */
 static void
 cut_by_ends(struct cutting *cutting, int64_t begin, int64_t end)
 {
@@ -85,7 +88,7 @@ cut_by_ends(struct cutting *cutting, int64_t begin, int64_t end)
     }
 }
 
-/* Where rows begin: each ends where the next one, of whatever record, begins. */
+/* Rows by starts: each ends where the next one begins, across records. */
 static bool
 cut_by_starts(struct cutting *cutting, int64_t begin, int64_t end)
 {
@@ -111,8 +114,8 @@ cut_by_starts(struct cutting *cutting, int64_t begin, int64_t end)
     return true;
 }
 
-/* The row of each item. TensorFlow counts them, up to the last one's, and does not look at their
- * order. */
+/* Rows by the row number of each item. TensorFlow counts the items of each row, up to the last
+ * item's row, and ignores their order. */
 static bool
 cut_by_row_ids(struct cutting *cutting, int64_t begin, int64_t end)
 {
@@ -139,7 +142,8 @@ cut_by_row_ids(struct cutting *cutting, int64_t begin, int64_t end)
     return true;
 }
 
-/* Rows from `first` on must be in order and end with the last item. */
+/* Whether rows from `first` on are in order and end with the last item. This check makes every
+ * later access safe. */
 static bool
 is_sound(const struct cutting *cutting, int64_t first, int64_t begin_item, int64_t end_item)
 {
@@ -167,7 +171,7 @@ cut(struct cutting *cutting, int64_t begin, int64_t end)
     case PARTITION_ROW_IDS:
         return cut_by_row_ids(cutting, begin, end);
     case PARTITION_SPLITS:
-        /* In a batch TensorFlow leaves out the first split of each record unseen. */
+        /* In a batch TensorFlow drops the first split of each record without looking at it. */
         if (!cutting->input->is_batch) {
             const int64_t *values = key_values(cutting, begin, &count);
 
@@ -183,7 +187,7 @@ cut(struct cutting *cutting, int64_t begin, int64_t end)
     return true;
 }
 
-/* Put all of each record's items into one row, so that what follows finds its place. */
+/* Give each record one row with all its items, so that later records stay in place. */
 static void
 cut_anyhow(struct cutting *cutting, int64_t first_row, int64_t begin, int64_t end)
 {

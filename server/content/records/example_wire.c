@@ -1,8 +1,9 @@
-/* example_wire.c - varints, map entries and value lists. */
+/* example_wire.c - protobuf's wire format: varints, map entries and lists of values. */
 #include "content/records/example_wire.h"
 
 #include <string.h>
 
+/* Up to ten bytes of seven bits. Bits beyond 64 are lost, as in protobuf. */
 const uint8_t *
 wire_varint_slow(const uint8_t *at, const uint8_t *end, uint64_t *ret_value)
 {
@@ -23,15 +24,15 @@ wire_varint_slow(const uint8_t *at, const uint8_t *end, uint64_t *ret_value)
     return NULL;
 }
 
-/* The end of a message of `length` bytes at `at`. TensorFlow pushes a limit, and a limit beyond
- * the one in force (or beyond an int) is no limit. */
+/* The end of a message of `length` bytes at `at`. TensorFlow pushes a limit on its stream, where a
+ * limit beyond the enclosing one (or beyond an int) has no effect. */
 static const uint8_t *
 limit(const uint8_t *at, const uint8_t *end, uint32_t length)
 {
     return length <= INT32_MAX && length < (size_t)(end - at) ? at + length : end;
 }
 
-/* A length and its bytes, which must be there. */
+/* Read a length and that many bytes, which must all exist. */
 static const uint8_t *
 read_bytes(const uint8_t *at, const uint8_t *end, struct byte_view *ret_bytes)
 {
@@ -44,6 +45,7 @@ read_bytes(const uint8_t *at, const uint8_t *end, struct byte_view *ret_bytes)
     return at + length;
 }
 
+/* Read a map entry: a key and a value, each once, in either order. */
 static const uint8_t *
 read_entry(const uint8_t *at, const uint8_t *end, struct example_entry *ret_entry)
 {
@@ -96,8 +98,8 @@ read_features(const uint8_t *at, const uint8_t *end,
     return at;
 }
 
-/* A field of Example that is not `features`. A length beyond the record ends it, as in
- * TensorFlow, unless it is beyond an int too: then only the length is passed over. */
+/* Skip a field of Example other than `features`. As in TensorFlow, a length beyond the record ends
+ * it; a length beyond an int is skipped by itself. */
 static const uint8_t *
 skip_field(const uint8_t *at, const uint8_t *end)
 {
@@ -136,7 +138,7 @@ wire_entries(struct byte_view record, void (*take)(void *context, struct example
     return at != NULL || record.size == 0;
 }
 
-/* Step into a list: its first byte and its end. */
+/* Open a list: returns its first byte and sets its end. */
 static const uint8_t *
 open_list(const uint8_t *at, const uint8_t *end, const uint8_t **ret_end)
 {
@@ -177,7 +179,8 @@ wire_int64_list(const uint8_t *at, const uint8_t *end, int64_t *values, int64_t 
     return true;
 }
 
-/* Odd bytes at a packed run's end are ignored; a run that is cut short is not. */
+/* Read packed floats. Up to three extra bytes at the end are ignored, but a run that is cut short
+ * is an error, as in TensorFlow. */
 static bool
 packed_floats(const uint8_t *at, const uint8_t *end, float *values, int64_t capacity,
               int64_t *ret_count)

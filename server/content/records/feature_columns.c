@@ -1,4 +1,4 @@
-/* feature_columns.c - features to a parser's wishes, and what it found to columns. */
+/* feature_columns.c - tell a parser which features are wanted, and turn its values into columns. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ is_same_list(const struct example_feature *a, const struct example_feature *b)
            a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0;
 }
 
-/* Ask the parser for a feature; lists that are wanted several times are read once. */
+/* Add a wanted feature. A list that several columns want is read once. */
 static uint32_t
 want(struct example_feature *wanted, uint32_t *count, struct example_feature feature)
 {
@@ -75,7 +75,7 @@ make_parser(struct feature_columns *state)
     state->parser = example_parser_open(wanted, state->parser_count);
 }
 
-/* What comes out for a feature, behind the batch's dimension if there is one. */
+/* Describe a feature's column, after the batch's dimension if there is one. */
 static void
 describe(const struct feature_columns *state, const struct feature *feature, int64_t batch,
          struct column_spec *column)
@@ -90,7 +90,7 @@ describe(const struct feature_columns *state, const struct feature *feature, int
         column->shape[rank++] = feature->shape[i];
     if (feature->type == FEATURE_VARLEN) {
         column->kind = TUNDISH_SPARSE;
-        column->shape[0] = -1; /* TensorFlow forgets how many rows there are */
+        column->shape[0] = -1; /* TensorFlow loses the number of rows */
     }
     if (feature->type == FEATURE_RAGGED) {
         for (uint32_t k = 0; k < feature->partition_count; k++)
@@ -155,7 +155,7 @@ feature_columns_open(struct feature_columns *state, const struct stage_config *c
     return status;
 }
 
-/* The first level of every column of a batch: as the records'. */
+/* In a batch, every column starts with the records' level. */
 static void
 batch_levels(const struct feature_columns *state, const struct column *records,
              struct column *column)
@@ -184,7 +184,7 @@ list_column(struct column *column, const struct example_values *list, int64_t re
     column->values = list->values;
 }
 
-/* FixedLenSequence of a row: as long as it is. */
+/* FixedLenSequence in a single row: as long as it is. */
 static void
 sequence_column(const struct feature *feature, struct frame *output, struct column *column,
                 const struct example_values *list, int64_t records)
@@ -199,7 +199,8 @@ sequence_column(const struct feature *feature, struct frame *output, struct colu
         column->levels[column->level_count++] = (struct level){ .uniform = feature->shape[i] };
 }
 
-/* FixedLenSequence of a batch: every row as long as the longest, in items of value_count. */
+/* FixedLenSequence in a batch: pad every row to the longest with the default, in items of
+ * value_count values. */
 static void
 padded_column(const struct feature *feature, struct frame *output, uint32_t index,
               struct column *column, const struct example_values *list, int64_t records)
@@ -242,7 +243,8 @@ padded_column(const struct feature *feature, struct frame *output, uint32_t inde
         column->levels[column->level_count++] = (struct level){ .uniform = feature->shape[i] };
 }
 
-/* VarLen of a batch: as wide as its longest row, for every slice of it. */
+/* VarLen in a batch: the dense shape is as wide as the longest row, also for slices of the batch.
+ * */
 static void
 sparse_shape(struct frame *output, struct column *column, const struct example_values *list)
 {

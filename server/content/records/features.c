@@ -1,4 +1,5 @@
-/* features.c - features: {a: {type: FixedLen, dtype: int64, shape: []}, ...}. */
+/* features.c - read the parameter `features`: {a: {type: FixedLen, dtype: int64, shape: []}, ...}.
+ * */
 #include "content/records/features.h"
 
 #include <stdint.h>
@@ -28,7 +29,7 @@ shape_text(const int64_t *shape, int rank)
     return tnd_sprintf("[%s]", text);
 }
 
-/* What is being read: an entry and the column that it is for. */
+/* The entry being read, and its column. */
 struct entry {
     const struct stage_config *config;
     const struct spec_value *map;
@@ -38,7 +39,7 @@ struct entry {
 #define COMPLAIN(entry, value, ...)                                                                \
     spec_complain((entry)->config->errors, (value)->line, (value)->column, __VA_ARGS__)
 
-/* One of `count` words, or -1. */
+/* The index of a text among `count` words, or -1. */
 static int
 one_of(const struct spec_value *value, const char *const *words, size_t count)
 {
@@ -124,7 +125,7 @@ zero_value(tundish_dtype dtype, void *to)
         ((struct byte_view *)to)->data = literal_text("", 0).data;
 }
 
-/* decode_json may ask for zeros where parse_example wants a default or the feature. */
+/* Whether missing features become zeros, which only decode_json offers. */
 static bool
 gives_defaults(const struct stage_config *config)
 {
@@ -151,7 +152,7 @@ read_default(const struct entry *entry)
     if (value != NULL && literal_count(value) != wanted)
         return COMPLAIN(entry, value, "feature '%s': default_value must have %lld value%s",
                         feature->column, (long long)wanted, wanted == 1 ? "" : "s");
-    /* To TensorFlow a default without values is none, so that the feature is required. */
+    /* TensorFlow takes a default without values for none, so that the feature is required. */
     if (value != NULL && wanted == 0 && !gives_defaults(entry->config))
         return TUNDISH_OK;
     values = tnd_zalloc((size_t)wanted, literal_bytes(feature->dtype));
@@ -281,7 +282,7 @@ read_feature(const struct stage_config *config, const struct spec_value *map,
     return status;
 }
 
-/* Without `columns`, the keys of `features` are the names. */
+/* Without `columns`, the keys of `features` name the columns. */
 static tundish_status
 names_of_keys(const struct stage_config *config, const struct spec_value *features,
               struct name_list *ret_names)
@@ -302,7 +303,7 @@ names_of_keys(const struct stage_config *config, const struct spec_value *featur
     return TUNDISH_OK;
 }
 
-/* Does every entry say something about some column? */
+/* Complain of entries that apply to no column. */
 static tundish_status
 check_entries_used(const struct stage_config *config, const struct spec_value *features,
                    const struct name_list *names)

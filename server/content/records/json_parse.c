@@ -1,4 +1,4 @@
-/* json_parse.c - one pass over each object, values stored as they are met. */
+/* json_parse.c - parse each object in one pass, and store values as they come. */
 #include "content/records/json_parse.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "content/records/json_string.h"
 #include "content/records/number_store.h"
 
+/* The parser recurses, so hostile nesting must be bounded. */
 enum { DEPTH_MAX = 64, PATH_MAX_BYTES = 1024, NOBODY = -1 };
 
 struct json {
@@ -28,7 +29,7 @@ struct json {
 
 static bool value(struct json *json, int32_t feature, unsigned depth);
 
-/* The first problem is kept: those after it follow from it. */
+/* Keep the first problem: later ones are its consequences. */
 static bool
 fail(struct json *json, const char *what)
 {
@@ -77,8 +78,8 @@ take(struct json *json, char byte)
     return true;
 }
 
-/* Behind the opening quote. A string without escapes is a view of the record; others are copied
- * to scratch, where they never are longer than they are written. */
+/* Read a string after its opening quote. Without escapes it is a view of the record. Otherwise it
+ * is decoded into scratch memory, where it is never longer than its JSON. */
 static bool
 string(struct json *json, struct byte_view *ret_string)
 {
@@ -129,7 +130,7 @@ next_target(struct json *json, int32_t f)
     return (uint8_t *)values->values + (size_t)index * bytes;
 }
 
-/* "nan", "inf" or "-inf" for a float. */
+/* Whether a text is a printed float: "nan", "inf" or "-inf". */
 static bool
 is_printed_float(const struct json *json, tundish_dtype dtype, struct byte_view text)
 {
@@ -159,7 +160,7 @@ store_string(struct json *json, int32_t feature, struct byte_view text)
     return true;
 }
 
-/* A number, or the number that stands for true or false. */
+/* Store a number. true and false are 1 and 0. */
 static bool
 store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t size)
 {
@@ -234,7 +235,8 @@ list(struct json *json, int32_t feature, unsigned depth)
     return take(json, ']') || fail(json, "a list without its end");
 }
 
-/* Start anew with every feature that this path stands for. */
+/* Reset the counts of all features with this path: the last of several members of one name counts.
+ * */
 static void
 meet(struct json *json, int32_t feature)
 {
@@ -249,7 +251,7 @@ forget(struct json *json, int32_t feature)
         json->counts[feature] = -1;
 }
 
-/* One member: its name goes onto the path while its value is read. */
+/* Read one member. Its name extends the path while its value is read. */
 static bool
 member(struct json *json, unsigned depth)
 {
@@ -275,7 +277,7 @@ member(struct json *json, unsigned depth)
             return fail(json, feature == NOBODY ? "a member of another name" : "a member twice");
         meet(json, feature);
     } else {
-        json->path_bytes = PATH_MAX_BYTES; /* no feature's name is as long */
+        json->path_bytes = PATH_MAX_BYTES; /* no feature has a name this long */
     }
     skip_blanks(json);
     if (feature != NOBODY && json->at < json->end && *json->at == 'n')
@@ -297,7 +299,7 @@ object(struct json *json, unsigned depth)
     return take(json, '}') || fail(json, "an object without its end");
 }
 
-/* Behind the opening brace: "base64": "...", which stands for a string's bytes. */
+/* After the opening brace: "base64": "...", which is how bytes that are not UTF-8 are printed. */
 static bool
 printed_bytes(struct json *json, int32_t feature)
 {
@@ -384,7 +386,7 @@ fill_missing(struct json *json, const struct example_feature *feature, uint32_t 
         memset(to, 0, bytes);
 }
 
-/* Are the counts what the features want? Ends lists and gives defaults on the way. */
+/* Check that the counts match the shapes; end lists and fill in defaults. */
 static bool
 finish(struct json *json)
 {
@@ -410,7 +412,7 @@ finish(struct json *json)
     return true;
 }
 
-/* What is never delivered must still be harmless. */
+/* Zero a rejected record's values: it is never delivered, but later stages read it. */
 static void
 blank(struct json *json)
 {

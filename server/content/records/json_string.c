@@ -1,4 +1,4 @@
-/* json_string.c - what a string of JSON stands for. */
+/* json_string.c - find the end of a JSON string, and decode its escapes. */
 #include "content/records/json_string.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
     return *at < end ? NULL : "a string without its end";
 }
 
-/* Four hexadecimal digits, or -1. */
+/* The value of four hexadecimal digits, or -1. */
 static int32_t
 four_digits(const uint8_t **at, const uint8_t *end)
 {
@@ -63,7 +63,8 @@ put_utf8(uint8_t *to, int32_t code)
     return 4;
 }
 
-/* Behind \u: one character, of two escapes if the first is half a pair. */
+/* After \u: one character. Beyond U+FFFF it takes two escapes, a surrogate pair; half a pair is
+ * refused, since UTF-8 cannot encode it. */
 static const char *
 unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *used)
 {
@@ -86,7 +87,7 @@ unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *us
     return NULL;
 }
 
-/* Behind the backslash. */
+/* Decode one escape, after its backslash. */
 static const char *
 escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *used)
 {

@@ -1,4 +1,5 @@
-/* number.c - longer integers; floats exactly where a double suffices, else by strtod. */
+/* number.c - integers of any length, and floats: by one exact operation where a double suffices,
+ * else by strtod. */
 #include "content/records/number.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "core/memory.h"
 
-/* White space to the C locale and to TensorFlow: blank, \t \n \v \f \r. */
+/* White space as in the C locale and in TensorFlow: blank, \t \n \v \f \r. */
 static inline bool
 is_blank(uint8_t byte)
 {
@@ -24,7 +25,7 @@ strip(const uint8_t **text, uint64_t *size)
         (*size)--;
 }
 
-/* Any digits whose value fits 64 bits. */
+/* Digits whose value fits 64 bits. */
 static bool
 long_digits(const uint8_t *text, uint64_t size, uint64_t *ret_value)
 {
@@ -43,7 +44,7 @@ long_digits(const uint8_t *text, uint64_t size, uint64_t *ret_value)
     return true;
 }
 
-/* Sign and digits, at most `limit` when positive and limit + 1 when negative. */
+/* An optional sign and digits: at most `limit`, or limit + 1 for a negative number. */
 static bool
 any_integer(const uint8_t *text, uint64_t size, uint64_t limit, int64_t *ret_number)
 {
@@ -84,9 +85,9 @@ static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* A decimal of the plain form [sign] digits [. digits] [e [sign] digits] whose digits make an
- * integer below 2^53, with a power of ten that a double holds: then one multiplication or division
- * rounds once (Clinger). False: another form, or not so easy. */
+/* The fast path for [sign] digits [. digits] [e [sign] digits]. If the digits make an integer below
+ * 2^53 and a double holds the power of ten exactly, one multiplication or division gives the
+ * correctly rounded result (Clinger). False: not this case. */
 static bool
 easy_decimal(const uint8_t *text, uint64_t size, double *ret_number)
 {
@@ -131,7 +132,8 @@ easy_decimal(const uint8_t *text, uint64_t size, double *ret_number)
     return true;
 }
 
-/* Let the C library read the text, whose forms are the same once the blanks are gone. */
+/* Let the C library read the text; once the blanks are gone it accepts the same forms as
+ * TensorFlow. The text needs a NUL, hence the copy. */
 static bool
 read_by_library(const uint8_t *text, uint64_t size, float *ret_float, double *ret_double)
 {
@@ -164,8 +166,9 @@ number_float64_any(const uint8_t *text, uint64_t size, double *ret_number)
     return true;
 }
 
-/* A double that was rounded once gives the right float unless it stands exactly between two
- * floats, where the text may lie to either side of it. */
+/* Whether narrowing a rounded double gives the correctly rounded float. Only a double exactly
+ * between two floats is in doubt, for the text may lie on either side; outside the normal range,
+ * leave it to the library. */
 static bool
 rounds_safely(double number)
 {

@@ -1,10 +1,10 @@
-/* number_store.c - a number as it is written, as a value of a dtype. */
+/* number_store.c - store a written number as a value of any dtype. */
 #include "content/records/number_store.h"
 
 #include "column/convert.h"
 #include "content/records/number.h"
 
-/* Those above what int64 holds; number_int64 has the others. */
+/* Numbers above INT64_MAX, for uint64. */
 static bool
 store_large(const uint8_t *text, uint64_t size, uint64_t *ret_number)
 {
@@ -18,7 +18,7 @@ store_large(const uint8_t *text, uint64_t size, uint64_t *ret_number)
     return size > 0;
 }
 
-/* It fits if it comes back as it went. */
+/* Store an integer in a narrow dtype. It fits if converting it back gives the same number. */
 static bool
 store_narrow(tundish_dtype dtype, const uint8_t *text, uint64_t size, void *to)
 {

@@ -1,4 +1,4 @@
-/* unpack.c - inflating, member by member. */
+/* unpack.c - inflate a file, member by member. */
 #include "content/records/unpack.h"
 
 #include <stdlib.h>
@@ -80,8 +80,8 @@ damaged(const struct unpacker *unpacker)
                     unpacker->stream.msg == NULL ? "" : ")");
 }
 
-/* Inflate what there is. Sets *ret_over behind the last member. What comes out together with the
- * damage is not trusted: TensorFlow, too, gives nothing of it. */
+/* Inflate available input. Sets *ret_over after the last member. Output that comes together with
+ * damage is dropped, as TensorFlow drops it. */
 static tundish_status
 inflate_on(struct unpacker *unpacker, bool *ret_over)
 {

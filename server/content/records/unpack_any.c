@@ -1,8 +1,6 @@
-/* unpack_any.c - libarchive as a stream of bytes.
- *
- * Only the filters that run in this process are switched on: libarchive would start programs for
- * others. Archives inside are not its affair; the scanner walks them.
- */
+/* unpack_any.c - libarchive as a stream of bytes. Only filters that run in this process are
+ * enabled: for others libarchive would start programs. Archives within the stream are left to the
+ * scanner. */
 #include "content/records/unpack_any.h"
 
 #include <archive.h>

@@ -12,6 +12,7 @@ static tundish_status
 fail(struct byte_view path, const char *what, int error)
 {
     char reason[128];
+    /* Shortage of resources stops the pipeline; anything else is a bad element. */
     bool is_resource = error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
 
     return tnd_fail(is_resource ? TUNDISH_E_SYSTEM : TUNDISH_E_DATA, "%.*s: %s%s%s", (int)path.size,
@@ -62,6 +63,7 @@ whole_file_read(const char *root, struct byte_view path, struct scratch *scratch
 
     if (path.size == 0)
         return tnd_fail(TUNDISH_E_DATA, "an empty path names no file");
+    /* open() would stop at the NUL and open another file. */
     if (memchr(path.data, '\0', path.size) != NULL)
         return fail(path, "a path with a NUL byte names no file", 0);
     if (root_bytes > 0) {
@@ -70,7 +72,7 @@ whole_file_read(const char *root, struct byte_view path, struct scratch *scratch
     }
     memcpy(name + root_bytes, path.data, path.size);
     name[root_bytes + path.size] = '\0';
-    /* O_NONBLOCK: a pipe by that name must not hang the server. */
+    /* O_NONBLOCK: a pipe of that name must not hang the server. */
     descriptor = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return fail(path, "cannot be opened", errno);
