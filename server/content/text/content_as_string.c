@@ -1,4 +1,4 @@
-/* content_as_string.c - tf.strings.as_string: printf's numbers. */
+/* content_as_string.c - tf.strings.as_string, which formats numbers with printf. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,13 +8,15 @@
 
 struct as_string {
     bool is_plain; /* integers without width */
-    bool is_left;  /* texts: blanks go behind */
+    bool is_left;  /* texts: blanks go after them */
     size_t width;  /* texts: bytes at least */
     char integers[32],
         floats[32]; /* formats for long long, unsigned long long by its 'u', double */
     struct content_targets targets;
 };
 
+/* Build printf formats from checked parts only: nothing of the user's text but one flag character
+ * enters a format. */
 static tundish_status
 make_formats(const struct stage_config *config, struct as_string *stage)
 {
@@ -109,7 +111,7 @@ print_integer(const struct as_string *stage, struct text_maker *maker, int64_t n
 
 #pragma GCC diagnostic pop
 
-/* Only the width counts for them, as in TensorFlow. */
+/* Texts are padded to the width, and ignore the other parameters, as in TensorFlow. */
 static struct byte_view
 print_text(const struct as_string *stage, struct text_maker *maker, struct byte_view text)
 {
@@ -135,6 +137,7 @@ print_column(const struct as_string *stage, tundish_dtype dtype, const struct co
         for (int64_t i = 0; i < from->value_count; i++)
             texts[i] = print_text(stage, &maker, ((const struct byte_view *)from->values)[i]);
     } else if (tnd_dtype_is_float(dtype)) {
+        /* TensorFlow promotes floats to double for %f, too. */
         const double *numbers = convert_column(TUNDISH_FLOAT64, dtype, from, scratch);
 
         for (int64_t i = 0; i < from->value_count; i++)

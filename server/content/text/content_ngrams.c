@@ -1,4 +1,4 @@
-/* content_ngrams.c - tf.strings.ngrams: all runs of one width, then all of the next. */
+/* content_ngrams.c - tf.strings.ngrams: all n-grams of the first width, then all of the next. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct ngrams {
     int64_t *widths;
     struct byte_view separator, left, right;
     bool pads;
-    int64_t padding; /* at most so many on either side; -1: as many as a run takes */
+    int64_t padding; /* pads on either side, at most; -1: width - 1 */
     bool keeps_short;
     struct content_targets targets;
 };
@@ -106,7 +106,7 @@ ngrams_open(void *state, const struct stage_config *config, struct schema *ret_s
     return status;
 }
 
-/* A row with its padding: word i for i from -padding to count + padding. */
+/* A row of words. Word i exists for i from -padding to count + padding. */
 struct row {
     const struct byte_view *words;
     int64_t count;
@@ -118,7 +118,7 @@ word_at(const struct ngrams *stage, const struct row *row, int64_t i)
     return i < 0 ? stage->left : i >= row->count ? stage->right : row->words[i];
 }
 
-/* `width` words from `first` on, joined. */
+/* Join `width` words from `first` on. */
 static struct byte_view
 join(const struct ngrams *stage, const struct row *row, int64_t first, int64_t width,
      struct text_maker *maker)
@@ -143,6 +143,8 @@ join(const struct ngrams *stage, const struct row *row, int64_t first, int64_t w
     return text_take(maker, bytes);
 }
 
+/* Pads on either side for n-grams of this width: never more than width - 1, because an n-gram of
+ * pads alone is of no use. */
 static int64_t
 padding_of(const struct ngrams *stage, int64_t width)
 {
@@ -162,7 +164,8 @@ add_row(const struct ngrams *stage, const struct row *row, struct text_maker *ma
         for (int64_t first = -padding; first + width <= row->count + padding; first++)
             text_parts_add(parts, join(stage, row, first, width, maker));
     }
-    /* With padding by need every row has runs; only a fixed one can fall short. */
+    /* With width - 1 pads every row has n-grams; only a fixed padding can fall short.
+     * StringNGramsOp then takes the whole row as one. */
     if (stage->keeps_short && parts->count == before && row->count > 0) {
         int64_t padding = stage->padding > 0 ? stage->padding : 0;
 
@@ -170,6 +173,7 @@ add_row(const struct ngrams *stage, const struct row *row, struct text_maker *ma
     }
 }
 
+/* The number of rows before an element. */
 static int64_t
 rows_before(const struct column *column, int64_t element)
 {
@@ -198,7 +202,7 @@ apply_column(const struct ngrams *stage, const struct column *from, struct frame
             struct row row = { (const struct byte_view *)from->values + level_begin(last, i),
                                level_length(last, i) };
 
-            if (begin < end) /* where there is no word at all, TensorFlow does not pad either */
+            if (begin < end) /* TensorFlow does not pad an empty tensor */
                 add_row(stage, &row, &maker, &parts);
             splits[i + 1] = parts.count;
         }

@@ -10,7 +10,8 @@
 #include "content/text/texts.h"
 #include "core/memory.h"
 
-/* RE2 matches in time linear in the text; PCRE2 goes back, and could take exponential time. */
+/* RE2 matches in time linear in the text. PCRE2 backtracks, and could take exponential time on
+ * hostile text, so bound its steps. */
 enum { EFFORT = 1000000, EFFORT_PER_BYTE = 100 };
 
 struct regex_replace {
@@ -22,6 +23,8 @@ struct regex_replace {
     struct content_targets targets;
 };
 
+/* Translate the pattern from RE2 to PCRE2, and compile it. NEVER_BACKSLASH_C: a single byte could
+ * split a character. */
 static tundish_status
 compile(const struct stage_config *config, struct regex_replace *stage)
 {
@@ -48,13 +51,13 @@ compile(const struct stage_config *config, struct regex_replace *stage)
                              "\"%s\" is no regular expression of RE2: %s", pattern->text,
                              fault != NULL ? fault : (const char *)text);
     stage->pattern = literal_text(pattern->text, pattern->text_bytes);
-    pcre2_jit_compile(stage->code, PCRE2_JIT_COMPLETE); /* where there is none, it matches anyhow */
+    pcre2_jit_compile(stage->code, PCRE2_JIT_COMPLETE); /* without a JIT, the interpreter matches */
     return TUNDISH_OK;
 }
 
-/* RE2 leaves texts alone where the rewrite names a group that the pattern does not have. Behind an
- * escape that it does not know it drops the rest of the rewrite, or, where only one match is to be
- * replaced, replaces nothing. */
+/* Check the rewrite as RE2 does. If it names a group that the pattern lacks, RE2 leaves texts
+ * alone. After an unknown escape, GlobalReplace drops the rest of the rewrite, and Replace replaces
+ * nothing. */
 static void
 read_rewrite(const struct stage_config *config, struct regex_replace *stage)
 {
@@ -93,7 +96,7 @@ regex_replace_open(void *state, const struct stage_config *config, struct schema
     return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 }
 
-/* A text that is built piece by piece, somewhere at the end of the maker's room. */
+/* A text under construction, at the start of the maker's free room. */
 struct pieces {
     struct text_maker *maker;
     size_t bytes, room;
@@ -106,6 +109,8 @@ add_piece(struct pieces *pieces, const uint8_t *data, size_t bytes)
         const uint8_t *before = pieces->maker->at;
         uint8_t *now;
 
+        /* Doubling keeps the copies linear in the result. New room may lie elsewhere: move what was
+         * written. */
         pieces->room = 2 * (pieces->bytes + bytes) + 64;
         now = text_room(pieces->maker, pieces->room);
         if (pieces->bytes > 0 && now != before)
@@ -116,6 +121,8 @@ add_piece(struct pieces *pieces, const uint8_t *data, size_t bytes)
     pieces->bytes += bytes;
 }
 
+/* Append the rewrite with its groups filled in. read_rewrite made sure that every escape has a
+ * character after it, and every group exists. */
 static void
 add_rewrite(struct pieces *pieces, const struct regex_replace *stage, struct byte_view text,
             const PCRE2_SIZE *groups)
@@ -141,14 +148,14 @@ add_rewrite(struct pieces *pieces, const struct regex_replace *stage, struct byt
     }
 }
 
-/* What one thread matches with. */
+/* PCRE2's working memory, for one thread. */
 struct matcher {
     pcre2_match_data *data;
     pcre2_match_context *context;
 };
 
-/* As RE2 goes on: an empty match right after the last match is passed over, one character on.
- * False: matching took too much effort. */
+/* Replace matches as RE2::GlobalReplace does: an empty match directly after the last match does not
+ * count, and one character is copied instead. False: the step limit was reached. */
 static bool
 replace(const struct regex_replace *stage, struct matcher *matcher, struct byte_view text,
         struct pieces *pieces)

@@ -19,6 +19,8 @@ string_length_open(void *state, const struct stage_config *config, struct schema
     return texts_open(config, TUNDISH_INT32, ret_schema, &stage->targets);
 }
 
+/* Count the bytes that start a character, as TensorFlow's UTF8StrLen: ill-formed text gives some
+ * number, not an error. */
 static int32_t
 count_letters(struct byte_view text)
 {

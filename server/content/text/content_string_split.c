@@ -1,4 +1,4 @@
-/* content_string_split.c - tf.strings.split: the parts are views of the texts they are cut from. */
+/* content_string_split.c - tf.strings.split. Parts are views of the texts, without copies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +27,13 @@ string_split_open(void *state, const struct stage_config *config, struct schema 
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->kind == TUNDISH_DENSE && column->rank == 1)
-            column->shape[0] = -1; /* TensorFlow forgets how many texts a vector has */
+            column->shape[0] = -1; /* TensorFlow does not keep a vector's length */
         status = texts_open_lists(config, column);
     }
     return status;
 }
 
+/* Split at runs of white space, as Python's str.split() does. */
 static bool
 cut_at_blanks(const void *parameters, struct text_maker *maker, struct byte_view text,
               struct text_parts *parts)
@@ -41,7 +42,7 @@ cut_at_blanks(const void *parameters, struct text_maker *maker, struct byte_view
     const uint8_t *at = text.data, *end = text.data + text.size;
 
     (void)maker;
-    if (stage->most == 0) { /* the whole text, its blanks too */
+    if (stage->most == 0) { /* the whole text, with its blanks */
         text_parts_add(parts, text);
         return true;
     }
@@ -50,7 +51,7 @@ cut_at_blanks(const void *parameters, struct text_maker *maker, struct byte_view
 
         while (at < end && text_is_blank(*at))
             at++;
-        if (splits == stage->most) { /* the rest, also when it is empty */
+        if (splits == stage->most) { /* the rest, even if it is empty */
             text_parts_add(parts, (struct byte_view){ at, (uint64_t)(end - at) });
             return true;
         }
@@ -63,6 +64,7 @@ cut_at_blanks(const void *parameters, struct text_maker *maker, struct byte_view
     }
 }
 
+/* Split at each separator, as Python's str.split(sep): parts may be empty. */
 static bool
 cut_at_separator(const void *parameters, struct text_maker *maker, struct byte_view text,
                  struct text_parts *parts)

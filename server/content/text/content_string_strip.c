@@ -1,4 +1,4 @@
-/* content_string_strip.c - tf.strings.strip: texts without blanks around them, where they lie. */
+/* content_string_strip.c - tf.strings.strip: views of the texts without the blanks around them. */
 #include "content/text/texts.h"
 
 struct string_strip {

@@ -35,6 +35,7 @@ read_number(tundish_dtype dtype, struct byte_view text, void *values, int64_t at
     }
 }
 
+/* The text may be hostile, and long: show 200 bytes of it. */
 static void
 reject(const struct string_to_number *stage, const struct column *from, int64_t at,
        struct byte_view text, struct frame *output)

@@ -22,7 +22,8 @@ substr_open(void *state, const struct stage_config *config, struct schema *ret_s
     return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 }
 
-/* Bytes that go on with a letter that never began are one at the beginning of a text. */
+/* Count characters. Continuation bytes at the start of a text count as one character, as in
+ * TensorFlow. */
 static int64_t
 letters_in(struct byte_view text)
 {
@@ -33,7 +34,7 @@ letters_in(struct byte_view text)
     return letters;
 }
 
-/* Where letter `letter` begins, or the end. */
+/* The position of character `letter`, counted from `from`, or the end. */
 static uint64_t
 letter_at(struct byte_view text, uint64_t from, int64_t letter)
 {
@@ -48,7 +49,8 @@ letter_at(struct byte_view text, uint64_t from, int64_t letter)
     return at;
 }
 
-/* False: the position is outside the text. */
+/* The part of one text. False: the position is outside, which tf.strings.substr reports as an
+ * error. */
 static bool
 cut(const struct substr *stage, struct byte_view text, struct byte_view *ret_part)
 {
@@ -61,9 +63,9 @@ cut(const struct substr *stage, struct byte_view text, struct byte_view *ret_par
     if (from < 0 || from > size)
         return false;
     if (stage->letters && stage->position < 0 && length < 0)
-        return false; /* as TensorFlow counts from the end: together with what is to be cut */
+        return false; /* TensorFlow counts position and length together from the end */
     if (!stage->letters && (length < 0 || length > size - from))
-        length = size - from; /* of bytes, a negative length is all that is left */
+        length = size - from; /* for bytes, a negative length means all the rest */
     if (length < 0)
         length = 0;
     begin = stage->letters ? letter_at(text, 0, from) : (uint64_t)from;

@@ -11,8 +11,8 @@ struct vectorized {
     struct column_spec input;
     struct column_spec ids; /* the column of ids, one list of tokens for each text */
     uint32_t text_levels;   /* levels of the input above a text (or, unsplit, above a list) */
-    bool is_vector;         /* TensorFlow has a vector here, no ragged tensor: see pad */
-    bool is_list;           /* tokens are seen in lists: each of a text, or of the input's own */
+    bool is_vector;         /* TensorFlow has a vector here, not a ragged tensor: see pad */
+    bool is_list;           /* tokens are in lists: one for each text, or the input's own */
     struct lookup_table table;
 };
 
@@ -49,7 +49,7 @@ read_text_rules(struct text_vectorization *state, const struct stage_config *con
     state->how.tokenize = text_tokenize_best();
 }
 
-/* n stands for the widths 1 to n, a list for itself. */
+/* An integer n means the widths 1 to n; a list names its widths. */
 static void
 read_ngrams(struct text_vectorization *state, const struct stage_config *config)
 {
@@ -85,6 +85,7 @@ check_modes(const struct text_vectorization *state, const struct stage_config *c
     return status;
 }
 
+/* Read the parameters. The layer's lookup always has "" as mask and "[UNK]" for absent tokens. */
 static tundish_status
 read_parameters(struct text_vectorization *state, const struct stage_config *config,
                 bool tokens_only)
@@ -111,20 +112,19 @@ read_parameters(struct text_vectorization *state, const struct stage_config *con
     encoding_mode_of(spec_text(config->stage, "output_mode"), &state->lookup.mode);
     if (!state->how.tokens_only && state->how.width_count == 0 && state->length >= 0 &&
         state->how.rules.split != SPLIT_NONE)
-        state->how.rules.most =
-            state->length; /* the rest of a text is cut off: do not look at it */
+        state->how.rules.most = state->length; /* the rest is cut off later: do not tokenize it */
     return check_modes(state, config);
 }
 
-/* Has the result a level of tokens that the input has not? */
+/* Whether the result has a level of tokens that the input lacks. */
 static bool
 makes_lists(const struct text_vectorization *state)
 {
     return state->how.rules.split != SPLIT_NONE || state->how.width_count > 0 || state->length >= 0;
 }
 
-/* Split texts lose a last dimension of 1 and get one of tokens. Texts that are not split stay as
- * they are, their last dimension being the tokens. */
+/* Check the input's shape. Keras squeezes a last dimension of 1 before it splits, and splitting
+ * adds one of tokens. Without a split, the last dimension holds the tokens. */
 static tundish_status
 check_shape(const struct text_vectorization *state, const struct stage_config *config,
             struct vectorized *one)
@@ -170,7 +170,7 @@ check_shape(const struct text_vectorization *state, const struct stage_config *c
     return TUNDISH_OK;
 }
 
-/* The ids, before they are padded or encoded. */
+/* Describe the ids before padding or encoding. */
 static void
 describe_ids(const struct text_vectorization *state, struct vectorized *one)
 {
@@ -185,10 +185,11 @@ describe_ids(const struct text_vectorization *state, struct vectorized *one)
         one->ids.kind = TUNDISH_RAGGED;
         one->ids.ragged_rank = (int)one->text_levels;
         for (uint32_t k = 0; state->how.rules.split != SPLIT_CHARACTER && k < one->text_levels; k++)
-            one->ids.shape[k] = -1; /* TensorFlow forgets them where it splits at blanks */
+            one->ids.shape[k] = -1; /* not static in TensorFlow after a split at blanks */
     }
 }
 
+/* Describe the result. Padding to the longest list makes rows of a batch depend on each other. */
 static tundish_status
 describe(const struct text_vectorization *state, const struct stage_config *config,
          const struct vectorized *one, struct column_spec *column, bool *ret_batch_wide)
@@ -270,7 +271,7 @@ tokens_open(void *state, const struct stage_config *config, struct schema *ret_s
     return open_columns(state, config, true, ret_schema, ret_batch_wide);
 }
 
-/* The levels above the tokens' lists. */
+/* Set the levels above the lists of tokens. */
 static void
 set_levels(struct column *column, const struct column *input, uint32_t levels)
 {
@@ -287,7 +288,7 @@ add_lists(struct column *column, const struct id_lists *lists, int64_t list_coun
     column->values = lists->ids;
 }
 
-/* Cut every list to the length that was asked for (ragged results are not padded). */
+/* Cut every list to output_sequence_length, in place. Ragged results are cut but not padded. */
 static void
 cut(struct id_lists *lists, int64_t list_count, int64_t length)
 {
@@ -305,7 +306,7 @@ cut(struct id_lists *lists, int64_t list_count, int64_t length)
     }
 }
 
-/* How long the lists of one element become. */
+/* The padded length of one element's lists: the given one, or the longest. */
 static int64_t
 padded_length(const struct text_vectorization *state, const struct id_lists *lists, int64_t begin,
               int64_t end)
@@ -329,8 +330,8 @@ has_empty_list(const struct id_lists *lists, int64_t list_count)
     return false;
 }
 
-/* Lists of one element equally long, zeros behind. Where TensorFlow has a vector and not a ragged
- * tensor, one without any token is not padded. */
+/* Pad the lists of each element with zeros to one length. Where TensorFlow has a vector instead of
+ * a ragged tensor, it does not pad one without tokens. */
 static void
 pad(const struct text_vectorization *state, const struct vectorized *one,
     const struct id_lists *lists, int64_t list_count, struct frame *output, uint32_t index)
@@ -493,7 +494,7 @@ text_vectorization_specials(const struct spec_stage *stage, struct learned_speci
     };
 }
 
-/* It learns from its own tokens. */
+/* The vocabulary is learned from this layer's own tokens: the same text rules, without a lookup. */
 static const struct content_ops tokens_ops = {
     .name = "text_vectorization",
     .state_bytes = sizeof(struct text_vectorization),

@@ -20,6 +20,7 @@ is_surrogate(uint32_t c)
     return c >= 0xD800 && c < 0xE000;
 }
 
+/* Write a character in the encoding; UTF-16 takes a surrogate pair above U+FFFF. */
 static size_t
 encode(enum unicode_encoding encoding, uint32_t c, uint8_t *to)
 {
@@ -62,14 +63,14 @@ unicode_split_open(void *state, const struct stage_config *config, struct schema
                     : strcmp(errors, "ignore") == 0 ? ERRORS_IGNORE
                                                     : ERRORS_STRICT;
     if (is_surrogate(replacement) && stage->encoding == UTF_8)
-        replacement = 0xFFFD; /* UTF-8 has no other way to write it */
+        replacement = 0xFFFD; /* UTF-8 cannot encode a surrogate */
     stage->replacement_bytes = encode(stage->encoding, replacement, stage->replacement);
     for (uint32_t i = 0; i < stage->targets.count && status == TUNDISH_OK; i++)
         status = texts_open_lists(config, &ret_schema->columns[stage->targets.list[i].output]);
     return status;
 }
 
-/* As text_utf8_letter for the other encodings. */
+/* The bytes of the character at `at`; negative: so many ill-formed bytes (as text_utf8_letter). */
 static int64_t
 utf16_letter(const uint8_t *at, const uint8_t *end)
 {
@@ -97,6 +98,8 @@ utf32_letter(const uint8_t *at, const uint8_t *end)
     return c > 0x10FFFF || is_surrogate(c) ? -4 : 4;
 }
 
+/* Split one text. Characters are views; only replacements are copies. Each step consumes at least
+ * one byte, so the loop ends on any input. */
 static bool
 cut(const void *parameters, struct text_maker *maker, struct byte_view text,
     struct text_parts *parts)

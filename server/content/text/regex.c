@@ -1,4 +1,5 @@
-/* regex.c - reading a pattern once, to see what RE2 would not take. */
+/* regex.c - translate a pattern from RE2's syntax to PCRE2's in one pass, and refuse what RE2 would
+ * not accept. */
 #include "content/text/regex.h"
 
 #include <ctype.h>
@@ -8,11 +9,11 @@
 
 struct translation {
     const char *at, *end;
-    char *out; /* there is room for 32 bytes for each, and the longest replacement is 60 for 2 */
+    char *out; /* 32 bytes for each byte; the longest replacement is 60 for 2 */
     bool in_class;
-    bool after_repeat; /* what comes before is a repetition: + would make it possessive */
+    bool after_repeat; /* after a repetition, where + would mean possessive */
     bool has_byte;     /* \C */
-    bool has_letters;  /* something that may be a character of several bytes */
+    bool has_letters;  /* something that may match several bytes */
     const char *fault;
 };
 
@@ -25,9 +26,8 @@ put(struct translation *t, const char *text)
     t->out += bytes;
 }
 
-/* \d, \s and \w, and what they leave out, as ranges: RE2 knows ASCII only and no \v among blanks,
- * and PCRE2 finds no letters beyond ASCII with \D, \S or \W where ill-formed text is let through.
- */
+/* \d, \s, \w and their complements as explicit ranges. RE2's are ASCII only, without \v among the
+ * blanks. PCRE2's \D, \S and \W do not match beyond ASCII while ill-formed text is allowed. */
 static const struct range {
     char letter;
     const char *inside; /* a class */
@@ -51,7 +51,7 @@ translate_range(struct translation *t, char letter)
     return false;
 }
 
-/* \p{Lu} and \x{1F600}: their braces count nothing. */
+/* Copy the braces of \p{Lu} and \x{1F600}: these are not repetitions. */
 static void
 copy_braces(struct translation *t)
 {
@@ -65,7 +65,8 @@ copy_braces(struct translation *t)
     t->at = close + 1;
 }
 
-/* \Q ... \E, or to the end: what is between stands for itself. */
+/* \Q ... \E, or to the end of the pattern: literal text. Escape everything that could have a
+ * meaning. */
 static void
 translate_quote(struct translation *t)
 {
@@ -94,7 +95,7 @@ is_repeated(const struct translation *t, const char *at)
     return at < t->end && (*at == '*' || *at == '+' || *at == '?' || *at == '{');
 }
 
-/* An anchor in the text: RE2 lets it be repeated, PCRE2 only in a group. */
+/* An anchor such as ^ or \b. RE2 allows it to be repeated; PCRE2 needs a group for that. */
 static void
 put_anchor(struct translation *t, size_t bytes)
 {
@@ -107,7 +108,7 @@ put_anchor(struct translation *t, size_t bytes)
     t->at += bytes;
 }
 
-/* \x: letters that mean the same in both go through. */
+/* Translate an escape. Letters with the same meaning in both are copied. */
 static void
 translate_escape(struct translation *t)
 {
@@ -135,6 +136,7 @@ translate_escape(struct translation *t)
         put(t, "\\x0b");
     else if (letter >= '1' && letter <= '9' &&
              !(t->at + 2 < t->end && t->at[2] >= '0' && t->at[2] <= '7' && letter <= '7'))
+        /* RE2 has no back references; \1 to \7 followed by an octal digit are octal codes. */
         t->fault = "it refers back to a group";
     else if (isalpha((unsigned char)letter) && strchr("adDfnprtwWxPsS", letter) == NULL)
         t->fault = "it has an escape that is not RE2's";
@@ -147,7 +149,7 @@ translate_escape(struct translation *t)
         copy_braces(t);
 }
 
-/* (? may begin flags, a group that is not counted, or a name. */
+/* After (? may follow flags, a colon for a group without a number, or a name. */
 static void
 check_group(struct translation *t)
 {
@@ -163,6 +165,7 @@ check_group(struct translation *t)
         t->fault = "it has a kind of group that is not RE2's";
 }
 
+/* Read a decimal number; stop counting above 1000, so that it cannot overflow. */
 static const char *
 read_count(const char *at, const char *end, int *ret_count)
 {
@@ -174,7 +177,7 @@ read_count(const char *at, const char *end, int *ret_count)
     return at;
 }
 
-/* {n}, {n,} or {n,m}: RE2 goes up to 1000. */
+/* {n}, {n,} or {n,m}: RE2 allows up to 1000. */
 static void
 check_counts(struct translation *t)
 {
@@ -202,7 +205,7 @@ translate_plain(struct translation *t)
             t->has_letters = true;
             *t->out++ = *t->at++;
         }
-        if (t->at < t->end && *t->at == ']') /* first in a class it is itself */
+        if (t->at < t->end && *t->at == ']') /* literal as the first of a class */
             *t->out++ = *t->at++;
         t->after_repeat = false;
         return;
@@ -239,7 +242,7 @@ translate_class(struct translation *t)
     }
     if (t->at[0] == ']')
         t->in_class = false;
-    if (t->at[0] == '[') /* a plain letter for RE2 */
+    if (t->at[0] == '[') /* literal to RE2; PCRE2 may see a class */
         *t->out++ = '\\';
     *t->out++ = *t->at++;
 }

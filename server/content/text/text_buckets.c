@@ -1,4 +1,5 @@
-/* text_buckets.c - FarmHash or SipHash, unsigned, modulo the buckets. */
+/* text_buckets.c - string to hash bucket: FarmHash or SipHash, modulo the number of buckets,
+ * without sign. */
 #include "content/text/text_buckets.h"
 
 #include "core/hash_farm.h"
@@ -33,6 +34,7 @@ text_buckets_apply(const void *state, const struct frame *input, struct frame *o
         const struct content_target *target = &stage->targets.list[i];
         const struct column *from = &input->columns[target->input];
         const struct byte_view *texts = from->values;
+        /* A precomputed reciprocal replaces the 64-bit division of each value. */
         const struct tnd_modulus modulus = tnd_modulus_of(stage->count);
         int64_t *buckets =
             frame_values(output, target->output, (size_t)from->value_count * sizeof *buckets);

@@ -1,4 +1,5 @@
-/* text_case.c - ASCII letters by hand, all others by ICU, as in TensorFlow. */
+/* text_case.c - tf.strings.lower and upper: ASCII letters by hand, all others by ICU, as in
+ * TensorFlow. */
 #include "content/text/texts.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ text_case_open(struct text_case *stage, bool upper, const struct stage_config *c
     return texts_open(config, TUNDISH_STRING, ret_schema, &stage->targets);
 }
 
+/* Flip bit 0x20 of letters alone; the subtraction wraps around for bytes below the first letter. */
 static struct byte_view
 change_ascii(const void *state, struct text_maker *maker, struct byte_view text)
 {
@@ -40,7 +42,8 @@ change_ascii(const void *state, struct text_maker *maker, struct byte_view text)
     return text_take(maker, text.size);
 }
 
-/* ICU copies what is ill-formed; TensorFlow, which goes through UTF-16, replaces it. */
+/* Replace ill-formed bytes by U+FFFD: ICU would copy them, but TensorFlow converts through UTF-16,
+ * which replaces them. */
 static struct byte_view
 well_formed(struct text_maker *maker, struct byte_view text)
 {
@@ -91,12 +94,13 @@ change_utf8(const void *state, struct text_maker *maker, struct byte_view text)
 
     must(text.size < INT32_MAX / 16);
     if (text.size > 0)
-        text.size = strnlen((const char *)text.data, text.size); /* TensorFlow stops there */
+        text.size = strnlen((const char *)text.data, text.size); /* TensorFlow passes a C string */
     if (text.size == 0)
         return text;
     text = well_formed(maker, text);
     room = text.size + 16;
     bytes = convert(stage, text_room(maker, room), room, text, &error);
+    /* A text may grow: ICU says how long it becomes. */
     if (error == U_BUFFER_OVERFLOW_ERROR)
         bytes =
             convert(stage, text_room(maker, (size_t)bytes + 1), (size_t)bytes + 1, text, &error);

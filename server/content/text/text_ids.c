@@ -1,9 +1,9 @@
-/* text_ids.c - texts cut into tokens and looked up while they are in the cache. */
+/* text_ids.c - tokenize texts and look up the tokens while they are in the cache. */
 #include "content/text/text_ids.h"
 
 #include <string.h>
 
-enum { TEXTS = 32 }; /* texts whose tokens are looked up together, while they are in the cache */
+enum { TEXTS = 32 }; /* texts at a time */
 
 static void
 append_tokens(const struct byte_view *tokens, int64_t count, struct id_lists *lists,
@@ -22,6 +22,7 @@ append_tokens(const struct byte_view *tokens, int64_t count, struct id_lists *li
     lists->used += count;
 }
 
+/* Grow the ids by doubling. Scratch keeps the old memory until the frame is done. */
 static void
 reserve(struct id_lists *lists, int64_t more, struct scratch *scratch)
 {
@@ -35,7 +36,8 @@ reserve(struct id_lists *lists, int64_t more, struct scratch *scratch)
         memcpy(lists->ids, old, (size_t)lists->used * sizeof *old);
 }
 
-/* All runs of w1 tokens, then all of w2, joined by blanks, in place of the tokens. */
+/* The n-grams of each width in turn, joined by blanks. They replace the tokens, as Keras'
+ * tf.strings.ngrams does. */
 static struct byte_view *
 make_ngrams(const struct text_ids *how, const struct byte_view *tokens, int64_t count,
             struct scratch *scratch, int64_t *ret_count)
@@ -88,7 +90,7 @@ append_ids(const struct text_ids *how, const struct lookup_table *table,
     lists->used += count;
 }
 
-/* The first text of a list. */
+/* The number of the first text of a list. */
 static int64_t
 texts_before(const struct level *lists, int64_t list)
 {
@@ -117,7 +119,8 @@ text_ids_find(const struct text_ids *how, const struct lookup_table *table,
         for (int64_t i = first; i < last; i++)
             bytes += texts[i].size;
         if (how->tokens_only)
-            tokens = (struct text_tokens){ .scratch = scratch }; /* its bytes are still needed */
+            tokens = (struct text_tokens){ .scratch =
+                                               scratch }; /* the tokens' bytes outlive this loop */
         text_tokens_clear(&tokens, bytes, last - first);
         for (int64_t l = begin; l < end; l++) {
             for (int64_t stop = texts_before(text_lists, l + 1); at < stop; at++)

@@ -1,4 +1,4 @@
-/* text_tokens.c - 64 bytes at a time: which are white space, which are dropped, which change. */
+/* text_tokens.c - tokenize 64 bytes at a time, by masks of white space and punctuation. */
 #include "content/text/text_tokens.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ is_punctuation(uint8_t byte)
 void
 text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
 {
-    int64_t most = (int64_t)bytes + texts; /* every byte a token, or an empty text one */
+    int64_t most = (int64_t)bytes + texts; /* at most a token a byte, or one for an empty text */
 
     tokens->count = 0;
     tokens->used = 0;
@@ -46,7 +46,7 @@ text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
     }
 }
 
-/* Where the text being standardized stands. */
+/* The state of writing one standardized text. */
 struct writing {
     struct text_tokens *tokens;
     uint8_t *to;    /* the next byte's place */
@@ -67,8 +67,9 @@ end_token(struct writing *writing, uint8_t *end)
     writing->begin = end + 1;
 }
 
-/* Write bytes [first, last) of a standardized block, with its white space as marked. `block` has
- * BLOCK readable bytes behind `first`. */
+/* Write bytes [first, last) of a standardized block, with its white space as marked. The copy
+ * always moves BLOCK bytes, so `block` has that many readable bytes after `first`, and the output
+ * has slack. */
 static inline __attribute__((always_inline)) void
 write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigned first,
           unsigned last)
@@ -81,8 +82,8 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
     writing->to += last - first;
 }
 
-/* One body for every instruction set. `look` standardizes a block into a buffer and says where it
- * has white space and punctuation. */
+/* One body for every instruction set. `look` standardizes a block into a buffer and marks its white
+ * space and punctuation. Keras removes [!-/:-@\[-`{-~], and RE2's \s splits. */
 #define DEFINE_TOKENIZE(name, attributes, look)                                                    \
     attributes static void white_##name(const struct text_rules *rules, struct byte_view text,     \
                                         struct writing *writing)                                   \
@@ -117,8 +118,8 @@ write_run(struct writing *writing, const uint8_t *block, uint64_t white, unsigne
         tokenize(rules, text, tokens, white_##name);                                               \
     }
 
-/* The bytes of the well-formed character at `at`, or 0; then *ret_bad is how many bytes are
- * ill-formed together. */
+/* The length of the well-formed UTF-8 character at `at`, or 0. Then *ret_bad is the length of the
+ * ill-formed part, which one U+FFFD replaces (Unicode's maximal subpart). */
 static uint64_t
 character_bytes(const uint8_t *at, const uint8_t *end, uint64_t *ret_bad)
 {
@@ -150,7 +151,7 @@ character_bytes(const uint8_t *at, const uint8_t *end, uint64_t *ret_bad)
     return bytes;
 }
 
-/* Every character a token; U+FFFD for each ill-formed part. */
+/* Make every character a token, and U+FFFD of each ill-formed part, as unicode_split does. */
 static void
 split_characters(struct writing *writing, const uint8_t *at, const uint8_t *end)
 {
@@ -208,7 +209,8 @@ DEFINE_TOKENIZE(tokenize_portable, , look_portable)
 #define AVX2 __attribute__((target("avx2,bmi")))
 #define AVX512 __attribute__((target("avx512bw,avx512f,bmi")))
 
-/* Bytes in [low, high], as unsigned numbers. */
+/* Bytes in [low, high], compared without sign: AVX2 only has signed comparisons, but an unsigned
+ * minimum. */
 AVX2 static inline __m256i
 between_avx2(__m256i bytes, uint8_t low, uint8_t high)
 {

@@ -1,8 +1,9 @@
-/* texts.c - making texts in scratch memory. */
+/* texts.c - build texts in scratch memory. */
 #include "content/text/texts.h"
 
 #include <string.h>
 
+/* Small texts share chunks, so that not each asks scratch for memory. */
 enum { CHUNK_BYTES = 64 << 10, FIRST_PARTS = 256 };
 
 uint8_t *
@@ -68,9 +69,11 @@ text_utf8_letter(const uint8_t *at, const uint8_t *end)
 
     if (first < 0x80)
         return 1;
+    /* 0xC0 and 0xC1 could only start overlong forms; from 0xF5 on lie no characters. */
     if (first < 0xC2 || first > 0xF4)
         return -1;
     more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+    /* The second byte's range excludes overlong forms, surrogates, and what is above U+10FFFF. */
     if (first == 0xE0)
         low = 0xA0;
     else if (first == 0xED)
@@ -160,6 +163,7 @@ texts_change(const struct content_targets *targets, const struct frame *input, s
 void
 text_parts_add(struct text_parts *parts, struct byte_view part)
 {
+    /* Doubling keeps the copies linear. Scratch has no realloc. */
     if (parts->count == parts->capacity) {
         int64_t capacity = parts->capacity == 0 ? FIRST_PARTS : parts->capacity * 2;
         struct byte_view *list = scratch_array(parts->scratch, (size_t)capacity, sizeof *list);
