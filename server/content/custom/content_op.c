@@ -19,7 +19,7 @@ enum { WIDTH_MAX = 1 << 20 };
 
 _Static_assert(sizeof(tundish_op_text) == sizeof(struct byte_view), "strings are handed over");
 
-/* Inputs that are taken together, and what becomes of them. */
+/* The inputs of one call, and the outputs it makes. */
 struct group {
     uint32_t inputs[OP_COLUMNS_MAX], outputs[OP_COLUMNS_MAX];
     tundish_op_spec taken[OP_COLUMNS_MAX], made[OP_COLUMNS_MAX];
@@ -58,7 +58,7 @@ describe_input(const struct stage_config *config, const struct op *stage,
     return TUNDISH_OK;
 }
 
-/* `column` is as the first input yet. */
+/* Describe an output. `column` is still a copy of the first input's. */
 static tundish_status
 describe_output(const struct stage_config *config, const struct op *stage,
                 const tundish_op_spec *spec, struct column_spec *column)
@@ -91,7 +91,7 @@ ask_object(const struct stage_config *config, const struct op *stage, struct gro
     tundish_op_spec given[OP_COLUMNS_MAX] = { 0 };
     const char *problem;
 
-    memcpy(given, group->taken, sizeof given); /* theirs to write to, whatever they promise */
+    memcpy(given, group->taken, sizeof given); /* a copy, for the object may write to it */
     group->is_open = true;
     problem = stage->op->open(parameters, given, group->made, &group->state);
     free(parameters);
@@ -118,7 +118,7 @@ open_group(const struct stage_config *config, const struct op *stage, struct gro
     return status;
 }
 
-/* Each column by itself. */
+/* Open one group for each column. */
 static tundish_status
 open_singles(const struct stage_config *config, struct op *stage, struct schema *schema)
 {
@@ -135,7 +135,7 @@ open_singles(const struct stage_config *config, struct op *stage, struct schema 
     return status;
 }
 
-/* All columns together, to new ones. */
+/* Open one group of all columns, which makes new columns. */
 static tundish_status
 open_together(const struct stage_config *config, struct op *stage, struct schema *schema)
 {
@@ -201,6 +201,7 @@ op_open(void *state, const struct stage_config *config, struct schema *ret_schem
                : open_together(config, stage, ret_schema);
 }
 
+/* What apply's callbacks need. The op only sees its first member. */
 struct call {
     tundish_op_call call; /* first: the op sees this */
     struct text_maker maker;
@@ -226,6 +227,7 @@ text_room_of(tundish_op_call *call, size_t bytes)
     return (uint8_t *)(uintptr_t)text_take(maker, bytes).data;
 }
 
+/* Called by the op: its index is checked, since the object may be wrong. */
 static void
 reject(tundish_op_call *call, uint64_t index, const char *sentence)
 {
@@ -246,7 +248,7 @@ list_room(tundish_op_call *call, uint32_t output, uint64_t index, uint64_t count
                : NULL;
 }
 
-/* Room for the values of an output, which has the structure of `taken`; lists find their own. */
+/* Make room for an output with the structure of `taken`. Lists grow on demand instead. */
 static void *
 place_output(struct call *call, uint32_t output)
 {
@@ -268,12 +270,13 @@ place_output(struct call *call, uint32_t output)
     column->values = values;
     if (spec->width > 0)
         column->levels[column->level_count++] = (struct level){ .uniform = spec->width };
-    if (spec->dtype == TUNDISH_STRING) /* of what the op forgets nothing is left to chance */
+    if (spec->dtype == TUNDISH_STRING) /* strings that the op leaves out are empty */
         memset(values, 0, bytes);
     return values;
 }
 
-/* Lists become columns. Whatever is not 0 is true: other stages count on 1. */
+/* Finish an output: lists become columns, and booleans become 0 or 1, which other stages rely on.
+ * */
 static void
 settle_output(struct call *call, uint32_t output)
 {
@@ -292,7 +295,7 @@ settle_output(struct call *call, uint32_t output)
     }
 }
 
-/* A column without its last dimension, where an op takes that at once. */
+/* A column without its last dimension, if the op takes vectors. */
 static struct column
 taken_of(const struct op *stage, const struct column *column)
 {

@@ -1,4 +1,4 @@
-/* op_list.c - lists one after the other in scratch memory, which moves while they grow. */
+/* op_list.c - an op's lists, one after the other in scratch memory, which moves as they grow. */
 #include "content/custom/op_list.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { CAPACITY_MIN = 64 };
 
-/* Of one list, and of all. */
+/* The most values of one list, and of all lists together: the bound keeps sums within int64. */
 static const uint64_t VALUES_MAX = UINT64_C(1) << 31;
 
 void
@@ -36,7 +36,7 @@ grow(struct op_list *list, int64_t needed)
     list->values = values;
 }
 
-/* Lists up to `index` begin where the values end. */
+/* Start lists up to `index` where the values end; skipped lists are empty. */
 static void
 begin_to(struct op_list *list, int64_t index)
 {
@@ -56,6 +56,7 @@ op_list_room(struct op_list *list, uint64_t index, uint64_t count)
     if (list->value_count + (int64_t)count > list->capacity)
         grow(list, list->value_count + (int64_t)count);
     room = list->values + (size_t)list->value_count * list->value_bytes;
+    /* The op may leave out values. */
     memset(room, 0, (size_t)count * list->value_bytes);
     list->value_count += (int64_t)count;
     return room;

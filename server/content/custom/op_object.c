@@ -1,4 +1,5 @@
-/* op_object.c - the shared object stays loaded: what it gave out may be in use. */
+/* op_object.c - find an op in a shared object. The object is never unloaded: pointers into it may
+ * be in use. */
 #include "content/custom/op_object.h"
 
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 
+/* Refuse an op that this build cannot call safely. */
 static tundish_status
 check_op(const struct stage_config *config, const tundish_op *op)
 {
@@ -32,7 +34,7 @@ op_object_find(const struct stage_config *config, const tundish_op **ret_op)
 {
     const char *library = spec_text(config->stage, "library");
     const char *name = spec_text(config->stage, "name");
-    /* A bare name is looked for where libraries are, as by the linker. */
+    /* A name without a slash is searched for by the dynamic linker. */
     char *path = strchr(library, '/') != NULL ? spec_path(config->stage->file, library)
                                               : tnd_strdup(library);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,4 @@
-/* keyed.c - the key of each value of a column. */
+/* keyed.c - find the key of each value of a column. */
 #include "content/learned/keyed.h"
 
 #include <string.h>

@@ -26,7 +26,7 @@ learned_is_needed(const struct spec_stage *stage)
     return learning != NULL && (learning->is_needed == NULL || learning->is_needed(stage));
 }
 
-/* Where the stage stands and what it is called there does not count. */
+/* The fingerprint leaves out where the stage is applied and what it is called there. */
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {

@@ -1,4 +1,4 @@
-/* learned_file.c - a file of the analysis folder in memory. */
+/* learned_file.c - read a file of the analysis folder into memory. */
 #include "content/learned/learned_file.h"
 
 #include <errno.h>
@@ -23,6 +23,7 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
     if (!S_ISREG(stat.st_mode))
         return tnd_fail(TUNDISH_E_DATA, "%s is no plain file", path);
     ret_file->byte_count = (size_t)stat.st_size;
+    /* Parsers may read up to 64 bytes past the end. */
     ret_file->bytes = tnd_zalloc(ret_file->byte_count + 64, 1);
     while (done < ret_file->byte_count) {
         ssize_t got = read(descriptor, ret_file->bytes + done, ret_file->byte_count - done);
@@ -73,6 +74,8 @@ learned_bytes_hash(const uint8_t *bytes, size_t byte_count)
     return hash;
 }
 
+/* Hash a file in blocks of BLOCK_BYTES, as learned_bytes_hash does: a short read must not end a
+ * block early. */
 static tundish_status
 hash_open(int descriptor, const char *path, uint64_t *ret_hash)
 {

@@ -1,4 +1,4 @@
-/* learned_vocabulary.c - vocabularies as `tundish analyze` leaves them: lines, or records. */
+/* learned_vocabulary.c - read vocabularies that `tundish analyze` wrote, as lines or as records. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -92,6 +92,8 @@ has_checksum(const uint8_t *data, size_t bytes)
     return stored == tnd_crc32c_mask(tnd_crc32c(0, data, bytes));
 }
 
+/* Split a TFRecord file: a length and its masked CRC, then the data and its own. The CRC is checked
+ * before the length is believed. */
 static tundish_status
 split_records(const char *path, const struct learned_file *file, struct entries *entries)
 {
@@ -118,7 +120,8 @@ split_records(const char *path, const struct learned_file *file, struct entries 
     return TUNDISH_OK;
 }
 
-/* The term behind a frequency. Of a line it ends at the next blank, as for TensorFlow's table. */
+/* Drop the frequency before each term. In a line the term ends at the next blank, as for
+ * TensorFlow's table initializer. */
 static tundish_status
 drop_frequencies(const char *path, const struct learned_form *form, struct entries *entries)
 {
@@ -222,7 +225,8 @@ open_entries(const struct stage_config *config, const char *path, enum vocab_key
     return status;
 }
 
-/* Read first and then held against what was written: what is damaged says so better itself. */
+/* Parse first and compare with the recorded hash afterwards: a damaged file then says itself what
+ * is wrong. */
 static tundish_status
 open_checked(const struct stage_config *config, const char *path, enum vocab_keys keys,
              const struct learned_form *form, struct vocab **ret_vocab)

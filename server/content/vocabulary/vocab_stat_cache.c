@@ -1,5 +1,5 @@
-/* vocab_stat_cache.c - notes of a text's content hash, one small file for each text, so that an unchanged
- * text need not be read again. */
+/* vocab_stat_cache.c - notes of a text's content hash, one small file for each text, so that an
+ * unchanged text need not be read again. */
 #include "content/vocabulary/vocab_stat_cache.h"
 
 #include <fcntl.h>
