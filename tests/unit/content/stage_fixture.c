@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../print_lists.h"
 #include "column/flush.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -165,59 +166,6 @@ stage_run(struct stage_run *run, const char *stage)
     return keep_text(run, run->errors.status, run->errors.text);
 }
 
-static void
-print_value(FILE *out, tundish_dtype dtype, const void *values, int64_t i)
-{
-    switch (dtype) {
-    case TUNDISH_STRING:
-        fprintf(out, "\"%.*s\"", (int)((const struct byte_view *)values)[i].size,
-                (const char *)((const struct byte_view *)values)[i].data);
-        break;
-    case TUNDISH_INT64:
-        fprintf(out, "%lld", (long long)((const int64_t *)values)[i]);
-        break;
-    case TUNDISH_INT32:
-        fprintf(out, "%d", ((const int32_t *)values)[i]);
-        break;
-    case TUNDISH_INT16:
-        fprintf(out, "%d", ((const int16_t *)values)[i]);
-        break;
-    case TUNDISH_INT8:
-        fprintf(out, "%d", ((const int8_t *)values)[i]);
-        break;
-    case TUNDISH_UINT8:
-        fprintf(out, "%d", ((const uint8_t *)values)[i]);
-        break;
-    case TUNDISH_FLOAT32:
-        fprintf(out, "%.9g", (double)((const float *)values)[i]);
-        break;
-    case TUNDISH_FLOAT64:
-        fprintf(out, "%.17g", ((const double *)values)[i]);
-        break;
-    default:
-        fprintf(out, "?");
-        break;
-    }
-}
-
-static void
-print_lists(FILE *out, const struct column *column, tundish_dtype dtype, uint32_t level,
-            int64_t begin, int64_t end)
-{
-    for (int64_t i = begin; i < end; i++) {
-        if (i > begin)
-            fprintf(out, " ");
-        if (level == column->level_count) {
-            print_value(out, dtype, column->values, i);
-            continue;
-        }
-        fprintf(out, "[");
-        print_lists(out, column, dtype, level + 1, level_begin(&column->levels[level], i),
-                    level_begin(&column->levels[level], i + 1));
-        fprintf(out, "]");
-    }
-}
-
 const char *
 stage_run_column(struct stage_run *run, const char *name)
 {
@@ -229,7 +177,7 @@ stage_run_column(struct stage_run *run, const char *name)
     free(run->text);
     out = open_memstream(&run->text, &bytes);
     assert_non_null(out);
-    print_lists(out, &run->outputs[index], run->schema.columns[index].dtype, 0, 0,
+    print_lists(out, &run->outputs[index], run->schema.columns[index].dtype, 0,
                 run->outputs[index].count);
     fclose(out);
     return run->text;

@@ -1,8 +1,7 @@
 /* stage_fixture.h - one content stage, written as in a pipeline file, run over columns made by
  * hand; what comes out is compared as text.
  *
- * Values are printed inside brackets, one pair for each list: elements [1, 2] and [3] of a vector
- * column are "[1 2] [3]". Strings stand in quotes.
+ * Columns are printed as print_lists.h has it.
  */
 #ifndef TESTS_CONTENT_STAGE_FIXTURE_H
 #define TESTS_CONTENT_STAGE_FIXTURE_H

@@ -1,0 +1,272 @@
+/* test_commands.c - commands run in this process: their exit status, and what they print. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../remove_tree.h"
+#include "commands/commands.h"
+#include "core/memory.h"
+#include "unit/test_file.h"
+
+enum { WORDS = 24, OUTPUT_BYTES = 1 << 16 };
+
+static char home[64], before[1024];
+
+static void
+put_text(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) >= 0, 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A folder of its own, to stand in, with a table and pipelines of it. */
+static int
+open_home(void **state)
+{
+    (void)state;
+    strcpy(home, "/tmp/tundish-commands-XXXXXX");
+    if (getcwd(before, sizeof before) == NULL || mkdtemp(home) == NULL || chdir(home) != 0)
+        return 1;
+    put_text("rows.csv", "1,red\n2,blue\n3,red\n4,green\n");
+    put_text("rows.yaml", "streams:\n  rows:\n    dataset:\n      - csv: {filenames: rows.csv, "
+                          "record_defaults: [0, ''], column_names: [x, w]}\n"
+                          "      - map: {y: 'x * 2', x: x, w: w}\n      - batch: 3\n");
+    put_text("learned.yaml", "streams:\n  rows:\n    dataset:\n      - csv: {filenames: rows.csv, "
+                             "record_defaults: [0.0, ''], column_names: [x, w]}\n"
+                             "      - scale_to_0_1: {columns: x}\n"
+                             "      - string_lookup: {columns: w}\n      - batch: 4\n");
+    put_text("lists.yaml", "streams:\n  rows:\n    dataset:\n      - from_tensor_slices: {t: ['a "
+                           "b', c]}\n      - string_split: {columns: t}\n"
+                           "      - ragged_batch: 2\n");
+    put_text("sums.yaml",
+             "streams:\n  rows:\n    dataset:\n      - from_tensor_slices: {a: [1], b: "
+             "[2]}\n      - map: {sum: 'a + b'}\n");
+    put_text("bad.yaml", "streams:\n  rows:\n    dataset:\n      - rnage: 3\n");
+    return 0;
+}
+
+static int
+close_home(void **state)
+{
+    (void)state;
+    return chdir(before) != 0 || remove_tree(home) != 0;
+}
+
+static int
+redirect(int descriptor, int to)
+{
+    int kept = dup(descriptor);
+
+    assert_true(kept >= 0);
+    assert_int_equal(dup2(to, descriptor), descriptor);
+    return kept;
+}
+
+static void
+restore(int descriptor, int kept)
+{
+    assert_int_equal(dup2(kept, descriptor), descriptor);
+    close(kept);
+}
+
+static const struct command *
+find(const char *name)
+{
+    size_t i = 0;
+
+    while (commands[i] != NULL && strcmp(commands[i]->name, name) != 0)
+        i++;
+    assert_non_null(commands[i]);
+    return commands[i];
+}
+
+/* Run words separated by blanks, `input` on standard input; *ret_status is the exit status. Returns
+ * what was written to standard output and standard error, until the next call. */
+static const char *
+run(const char *line, const char *input, int *ret_status)
+{
+    static char output[OUTPUT_BYTES];
+    char *copy = tnd_strdup(line);
+    char *argv[WORDS + 1] = { NULL };
+    int argc = 0, kept_in, kept_out, kept_error, in, out;
+    ssize_t bytes;
+
+    for (char *word = strtok(copy, " "); word != NULL && argc < WORDS; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    put_text("input", input);
+    in = open("input", O_RDONLY | O_CLOEXEC);
+    out = open("output", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(in >= 0 && out >= 0);
+    fflush(stdout);
+    kept_in = redirect(STDIN_FILENO, in);
+    kept_out = redirect(STDOUT_FILENO, out);
+    kept_error = redirect(STDERR_FILENO, out);
+    rewind(stdin);
+    optind = 0;
+    *ret_status = find(argv[0])->run(argc, argv);
+    fflush(stdout);
+    fflush(stderr);
+    restore(STDIN_FILENO, kept_in);
+    restore(STDOUT_FILENO, kept_out);
+    restore(STDERR_FILENO, kept_error);
+    bytes = pread(out, output, sizeof output - 1, 0);
+    assert_true(bytes >= 0);
+    output[bytes] = '\0';
+    close(in);
+    close(out);
+    free(copy);
+    return output;
+}
+
+static void
+assert_says(const char *line, const char *input, int status, const char *words)
+{
+    int result;
+    const char *output = run(line, input, &result);
+
+    if (result != status || strstr(output, words) == NULL)
+        fail_msg("%s: status %d instead of %d, or '%s' is not in: %s", line, result, status, words,
+                 output);
+}
+
+static void
+assert_prints(const char *line, const char *input, const char *expected)
+{
+    int result;
+    const char *output = run(line, input, &result);
+
+    assert_string_equal(output, expected);
+    assert_int_equal(result, EXIT_OK);
+}
+
+static void
+peek_prints_batches(void **state)
+{
+    (void)state;
+    assert_prints("peek --cache c rows.yaml", "",
+                  "worker 0 replica 0 epoch 0 step 0\n"
+                  "  x                int32[3] 1, 2, 3\n"
+                  "  w                string[3] \"red\", \"blue\", \"red\"\n"
+                  "  y                int32[3] 2, 4, 6\n"
+                  "worker 0 replica 0 epoch 0 step 1\n"
+                  "  x                int32[1] 4\n"
+                  "  w                string[1] \"green\"\n"
+                  "  y                int32[1] 8\n"
+                  "worker 0: epoch 0 ends\n"
+                  "worker 0: end\n");
+    assert_says("peek --cache c --json --steps 1 rows.yaml", "", EXIT_OK, "[2, 4, 6]");
+    assert_says("peek --cache c --json --steps 1 rows.yaml", "", EXIT_OK, "\"max_steps\"");
+    assert_says("peek --cache c --json lists.yaml", "", EXIT_OK,
+                "\"row_splits\": [[0, 2, 3]], \"values\": [\"a\", \"b\", \"c\"]");
+    assert_says("peek --cache c --num-workers 2 --worker 1 --epochs 2 rows.yaml", "", EXIT_OK,
+                "worker 1: epoch 1 ends");
+    assert_says("peek --cache c --stats rows.yaml", "", EXIT_OK, "rows parsed 4");
+}
+
+static void
+what_is_wrong_has_its_status(void **state)
+{
+    (void)state;
+    assert_says("peek --cache c bad.yaml", "", EXIT_REFUSED, "rnage");
+    assert_says("peek --cache c --json bad.yaml", "", EXIT_REFUSED, "\"refused\": true");
+    assert_says("peek", "", EXIT_USAGE, "usage: tundish peek");
+    assert_says("peek --stpes 3 rows.yaml", "", EXIT_USAGE, "usage: tundish peek");
+    assert_says("plan --cache c none.yaml", "", EXIT_SYSTEM, "none.yaml");
+    assert_says("vocab", "", EXIT_USAGE, "usage: tundish vocab");
+    assert_says("index --kind jpeg rows.csv", "", EXIT_REFUSED, "not as jpeg");
+    assert_says("status --socket none.sock", "", EXIT_SYSTEM, "none.sock");
+    assert_says("help unheard", "", EXIT_USAGE, "unheard");
+}
+
+static void
+plan_tells_the_stages(void **state)
+{
+    (void)state;
+    assert_says("plan --cache c rows.yaml", "", EXIT_OK, "batch");
+    assert_says("plan --cache c --num-workers 2 --worker 1 --replicas 1 rows.yaml", "", EXIT_OK,
+                "DATA");
+    assert_says("plan --cache c --json rows.yaml", "", EXIT_OK, "\"element_spec\"");
+    assert_says("plan --cache c --dot rows.yaml", "", EXIT_OK, "digraph");
+}
+
+static void
+rows_pass_through_a_transform(void **state)
+{
+    (void)state;
+    assert_prints("transform --cache c rows.yaml", "5,red\n6,x\n",
+                  "{\"x\": 5, \"w\": \"red\", \"y\": 10}\n{\"x\": 6, \"w\": \"x\", \"y\": 12}\n");
+    assert_prints("transform --cache c --from jsonl sums.yaml", "{\"b\": 4, \"a\": 3}\n",
+                  "{\"a\": 3, \"b\": 4, \"sum\": 7}\n");
+    assert_says("transform --cache c --from jsonl --to npy --output made sums.yaml",
+                "{\"b\": 4, \"a\": 3}\n", EXIT_OK, "");
+    assert_int_equal(access("made/sum.npy", R_OK), 0);
+    assert_says("transform --cache c --to npy rows.yaml", "", EXIT_USAGE, "--output");
+    assert_says("transform --cache c rows.yaml", "five,red\n", EXIT_REFUSED, "five");
+    assert_says("transform --cache c --from jsonl sums.yaml", "{\"a\": [}\n", EXIT_REFUSED,
+                "row 0");
+}
+
+static void
+what_was_learned_is_applied(void **state)
+{
+    (void)state;
+    assert_says("peek --cache c learned.yaml", "", EXIT_REFUSED, "run `tundish analyze");
+    assert_says("analyze --cache c --quiet --threads 1 learned.yaml", "", EXIT_OK, "");
+    assert_says("peek --cache c learned.yaml", "", EXIT_OK,
+                "x                float32[4] 0.0, 0.33333334, 0.6666667, 1.0\n");
+    /* Of terms that are equally frequent, the last in the alphabet comes first. */
+    assert_says("peek --cache c learned.yaml", "", EXIT_OK,
+                "w                int64[4] 1, 3, 1, 2\n");
+    assert_says("transform --cache c learned.yaml", "2.5,blue\n", EXIT_OK, "\"x\": 0.5");
+    assert_says("transform --cache c learned.yaml", "2.5,blue\n", EXIT_OK, "\"w\": 3");
+    assert_says("analyze --cache c --quiet rows.yaml", "", EXIT_REFUSED, "no stage that learns");
+}
+
+static void
+files_are_indexed_and_vocabularies_looked_up(void **state)
+{
+    (void)state;
+    put_text("words", "red\nblue\n");
+    assert_says("index --cache c --kind text_line rows.csv", "", EXIT_OK, "rows.csv");
+    assert_says("index --cache c --kind text_line --json rows.csv", "", EXIT_OK, "4");
+    assert_says("index --cache c rows.csv", "", EXIT_REFUSED, "rows.csv");
+    assert_says("index --cache c none", "", EXIT_SYSTEM, "none");
+    assert_says("vocab --cache c words", "", EXIT_OK, "2");
+    assert_says("vocab --cache c words blue green", "", EXIT_OK, "blue");
+    assert_says("vocab --cache c --json words blue", "", EXIT_OK, "1");
+}
+
+static void
+help_describes_commands_and_stages(void **state)
+{
+    (void)state;
+    assert_says("help", "", EXIT_OK, "transform");
+    assert_says("help batch", "", EXIT_OK, "batch_size");
+}
+
+TEST_FILE(test_commands)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peek_prints_batches),
+        cmocka_unit_test(what_is_wrong_has_its_status),
+        cmocka_unit_test(plan_tells_the_stages),
+        cmocka_unit_test(rows_pass_through_a_transform),
+        cmocka_unit_test(what_was_learned_is_applied),
+        cmocka_unit_test(files_are_indexed_and_vocabularies_looked_up),
+        cmocka_unit_test(help_describes_commands_and_stages),
+    };
+
+    return cmocka_run_group_tests(tests, open_home, close_home);
+}
