@@ -1,17 +1,17 @@
-/* content_center_crop.c - keras.layers.CenterCrop.
- *
- * Where the plan knows that an image is too small, it is cropped to the target's proportions and
- * resized; where it does not know the size, Keras' slices are taken as they fall.
- */
+/* content_center_crop.c - keras.layers.CenterCrop. If the plan knows that an image is too small,
+ * Keras crops it to the target's proportions and resizes it (smart_resize). If the plan does not
+ * know the size, Keras takes slices, whatever they give. */
 #include "content/images/resized.h"
 
+/* Half of a value, rounded down: the Python operator //. */
 static int64_t
 floor_half(int64_t value)
 {
     return value >= 0 ? value / 2 : -((1 - value) / 2);
 }
 
-/* A slice [begin, begin + length) of a side, as Python takes it: from the end if negative. */
+/* A slice [begin, begin + length) of a side with Python's rules: a negative bound counts from the
+ * end. */
 static void
 slice(int64_t side, int64_t length, int64_t *ret_begin, int64_t *ret_length)
 {
@@ -46,7 +46,7 @@ clamp(int64_t value, int64_t least, int64_t most)
     return value > least ? value : least;
 }
 
-/* Sizes are known here, and so Python's: double. */
+/* Keras knows the sizes here, so it computes in Python's floats, which are doubles. */
 static void
 place_smart(const struct resized *resized, const struct images *images, int64_t element,
             int64_t index, struct frame *output, struct image_part *part)
@@ -65,7 +65,7 @@ place_smart(const struct resized *resized, const struct images *images, int64_t 
     part->to_width = resized->width;
 }
 
-/* Is one side of this column known to be too small? */
+/* Whether a side of this column is known to be too small. */
 static bool
 is_small(const struct resized *resized, const struct column_spec *column)
 {

@@ -1,4 +1,4 @@
-/* content_decode_image.c - tf.io.decode_image: whatever the first bytes say it is. */
+/* content_decode_image.c - tf.io.decode_image: the first bytes decide the format. */
 #include <string.h>
 
 #include "content/images/decoded_resized.h"

@@ -1,10 +1,10 @@
-/* content_decode_jpeg.c - tf.io.decode_jpeg: it takes PNG and GIF as well. */
+/* content_decode_jpeg.c - tf.io.decode_jpeg, which takes PNG and GIF as well. */
 #include <string.h>
 
 #include "content/images/decoded_resized.h"
 #include "content/images/resized.h"
 
-/* Does the stage bring this column, and no other, to a size, in its place? */
+/* Whether the stage resizes this column alone, in place. */
 static bool
 resizes(const struct content_step *step, const char *name)
 {
@@ -15,7 +15,8 @@ resizes(const struct content_step *step, const char *name)
            strcmp(step->input->columns[resized->targets.list[0].input].name, name) == 0;
 }
 
-/* The size that the picture must cover: that of the first stage that looks at its pixels. */
+/* The size that the picture must cover: that of the resize that follows. Stages in between must not
+ * look at pixels. */
 static tundish_status
 find_size(struct decoded *decoded, const struct content_step *steps, uint32_t count,
           struct spec_errors *errors)

@@ -1,4 +1,4 @@
-/* content_decode_png.c - tf.io.decode_png: it takes JPEG and GIF as well. */
+/* content_decode_png.c - tf.io.decode_png, which takes JPEG and GIF as well. */
 #include <string.h>
 
 #include "content/images/decoded_resized.h"

@@ -1,4 +1,4 @@
-/* content_random_brightness.c - keras.layers.RandomBrightness: the same added everywhere. */
+/* content_random_brightness.c - keras.layers.RandomBrightness: add one number to all values. */
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 

@@ -1,8 +1,10 @@
-/* content_random_contrast.c - keras.layers.RandomContrast: away from each channel's mean. */
+/* content_random_contrast.c - keras.layers.RandomContrast: stretch values around each channel's
+ * mean. */
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
-/* Down the columns first, then across. */
+/* The mean in Keras' order: down the columns first, then across. A float sum depends on the order.
+ * */
 static float
 channel_mean(const struct images *images, int64_t channel, const float *from)
 {

@@ -1,4 +1,4 @@
-/* content_random_crop.c - keras.layers.RandomCrop: one place for a whole batch. */
+/* content_random_crop.c - keras.layers.RandomCrop: the same position for a whole batch. */
 #include "content/draws.h"
 #include "content/images/resized.h"
 
@@ -15,6 +15,7 @@ clamp(int64_t value, int64_t least, int64_t most)
     return value > least ? value : least;
 }
 
+/* A start from 0 to slack, drawn in float32 as Keras draws it and truncated. */
 static int64_t
 drawn_start(const struct random_crop *layer, uint64_t draw, int64_t slack)
 {
@@ -24,8 +25,8 @@ drawn_start(const struct random_crop *layer, uint64_t draw, int64_t slack)
     return (int64_t)draws_between(u, 0, (double)(slack + 1));
 }
 
-/* Too small for it: the middle, in the target's proportions, from where it is cut nevertheless to
- * the target's size as far as there is something. */
+/* For an image that is too small: the middle in the target's proportions. Keras still cuts to the
+ * target's size from there, as far as the image reaches. */
 static void
 centre(const struct resized *resized, const struct images *images, struct image_part *part)
 {
@@ -71,7 +72,7 @@ random_crop_open(void *state, const struct stage_config *config, struct schema *
 
     layer->training = spec_bool(config->stage, "training");
     layer->seed = draws_seed(config);
-    *ret_batch_wide = false; /* all images of a batch are cut alike */
+    *ret_batch_wide = false; /* all images of a batch are cut at one position */
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
     resized->channels_first = images_channels_first(config);

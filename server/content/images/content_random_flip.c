@@ -1,4 +1,4 @@
-/* content_random_flip.c - keras.layers.RandomFlip: one number decides about both axes. */
+/* content_random_flip.c - keras.layers.RandomFlip: one number decides for both axes. */
 #include <string.h>
 
 #include "content/images/image_layer.h"

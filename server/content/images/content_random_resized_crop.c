@@ -1,8 +1,6 @@
-/* content_random_resized_crop.c - a part drawn as by
- * tf.image.stateless_sample_distorted_bounding_box with the seed (seed, ordinal), then
- * tf.image.resize. There is no object to be covered (min_object_covered 0): area_range alone says
- * how small a part may be.
- */
+/* content_random_resized_crop.c - draw a part as tf.image.stateless_sample_distorted_bounding_box
+ * does with the seed (seed, ordinal), then resize it (tf.image.resize). No object needs to be
+ * covered (min_object_covered 0): area_range alone limits how small a part may be. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +14,8 @@ struct random_resized_crop {
     float area[2], ratio[2];
 };
 
-/* TensorFlow's SimplePhilox: 0 <= n < limit. */
+/* TensorFlow's SimplePhilox: 0 <= n < limit. Words that would make some numbers more likely are
+ * rejected. */
 static int64_t
 draw_below(struct tnd_random *random, uint32_t limit)
 {
@@ -30,7 +29,7 @@ draw_below(struct tnd_random *random, uint32_t limit)
     return word % limit;
 }
 
-/* The largest height at which the width still fits. */
+/* The largest height whose width fits, with the op's correction of 1e-7 against rounding up. */
 static int64_t
 highest(float most_area, float ratio, int64_t height, int64_t width)
 {
@@ -44,7 +43,7 @@ highest(float most_area, float ratio, int64_t height, int64_t width)
     return most < height ? most : height;
 }
 
-/* One attempt. */
+/* Make one attempt in the op's order of draws, in float32. False: the drawn part does not fit. */
 static bool
 draw_part(const struct random_resized_crop *layer, struct tnd_random *random, int64_t height,
           int64_t width, struct image_part *part)
@@ -76,7 +75,8 @@ draw_part(const struct random_resized_crop *layer, struct tnd_random *random, in
     return true;
 }
 
-/* Image k of an element draws from the generator's words 2^34 k on. */
+/* Draw a part. Image k of an element uses the generator's words from 2^34 k on, so that images
+ * never share words. */
 static void
 place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
       struct frame *output, struct image_part *part)

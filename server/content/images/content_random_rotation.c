@@ -1,4 +1,5 @@
-/* content_random_rotation.c - keras.layers.RandomRotation: positive turns counter-clockwise. */
+/* content_random_rotation.c - keras.layers.RandomRotation: positive angles turn counter-clockwise.
+ * */
 #include <math.h>
 
 #include "content/draws.h"

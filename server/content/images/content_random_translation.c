@@ -1,4 +1,4 @@
-/* content_random_translation.c - keras.layers.RandomTranslation: by parts of pixels too. */
+/* content_random_translation.c - keras.layers.RandomTranslation: also by fractions of a pixel. */
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 

@@ -1,4 +1,4 @@
-/* content_random_zoom.c - keras.layers.RandomZoom: above 1 zooms out. */
+/* content_random_zoom.c - keras.layers.RandomZoom: a factor above 1 zooms out. */
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 

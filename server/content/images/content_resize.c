@@ -4,7 +4,8 @@
 
 #include "content/images/resized.h"
 
-/* The largest size within the one asked for that keeps the proportions: in float32, as there. */
+/* The largest size within the target that keeps the proportions. tf.image.resize computes it in
+ * float32 and rounds half to even. */
 static void
 keep_proportions(const struct resized *resized, int64_t height, int64_t width, int64_t *ret_height,
                  int64_t *ret_width)

@@ -1,4 +1,4 @@
-/* content_resizing.c - keras.layers.Resizing, which gives float32 whatever comes in. */
+/* content_resizing.c - keras.layers.Resizing, whose result is always float32. */
 #include "content/images/resized.h"
 
 struct resizing {
@@ -6,7 +6,7 @@ struct resizing {
     bool crops, pads;
 };
 
-/* A side that goes with the other in the target's proportions: in float32, as there. */
+/* One side in proportion to the other. Keras computes it in float32. */
 static int64_t
 proportional(int64_t side, int64_t wanted, int64_t other)
 {

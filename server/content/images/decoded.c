@@ -1,4 +1,4 @@
-/* decoded.c - files to pixels, row by row. */
+/* decoded.c - decode a column of image files. */
 #include "content/images/decoded.h"
 
 #include <stdio.h>
@@ -49,11 +49,11 @@ decoded_open(struct decoded *decoded, const struct stage_config *config, struct 
     return status;
 }
 
-/* While a picture is read, a decoder holds about so many bytes of its own for each of its values:
- * coefficients, or what is converted. */
+/* A decoder holds about so many bytes of its own for each value: coefficients, or values before
+ * conversion. */
 enum { DECODER_BYTES = 2 };
 
-/* A few bytes can say that a picture is large. */
+/* Whether a picture is larger than the memory allows. A few hostile bytes can claim any size. */
 static bool
 is_too_large(const struct decoded *decoded, const struct picture_size *size,
              const struct scratch *scratch, struct picture_fault *ret_fault)
@@ -70,7 +70,7 @@ is_too_large(const struct decoded *decoded, const struct picture_size *size,
     return true;
 }
 
-/* All rows of a column have one number of dimensions: those of its first good row. */
+/* Measure every picture. All rows of a column have the same rank: that of the first good one. */
 static uint32_t
 measure(const struct decoded *decoded, const struct byte_view *files, struct frame *output,
         struct picture_size *sizes)
@@ -110,7 +110,7 @@ set_shape(const struct picture_size *sizes, uint32_t rank, struct frame *output,
     column_set_dims_each(column, output->count, rank, dims, output->scratch);
 }
 
-/* The pictures, and what is held while they are made. */
+/* Ask for the memory of all pictures, and of the decoder, before any is decoded. */
 static tundish_status
 ask_room(const struct decoded *decoded, const struct picture_size *sizes, struct frame *output)
 {
@@ -153,6 +153,7 @@ decode_column(const struct decoded *decoded, const struct content_target *target
 
         if (sizes[i].rank == 0)
             continue;
+        /* A picture that fails keeps its place, so that later ones stay in theirs. */
         if (!picture_read(&decoded->options, files[i], &sizes[i], output->scratch, values, &fault))
             frame_reject(output, i, "%s", fault.text);
         values += (size_t)dims_product(sizes[i].dims, rank) * value_bytes;

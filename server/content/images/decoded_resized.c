@@ -1,4 +1,5 @@
-/* decoded_resized.c - pictures, one after the other, from file to their last size. */
+/* decoded_resized.c - decode and resize in one pass, row by row, so that no whole picture is in
+ * memory. */
 #include "content/images/decoded_resized.h"
 
 #include "column/dims.h"
@@ -9,10 +10,11 @@ struct decoded_resized {
     const struct decoded *decoded;
     const struct resized *resized;
     uint32_t input, output; /* columns before the first stage and after the last */
-    bool to_bytes;          /* the cast is there */
+    bool to_bytes;          /* a cast to uint8 follows */
 };
 
-/* Can a decoder and the stage of this column that follows it be done as one? */
+/* Whether a decoder and the following stage of its column can be fused: only for plain bilinear
+ * resizing of 8 bits to one size. */
 static bool
 fits(const struct decoded *decoded, const struct resized *resized,
      const struct column_spec *decoded_column)
@@ -24,7 +26,7 @@ fits(const struct decoded *decoded, const struct resized *resized,
            !resized->channels_first && resized->is_whole;
 }
 
-/* One picture on its way. */
+/* The state of one picture. */
 struct pass {
     const struct decoded_resized *both;
     struct resample_work *work, *rooms;
@@ -47,7 +49,7 @@ begin(void *context, const struct picture_size *size, size_t bytes)
     };
     bool to_bytes = pass->both->to_bytes;
 
-    /* What a larger picture leaves serves smaller ones. */
+    /* Room of an earlier, larger picture serves again. */
     if (bytes > pass->rooms->room[0].capacity &&
         scratch_ask(pass->rooms->scratch, bytes) != TUNDISH_OK)
         return NULL;
@@ -104,7 +106,7 @@ decoded_resized_close(void *state)
     (void)state;
 }
 
-/* Put in by the plan, so it is never opened. */
+/* The plan inserts this stage, so it is never opened. */
 static const struct content_ops content_decoded_resized = {
     .name = "decoded_resized",
     .state_bytes = sizeof(struct decoded_resized),
@@ -112,7 +114,7 @@ static const struct content_ops content_decoded_resized = {
     .close = decoded_resized_close,
 };
 
-/* The only column that a stage writes; -1: there are several. */
+/* The only column that a stage writes; -1: it writes several. */
 static int32_t
 written_column(const struct content_step *step)
 {
@@ -128,8 +130,7 @@ written_column(const struct content_step *step)
     return written;
 }
 
-/* Does the stage write this column, which the one before it wrote, in its place and nothing else?
- */
+/* Whether the stage rewrites this column in place, and nothing else. */
 static bool
 is_in_place(const struct content_step *step, int32_t column)
 {

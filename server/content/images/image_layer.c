@@ -1,4 +1,4 @@
-/* image_layer.c - images, one after the other, with their numbers. */
+/* image_layer.c - apply a random layer to each image, with its own numbers. */
 #include "content/images/image_layer.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ image_layer_open(struct image_layer *layer, const struct stage_config *config,
     layer->training = spec_bool(config->stage, "training");
     layer->seed = draws_seed(config);
     layer->channels_first = images_channels_first(config);
-    /* A batch draws one vector, so its rows are told apart by where they stand in it. */
+    /* Keras draws one vector for a batch, so the position of a row in the batch matters. */
     *ret_batch_wide = config->depth > 0 && layer->training;
     for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
         struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
@@ -86,7 +86,7 @@ image_layer_factor(const struct stage_config *config, const char *parameter, dou
     return TUNDISH_OK;
 }
 
-/* One element's images, and memory to turn them in if their channels come first. */
+/* The images of one element, and memory to move channels last if they come first. */
 struct pass {
     const struct image_layer *layer;
     struct scratch *scratch;

@@ -1,4 +1,4 @@
-/* images.c - elements that are images. */
+/* images.c - shapes of elements that are images. */
 #include "content/images/images.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* picture.c - which format it is, and the dtype that is wanted. */
+/* picture.c - find a picture's format, and convert its values to the dtype. */
 #include "content/images/picture.h"
 
 #include <stdarg.h>
@@ -50,7 +50,7 @@ begins_with(struct byte_view bytes, const char *magic, size_t size)
     return bytes.size >= size && memcmp(bytes.data, magic, size) == 0;
 }
 
-/* NULL: none of those that the stage takes. */
+/* Find the format by the first bytes. NULL: the stage does not take it. */
 static const struct picture_format *
 find_format(const struct picture_options *options, struct byte_view bytes,
             struct picture_fault *ret_fault)
@@ -96,7 +96,8 @@ picture_measure(const struct picture_options *options, struct byte_view bytes,
     return format != NULL && format->measure(options, bytes, ret_size, ret_fault);
 }
 
-/* As TensorFlow: 8 bits become 16 by 256 (a PNG's by 257, in its reader), floats by 1/255. */
+/* Widen 8 bits as TensorFlow does: to 16 bits by 256 (its PNG reader multiplies by 257), to floats
+ * by 1/255. */
 static void
 widen(tundish_dtype dtype, const uint8_t *from, int64_t count, void *to)
 {

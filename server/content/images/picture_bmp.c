@@ -1,4 +1,4 @@
-/* picture_bmp.c - BMP: uncompressed, 8, 24 or 32 bits, as far as TensorFlow reads it. */
+/* picture_bmp.c - BMP as far as TensorFlow reads it: uncompressed, with 8, 24 or 32 bits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +20,8 @@ int_at(struct byte_view bytes, size_t offset)
     return (int32_t)value;
 }
 
+/* Read the header, and check every size against the file before any pixel is read. A negative
+ * height means rows from the top. */
 static bool
 read_header(const struct picture_options *options, struct byte_view bytes, struct bmp *ret_bmp,
             struct picture_fault *ret_fault)
@@ -44,6 +46,7 @@ read_header(const struct picture_options *options, struct byte_view bytes, struc
     if (bmp.width <= 0 || height == 0 || bmp.offset < 0 || bmp.width * bmp.height >= INT32_MAX / 8)
         return picture_fail(options, ret_fault, "the BMP says it is %lld by %lld pixels",
                             (long long)bmp.width, (long long)height);
+    /* A BMP's rows are padded to four bytes. */
     bmp.row_bytes = (bmp.stored * bmp.width + 3) / 4 * 4;
     if (bmp.offset + (bmp.height - 1) * bmp.row_bytes + bmp.width * bmp.stored >
         (int64_t)bytes.size)

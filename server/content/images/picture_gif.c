@@ -1,4 +1,4 @@
-/* picture_gif.c - GIF by giflib, frames laid over each other as TensorFlow does. */
+/* picture_gif.c - GIF by giflib. Frames are drawn over each other as TensorFlow does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/memory.h"
 
-/* LZW makes of a byte at most so many. */
+/* LZW expands a byte to at most so many. */
 #define UNPACKED_MAX 4096
 
 struct gif {
@@ -47,7 +47,8 @@ gif_close(struct gif *gif)
     gif->file = NULL;
 }
 
-/* Sizes are checked before memory is asked for them. */
+/* Read a frame's pixels. The size is checked against the file's before memory is allocated, since
+ * DGifSlurp would believe the header. Interlaced rows come in four passes. */
 static bool
 read_raster(struct gif *gif, SavedImage *image)
 {
@@ -66,7 +67,7 @@ read_raster(struct gif *gif, SavedImage *image)
     return true;
 }
 
-/* A frame, with the extensions that came before it. False: the file ends in it. */
+/* Read a frame, with the extensions before it. False: the file ends within it. */
 static bool
 read_frame(struct gif *gif)
 {
@@ -104,7 +105,8 @@ read_extension(GifFileType *file)
     return true;
 }
 
-/* As far as the file goes: whole frames count, one that it ends in does not. */
+/* Read frames up to the end of the file. An incomplete last frame does not count, as in TensorFlow.
+ * */
 static void
 read_frames(struct gif *gif)
 {
@@ -170,7 +172,7 @@ draw_pixel(const ColorMapObject *colours, int index, uint8_t *to)
     return true;
 }
 
-/* Over the frame before, which `to` holds. */
+/* Draw a frame over the one before, which `to` contains. The frame is clipped to the canvas. */
 static bool
 draw_frame(const struct gif *gif, int k, uint8_t *to)
 {

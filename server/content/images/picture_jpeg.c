@@ -1,9 +1,6 @@
-/* picture_jpeg.c - JPEG by libjpeg-turbo, asked for what TensorFlow asks of it, so that the pixels
- * are the same to the bit.
- *
- * The source manager is TensorFlow's too, odd as it is: what becomes of a file that was cut short
- * hangs on when it says "no more", when it fails and when it makes up an end.
- */
+/* picture_jpeg.c - JPEG by libjpeg-turbo, with TensorFlow's settings, so that pixels are the same
+ * to the bit. The source manager follows TensorFlow's, too: when it reports the end, when it fails
+ * and when it makes up an end decides what becomes of a file that is cut short. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +15,8 @@
 #include "content/images/turbo2/jpeg_parts.h"
 #endif
 
-/* More of a picture than this must have a bit for each 8 by 8 block behind its header: less is a
- * header that lies, and no memory is spent on it. */
+/* A picture above this size must have a bit for each 8 by 8 block after its header. With fewer
+ * bytes the header lies, and gets no memory. */
 #define TRUSTED_PIXELS (INT64_C(1) << 24)
 
 struct jpeg_job {
@@ -37,9 +34,9 @@ struct jpeg_job {
     struct scratch *scratch;
     int64_t height, width, channels;
     int64_t lines_read;
-    int64_t made_up;     /* times that there was no more and recovering went on nevertheless */
-    bool has_own_reader; /* jpeg_huffman.h's, which reads what is as it should be */
-    bool is_repeated;    /* so that the library's reader says what becomes of what is not */
+    int64_t made_up;     /* times that input was made up after the end */
+    bool has_own_reader; /* jpeg_huffman.h's, for valid files */
+    bool is_repeated;    /* the second run, with the library's reader */
 };
 
 static void
@@ -85,7 +82,8 @@ fill_source(j_decompress_ptr info)
 
     if (source->bytes_in_buffer == 0 && source->next_input_byte == job->bytes.data)
         ERREXIT(info, JERR_INPUT_EMPTY);
-    /* Once for a block at most is honest; without an end it would go on for ever. */
+    /* An honest file needs this once for each block at most. Without a bound a hostile one would
+     * loop forever. */
     if (job->made_up++ > 1000 + (int64_t)(info->image_width / 8 + 1) * (info->image_height / 8 + 1))
         ERREXIT(info, JERR_FILE_READ);
     if (source->bytes_in_buffer != 0) /* in the middle of a block, whose start it still points to */
@@ -120,7 +118,8 @@ end_source(j_decompress_ptr info)
     (void)info;
 }
 
-/* The fewest eighths of both sides that cover what is asked for. */
+/* Choose the smallest scale in eighths that covers the wanted size. libjpeg scales within the DCT,
+ * so a smaller picture costs less. */
 static void
 choose_scale(struct jpeg_decompress_struct *info, const struct picture_jpeg *options)
 {
@@ -139,7 +138,7 @@ choose_scale(struct jpeg_decompress_struct *info, const struct picture_jpeg *opt
     info->scale_denom = 8;
 }
 
-/* Does the header promise more than so many bytes can hold? */
+/* Whether the header claims more pixels than the bytes can hold. */
 static bool
 header_lies(const struct jpeg_job *job)
 {
@@ -189,7 +188,7 @@ read_header(struct jpeg_job *job)
     return true;
 }
 
-/* As TensorFlow, in whole numbers; Adobe's files hold the inverse. */
+/* Convert CMYK as TensorFlow does, in integers. Adobe's files store the inverse. */
 static void
 convert_cmyk(const uint8_t *cmyk, int64_t width, bool is_adobe, uint8_t *rgb)
 {
@@ -215,7 +214,7 @@ line_done(const struct jpeg_job *job)
         job->rows->row(job->rows->context, job->values);
 }
 
-/* No more lines come: the last one again, or black. */
+/* Fill the missing lines with the last one, or black if there is none. */
 static void
 repeat_line(struct jpeg_job *job, int64_t line)
 {
@@ -241,7 +240,7 @@ blacken_lines(struct jpeg_job *job, int64_t line)
     }
 }
 
-/* Lines that could be read; the rest has been made up if the options say so. */
+/* Read lines until they end. Recovering, libjpeg makes up the rest. */
 static void
 read_lines(struct jpeg_job *job)
 {
@@ -309,7 +308,8 @@ set_size(const struct jpeg_job *job, struct picture_size *ret_size)
     return picture_set_size(job->options, 3, dims, ret_size, job->fault);
 }
 
-/* libjpeg-turbo writes what is aligned past the cache, from where it would be read back at once. */
+/* libjpeg-turbo writes aligned rows past the cache, and they are read right afterwards: misalign
+ * them. */
 enum { OFF_ALIGNMENT = 8 };
 
 static bool
@@ -327,7 +327,7 @@ begin_rows(struct jpeg_job *job)
     return true;
 }
 
-/* Everything that may jump out stands below this, so that no local variable is lost. */
+/* Everything that may longjmp is called from here, so that no local variable loses its value. */
 static bool
 run(struct jpeg_job *job)
 {
@@ -360,6 +360,8 @@ decompress_once(struct jpeg_job *job)
     return ok;
 }
 
+/* The own reader gives up on a file that is not valid; the library's then decides what becomes of
+ * it. */
 static bool
 decompress(struct jpeg_job *job)
 {

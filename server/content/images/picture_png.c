@@ -1,10 +1,10 @@
-/* picture_png.c - PNG by libpng, with the transformations that TensorFlow sets. */
+/* picture_png.c - PNG by libpng, with TensorFlow's transformations. */
 #include <png.h>
 #include <string.h>
 
 #include "content/images/pixel_format.h"
 
-/* Deflate makes of a byte at most so many. */
+/* Deflate expands a byte to at most so many. */
 #define INFLATED_MAX 1032
 
 struct png_job {
@@ -16,7 +16,7 @@ struct png_job {
 
     png_uint_32 width, height;
     int depth, colour, channels, passes;
-    bool made_wide; /* 8 bits, wanted as 16 */
+    bool made_wide; /* from 8 bits to 16 */
 };
 
 static void
@@ -71,7 +71,7 @@ set_alpha(struct png_job *job, bool has_transparency)
     }
 }
 
-/* The order of these calls is TensorFlow's; libpng applies them in its own. */
+/* Set the transformations in TensorFlow's order; libpng applies them in its own. */
 static void
 set_transformations(struct png_job *job)
 {
@@ -125,7 +125,7 @@ read_header(struct png_job *job)
     return true;
 }
 
-/* From the end, for the narrow values lie at the beginning of the wide ones. */
+/* Widen in place, from the end: the narrow values are at the start of the wide ones' memory. */
 static void
 make_wide(uint8_t *row, int64_t count)
 {
@@ -152,7 +152,7 @@ read_pixels(struct png_job *job, uint8_t *values)
             make_wide(values + y * row_bytes, row_values);
 }
 
-/* Everything that may jump out stands below this, so that no local variable is lost. */
+/* Everything that may longjmp is called from here, so that no local variable loses its value. */
 static bool
 run(struct png_job *job, uint8_t *values)
 {

@@ -1,4 +1,4 @@
-/* picture_webp.c - WebP by libwebp, still and moving. */
+/* picture_webp.c - WebP by libwebp, still and animated. */
 #include <string.h>
 
 #include "content/images/pixel_format.h"
@@ -27,7 +27,7 @@ read_features(const struct picture_options *options, struct byte_view bytes,
     return true;
 }
 
-/* Moving pictures are decoded to 4 channels. */
+/* Open an animation, which libwebp decodes to 4 channels. */
 static WebPAnimDecoder *
 open_animation(struct byte_view bytes, WebPAnimInfo *ret_info)
 {

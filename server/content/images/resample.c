@@ -1,4 +1,4 @@
-/* resample.c - which method does it. */
+/* resample.c - choose the resampling method. */
 #include "content/images/resample.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ resample_bytes(const struct resample *resample, struct resample_work *work, cons
     resample_floats(&tight, work, floats, to);
 }
 
-/* The source column or row of each one that comes out. */
+/* The source column or row of each target one, at pixel centres (half_pixel_centers). */
 static int64_t *
 nearest_sources(struct resample_work *work, unsigned room, int64_t from, int64_t to)
 {

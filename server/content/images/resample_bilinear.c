@@ -1,9 +1,7 @@
-/* resample_bilinear.c - between the four neighbours: first along the row, then between two rows.
- *
- * A row that has been stretched serves all rows that lie beside it, so each is made once, when it
- * comes: rows may be read of a file meanwhile.
- * The AVX2 form does the same operations on two pixels of three channels at a time.
- */
+/* resample_bilinear.c - interpolate between four neighbours: first along the row, then between two
+ * rows. A stretched row serves all target rows next to it, so each is made once, when it comes;
+ * rows may come from a file that is being decoded. The AVX2 form does the same operations on two
+ * pixels of three channels at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -14,22 +12,22 @@
 #include "content/images/resample_parts.h"
 #include "core/cpu.h"
 
-/* Between which places a value lies, and how far. */
+/* The two source positions of a value, and its distance from the lower one. */
 struct tap {
     int64_t low, high;
     float part;
 };
 
-enum { REACH = 16 }; /* bytes that one load takes in */
+enum { REACH = 16 }; /* bytes of one load */
 
-/* Two neighbouring pixels of three channels whose neighbours in the row lie within REACH bytes. */
+/* Two neighbouring pixels of three channels, whose sources lie within REACH bytes. */
 struct pair {
     float parts[8];
     uint8_t order[REACH]; /* which of the bytes are low values, which high */
     int32_t first;
 };
 
-/* Along the row: offsets of values, and the part four times over for each pixel. */
+/* For each pixel of a row: offsets of its sources, and its fraction four times. */
 struct row_taps {
     int64_t width, channels;
     int32_t *low, *high;
@@ -51,7 +49,7 @@ tap_at(int64_t index, float scale, int64_t limit)
                          .part = at - low };
 }
 
-/* A load must not reach beyond the row. */
+/* Combine pixels to pairs, as long as a load does not reach beyond the row. */
 static void
 pair_up(struct row_taps *taps, int64_t row_values)
 {
@@ -152,7 +150,8 @@ two_pixels(const uint8_t *row, int32_t first, int32_t second)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_insert_epi32(_mm_cvtsi32_si128(a), b, 1)));
 }
 
-/* Three channels. Reads a byte and writes two values beyond what it is about. */
+/* For three channels. Reads one byte and writes two values beyond the row; both have room for it.
+ * */
 static __attribute__((target("avx2"))) void
 stretch_bytes_avx2(const struct row_taps *taps, const uint8_t *row, float *to)
 {
@@ -252,8 +251,8 @@ choose_kernels(int64_t channels)
     return kernels;
 }
 
-/* Row `y` comes next, and lies between two rows of the source that are the same or neighbours: so
- * a row stretched lies in one of two places by whether its number is odd. */
+/* The state of resizing row by row. Target row `y` is next. Its two source rows are equal or
+ * neighbours, so stretched rows alternate between two buffers. */
 struct resample_rows {
     struct kernels kernels;
     struct row_taps taps;

@@ -1,4 +1,4 @@
-/* resample_kernel.c - bicubic, area, and TensorFlow's scale_and_translate with its kernels. */
+/* resample_kernel.c - bicubic, area, and the kernels of TensorFlow's ScaleAndTranslate. */
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 #include "content/images/resample_parts.h"
 
-/* bicubic: Keys' cubic from a table. */
+/* Keys' cubic for bicubic, from a table of TensorFlow's size: its rounding decides the weights. */
 
 enum { TABLE = 1024 };
 
@@ -70,7 +70,7 @@ weigh(const float values[4], const float weights[4])
            values[3] * weights[3];
 }
 
-/* Down the columns of the source first, as TensorFlow. */
+/* Columns first, as TensorFlow does: the order decides the rounding. */
 void
 resample_bicubic(const struct resample *resample, struct resample_work *work, const float *from,
                  float *to)
@@ -102,7 +102,7 @@ resample_bicubic(const struct resample *resample, struct resample_work *work, co
     }
 }
 
-/* area: every source pixel counts by what it shares with the target's. */
+/* The share of source position `i` in [begin, end); area weighs each source pixel by it. */
 
 /* What share of source position `i` lies in [begin, end). */
 static float
@@ -115,7 +115,7 @@ share_of(int64_t i, float begin, float end, float scale)
     return next > end ? end - low : 1.0F;
 }
 
-/* The sum along one row of the source. */
+/* The weighted sum along one row of the source. */
 static float
 sum_row(const struct resample *resample, const float *row, int64_t x, int64_t channel, float scale)
 {
@@ -293,7 +293,7 @@ make_spans(const struct resample *resample, struct resample_work *work, unsigned
     return spans;
 }
 
-/* Rows first, then columns. */
+/* Rows first, then columns, in the order of TensorFlow's sums. */
 void
 resample_by_kernel(const struct resample *resample, struct resample_work *work, const float *from,
                    float *to)

@@ -1,4 +1,4 @@
-/* resized.c - parts of images, one after the other. */
+/* resized.c - crop, pad and resize parts of images. */
 #include "content/images/resized.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ resized_open(struct resized *resized, const struct stage_config *config, struct 
     return status;
 }
 
-/* One column on its way. */
+/* The state of one column. */
 struct pass {
     const struct resized *resized;
     struct resample_work *work;
@@ -52,7 +52,7 @@ struct pass {
 
 enum { ROOM_PADDED, ROOM_TURNED, ROOM_MADE, ROOMS };
 
-/* The part as floats, with its frame around it. */
+/* The part as floats, with padding around it. */
 static const float *
 pad(const struct pass *pass, struct resample_work *rooms, const struct image_part *part,
     const uint8_t *from, int64_t row_values, int64_t channels)
@@ -94,7 +94,7 @@ copy_rows(const struct pass *pass, const struct resample *resample, const uint8_
     }
 }
 
-/* Not kept: float32 comes out. */
+/* Nearest neighbours with a float32 result. */
 static void
 nearest_floats(const struct pass *pass, const struct resample *resample,
                struct resample_work *rooms, const uint8_t *from, float *to)
@@ -153,7 +153,7 @@ make_part(struct pass *pass, struct resample_work *rooms, const struct image_par
         resample_bytes(&resample, pass->work, from, to);
 }
 
-/* Channels first: turned, made, turned back. */
+/* For channels first: move the channels last, make the part, and move them back. */
 static void
 make_turned(struct pass *pass, struct resample_work *rooms, const struct image_part *part,
             const struct images *images, const float *image, float *to)
@@ -168,7 +168,7 @@ make_turned(struct pass *pass, struct resample_work *rooms, const struct image_p
     images_to_first(made, part->to_height, part->to_width, images->channels, to);
 }
 
-/* The parts of all images, one behind the other, and the size of each element's. */
+/* Place the parts of all images, and set the size of each element's. */
 static struct image_part *
 place_parts(const struct resized *resized, const struct column *from, struct frame *output,
             int64_t *heights, int64_t *widths)

@@ -1,9 +1,9 @@
-/* warp.c - where a pixel comes from, and what lies there. */
+/* warp.c - map each pixel to its source and interpolate, as the op ImageProjectiveTransformV3. */
 #include "content/images/warp.h"
 
 #include <math.h>
 
-/* Farther than any image: what follows is done in integers. */
+/* Beyond any image; from here on positions are integers, whose conversion must not overflow. */
 static const float FAR = 1e9F;
 
 static float
@@ -14,7 +14,7 @@ clamp(float at, int64_t length)
     return at < 0.0F ? 0.0F : at > last ? last : at;
 }
 
-/* dcba|abcd|dcba */
+/* Reflect: dcba|abcd|dcba. */
 static float
 reflect(float at, int64_t length)
 {
@@ -28,7 +28,7 @@ reflect(float at, int64_t length)
     return at >= (float)length ? (float)twice - at - 1.0F : at;
 }
 
-/* Nearly abcd|abcd|abcd: TensorFlow divides by one less than the length. */
+/* Wrap: nearly abcd|abcd|abcd, but TensorFlow divides by the length less one. */
 static float
 wrap(float at, int64_t length)
 {

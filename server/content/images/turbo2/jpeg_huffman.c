@@ -1,5 +1,5 @@
-/* jpeg_huffman.c - several codes for each look into a table, from bytes laid out without stuffing.
- */
+/* jpeg_huffman.c - decode several Huffman codes with each table look-up, from bytes whose stuffing
+ * was removed beforehand. */
 #include "content/images/turbo2/jpeg_parts.h"
 
 #include <stdint.h>
@@ -10,17 +10,17 @@
 #include <jpegint.h>
 
 enum {
-    LOOK = 11, /* bits of one look */
+    LOOK = 11, /* bits of one look-up */
     LOOKS = 1 << LOOK,
     CODE_BITS_MAX = 16,
     LAST = DCTSIZE2 - 1,
-    BLOCK_BYTES_MAX = 64 * 4, /* 64 codes of at most 16 bits with at most 15 behind */
+    BLOCK_BYTES_MAX = 64 * 4, /* 64 codes of up to 16 bits, each with up to 15 more */
     WINDOW = 4096
 };
 
-/* A code by itself: how many bits it has, and what it stands for. */
+/* A single code: its length and its symbol. */
 struct code {
-    uint8_t bits; /* 0: longer than a look */
+    uint8_t bits; /* 0: longer than a look-up */
     uint8_t symbol;
 };
 
@@ -31,7 +31,7 @@ struct code_table {
     uint8_t symbols[256];
 };
 
-/* A code and the number behind it, if all of it stands in a look. */
+/* A code and the number after it, if both fit in a look-up. */
 struct number {
     uint8_t bits; /* 0: it does not */
     uint8_t advance;
@@ -43,7 +43,7 @@ struct dc_table {
     struct code_table single;
 };
 
-/* One or two coefficients, and how many coefficients each is after the one before. */
+/* One or two coefficients, with the distance of each from the one before. */
 struct coefficients {
     uint8_t bits;
     uint8_t advance; /* of both; NO_ADVANCE: something else */
@@ -59,7 +59,7 @@ struct ac_table {
     struct code_table single;
 };
 
-/* Bits from the left; `count` of them are valid, and those behind may be too. */
+/* Bits from the left. `count` of them are valid; more may be. */
 struct bits {
     uint64_t word;
     unsigned count;
@@ -72,7 +72,7 @@ struct jpeg_huffman {
     bool has_stopped;
     bool at_marker; /* the window ends where `source` points to a marker */
     const uint8_t *window_end;
-    const uint8_t *low; /* where fewer bytes are left than a block may take */
+    const uint8_t *low; /* from here on, a block may need more bytes */
     const uint8_t *source, *source_end;
     uint32_t mcus_left;
     unsigned restarts_in, next_restart;
@@ -82,14 +82,15 @@ struct jpeg_huffman {
     uint8_t window[WINDOW + BLOCK_BYTES_MAX + 16];
 };
 
-/* Of the coefficients in a block, in the order they come. */
+/* The zigzag order of coefficients in a block (ITU T.81, figure A.6). */
 static const uint8_t natural_order[DCTSIZE2] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-/* The library has seen that the codes fit into 16 bits and the symbols into the table. */
+/* Build the table of single codes. libjpeg has checked that codes fit in 16 bits and symbols in the
+ * table. */
 static void
 make_code_table(const JHUFF_TBL *from, struct code_table *to)
 {
@@ -110,7 +111,7 @@ make_code_table(const JHUFF_TBL *from, struct code_table *to)
     }
 }
 
-/* The number that `size` bits stand for: those that begin with 0 are negative. */
+/* Extend `size` bits to a number (T.81, F.2.2.1): a leading 0 means negative. */
 static inline int32_t
 extended(uint32_t bits, unsigned size)
 {
@@ -119,7 +120,7 @@ extended(uint32_t bits, unsigned size)
     return (int32_t)bits - (bits << 1 >> size != 0 ? 0 : below);
 }
 
-/* Enter all looks that begin with a code and have its number behind it. */
+/* Fill in all look-ups that start with a code and contain its number. */
 static void
 enter_numbers(struct code code, uint32_t first_look, struct number *numbers)
 {
@@ -184,8 +185,8 @@ make_ac_table(const JHUFF_TBL *from, struct ac_table *to)
     }
 }
 
-/* Lay out the bytes from `source` on without stuffing, up to a marker or the end of the room.
- * False: no marker comes. */
+/* Copy bytes to the window without stuffing (FF 00 becomes FF), up to a marker or the end of the
+ * room. False: the file ends without a marker. */
 static bool
 lay_out(struct jpeg_huffman *huffman, uint8_t *to)
 {
@@ -220,7 +221,8 @@ lay_out(struct jpeg_huffman *huffman, uint8_t *to)
     return true;
 }
 
-/* Enough for one block from `next` on. False: there is not. */
+/* Make sure that a block's bytes are in the window from `next` on. False: they are not in the file.
+ * */
 static bool
 top_up(struct jpeg_huffman *huffman, struct bits *bits)
 {
@@ -243,7 +245,7 @@ begin_segment(struct jpeg_huffman *huffman)
     return lay_out(huffman, huffman->window);
 }
 
-/* Has everything up to the marker been read, but for the bits that fill a byte? */
+/* Whether all bits up to the marker were read, except for those that fill the last byte. */
 static bool
 end_segment(struct jpeg_huffman *huffman)
 {
@@ -266,7 +268,8 @@ restart(struct jpeg_huffman *huffman)
     return begin_segment(huffman);
 }
 
-/* At least 56 bits. */
+/* Refill to at least 56 bits without a branch. Bytes may be read twice, but with the same values.
+ * */
 static inline void
 refill(struct bits *bits)
 {
@@ -282,7 +285,7 @@ skip_bits(struct bits *bits, unsigned count)
     bits->count -= count;
 }
 
-/* One code, and how many bits it has; false: there is no such code. Of 56 bits, 40 are left. */
+/* Read one code. False: there is no such code. Of 56 bits, 40 remain. */
 static bool
 next_code(const struct code_table *table, struct bits *bits, uint8_t *ret_symbol)
 {
@@ -317,7 +320,7 @@ next_number(struct bits *bits, unsigned size)
     return extended(value, size);
 }
 
-/* One coefficient or run of zeros after coefficient `k`; false: nothing that may stand there. */
+/* Read one coefficient, or a run of zeros, after position `k`. False: it is not valid there. */
 static bool
 next_coefficient(const struct code_table *table, struct bits *bits, JCOEF *block, unsigned *k)
 {
@@ -340,8 +343,8 @@ next_coefficient(const struct code_table *table, struct bits *bits, JCOEF *block
     return true;
 }
 
-/* What is not in the table of coefficients. The bits are a copy, so that the caller's stay in
- * registers. */
+/* Read what the table of coefficients does not cover. The bits are a copy, so that the caller's
+ * stay in registers. */
 static __attribute__((noinline)) bool
 read_rare(const struct ac_table *table, struct bits *bits, JCOEF *block, unsigned *k)
 {
@@ -423,7 +426,7 @@ read_block(struct jpeg_huffman *huffman, int component, JCOEF *block)
     return read_ac(huffman->ac[component], bits, block);
 }
 
-/* Behind the last block the library goes on at the marker. */
+/* After the last block, libjpeg continues at the marker. */
 static bool
 finish(struct jpeg_huffman *huffman, struct jpeg_source_mgr *source)
 {
@@ -450,7 +453,7 @@ read_mcu(struct jpeg_decompress_struct *info, struct jpeg_huffman *huffman, JBLO
     return --huffman->mcus_left > 0 || finish(huffman, info->src);
 }
 
-/* In place of the library's decode_mcu: FALSE makes it suspend. */
+/* Replaces libjpeg's decode_mcu. FALSE makes libjpeg suspend. */
 static boolean
 decode_mcu(j_decompress_ptr info, JBLOCKROW *blocks)
 {
@@ -467,7 +470,7 @@ alloc(struct jpeg_decompress_struct *info, size_t bytes)
     return info->mem->alloc_large((j_common_ptr)info, JPOOL_IMAGE, bytes);
 }
 
-/* Components may share a table. */
+/* Build the tables. Components may share one. */
 static void
 make_tables(struct jpeg_decompress_struct *info, struct jpeg_huffman *huffman)
 {

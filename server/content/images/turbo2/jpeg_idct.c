@@ -1,9 +1,7 @@
-/* jpeg_idct.c - a block of 8 by 8 coefficients as N by N pixels: two products with the N-point
- * cosines, first down the columns, then along the rows.
- *
- * In whole numbers of 16 bits whose products are summed up in 32, modulo 2^32, so that the order of
- * sums does not matter and coefficients that no picture has do no harm.
- */
+/* jpeg_idct.c - turn 8 by 8 coefficients into N by N pixels, by two products with the N-point
+ * cosines: down the columns, then along the rows. Numbers have 16 bits and their products sum up in
+ * 32 bits, modulo 2^32. So the order of a sum does not matter, and coefficients that no real
+ * picture has do no harm. */
 #include "content/images/turbo2/jpeg_parts.h"
 
 #include <math.h>
@@ -23,14 +21,14 @@
 
 enum {
     LANES = 16,       /* a little above the largest size */
-    COSINE_BITS = 15, /* of what is behind the point */
+    COSINE_BITS = 15, /* after the binary point */
     BETWEEN_BITS = 3, /* between the two products */
     DOWN_SHIFT = COSINE_BITS - BETWEEN_BITS,
     ACROSS_SHIFT = COSINE_BITS + BETWEEN_BITS,
     CENTER = CENTERJSAMPLE << ACROSS_SHIFT
 };
 
-/* What coefficient u gives to pixel x, and the same with pairs of coefficients side by side. */
+/* The contribution of coefficient u to pixel x, and the same for pairs of coefficients. */
 struct cosines {
     alignas(32) int16_t of_pixel[LANES][DCTSIZE];
     alignas(32) int16_t of_pair[DCTSIZE / 2][LANES][2];
@@ -111,7 +109,7 @@ load_row(const int16_t *from, int row)
     return _mm_loadu_si128((const __m128i *)(const void *)(from + row * DCTSIZE));
 }
 
-/* Rows 2p and 2p + 1 of coefficients, those of each column side by side. */
+/* Rows 2p and 2p + 1 of coefficients, interleaved by column, as madd needs them. */
 static inline AVX2 __m256i
 row_pair(const JCOEF *block, const int16_t *factors, int pair)
 {
@@ -121,7 +119,7 @@ row_pair(const JCOEF *block, const int16_t *factors, int pair)
     return _mm256_set_m128i(_mm_unpackhi_epi16(even, odd), _mm_unpacklo_epi16(even, odd));
 }
 
-/* What two rows of coefficients give to row y. */
+/* The contribution of two rows of coefficients to row y. */
 static inline AVX2 __m256i
 down(__m256i row_pair, const int16_t *of_pixel, int pair)
 {
@@ -145,7 +143,7 @@ down_all(const __m256i *row_pairs, int pairs, const int16_t *of_pixel)
     return _mm256_srai_epi32(sum, DOWN_SHIFT);
 }
 
-/* What a pair of columns gives to four pixels of each half's row. */
+/* The contribution of a pair of columns to four pixels of each half's row. */
 static inline AVX2 __m256i
 across(__m256i pair, const int16_t (*of_pair)[2])
 {
@@ -154,7 +152,7 @@ across(__m256i pair, const int16_t (*of_pair)[2])
     return _mm256_madd_epi16(pair, _mm256_broadcastsi128_si256(four));
 }
 
-/* Four pixels from the `first` on, of the row in the low half and of that in the high half. */
+/* Four pixels from `first` on, of the low half's row and the high half's. */
 static inline AVX2 __m256i
 across_all(const struct cosines *table, int first, int pairs, __m256i rows)
 {
@@ -211,7 +209,7 @@ transform_pairs(int size, int pairs, const int16_t *factors, const JCOEF *block,
     }
 }
 
-/* Has the block no coefficient beyond the first four of the first four rows? */
+/* Whether all coefficients are among the first four of the first four rows, as in most blocks. */
 static inline AVX2 bool
 is_low(const JCOEF *block)
 {
@@ -285,7 +283,7 @@ routine_of(int size)
     return NULL;
 }
 
-/* What coefficients are multiplied with, cut down to 16 bits as the library does it. */
+/* The quantization table, cut to 16 bits as libjpeg does. */
 static int16_t *
 make_factors(struct jpeg_decompress_struct *info, const JQUANT_TBL *from)
 {
