@@ -9,7 +9,7 @@ enum { VALUES_MAX = 1 << 28 };
 
 struct decode_wav {
     struct content_targets targets;
-    int64_t samples, channels; /* -1: as they are */
+    int64_t samples, channels; /* -1: as in the file */
     int32_t rate;              /* index of the column for the sample rate; -1: none */
 };
 
@@ -64,7 +64,8 @@ decode_wav_open(void *memory, const struct stage_config *config, struct schema *
     return status == TUNDISH_OK ? add_rate(state, config, ret_schema) : status;
 }
 
-/* Missing samples are silence, missing channels the last one again. */
+/* Write the wanted samples and channels: missing samples are silence, and missing channels repeat
+ * the last one. */
 static void
 write_sound(const struct wav *wav, int64_t samples, int64_t channels, float *to)
 {
@@ -74,7 +75,7 @@ write_sound(const struct wav *wav, int64_t samples, int64_t channels, float *to)
                                      : 0.0F;
 }
 
-/* What comes out of one file; more than VALUES_MAX no file may be blown up to. */
+/* The dimensions of one file's sound. VALUES_MAX bounds what parameters may blow a file up to. */
 static void
 measure(const struct decode_wav *state, const struct wav *wav, struct frame *output, int64_t row,
         int64_t ret_dims[2])

@@ -18,20 +18,22 @@ struct mel_spectrogram {
     float range, exponent, least_power, reference; /* reference: in decibels */
 };
 
+/* The mel scale of HTK, with the constants that Keras uses. */
 static float
 mel_of(float hertz)
 {
     return 1127.0F * logf(1.0F + hertz / 700.0F);
 }
 
-/* Number k of `count` steps from low to high, which are there themselves, to the bit. */
+/* Step k of `count` from low to high. The last is high to the bit, as in tf.linspace. */
 static float
 step_between(float low, float high, int64_t count, int64_t k)
 {
     return k == count ? high : low + (high - low) / (float)count * (float)k;
 }
 
-/* Triangles, each from the centre of the one below to the centre of the one above. */
+/* The weights of triangles: each runs from the centre of the one below to the centre of the one
+ * above. The line at 0 Hz has no weight. */
 static void
 make_weights(struct mel_spectrogram *layer, float nyquist, float lowest, float highest)
 {
@@ -141,7 +143,7 @@ mel_spectrogram_open(void *state, const struct stage_config *config, struct sche
         return stage_complain(config,
                               "stage mel_spectrogram is not in this build: kissfft was missing");
     status = read_parameters(layer, config);
-    /* The loudest of the whole batch decides what is too quiet. */
+    /* The loudest value of the whole batch decides what is too quiet. */
     *ret_batch_wide = config->depth > 0 && layer->decibels;
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &layer->targets);
@@ -156,7 +158,7 @@ struct rooms {
     float *padded, *lines;
 };
 
-/* Mirrored at both ends, which are not repeated. */
+/* Pad by reflection; the end samples are not repeated. */
 static void
 pad(const float *samples, int64_t count, int64_t by, float *to)
 {
@@ -167,6 +169,7 @@ pad(const float *samples, int64_t count, int64_t by, float *to)
     memcpy(to + by, samples, (size_t)count * sizeof *to);
 }
 
+/* Sums run in double, and round once. */
 static void
 make_frame(const struct mel_spectrogram *layer, const float *lines, float *to, int64_t frames)
 {
@@ -179,7 +182,7 @@ make_frame(const struct mel_spectrogram *layer, const float *lines, float *to, i
     }
 }
 
-/* One signal: [bins, frames]. */
+/* Transform one signal to [bins, frames]. */
 static void
 make_signal(const struct mel_spectrogram *layer, const float *samples, int64_t count,
             struct rooms *rooms, float *to)
@@ -196,7 +199,7 @@ make_signal(const struct mel_spectrogram *layer, const float *samples, int64_t c
     }
 }
 
-/* Of all signals in an element together. */
+/* Convert to decibels, relative to the loudest value of all signals in the element. */
 static void
 to_decibels(const struct mel_spectrogram *layer, float *values, int64_t count)
 {

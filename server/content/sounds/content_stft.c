@@ -19,7 +19,8 @@ frame_count(const struct stft *state, int64_t samples)
     return samples < state->frame_length ? 0 : (samples - state->frame_length) / state->step + 1;
 }
 
-/* No frame at all is none of the spectrum either, but TensorFlow fills up only frames. */
+/* The dimensions of a spectrum. Without any frame TensorFlow fails if frames would be padded,
+ * because it pads only frames that exist. */
 static bool
 dims_of(const void *memory, int64_t samples, int64_t ret_dims[2], char ret_fault[160])
 {
@@ -35,7 +36,7 @@ dims_of(const void *memory, int64_t samples, int64_t ret_dims[2], char ret_fault
     return false;
 }
 
-/* One for each dtype that there is a column of. */
+/* Open a spectrum for each dtype that a column has. */
 static void
 open_spectrum(struct stft *state, const struct stage_config *config, tundish_dtype dtype)
 {
@@ -93,7 +94,7 @@ stft_open(void *memory, const struct stage_config *config, struct schema *ret_sc
     return status;
 }
 
-/* All frames of one signal. */
+/* Transform all frames of one signal. */
 static uint8_t *
 transform(const struct stft *state, const struct spectrum *spectrum, const uint8_t *samples,
           int64_t count, void *room, uint8_t *to)

@@ -1,6 +1,5 @@
-/* fourier.c - a transform of p * m values is made of p transforms of m values each, for each prime
- * factor p of the length.
- */
+/* fourier.c - the mixed-radix Fourier transform (Cooley and Tukey): for each prime factor p of the
+ * length, a transform of p * m values combines p transforms of m values each. */
 #include "content/sounds/fourier.h"
 
 #include <math.h>
@@ -14,10 +13,11 @@ enum { FACTORS_MAX = 64 };
 struct fourier {
     int64_t length;
     int64_t factors[FACTORS_MAX]; /* their product is the length; a 0 ends them */
-    double complex *roots;        /* of one: number k is k parts in `length` of a turn */
+    double complex *roots;        /* of unity: exp(-2 pi i k / length) */
 };
 
-/* CMPLX, which the C library has for GCC alone. */
+/* CMPLX, which the C library defines for GCC only. The members are set directly, since a + b * I
+ * turns infinities to NaN. */
 static inline double complex
 complex_of(double real, double imaginary)
 {
@@ -63,6 +63,7 @@ fourier_close(struct fourier *fourier)
     free(fourier);
 }
 
+/* Multiply without the checks for infinities that C's operator makes. */
 static inline double complex
 times(double complex a, double complex b)
 {
@@ -70,7 +71,7 @@ times(double complex a, double complex b)
                       creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
-/* `to` holds two transforms of `part` values; `stride` roots are one step. */
+/* Combine two transforms of `part` values in `to` (a butterfly). Roots are `stride` apart. */
 static void
 join_two(const struct fourier *fourier, int64_t part, int64_t stride, double complex *to)
 {
@@ -102,7 +103,8 @@ join(const struct fourier *fourier, int64_t p, int64_t part, int64_t stride, dou
     }
 }
 
-/* Every `stride`-th value from `from` on, as many as the factors' product says. */
+/* Transform `count` values of `from`, `stride` apart. The recursion is as deep as there are prime
+ * factors. */
 static void
 transform(const struct fourier *fourier, const int64_t *factors, int64_t count, int64_t stride,
           const double complex *from, double complex *to, double complex *room)

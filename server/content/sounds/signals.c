@@ -1,4 +1,4 @@
-/* signals.c - shapes of signals. */
+/* signals.c - the shapes of signals. */
 #include "content/sounds/signals.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/* spectrum.c - windows, and the transform by kissfft, in float64 by fourier.h.
- *
- * The complex transform is taken, of a signal without imaginary part: its plan is not written to,
- * so that all threads share one.
- */
+/* spectrum.c - windows, and the Fourier transform: by kissfft in float32, by fourier.h in float64.
+ * The complex transform is used although signals are real: it does not write to its plan, so all
+ * threads share one. */
 #include "content/sounds/spectrum.h"
 
 #include <math.h>
@@ -13,6 +11,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
+/* A periodic window as tf.signal.hann_window makes it: an odd length counts one less. */
 static double *
 make_window64(const char *name, int64_t length, int64_t frame_length)
 {

@@ -1,4 +1,4 @@
-/* wav.c - RIFF chunks, every length held against what is there. */
+/* wav.c - read RIFF chunks, and check every length against the file. */
 #include "content/sounds/wav.h"
 
 #include <stdarg.h>
@@ -52,7 +52,7 @@ skip(struct cursor *cursor, uint64_t bytes)
     return true;
 }
 
-/* Four letters, as a number. */
+/* A chunk's name of four letters, as a number. */
 static uint32_t
 word(const char *letters)
 {
@@ -61,7 +61,7 @@ word(const char *letters)
     return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-/* May stand before the format: padding, and what broadcasters write. */
+/* Whether a chunk may come before the format: padding, and what broadcasters write. */
 static bool
 may_precede_format(uint32_t id)
 {
@@ -74,7 +74,7 @@ may_precede_format(uint32_t id)
     return false;
 }
 
-/* To the format chunk. */
+/* Move to the format chunk. */
 static bool
 find_format(struct cursor *cursor, uint32_t *ret_size)
 {
@@ -130,7 +130,7 @@ find_data(struct cursor *cursor, struct wav *wav)
             return false;
         if (size > INT32_MAX)
             return bad(cursor, "a chunk of the WAV says it has %u bytes", size);
-        if (id != word("data")) { /* the last one may be cut short */
+        if (id != word("data")) { /* the last chunk may be cut short */
             cursor->at =
                 size < cursor->bytes.size - cursor->at ? cursor->at + size : cursor->bytes.size;
             continue;
