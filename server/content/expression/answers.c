@@ -1,5 +1,5 @@
-/* answers.c - what the expressions of an order stage say about each element of its input: filter's
- * predicate, a key to group by. One column each, named like the parameter. */
+/* answers.c - evaluate an order stage's expressions for each element of its input, such as filter's
+ * predicate or a key to group by. Each gives one column, named like the parameter. */
 #include <stdlib.h>
 
 #include "content/content.h"
@@ -17,7 +17,7 @@ struct answers {
     uint32_t count;
 };
 
-/* One scalar for each element. */
+/* Check that the expression gives one scalar for each element. */
 static tundish_status
 check_spec(const struct expression_config *config, const struct stage_config *stage,
            const struct stage_question *question, const struct column_spec *spec)

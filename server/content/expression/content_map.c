@@ -1,4 +1,4 @@
-/* content_map.c - columns computed from expressions, all of which see the old row. */
+/* content_map.c - columns computed from expressions. All of them see the row as it was. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct map {
     struct expression_alike *alike; /* all expressions, in sets */
 };
 
-/* Compute column `output` of the schema as `value` says. */
+/* Compile `value` as the expression of column `output`. */
 static tundish_status
 add_expression(struct map *map, const struct stage_config *config, const struct spec_value *value,
                uint32_t output, struct schema *schema, bool *batch_wide)
@@ -54,7 +54,7 @@ add_expression(struct map *map, const struct stage_config *config, const struct 
     return TUNDISH_OK;
 }
 
-/* Columns that are there: each is passed on or computed anew. */
+/* Existing columns: each is passed on or computed. */
 static tundish_status
 open_known(struct map *map, const struct stage_config *config, const struct spec_value *entries,
            struct schema *schema, bool *batch_wide)
@@ -74,7 +74,7 @@ open_known(struct map *map, const struct stage_config *config, const struct spec
     return status;
 }
 
-/* Names that no column has yet: new columns, in the order written. */
+/* Names without a column make new columns, in the order written. */
 static tundish_status
 open_new(struct map *map, const struct stage_config *config, const struct spec_value *entries,
          uint32_t index, struct schema *schema, bool *batch_wide)

@@ -1,4 +1,5 @@
-/* expression.c - opening, closing and running: groups in blocks, other steps as whole columns. */
+/* expression.c - open, close and run expressions: groups of kernels in blocks, other steps on whole
+ * columns. */
 #include "content/expression/expression.h"
 #include "content/expression/expression_context.h"
 
@@ -66,7 +67,7 @@ expression_is_batch_wide(const struct expression *expression)
     return expression->is_batch_wide;
 }
 
-/* One value for all becomes one for each element. */
+/* Repeat a result that is the same for all elements, so that each has its own. */
 static void
 unshare_result(struct run *run)
 {
@@ -90,6 +91,7 @@ expression_apply(const struct expression *expression, const struct frame *input,
                  struct frame *output, uint32_t index)
 {
     struct run run = { .expression = expression, .input = input, .output = output, .index = index };
+    /* Usual expressions have few steps; their state needs no scratch memory. */
     struct column few_columns[FEW];
     bool few_shared[FEW];
     uint32_t group = 0;

@@ -1,4 +1,5 @@
-/* expression_alike.c - one run of an expression over the values of several columns. */
+/* expression_alike.c - run one expression for several columns at once. In small frames the cost of
+ * starting kernels dominates. */
 #include "content/expression/expression_alike.h"
 
 #include <stdlib.h>
@@ -7,10 +8,10 @@
 #include "content/expression/expression_program.h"
 #include "core/memory.h"
 
-/* Of more elements the values are not worth the way there and back. */
+/* In larger frames, copying the values together and back costs more than it saves. */
 enum { FEW_ELEMENTS = 8 };
 
-/* The step that reads the one column of an expression that works value by value; or NULL. */
+/* The step that reads the only column of an expression that works value by value; or NULL. */
 static const struct step *
 only_column(const struct expression *expression)
 {
@@ -81,7 +82,7 @@ expression_alike_close(struct expression_alike *alike)
     free(alike->outputs);
 }
 
-/* The columns' values one behind the other, as one column; false: they are no scalars. */
+/* Copy the columns' values into one column. False: they are not scalars. */
 static bool
 gather(const struct expression_alike *alike, size_t value, const struct frame *input,
        struct column *ret_column)
@@ -100,7 +101,8 @@ gather(const struct expression_alike *alike, size_t value, const struct frame *i
     return true;
 }
 
-/* False: it cannot be done so, and nothing has been. */
+/* Apply the expression to all columns together. False: that is not possible, and nothing was
+ * written. */
 static bool
 apply_together(const struct expression_alike *alike, const struct frame *input,
                struct frame *output)
@@ -122,7 +124,7 @@ apply_together(const struct expression_alike *alike, const struct frame *input,
     to.columns = &result;
     expression_apply(expression, &from, &to, 0);
     if (errors->bad_count > 0 || result.level_count != 0)
-        return false; /* they are found out and told one by one */
+        return false; /* one by one, each fault is reported with its column */
     for (uint32_t i = 0; i < alike->count; i++) {
         void *values = frame_values(output, alike->outputs[i], bytes);
 

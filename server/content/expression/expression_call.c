@@ -31,7 +31,7 @@ refuse(struct checker *checker, const struct tree *tree, struct operand operand,
                             tnd_dtype_name(operand_dtype(checker, operand)), hint);
 }
 
-/* Functions of one float. */
+/* Check a function of one float. */
 static struct operand
 check_float_function(struct checker *checker, const struct tree *tree,
                      const struct function *function)
@@ -45,7 +45,7 @@ check_float_function(struct checker *checker, const struct tree *tree,
     return operand_kernel(checker, function->op, tree->at, &operand, 1);
 }
 
-/* abs and sign: signed numbers. round: integers are what they are. */
+/* abs and sign take signed numbers. round leaves integers alone. */
 static struct operand
 check_signed_function(struct checker *checker, const struct tree *tree,
                       const struct function *function)
@@ -79,6 +79,8 @@ check_extremum(struct checker *checker, const struct tree *tree, enum vector_op 
     return operand_kernel(checker, op, tree->at, operands, 2);
 }
 
+/* tf.clip_by_value: first the minimum with high, then the maximum with low. The order matters if
+ * low is above high. */
 static struct operand
 check_clip(struct checker *checker, const struct tree *tree, const struct function *function)
 {
@@ -100,7 +102,8 @@ check_pow(struct checker *checker, const struct tree *tree, const struct functio
     struct operand operands[2] = { argument(checker, tree, 0), argument(checker, tree, 1) };
 
     (void)function;
-    /* A function's result has a dtype; the operator on literals alone has none. */
+    /* A function's result has a dtype, but the operator on literals alone has none, so give these
+     * one. */
     if (operand_is_literal(operands[0]) && operand_is_literal(operands[1]) &&
         !operand_unify(checker, operands, 2))
         return operand_bad();
@@ -230,7 +233,7 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
     return true;
 }
 
-/* Which dimensions go; by default all of them. */
+/* Find the dimensions to reduce; by default all. */
 static bool
 find_axes(struct checker *checker, const struct tree *tree, int rank, uint32_t *ret_axes)
 {
@@ -251,7 +254,7 @@ find_axes(struct checker *checker, const struct tree *tree, int rank, uint32_t *
     return true;
 }
 
-/* What is left of the shape. */
+/* Remove the reduced dimensions from the shape. */
 static void
 drop_axes(struct value_type *type, uint32_t axes)
 {
@@ -264,6 +267,7 @@ drop_axes(struct value_type *type, uint32_t axes)
     type->is_batched &= (axes & 1) == 0;
 }
 
+/* Whether the set bits are contiguous: adding the lowest clears a single run. */
 static bool
 is_one_run(uint32_t axes)
 {
@@ -298,6 +302,7 @@ reduce(struct checker *checker, const struct tree *tree, const struct function *
                                 "cast(..., float32) first");
     if (step.axes & 1)
         operand_crosses_rows(checker, operand);
+    /* Halves are reduced in float32 and rounded once, as in TensorFlow. */
     if (half)
         operand = operand_convert(checker, operand, TUNDISH_FLOAT32, tree->at);
     step.inputs[0] = operand.step;
@@ -324,7 +329,7 @@ check_reduction(struct checker *checker, const struct tree *tree, const struct f
     return reduce(checker, tree, function, operand);
 }
 
-/* min and max: of one argument a reduction, of two by value. */
+/* min and max: a reduction with one argument, by value with two. */
 static struct operand
 check_min_max(struct checker *checker, const struct tree *tree, const struct function *function)
 {

@@ -1,4 +1,5 @@
-/* expression_check.c - names, shapes and steps: dtypes and shapes by TensorFlow's rules. */
+/* expression_check.c - resolve names, and compute dtypes and shapes by TensorFlow's rules; emit the
+ * steps. */
 #include "content/expression/expression_check.h"
 
 #include <stdlib.h>
@@ -137,7 +138,8 @@ operand_crosses_rows(struct checker *checker, struct operand operand)
         checker->expression->is_batch_wide = true;
 }
 
-/* Does combining the two bring together rows of one batch? */
+/* Whether combining the two mixes rows of a batch: broadcasting would align another dimension with
+ * the batch's. */
 static bool
 rows_meet(const struct value_type *a, const struct value_type *b)
 {
@@ -181,7 +183,7 @@ broadcast_dense(struct checker *checker, uint32_t at, struct value_type *a,
     return true;
 }
 
-/* Widen `a` to what a and b give together. The dtype stays. */
+/* Broadcast `a` with `b`. The dtype stays. */
 bool
 operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
                   const struct value_type *b)
@@ -273,6 +275,7 @@ emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dty
     return operand_emit(checker, &step);
 }
 
+/* Emit a kernel. Halves are computed in float32 and rounded after each operation, as by Eigen. */
 struct operand
 operand_kernel(struct checker *checker, enum vector_op op, uint32_t at,
                const struct operand *operands, uint32_t count)
@@ -343,6 +346,6 @@ expression_check(const struct expression_config *config, const struct tree *root
     must(result.kind == OPERAND_STEP);
     expression->result = result.step;
     if (config->depth > 0 && !operand_type(&checker, result)->is_batched)
-        expression->is_batch_wide = true; /* its first dimension, if any, is another */
+        expression->is_batch_wide = true; /* its first dimension, if any, is not the batch's */
     return TUNDISH_OK;
 }

@@ -1,4 +1,5 @@
-/* expression_context.c - what a variable stands for is written in its place. */
+/* expression_context.c - replace variables by their values in the text. Blanks fill the rest of a
+ * variable's length, so that positions in messages stay right. */
 #include "content/expression/expression_context.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 
 static const char VARIABLE[] = "$per_replica_batch_size";
 
-/* 0: not known. */
+/* The number of replicas; 0: it is not known. */
 static int64_t
 replicas_in_sync(const struct expression_config *config)
 {
@@ -22,7 +23,7 @@ replicas_in_sync(const struct expression_config *config)
     return 0;
 }
 
-/* The bytes of "(G)"; 0 if that is not what stands there, of which the parser complains. */
+/* The length of "(G)"; 0: something else, of which the parser will complain. */
 static size_t
 read_argument(const char *text, int64_t *ret_number)
 {

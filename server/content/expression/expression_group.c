@@ -1,4 +1,4 @@
-/* expression_group.c - which steps run together, and where their operands lie. */
+/* expression_group.c - decide which steps run together, and where their operands are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ has_same_shape(const struct value_type *a, const struct value_type *b)
     return true;
 }
 
-/* `user` reads `step`: either they are computed together, or the step is a root. */
+/* Note that `user` reads `step`: either both run in one group, or the step becomes a root, whose
+ * whole column is kept. */
 static void
 note_use(struct expression *expression, int32_t user, int32_t input)
 {
@@ -33,8 +34,8 @@ note_use(struct expression *expression, int32_t user, int32_t input)
         step->group = reader->group;
 }
 
-/* From the result backwards: a reader is settled before what it reads. A step that turns out to be
- * a root starts a group of its own. */
+/* Find the roots from the result backwards, so that a reader's group is known before its inputs'. A
+ * step that becomes a root starts its own group. */
 static void
 find_roots(struct expression *expression)
 {
@@ -77,7 +78,7 @@ leaf_location(struct group *group, int32_t step)
     return (struct location){ LOCATION_LEAF, group->leaf_count++ };
 }
 
-/* A block buffer is free again once the last op that reads it has run. */
+/* Block buffers, by linear-scan allocation: a buffer is free after the last op that reads it. */
 struct block_pool {
     uint32_t *last_use; /* by op: the last op that reads its output */
     bool *taken;
@@ -143,7 +144,7 @@ locate_operands(struct expression *expression, struct group *group)
         for (int k = 0; k < STEP_INPUTS_MAX; k++)
             op->inputs[k] =
                 input_location(expression, group, expression->steps[op->step].inputs[k]);
-        /* Taken before the inputs' blocks are given back: kernels do not work in place. */
+        /* Take the output's block before the inputs' are returned: kernels do not work in place. */
         op->output = op->step == group->root
                          ? (struct location){ LOCATION_RESULT, 0 }
                          : (struct location){ LOCATION_BLOCK, take_block(&pool) };

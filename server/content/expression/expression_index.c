@@ -5,7 +5,8 @@
 #include "content/expression/expression_check.h"
 #include "core/memory.h"
 
-/* A start, stop or index: a literal, or a scalar of each element, which becomes an input. */
+/* A start, stop or index: a literal, or a scalar of each element, which becomes an input of the
+ * step. */
 struct bound {
     bool given;
     int64_t literal;
@@ -25,6 +26,7 @@ check_bound(struct checker *checker, const struct tree *tree, struct bound *ret)
         return false;
     ret->given = true;
     if (operand.kind == OPERAND_INTEGER) {
+        /* Half the range is beyond any size, and adding a size cannot overflow. */
         ret->literal = operand.integer > INT64_MAX / 2   ? INT64_MAX / 2
                        : operand.integer < INT64_MIN / 2 ? INT64_MIN / 2
                                                          : (int64_t)operand.integer;
@@ -73,7 +75,7 @@ is_whole(const struct slice_item *item)
     return !item->is_index && !item->has_start && !item->has_stop && item->step == 1;
 }
 
-/* What dimension `size` (maybe -1) becomes, appended to the shape; false: an index is outside. */
+/* Append what a dimension of `size` (or -1) becomes to the shape. False: an index is outside. */
 static bool
 resolve_shape(struct checker *checker, uint32_t at, const struct slice_item *item,
               const struct bound bounds[2], int64_t size, struct value_type *type)
@@ -95,7 +97,7 @@ resolve_shape(struct checker *checker, uint32_t at, const struct slice_item *ite
     return true;
 }
 
-/* Which item stands for dimension `k`, of `rank`; -1: the ellipsis or nothing does. */
+/* The item for dimension `k` of `rank`; -1: none, or the ellipsis. */
 static int64_t
 item_of(const struct tree *tree, int k, int rank)
 {
@@ -108,7 +110,7 @@ item_of(const struct tree *tree, int k, int rank)
         return k < count ? k : -1;
     if (ellipsis == count)
         return -1;
-    k -= rank - (count - 1 - ellipsis); /* counted from the first item behind the ellipsis */
+    k -= rank - (count - 1 - ellipsis); /* from the first item after the ellipsis */
     return k < 0 ? -1 : ellipsis + 1 + k;
 }
 

@@ -1,4 +1,5 @@
-/* expression_literal.c - numbers and texts as written, until they meet something with a dtype. */
+/* expression_literal.c - literals, which have no dtype until they meet an operand that has one.
+ * Integers are computed in 128 bits, so that a result beyond 64 is refused and does not wrap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ operand_store(struct checker *checker, struct operand operand, tundish_dtype dty
         return false;
     }
     if (tnd_dtype_is_float(dtype)) {
-        /* Integers round once, to the dtype itself. */
+        /* Integers round once, directly to the dtype: through double they could round twice. */
         float single =
             operand.kind == OPERAND_INTEGER ? (float)operand.integer : (float)operand.number;
 
@@ -126,7 +127,7 @@ operand_text(struct checker *checker, const struct tree *tree)
     return operand_emit(checker, &step);
 }
 
-/* Dense, of the first one's shape, which is known. */
+/* Whether an item is dense and has the first one's shape, which must be known. */
 static bool
 can_be_stacked(const struct column_spec *item, const struct column_spec *first)
 {
@@ -139,7 +140,7 @@ can_be_stacked(const struct column_spec *item, const struct column_spec *first)
     return true;
 }
 
-/* The items of a vector, of one dtype and shape, along a new first dimension. */
+/* Stack items of one dtype and shape along a new first dimension. */
 static struct operand
 stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t count)
 {
@@ -168,7 +169,7 @@ stack(struct checker *checker, uint32_t at, struct operand *items, uint32_t coun
 static tundish_dtype common_default(struct checker *checker, const struct operand *operands,
                                     uint32_t count);
 
-/* Vectors of literals among literals take the dtype that all of them make together. */
+/* Vectors of literals among literals take the dtype common to all. */
 static bool
 unify_literals(struct checker *checker, struct operand *items, uint32_t count)
 {
@@ -191,7 +192,7 @@ unify_literals(struct checker *checker, struct operand *items, uint32_t count)
     return true;
 }
 
-/* dtype 0: what the items themselves say. */
+/* Make a vector; dtype 0: its items decide. */
 static struct operand
 vector_of(struct checker *checker, const struct tree *tree, tundish_dtype dtype)
 {
@@ -212,7 +213,7 @@ vector_of(struct checker *checker, const struct tree *tree, tundish_dtype dtype)
     return result;
 }
 
-/* Numbers as written, or vectors of such. */
+/* Whether a vector contains only numbers, or vectors of numbers. */
 static bool
 has_only_literals(const struct tree *vector)
 {
@@ -260,7 +261,7 @@ operand_default(struct checker *checker, struct operand operand)
     return operand_as(checker, operand, default_dtype(operand));
 }
 
-/* A vector of literals by its own items. */
+/* The dtype that a vector of literals has by itself. */
 static tundish_dtype
 vector_default(struct checker *checker, const struct tree *tree)
 {
@@ -274,7 +275,7 @@ vector_default(struct checker *checker, const struct tree *tree)
     return dtype;
 }
 
-/* Of several literals: a float if any is, else the widest. */
+/* The dtype common to several literals: a float if any is one, else the widest. */
 static tundish_dtype
 common_default(struct checker *checker, const struct operand *operands, uint32_t count)
 {
@@ -303,7 +304,7 @@ operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
     for (uint32_t i = 0; i < count && typed == NULL; i++)
         if (operands[i].kind == OPERAND_STEP)
             typed = &operands[i];
-    /* A vector of literals meeting only literals decides by its own items. */
+    /* A vector of literals that meets only literals decides by its own items. */
     for (uint32_t i = 0; i < count && typed == NULL; i++)
         if (operands[i].kind == OPERAND_VECTOR) {
             operands[i] = operand_default(checker, operands[i]);
@@ -336,6 +337,8 @@ floor_divide(tree_integer a, tree_integer b)
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+/* Python's ** on literals. Large exponents are only possible for 0, 1 and -1, where the parity
+ * decides, so the loop stays short. */
 static struct operand
 fold_power(struct checker *checker, uint32_t at, struct operand left, struct operand right)
 {

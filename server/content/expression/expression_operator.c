@@ -1,4 +1,4 @@
-/* expression_operator.c - what operators mean: on literals as in Python, on columns as in
+/* expression_operator.c - the meaning of operators: on literals as in Python, on columns as in
  * TensorFlow. */
 #include "content/expression/expression_check.h"
 
@@ -76,6 +76,7 @@ join(struct checker *checker, uint32_t at, const struct operand *operands)
     return operand_emit(checker, &step);
 }
 
+/* tf.truediv: integers become floats first, float32 for up to 16 bits and float64 above. */
 static struct operand
 check_divide(struct checker *checker, uint32_t at, struct operand left, struct operand right)
 {
@@ -98,7 +99,8 @@ check_divide(struct checker *checker, uint32_t at, struct operand left, struct o
     return operand_kernel(checker, VECTOR_DIVIDE, at, operands, 2);
 }
 
-/* The powers that TensorFlow's graph optimiser replaces. */
+/* The powers that TensorFlow's graph optimizer (Grappler) replaces; their rounding differs from
+ * pow's. */
 static bool
 check_known_power(struct checker *checker, uint32_t at, const struct operand *operands,
                   double exponent, struct operand *ret)
@@ -191,6 +193,7 @@ check_comparison(struct checker *checker, enum tree_kind kind, uint32_t at, stru
     if (orders && !is_number(dtype))
         return operand_complain(checker, at, "%ss compare with == and != only",
                                 tnd_dtype_name(dtype));
+    /* a > b is computed as b < a, which halves the kernels. */
     if (swaps) {
         other = operands[0];
         operands[0] = operands[1];

@@ -1,4 +1,4 @@
-/* expression_run_group.c - groups of kernels, in blocks of values that stay in the cache. */
+/* expression_run_group.c - run groups of kernels on blocks of values that stay in the cache. */
 #include "content/expression/expression_run.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ fault_of(enum vector_op op)
     return op == VECTOR_POWER ? "an integer to a negative power" : "division by zero";
 }
 
-/* Some values of a block are bad: find them one by one. */
+/* A block has bad values: run the kernel on each value to find their elements. This is rare. */
 static void
 reject_values(struct run *run, const struct group_op *op, const struct column *structure,
               bool shared, int64_t first, const void *const operands[STEP_INPUTS_MAX], size_t count)
@@ -51,13 +51,13 @@ join_texts(struct scratch *scratch, struct byte_view *out, const struct byte_vie
     }
 }
 
-/* The group's leaves over one structure. */
+/* The values of a group's leaves, over one structure. */
 struct group_data {
     const struct column *structure;
     bool shared;
     const uint8_t **leaves;
     uint8_t *blocks, *result;
-    size_t block_bytes; /* of one: no larger than the values need, to stay in the nearest cache */
+    size_t block_bytes; /* of one; small, to stay in the first-level cache */
 };
 
 static void *
@@ -111,7 +111,7 @@ leaves_agree(const struct run *run, const struct group *group)
     return true;
 }
 
-/* The dimensions that all leaves of one element give together. */
+/* Broadcast the leaves' dimensions of one element. */
 static bool
 element_dims(const struct run *run, const struct group *group, int64_t element,
              int64_t dims[RANK_MAX], uint32_t *rank)
@@ -128,7 +128,8 @@ element_dims(const struct run *run, const struct group *group, int64_t element,
     return true;
 }
 
-/* Most often every leaf's elements are alike, and one of them tells for all. */
+/* Whether every leaf's elements have one shape, which is usual. Then one element decides for all.
+ * */
 static bool
 all_alike(const struct run *run, const struct group *group)
 {
@@ -169,7 +170,7 @@ broadcast_dims(struct run *run, const struct group *group, int64_t count, bool s
         column_set_dims_each(structure, count, rank, dims, run->output->scratch);
 }
 
-/* What the leaves give together, when they are not all alike. A ragged or sparse leaf decides. */
+/* The structure that the leaves have together. A ragged or sparse leaf decides it. */
 static void
 common_structure(struct run *run, const struct group *group, struct column *structure,
                  bool *ret_shared)
@@ -187,8 +188,7 @@ common_structure(struct run *run, const struct group *group, struct column *stru
     broadcast_dims(run, group, shared ? 1 : run->input->count, shared, structure);
 }
 
-/* Elements whose shapes did not go together have no values: their leaves are left out, so that
- * every leaf is as long as the structure. */
+/* A leaf's values, as many as the structure has. Elements whose shapes do not match have none. */
 static const uint8_t *
 leaf_values(struct run *run, int32_t leaf, const struct column *structure)
 {

@@ -1,4 +1,4 @@
-/* expression_run_step.c - steps that are no kernels, as whole columns. */
+/* expression_run_step.c - steps that are not kernels, on whole columns. */
 #include "content/expression/expression_run.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/must.h"
 #include "core/philox.h"
 
-/* The value of an element is undefined: say of which part, as written. */
+/* Reject an element, and name the part of the expression that has no value. */
 static void
 reject(struct run *run, int32_t step, int64_t element, const char *what)
 {
@@ -15,7 +15,7 @@ reject(struct run *run, int32_t step, int64_t element, const char *what)
                  run->expression->steps[step].at + 1);
 }
 
-/* In a shared column the fault is every element's. */
+/* A fault in a shared column is every element's. */
 void
 run_reject(struct run *run, int32_t step, bool shared, int64_t element, const char *what)
 {
@@ -36,7 +36,7 @@ run_reject_marked(struct run *run, int32_t step, bool shared, const uint8_t *bad
             run_reject(run, step, shared, i, what);
 }
 
-/* Room for a step's values: the frame's if they are what is wanted there. */
+/* Make room for a step's values: directly in the frame if it is the result. */
 void *
 run_values(struct run *run, int32_t step, bool shared, int64_t value_count)
 {
@@ -61,7 +61,7 @@ set_constant(struct run *run, int32_t step)
     run->is_shared[step] = true;
 }
 
-/* An input of a step that is no kernel. */
+/* An input of a step that is not a kernel. */
 static const struct column *
 run_input(struct run *run, int32_t input, bool *ret_shared)
 {
@@ -102,7 +102,7 @@ run_stack(struct run *run, int32_t index)
             if (end - begin == each && each > 0)
                 memcpy(to, (const uint8_t *)item->values + (size_t)begin * bytes,
                        (size_t)each * bytes);
-            else /* of an element that was rejected */
+            else /* a rejected element */
                 memset(to, 0, (size_t)each * bytes);
         }
     }
@@ -132,7 +132,7 @@ run_reduce(struct run *run, int32_t index)
                       "a reduction of no values");
 }
 
-/* The items of every element, with those bounds filled in that are columns. */
+/* The slice items of every element, with the bounds that are columns filled in. */
 static struct slice_item *
 items_of_each(struct run *run, const struct step *step, uint32_t rank)
 {

@@ -1,4 +1,4 @@
-/* expression_tokens.c - the words of an expression. */
+/* expression_tokens.c - split an expression into tokens. */
 #include "content/expression/expression_tokens.h"
 
 #include <ctype.h>
@@ -60,6 +60,7 @@ scan_number(struct parser *parser, uint32_t at)
     parser->token.end = at;
 }
 
+/* A quoted text or name. Backslashes escape in texts only: a name in backquotes is literal. */
 static void
 scan_quoted(struct parser *parser, uint32_t at, enum token_kind kind)
 {
@@ -80,6 +81,7 @@ scan_quoted(struct parser *parser, uint32_t at, enum token_kind kind)
 static void
 scan_sign(struct parser *parser, uint32_t at)
 {
+    /* Longer signs come first, so that ** is not read as two *. */
     static const char *const signs[] = {
         "...", "**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/",
         "%",   "<",  ">",  "(",  ")",  "[",  "]",  ",", ":", "=",

@@ -1,4 +1,4 @@
-/* expression_tree.c - from text to tree, by recursive descent. */
+/* expression_tree.c - parse text to a tree, by recursive descent. */
 #include "content/expression/expression_tree.h"
 
 #include <ctype.h>
@@ -9,10 +9,12 @@
 #include "content/expression/expression_tokens.h"
 #include "core/memory.h"
 
+/* The parser recurses and expressions come from users: bound its depth and its memory. */
 enum { DEPTH_MAX = 200, NODES_MAX = 10000, CHILDREN_MAX = 1000 };
 
 static struct tree *parse_condition(struct parser *parser);
 
+/* All nodes are on one list, so an error needs no clean-up on the way out. */
 static struct tree *
 node_new(struct parser *parser, enum tree_kind kind, uint32_t at)
 {
@@ -97,7 +99,7 @@ hex_digit(char c)
     return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* Python's escapes that stand for one byte. */
+/* Python's escapes for a single byte. */
 static uint32_t
 unescape(struct parser *parser, uint32_t at, char *ret_byte)
 {
@@ -294,6 +296,7 @@ parse_indexed(struct parser *parser)
     return node;
 }
 
+/* A sign binds less than **: -a ** b is -(a ** b), and ** groups to the right, as in Python. */
 static struct tree *
 parse_unary(struct parser *parser)
 {
@@ -324,7 +327,7 @@ struct binary_sign {
     enum tree_kind kind;
 };
 
-/* Left to right: operands come from `operand`, joined by any of `signs`. */
+/* Parse operators of one rank, which group to the left. */
 static struct tree *
 parse_left(struct parser *parser, struct tree *(*operand)(struct parser *),
            const struct binary_sign *signs)
@@ -368,6 +371,7 @@ parse_sum(struct parser *parser)
     return parse_left(parser, parse_product, signs);
 }
 
+/* Chains mean what they do in Python: a < b < c is (a < b) and (b < c). */
 static struct tree *
 parse_comparison(struct parser *parser)
 {

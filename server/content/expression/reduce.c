@@ -1,4 +1,4 @@
-/* reduce.c - one dimension range at a time, the last first. */
+/* reduce.c - reduce one run of dimensions at a time, the last run first. */
 #include "content/expression/reduce.h"
 
 #include <float.h>
@@ -8,12 +8,13 @@
 #include "column/dims.h"
 #include "column/flush.h"
 
-/* One reduction of many: `outer` blocks, in each `count` rows of `inner` values. */
+/* A reduction of `outer` blocks, each of `count` rows of `inner` values. */
 struct shape3 {
     int64_t outer, count, inner;
 };
 
-/* Eigen's: halves down to 1024 packets, then two packets at a time, then the lanes folded. */
+/* Sum floats in Eigen's order, which decides the rounding: halves down to 1024 packets, then two
+ * packets at a time, then the lanes folded. */
 #define FLOAT_SUM(name, T, LANES)                                                                  \
     static T name##_fold(const T *lanes)                                                           \
     {                                                                                              \
@@ -112,7 +113,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         }                                                                                          \
     }
 
-/* A NaN is never the greatest, and nothing is that is not above the least finite number. */
+/* As in Eigen: a NaN is never the greatest, nor is a number that is not above the least finite one.
+ * */
 #define ARGMAX(name, T, LEAST)                                                                     \
     static void name##_argmax(const void *in, void *out, struct shape3 shape)                      \
     {                                                                                              \
@@ -177,7 +179,7 @@ ARGMAX(b8, uint8_t, 0)
 FLOAT_MEAN(f32, float)
 FLOAT_MEAN(f64, double)
 
-/* TensorFlow sums narrow integers in 64 bits, and cuts the quotient off. */
+/* TensorFlow sums narrow integers in 64 bits and truncates the quotient. */
 #define INTEGER_MEAN(name, T, WIDE)                                                                \
     static void name##_mean(const void *in, void *out, struct shape3 shape)                        \
     {                                                                                              \
@@ -236,7 +238,7 @@ reduce_is_defined(enum reduce_op op, tundish_dtype dtype)
     return table[op][dtype] != NULL;
 }
 
-/* The dimensions of one element that the next pass takes away: the last run of axes. */
+/* Find the last run of axes, which the next pass removes. */
 static bool
 last_run(uint32_t axes, const int64_t *dims, uint32_t rank, struct shape3 *ret_shape,
          uint32_t *ret_begin, uint32_t *ret_end)
@@ -259,8 +261,8 @@ last_run(uint32_t axes, const int64_t *dims, uint32_t rank, struct shape3 *ret_s
     return true;
 }
 
-/* Reduce `elements` elements of equal dims at once, run by run. Means of several runs divide each
- * run by its own length, which is the same mean. */
+/* Reduce `elements` elements of equal dimensions, run by run. For means, each run divides by its
+ * own length, which gives the same mean. */
 static const void *
 reduce_alike(enum reduce_op op, tundish_dtype dtype, const void *values, int64_t elements,
              int64_t *dims, uint32_t *rank, uint32_t axes, struct scratch *scratch)

@@ -1,10 +1,12 @@
-/* slice.c - which values of an element stay, as a table of offsets. */
+/* slice.c - slice elements by a table of offsets. */
 #include "content/expression/slice.h"
 
 #include <string.h>
 
 #include "column/dims.h"
 
+/* Python's slice.indices: clamp start and stop to the size, and count the steps. The count is
+ * computed without sign, where -INT64_MIN is defined. */
 int64_t
 slice_resolve(const struct slice_item *item, int64_t size, int64_t *ret_first)
 {
@@ -29,14 +31,14 @@ slice_resolve(const struct slice_item *item, int64_t size, int64_t *ret_first)
     return (int64_t)((distance - 1) / step + 1);
 }
 
-/* How to walk one element: for each dimension how many steps of how many values. */
+/* How to walk through one element: for each dimension a number of steps and a stride. */
 struct walk {
     uint32_t rank;
     int64_t first;
     int64_t counts[RANK_MAX], strides[RANK_MAX];
 };
 
-/* False: an index is outside. */
+/* Plan the walk through one element. False: an index is outside. */
 static bool
 walk_plan(const struct slice_item *items, const int64_t *dims, uint32_t rank, struct walk *walk)
 {
@@ -74,6 +76,7 @@ write_offsets(const struct walk *walk, uint32_t k, int64_t offset, int64_t *offs
     return offsets;
 }
 
+/* Constant sizes compile to single loads and stores. */
 static void
 gather(uint8_t *to, const uint8_t *from, size_t bytes, const int64_t *offsets, int64_t count)
 {
@@ -96,7 +99,7 @@ gather(uint8_t *to, const uint8_t *from, size_t bytes, const int64_t *offsets, i
         }
 }
 
-/* The dimensions that are left of one element. */
+/* The dimensions of one element that remain. */
 static uint32_t
 kept_dims(const struct walk *walk, const struct slice_item *items, int64_t *dims)
 {
@@ -108,7 +111,7 @@ kept_dims(const struct walk *walk, const struct slice_item *items, int64_t *dims
     return rank;
 }
 
-/* All elements alike: one table of offsets serves them all. */
+/* If all elements have one shape, one table of offsets serves them all. */
 static void
 slice_alike(const struct column *column, size_t bytes, const struct slice_item *items,
             const int64_t *dims, struct scratch *scratch, struct column *ret_column,
