@@ -57,10 +57,10 @@ tnd_memory_for_threads(uint32_t count)
     void *probe = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (probe == MAP_FAILED)
-        return tnd_fail(TUNDISH_E_MEMORY,
-                        "%u threads need %zu MiB of addresses, which this process may not have "
-                        "(ulimit -v)",
-                        count, bytes >> 20);
+        return tnd_fail(
+            TUNDISH_E_MEMORY,
+            "%u threads need %zu MiB of address space, more than this process may use (ulimit -v)",
+            count, bytes >> 20);
     munmap(probe, bytes);
     return TUNDISH_OK;
 }

@@ -143,7 +143,8 @@ restore_state(struct dealer *dealer, const uint64_t *words, size_t word_count)
     }
     note_state(dealer);
     if (at != word_count || dealer->state_count != word_count)
-        return tnd_fail(TUNDISH_E_PLACE, "the place is of a pipeline with other random stages");
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place belongs to a pipeline with other random stages");
     return TUNDISH_OK;
 }
 

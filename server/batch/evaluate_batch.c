@@ -329,7 +329,7 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     evaluation->skipped =
         skipped; /* the order, which made it to count its rows, has counted them */
     if (status == TUNDISH_OK && batches.kept != NULL)
-        status = tnd_fail(TUNDISH_E_DATA, "%s: the element that a row is of is bad", node->name);
+        status = tnd_fail(TUNDISH_E_DATA, "%s: the element of this row is bad", node->name);
     if (status != TUNDISH_OK)
         return status;
     for (int64_t i = 0; i < request->count && batches.column_count > 0; i++)

@@ -37,7 +37,7 @@ evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
 
         if (column->level_count == 0)
             return tnd_fail(TUNDISH_E_DATA,
-                            "column '%s' is a scalar here, so it cannot be shared among replicas",
+                            "column '%s' is a scalar here, so it cannot be divided among replicas",
                             spec->name);
         if (spec->kind == TUNDISH_SPARSE)
             column_state_shape(column, evaluation->scratch);

@@ -99,8 +99,7 @@ check_room(const struct plan_node *node, const struct column_spec *spec, int64_t
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_MEMORY,
                     "%s: column '%s' of a batch would take %llu bytes when its rows are padded: "
-                    "smaller batches, padded_shapes, ragged_batch or bucket_by_sequence_length "
-                    "take less",
+                    "use smaller batches, padded_shapes, ragged_batch or bucket_by_sequence_length",
                     node->name, spec->name, (unsigned long long)room.wanted_bytes);
 }
 

@@ -105,15 +105,14 @@ too_much(const struct budget *budget, const struct budget_task *task, uint64_t b
 {
     if (budget->thread_count <= 1)
         return tnd_fail(TUNDISH_E_MEMORY,
-                        "%llu bytes more than the %llu that are held are beyond %llu (%s): give a "
-                        "smaller batch_size, or more room",
+                        "%llu more bytes, besides the %llu in use, exceed %llu (%s): use a smaller "
+                        "batch_size, or allow more memory",
                         (unsigned long long)bytes, (unsigned long long)task->held,
                         (unsigned long long)budget->bytes, budget->limit);
     return tnd_fail(
         TUNDISH_E_MEMORY,
-        "%llu bytes more than the %llu that this batch holds are beyond the %llu that one "
-        "batch may take of the %llu (%s) that %u threads share: give a smaller batch_size, "
-        "or more room",
+        "%llu more bytes, besides the %llu of this batch, exceed the %llu that one batch may use "
+        "of the %llu (%s) that %u threads share: use a smaller batch_size, or allow more memory",
         (unsigned long long)bytes, (unsigned long long)task->held,
         (unsigned long long)budget->of_task, (unsigned long long)budget->bytes, budget->limit,
         budget->thread_count);

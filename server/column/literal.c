@@ -17,8 +17,8 @@ static tundish_status
 wrong_kind(const struct spec_value *value, tundish_dtype dtype, const char *what,
            struct spec_errors *errors)
 {
-    return spec_complain(errors, value->line, value->column, "%s must be %s, for the dtype is %s",
-                         what,
+    return spec_complain(errors, value->line, value->column,
+                         "%s must be %s, because the dtype is %s", what,
                          dtype == TUNDISH_STRING       ? "text (quote it)"
                          : tnd_dtype_is_integer(dtype) ? "an integer"
                          : dtype == TUNDISH_BOOL       ? "true or false"

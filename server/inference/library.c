@@ -214,7 +214,7 @@ set_levels(struct tundish_transformer *transformer, const tundish_column_spec *s
         if (from->counts == NULL || k > 0)
             return tnd_fail(TUNDISH_E_ARGUMENT,
                             "column '%s': only the first dimension of a row may be unknown, and "
-                            "counts is needed then",
+                            "counts is required then",
                             spec->name);
         splits = scratch_array(transformer->scratch, (size_t)rows + 1, sizeof *splits);
         splits[0] = 0;
@@ -240,7 +240,7 @@ tundish_transform_rows(tundish_transformer *transformer, const tundish_transform
 
     begin(transformer);
     if (column_count != inputs->column_count)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "there are %u columns, and %u are needed", column_count,
+        return tnd_fail(TUNDISH_E_ARGUMENT, "there are %u columns; expected %u", column_count,
                         inputs->column_count);
     rows = scratch_array(transformer->scratch, column_count + 1, sizeof *rows);
     for (uint32_t i = 0; i < column_count && status == TUNDISH_OK; i++) {

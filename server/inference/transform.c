@@ -113,8 +113,8 @@ feed(struct transform *transform, struct plan_node *node, struct spec_errors *er
 
     if (inside != NULL)
         return complain_about(inside, errors,
-                              "rows that are handed in do not say which of several datasets they "
-                              "are of, so this stage cannot be applied to them");
+                              "input rows do not say to which of several datasets they belong, so "
+                              "this stage cannot be applied");
     transform->input = node;
     transform->replaced = *node;
     transform->is_replaced = true;
@@ -135,9 +135,9 @@ lay_out_body(struct transform *transform, struct plan_node *node, struct spec_er
     tundish_status status;
 
     if (node->body->captures)
-        return complain_about(node, errors,
-                              "its stages use columns of the outer element, which rows that are "
-                              "handed in do not have");
+        return complain_about(
+            node, errors,
+            "its stages use columns of the outer element, which input rows do not have");
     status = lay_out(transform, node->body->root, errors);
     node->width = node->body->root->width;
     node->run_words = node->body->root->run_words;
@@ -168,8 +168,7 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
     if (is_batch(node)) {
         if (transform->is_batched)
             return complain_about(node, errors,
-                                  "a second batch: rows that are handed in together are one "
-                                  "batch, of which there is only this one to put together");
+                                  "a second batch stage: input rows are already one batch");
         transform->is_batched = true;
         node->width = 1;
         node->run_words = 1;
@@ -178,8 +177,7 @@ lay_out(struct transform *transform, struct plan_node *node, struct spec_errors 
         node->run_words = node->inputs[0]->run_words;
     } else {
         return complain_about(node, errors,
-                              "rows that are handed in cannot pass this stage; until names an "
-                              "earlier one");
+                              "input rows cannot pass this stage; set until to an earlier stage");
     }
     return TUNDISH_OK;
 }
@@ -191,10 +189,9 @@ choose_stream(const struct transform *transform, const char *name, struct spec_e
         name != NULL ? spec_find_stream(transform->file, name) : provenance_stream(transform->file);
 
     if (stream == NULL)
-        spec_complain(errors, 0, 0,
-                      name != NULL ? "there is no stream '%s'"
-                                   : "there are several streams: say which",
-                      name);
+        spec_complain(
+            errors, 0, 0,
+            name != NULL ? "there is no stream '%s'" : "there are several streams: name one", name);
     return stream;
 }
 
@@ -413,8 +410,8 @@ join_rows(struct transformer *transformer, struct frame *frame)
 
         if (rows.level_count == RANK_MAX)
             return tnd_fail(TUNDISH_E_DATA,
-                            "column '%s' has %d dimensions in a row, and rows together would have "
-                            "one more: reshape them",
+                            "column '%s' has %d dimensions in a row, so a batch would have too "
+                            "many: use reshape",
                             frame->schema->columns[i].name, RANK_MAX);
         column_batch(&rows, splits, 1, scratch, &frame->columns[i]);
         column_settle(&frame->columns[i]);

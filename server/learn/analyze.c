@@ -47,7 +47,7 @@ say_progress(void *context, uint64_t rows)
     if (analysis->options->is_quiet || now - analysis->said_ns < every_ns)
         return;
     analysis->said_ns = now;
-    tnd_log_print("pass %u: %llu rows, %.0f a second%s", analysis->pass_count,
+    tnd_log_print("pass %u: %llu rows, %.0f per second%s", analysis->pass_count,
                   (unsigned long long)rows,
                   (double)rows / ((double)(now - analysis->began_ns + 1) / 1e9),
                   analysis->is_terminal ? "\033[K\r" : "\n");
@@ -157,8 +157,8 @@ check_names(const struct analysis *analysis, const struct observer *observer)
                 return spec_complain(
                     analysis->options->errors,
                     analysis->view.dataset.stages[observer_stage_of(observer, i)].line, 0,
-                    "something else is learned under the name '%s' already; statistics gives it "
-                    "another",
+                    "other statistics are already learned under the name '%s'; statistics gives it "
+                    "another name",
                     analysis->names[k].name);
     return TUNDISH_OK;
 }

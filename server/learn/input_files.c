@@ -182,6 +182,6 @@ input_files_differ(const struct input_files *then, struct input_files *now)
             if (strcmp(name_of(then->list[i].path), name_of(now->list[i].path)) != 0)
                 return tnd_sprintf("%s is new", now->list[i].path);
     if (then->count != now->count)
-        return tnd_sprintf("there were %zu and there are %zu", then->count, now->count);
+        return tnd_sprintf("there were %zu, now there are %zu", then->count, now->count);
     return NULL;
 }

@@ -45,8 +45,8 @@ interruption_take(int number)
     pthread_mutex_lock(&learning.lock);
     if (learning.folder != NULL) {
         artifact_folder_freeze(learning.folder);
-        tnd_log_print("%sinterrupted by SIG%s: what was learned so far, in %s, may not be used; "
-                      "`tundish analyze` learns anew\n",
+        tnd_log_print("%sinterrupted by SIG%s: the statistics learned so far, in %s, cannot be "
+                      "used; run `tundish analyze` again\n",
                       isatty(STDERR_FILENO) ? "\r\033[K" : "", sigabbrev_np(number),
                       learning.folder->path);
         tnd_log_flush();

@@ -60,8 +60,8 @@ check_name(const struct observer *observer, const struct stage_config *config, c
     for (uint32_t i = 0; i < observer->observed_count; i++)
         if (strcmp(observer->observed[i]->name, name) == 0)
             return stage_complain(config,
-                                  "%s: something else is learned under the name '%s' already; "
-                                  "statistics gives it another",
+                                  "%s: other statistics are already learned under the name '%s'; "
+                                  "statistics gives it another name",
                                   config->stage->info->name, name);
     return TUNDISH_OK;
 }

@@ -20,8 +20,8 @@ keep_axis(struct value_groups *groups, const struct analyzer_config *config, int
         k >= column->rank || column->shape[k] < 0)
         return stage_complain(
             config->content,
-            "%s: '%s' has no axis %lld whose size is known (shape %s); axis: "
-            "null takes one mean for all",
+            "%s: '%s' has no axis %lld whose size is known (shape %s); axis: null uses one mean "
+            "for all",
             config->content->stage->info->name, column->name, (long long)axis,
             column->rank < 0 ? "unknown" : dims_text(column->shape, (uint32_t)column->rank, text));
     groups->axes |= 1U << k;
@@ -54,10 +54,10 @@ keep_positions(struct value_groups *groups, const struct analyzer_config *config
     if (column->rank >= 0 && column->kind == TUNDISH_DENSE &&
         __builtin_popcount(groups->axes) == column->rank - (int)config->content->depth)
         return TUNDISH_OK;
-    return stage_complain(config->content,
-                          "%s: elementwise needs rows of a known shape, and those of '%s' are "
-                          "not",
-                          config->content->stage->info->name, column->name);
+    return stage_complain(
+        config->content,
+        "%s: elementwise needs rows of a known shape, and the shape of '%s' is unknown",
+        config->content->stage->info->name, column->name);
 }
 
 tundish_status
@@ -119,7 +119,7 @@ find_keys(struct value_groups *groups, const struct samples *samples, int64_t *r
         int64_t each = keyed_values_each(samples->key, samples->column, e), key_end, unused;
 
         if (each < 0)
-            return tnd_fail(TUNDISH_E_DATA, "an element has values that do not go with its keys");
+            return tnd_fail(TUNDISH_E_DATA, "the values and keys of an element do not match");
         column_value_range(samples->key, e, e + 1, &unused, &key_end);
         for (; key_at < key_end; key_at++) {
             int64_t key = terms_number(groups->keys, terms_at(groups->keys, keys[key_at]));

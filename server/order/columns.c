@@ -146,16 +146,15 @@ pad_columns(const struct order_planning *planning, struct plan_node *node, int64
         tundish_status status;
 
         if (column->kind != TUNDISH_DENSE)
-            return order_complain(planning->errors, node,
-                                  "%s pads dense columns only, and '%s' is %s: to_dense before it, "
-                                  "or batch",
-                                  node->name, column->name,
-                                  column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
+            return order_complain(
+                planning->errors, node,
+                "%s pads only dense columns, and '%s' is %s: use to_dense before it, or batch",
+                node->name, column->name, column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
         if (column->rank == RANK_UNKNOWN && !is_given)
-            return order_complain(planning->errors, node,
-                                  "%s: column '%s' has an unknown number of dimensions: "
-                                  "padded_shapes gives it one",
-                                  node->name, column->name);
+            return order_complain(
+                planning->errors, node,
+                "%s: column '%s' has an unknown number of dimensions: set padded_shapes",
+                node->name, column->name);
         if (!is_given)
             continue;
         if (column->rank == RANK_UNKNOWN)
@@ -192,8 +191,8 @@ order_check_rows(const struct order_planning *planning, const struct plan_node *
                               column->name);
     if (column->kind == TUNDISH_SPARSE && column->rank == 1)
         return order_complain(planning->errors, node,
-                              "%s: column '%s' is sparse with one dimension, so that its rows "
-                              "would have none: to_dense before it, or to_sparse behind it",
+                              "%s: column '%s' is sparse with one dimension, so its rows would "
+                              "have no dimension: use to_dense before it, or to_sparse after it",
                               node->name, column->name);
     return TUNDISH_OK;
 }

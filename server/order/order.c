@@ -339,8 +339,8 @@ order_room(const struct order_iterator *iterator, const char *parameter, uint64_
     if (tnd_memory_holds(elements, bytes_each, iterator->instance->services->memory_limit, &room))
         return TUNDISH_OK;
     return order_fail(iterator, TUNDISH_E_MEMORY,
-                      "%" PRIu64 " elements take %" PRIu64 " bytes, and there is room for %" PRIu64
-                      ": give a smaller %s, or more memory (deliver.memory_limit)",
+                      "%" PRIu64 " elements need %" PRIu64 " bytes, but there is room for %" PRIu64
+                      ": use a smaller %s, or allow more memory (deliver.memory_limit)",
                       elements, room.wanted_bytes, room.limit_bytes, parameter);
 }
 

@@ -54,7 +54,8 @@ read_lists(struct order_iterator *iterator)
         status =
             order_value_int(iterator->instance, &boundaries->items[i], &buckets->boundaries[i]);
         if (status == TUNDISH_OK && i > 0 && buckets->boundaries[i] <= buckets->boundaries[i - 1])
-            status = order_fail(iterator, TUNDISH_E_PIPELINE, "bucket_boundaries must rise");
+            status = order_fail(iterator, TUNDISH_E_PIPELINE,
+                                "bucket_boundaries must be in ascending order");
     }
     for (uint32_t i = 0; i < sizes->count && status == TUNDISH_OK; i++) {
         int64_t size;

@@ -53,7 +53,8 @@ next_choice(struct order_iterator *iterator, size_t max, uint32_t *ret_choice)
     run_words_release(words, 1, node->width, node->run_words);
     if (choice < 0 || choice >= choose->input_count) {
         order_fail(iterator, TUNDISH_E_DATA,
-                   "choice_dataset says %" PRId64 ", but there are only %u datasets, from 0",
+                   "choice_dataset yields %" PRId64
+                   ", but there are only %u datasets, numbered from 0",
                    choice, choose->input_count);
         return ORDER_FAILED;
     }
@@ -135,11 +136,10 @@ check_choice(const struct order_planning *planning, const struct plan_node *node
                               column->kind == TUNDISH_DENSE ? tnd_dtype_name(column->dtype)
                                                             : "ragged or sparse");
     if (column->rank != 0)
-        return order_complain(
-            planning->errors, node,
-            "%s: choice_dataset must be of int64 scalars, and its column '%s' has "
-            "a shape: take its batch away, or add `unbatch`",
-            node->name, column->name);
+        return order_complain(planning->errors, node,
+                              "%s: choice_dataset must be of int64 scalars, and its column '%s' "
+                              "has a shape: remove its batch, or add `unbatch`",
+                              node->name, column->name);
     return TUNDISH_OK;
 }
 

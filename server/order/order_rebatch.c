@@ -116,7 +116,7 @@ count_rows(struct order_iterator *iterator)
         run_words_rows(rebatch->batch, input->width, input->run_words, &rebatch->rows))
         return TUNDISH_OK;
     return order_fail(iterator, TUNDISH_E_DATA,
-                      "the components of a batch do not all have the same number of rows");
+                      "the columns of a batch differ in their number of rows");
 }
 
 /* The next batch that has rows. */

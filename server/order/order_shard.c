@@ -62,8 +62,8 @@ read_numbers(struct order_iterator *iterator, int64_t *ret_shards, int64_t *ret_
     value = spec_get(node->stage, "num_shards");
     if (value->kind == SPEC_TEXT)
         return order_fail(iterator, TUNDISH_E_PIPELINE,
-                          "num_shards: %s stands for a number only where auto_shard: HINT (and "
-                          "more than one replica or worker) puts one in its place",
+                          "num_shards: %s is replaced by a number only with auto_shard: HINT and "
+                          "more than one replica or worker",
                           value->text);
     status = order_int(iterator, "num_shards", ret_shards);
     if (status == TUNDISH_OK && spec_get(node->stage, "index") == NULL)

@@ -138,7 +138,7 @@ fetch(struct order_iterator *iterator)
         status = order_peek_rows(iterator, unbatch->batch, &unbatch->rows);
     else if (!run_words_rows(unbatch->batch, input->width, input->run_words, &unbatch->rows))
         status = order_fail(iterator, TUNDISH_E_DATA,
-                            "the components of a batch do not all have the same number of rows");
+                            "the columns of a batch differ in their number of rows");
     if (status != TUNDISH_OK || unbatch->rows == 0)
         run_words_release(unbatch->batch, 1, input->width, input->run_words);
     return status == TUNDISH_OK ? ORDER_OK : ORDER_FAILED;

@@ -203,7 +203,7 @@ context_int(const struct order_services *services, const struct spec_value *valu
     else if (strcmp(value->text, "per_replica_batch_size") == 0)
         return per_replica_batch_size(services, value->integer, ret_value);
     else
-        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is no column of an outer element", value->text);
+        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is not a column of an outer element", value->text);
     return TUNDISH_OK;
 }
 
@@ -242,7 +242,7 @@ order_value_text(const struct order_instance *instance, const struct spec_value 
     }
     column = find_column(instance->scope, value->text, &spec);
     if (column == NULL)
-        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is no column of an outer element", value->text);
+        return tnd_fail(TUNDISH_E_PIPELINE, "$%s is not a column of an outer element", value->text);
     if (column->level_count != 0 || spec->dtype != TUNDISH_STRING)
         return tnd_fail(TUNDISH_E_DATA, "$%s (%s with %" PRId64 " values) is not a string scalar",
                         value->text, tnd_dtype_name(spec->dtype), column->value_count);

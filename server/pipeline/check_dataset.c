@@ -152,19 +152,19 @@ check_order_of_stages(struct check *check, const struct spec_stage *stages, uint
 
         if (i == 0 && !stage->info->stands_first)
             spec_complain(check->errors, stage->line, stage->column,
-                          "%s cannot stand first: a dataset begins with a source (range, "
+                          "%s cannot be the first stage: a dataset begins with a source (range, "
                           "list_files, tfrecord, ...) or with zip, concatenate, "
                           "sample_from_datasets or choose_from_datasets",
                           stage->info->name);
         else if (i > 0 && stage->info->stands_first)
-            spec_complain(check->errors, stage->line, stage->column, "%s can only stand first; %s",
-                          stage->info->name,
+            spec_complain(check->errors, stage->line, stage->column,
+                          "%s can only be the first stage; %s", stage->info->name,
                           stage->info->kind == STAGE_SOURCE
-                              ? "inside interleave or flat_map it reads what stands before"
-                              : "what stands before it belongs under `datasets`");
+                              ? "inside interleave or flat_map it reads the outer element"
+                              : "move the stages before it to `datasets`");
         if (strcmp(stage->info->name, "values") == 0 && (count > 1 || check->nesting > 1))
             spec_complain(check->errors, stage->line, stage->column,
-                          "values is a stream's only stage, alone and not inside another");
+                          "values must be the only stage of a stream");
     }
 }
 
@@ -204,8 +204,8 @@ measure(struct check *check, struct spec_dataset *dataset)
         refuse_depth(check, dataset->line, dataset->column);
     if (total > STAGE_TOTAL_MAX && !inner_is_too_large)
         spec_complain(check->errors, dataset->line, dataset->column,
-                      "with the datasets mentioned in it, each built anew at each mention, this "
-                      "has more than %d stages",
+                      "with all datasets that it refers to, counted at each reference, this "
+                      "dataset has more than %d stages",
                       STAGE_TOTAL_MAX);
 }
 
@@ -225,7 +225,7 @@ check_stages(struct check *check, const struct spec_value *list)
                       describe_value(list, found, sizeof found));
     else if (list->kind == SPEC_LIST && list->count == 0)
         spec_complain(check->errors, list->line, list->column,
-                      "expected at least one stage, first a source (range, list_files, "
+                      "expected at least one stage; the first is a source (range, list_files, "
                       "tfrecord, ...)");
     if (list->kind != SPEC_LIST)
         return dataset;

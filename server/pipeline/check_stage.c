@@ -8,9 +8,9 @@
 static const struct {
     const char *name, *answer;
 } not_offered[] = {
-    { "scan", "scan is not offered" },
-    { "from_generator", "there is no from_generator; `program` runs a child process" },
-    { "apply", "there is no apply; write the stage itself" },
+    { "scan", "scan is not supported" },
+    { "from_generator", "there is no from_generator; use `program`, which runs a child process" },
+    { "apply", "there is no apply; write the stage directly" },
     { "options", "there are no options; see `distribute` and `deliver`" },
     { "with_options", "there is no with_options; see `distribute` and `deliver`" },
     { "parse_single_example", "parse_example does it, before batch as well as after it" },
@@ -121,14 +121,14 @@ refuse_keys(struct check *check, const struct spec_value *map)
                       "expected a stage, not an empty mapping");
     else if (map->items[0].kind == SPEC_NULL)
         spec_complain(check->errors, map->keys[1].line, map->keys[1].column,
-                      "a stage has one key, but \"%s\" stands beside \"%s\": indent its parameters "
-                      "further than its name",
+                      "a stage has one key, but \"%s\" is next to \"%s\": indent parameters "
+                      "further than the stage's name",
                       map->keys[1].text, map->keys[0].text);
     else
-        spec_complain(check->errors, map->keys[1].line, map->keys[1].column,
-                      "a stage has one key, but \"%s\" stands beside \"%s\": begin the next stage "
-                      "with `- `",
-                      map->keys[1].text, map->keys[0].text);
+        spec_complain(
+            check->errors, map->keys[1].line, map->keys[1].column,
+            "a stage has one key, but \"%s\" is next to \"%s\": begin the next stage with `- `",
+            map->keys[1].text, map->keys[0].text);
 }
 
 bool

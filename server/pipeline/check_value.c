@@ -103,7 +103,7 @@ refuse(struct check *check, const struct stage_info *owner, const struct paramet
         fputs("; quote it if it is a text", out);
     else if (value->kind == SPEC_TEXT && value->quoted &&
              parameter->types & (TYPE_INTEGER | TYPE_NUMBER | TYPE_BOOL))
-        fputs("; without quotes, if it is no text", out);
+        fputs("; remove the quotes if it is not a text", out);
     tnd_must_have(fclose(out) == 0);
     spec_complain(check->errors, value->line, value->column, "%s", text);
     free(text);
@@ -295,8 +295,8 @@ check_file_name(struct check *check, const struct stage_info *owner,
     value->text_bytes = strlen(value->text);
     if (value->text_bytes == 0 || value->text_bytes > FILE_NAME_BYTES_MAX)
         spec_complain(check->errors, text->line, text->column,
-                      "%s of %s must have 1 to %d bytes besides blanks around it", parameter->name,
-                      owner->name, FILE_NAME_BYTES_MAX);
+                      "%s of %s must have 1 to %d bytes without surrounding blanks",
+                      parameter->name, owner->name, FILE_NAME_BYTES_MAX);
     return value;
 }
 
@@ -340,7 +340,7 @@ refuse_variables(struct check *check, const struct stage_info *owner,
 {
     if (value->kind == SPEC_VARIABLE)
         spec_complain(check->errors, value->line, value->column,
-                      "%s of %s cannot be $%s: it must be known before anything runs",
+                      "%s of %s cannot be $%s: it must be known before the pipeline runs",
                       parameter->name, owner->name, value->text);
     else if (value->kind == SPEC_LIST || value->kind == SPEC_MAP)
         for (uint32_t i = 0; i < value->count; i++)

@@ -77,7 +77,7 @@ spec_errors_text(const struct spec_errors *errors)
             fprintf(out, "%s: %s\n", path, sorted[i]->text);
     }
     if (errors->count == ERRORS_MAX)
-        fprintf(out, "%s: there may be more; these are the first %d\n", path, ERRORS_MAX);
+        fprintf(out, "%s: these are the first %d errors; there may be more\n", path, ERRORS_MAX);
     tnd_must_have(fclose(out) == 0);
     return text;
 }

@@ -65,7 +65,7 @@ expand_one(const char *text, const struct spec_value *value, FILE *out, struct s
         fwrite(behind + 2, 1, (size_t)(closing - behind - 2), out);
     else {
         spec_complain(errors, value->line, value->column,
-                      "the environment variable %s is not set; ${%s:-default} would give a default",
+                      "the environment variable %s is not set; ${%s:-default} gives a default",
                       name_text, name_text);
         return 0;
     }

@@ -104,7 +104,9 @@ stage_print_list(FILE *out)
         group = stage->group;
         fprintf(out, "  %-30s %.*s\n", stage->name, first_sentence_bytes(stage->help), stage->help);
     }
-    fputs("\n`tundish help STAGE` tells a stage's parameters.\n", out);
+    fputs("\n"
+          "`tundish help STAGE` lists a stage's parameters.\n",
+          out);
 }
 
 void
@@ -142,7 +144,7 @@ print_form(const struct stage_info *stage, FILE *out)
     for (uint32_t i = 1; i < stage->parameter_count; i++)
         needs_more = needs_more || first[i].required;
     if (stage->is_whole)
-        fprintf(out, "- %s: {...}, where the mapping is %s itself", stage->name, first->name);
+        fprintf(out, "- %s: {...}, where the mapping is %s", stage->name, first->name);
     else if (stage->parameter_count == 0)
         fprintf(out, "- %s", stage->name);
     else
@@ -150,7 +152,7 @@ print_form(const struct stage_info *stage, FILE *out)
     if (stage->has_short_form && !needs_more)
         fprintf(out, ", in short - %s: %s", stage->name, first->name);
     if (stage->stands_first)
-        fputs("; stands first", out);
+        fputs("; must be the first stage", out);
     fputc('\n', out);
 }
 

@@ -20,7 +20,8 @@ check_rises(struct check *check, const struct spec_value *list, const char *name
 
         if (last->kind == SPEC_INTEGER && item->kind == SPEC_INTEGER &&
             item->integer <= last->integer)
-            spec_complain(check->errors, item->line, item->column, "%s must rise", name);
+            spec_complain(check->errors, item->line, item->column, "%s must be in ascending order",
+                          name);
     }
 }
 
@@ -130,7 +131,7 @@ rule_sample_from_datasets(struct check *check, const struct spec_stage *stage)
         return;
     if (weights->count != datasets->count)
         spec_complain(check->errors, weights->line, weights->column,
-                      "weights must be as many as the datasets: %u, not %u", datasets->count,
+                      "there must be as many weights as datasets: %u, not %u", datasets->count,
                       weights->count);
 }
 

@@ -53,11 +53,11 @@ refuses_extras(struct reader *reader, const struct spec_value *value, const yaml
 {
     if (anchor != NULL)
         spec_complain(reader->errors, value->line, value->column,
-                      "anchors (&%s) are not used here; a text that starts with & must be quoted",
+                      "anchors (&%s) are not supported; a text that starts with & must be quoted",
                       (const char *)anchor);
     if (tag != NULL)
         spec_complain(reader->errors, value->line, value->column,
-                      "tags (%s) are not used here; a text that starts with ! must be quoted",
+                      "tags (%s) are not supported; a text that starts with ! must be quoted",
                       (const char *)tag);
     return anchor != NULL || tag != NULL;
 }
@@ -67,10 +67,10 @@ take_alias(struct reader *reader, const yaml_event_t *event)
 {
     struct spec_value value = value_at(event->start_mark, SPEC_BROKEN);
 
-    spec_complain(reader->errors, value.line, value.column,
-                  "aliases (*%s) are not used here; a text that starts with * must be quoted: "
-                  "\"*%s\"",
-                  (const char *)event->data.alias.anchor, (const char *)event->data.alias.anchor);
+    spec_complain(
+        reader->errors, value.line, value.column,
+        "aliases (*%s) are not supported; a text that starts with * must be quoted: \"*%s\"",
+        (const char *)event->data.alias.anchor, (const char *)event->data.alias.anchor);
     return value;
 }
 
@@ -92,7 +92,7 @@ take_scalar(struct reader *reader, const yaml_event_t *event, bool is_key)
         value.kind = SPEC_BROKEN;
     } else if (is_key && plain && strcmp(value.text, "<<") == 0) {
         spec_complain(reader->errors, value.line, value.column,
-                      "merges (<<) are not used here; name the shared part under `datasets:`");
+                      "merges (<<) are not supported; name the shared part under `datasets:`");
         value.kind = SPEC_BROKEN;
     } else if (!is_key && plain && !scalar_type(&value, reader->memory)) {
         spec_complain(reader->errors, value.line, value.column,
@@ -159,7 +159,7 @@ lacks_value(struct reader *reader, const struct spec_value *key, yaml_mark_t beh
         yaml_source_has(&reader->source, behind_key, value->start_mark, ':'))
         return false;
     spec_complain(reader->errors, key->line, key->column,
-                  "expected `: VALUE` behind \"%s\"; a text with { } [ ] or a comma in it, as "
+                  "expected `: VALUE` after \"%s\"; a text with { } [ ] or a comma in it, as "
                   "{column} or max(a, b), must be quoted",
                   key->text);
     return true;
@@ -190,7 +190,7 @@ refuse_doubles(struct reader *reader, const struct spec_value *map)
     for (size_t i = 1; i < count; i++)
         if (strcmp(sorted[i - 1]->text, sorted[i]->text) == 0)
             spec_complain(reader->errors, sorted[i]->line, sorted[i]->column,
-                          "\"%s\" stands here twice, first on line %u", sorted[i]->text,
+                          "\"%s\" occurs twice, first on line %u", sorted[i]->text,
                           sorted[i - 1]->line);
     free(sorted);
 }
@@ -299,7 +299,7 @@ read_document(struct reader *reader, const yaml_event_t *start, struct spec_valu
     if (start->data.document_start.version_directive != NULL ||
         start->data.document_start.tag_directives.start !=
             start->data.document_start.tag_directives.end)
-        spec_complain(reader->errors, 1, 1, "directives (%%YAML, %%TAG) are not used here");
+        spec_complain(reader->errors, 1, 1, "directives (%%YAML, %%TAG) are not supported");
     status = next_event(reader, &event);
     if (status != TUNDISH_OK)
         return status;
@@ -330,7 +330,7 @@ read_stream(struct reader *reader, struct spec_value *ret_root)
         if (type == YAML_DOCUMENT_START_EVENT && found) {
             spec_complain(reader->errors, (uint32_t)event.start_mark.line + 1,
                           (uint32_t)event.start_mark.column + 1,
-                          "a second document (---) begins here; a pipeline file is one");
+                          "a second document (---) begins here; a pipeline file is one document");
             type = YAML_STREAM_END_EVENT;
         } else if (type == YAML_DOCUMENT_START_EVENT)
             status = read_document(reader, &event, ret_root);

@@ -210,8 +210,8 @@ file_reason(const struct spec_distribute *asked, const struct edges *edges)
         return "asked for";
     for (uint32_t i = 0; i < edges->count; i++)
         if (edges->list[i].deals_elements)
-            return "AUTO found a list that a function runs on and another function behind it: as "
-                   "by TensorFlow, what the first one yields is dealt out";
+            return "AUTO found a list whose elements a function maps, followed by another "
+                   "function: as in TensorFlow, the output of the first function is sharded";
     return "AUTO found a list of files";
 }
 
@@ -228,14 +228,13 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
     const struct spec_distribute *asked = &plan->stream->distribute;
 
     if (asked->from_function) {
-        set_policy(plan, SHARD_OFF, "from_function: the pipeline deals its own rows");
+        set_policy(plan, SHARD_OFF, "from_function: the pipeline shards its own rows");
         return TUNDISH_OK;
     }
     for (uint32_t i = 0; plan->graph->node_count > 1 && i < plan->graph->node_count; i++)
         if (is_of_replicas(plan->graph->nodes[i]))
             return order_complain(builder->errors, plan->graph->nodes[i],
-                                  "a values stream has no other stage: its values go to the "
-                                  "replicas as they are");
+                                  "values is the only stage: replicas get its values unchanged");
     if (is_of_replicas(plan->user_root)) {
         set_policy(plan, SHARD_OFF, "values: one for each replica, by its number");
         return TUNDISH_OK;
@@ -256,7 +255,7 @@ resolve_policy(struct plan_builder *builder, struct edges *files)
     if (plan->options.worker_count > 1)
         return spec_complain(builder->errors, asked->line, asked->column,
                              "auto_shard: FILE needs a stream that reads a list of files, and this "
-                             "one does not; ask for DATA or AUTO");
+                             "stream does not; use DATA or AUTO");
     return TUNDISH_OK;
 }
 
@@ -264,11 +263,11 @@ static const char *
 rule_reason(const struct plan *plan, enum spec_rebatch asked, bool by_default)
 {
     if (asked == REBATCH_SPLIT)
-        return "the guide's rule: each batch is cut into one slice a replica";
+        return "the rule of TensorFlow's guide: each batch is cut into one slice per replica";
     if (plan->global_batch < 0)
-        return "the global batch size cannot be told from the stages, so each batch is cut";
+        return "the global batch size does not follow from the stages, so each batch is cut";
     if (asked == REBATCH_CARRY)
-        return "asked for (rows carry over from batch to batch)";
+        return "configured (rows left over go to the next batch)";
     return by_default ? "as TensorFlow does under DATA sharding"
                       : "as TensorFlow does when the global batch size is known";
 }
@@ -347,13 +346,13 @@ check_shared(const struct plan_builder *builder, const struct column_spec *colum
         return complain_of_no_batch(builder);
     if (column->rank == 0)
         return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
-                             "column '%s' is a scalar in each batch, so it cannot be shared "
-                             "among replicas; drop it or add it before batch",
+                             "column '%s' is a scalar in each batch, so it cannot be divided among "
+                             "replicas; drop it or add it before batch",
                              column->name);
     if (plan->rule == REBATCH_CARRY && column->kind == TUNDISH_SPARSE && column->rank == 1)
         return spec_complain(builder->errors, plan->stream->line, plan->stream->column,
-                             "column '%s' is sparse with one dimension, which batches cannot "
-                             "be joined along: ask for rebatch: split, or to_dense it",
+                             "column '%s' is sparse with one dimension, along which batches cannot "
+                             "be joined: set rebatch: split, or use to_dense",
                              column->name);
     return TUNDISH_OK;
 }
@@ -440,8 +439,8 @@ cut_into_shards(struct plan_builder *builder, const struct edges *files)
 
     if (order_is_endless(plan->user_root))
         return spec_complain(builder->errors, asked->line, asked->column,
-                             "evaluation_shards: a shard has to end, and this stream repeats for "
-                             "ever: take repeat out, or give it a count");
+                             "evaluation_shards: a shard must end, but this stream repeats without "
+                             "end: remove repeat, or give it a count");
     if (plan->policy == SHARD_HINT)
         hints = shard_hints(plan->graph, &plan->options);
     for (uint32_t i = 0; plan->policy == SHARD_FILE && i < files->count; i++)
@@ -451,10 +450,10 @@ cut_into_shards(struct plan_builder *builder, const struct edges *files)
 
         *link = insert_shard(plan->graph, *link, &plan->options, false);
     } else if (plan->policy == SHARD_OFF || files->count + hints == 0) {
-        return spec_complain(builder->errors, asked->line, asked->column,
-                             "evaluation_shards needs a way to cut the stream: auto_shard: DATA "
-                             "cuts any, FILE one that reads a list of files, HINT one with shard: "
-                             "SHARD_HINT");
+        return spec_complain(
+            builder->errors, asked->line, asked->column,
+            "evaluation_shards needs a way to divide the stream: auto_shard: DATA works for any "
+            "stream, FILE for a list of files, HINT with shard: SHARD_HINT");
     }
     mark_shards(plan->graph);
     return TUNDISH_OK;
@@ -604,8 +603,8 @@ build_distribution(struct plan_builder *builder)
     if (plan->policy == SHARD_HINT && plan->stream->distribute.evaluation_shards == 0 &&
         shard_hints(plan->graph, &plan->options) == 0) {
         free(plan->policy_reason);
-        plan->policy_reason = tnd_strdup(
-            "asked for, but no stage is shard: SHARD_HINT, so every worker reads everything");
+        plan->policy_reason = tnd_strdup("configured, but there is no stage shard: SHARD_HINT, so "
+                                         "every worker reads everything");
     }
     sort_nodes(plan->graph);
 done:

@@ -324,8 +324,8 @@ check_layout(const struct plan_builder *builder, const struct plan_node *node)
         status = node->order->check_inputs(&planning, node);
     if (status == TUNDISH_OK && node->width > PLAN_WIDTH_MAX)
         status = order_complain(builder->errors, node,
-                                "%s: an element would need %u references, more than %d: fewer "
-                                "datasets or functions inside each other",
+                                "%s: an element would need %u references, more than %d: nest fewer "
+                                "datasets or functions",
                                 node->name, node->width, PLAN_WIDTH_MAX);
     return status;
 }

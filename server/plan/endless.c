@@ -25,8 +25,8 @@ check_gathered(const struct plan_builder *builder, const struct plan_node *node)
     if (rows <= INT32_MAX || !order_is_endless(node->inputs[0]))
         return TUNDISH_OK;
     return order_complain(builder->errors, node,
-                          "%s: a batch or window of %lld rows is never full, since what stands "
-                          "before it repeats for ever: give a smaller %s, or put repeat behind it",
+                          "%s: a batch or window of %lld rows is never full, because its input "
+                          "repeats without end: use a smaller %s, or put repeat after it",
                           node->name, (long long)rows, node->order->gathers);
 }
 
@@ -38,9 +38,8 @@ check_buffer(const struct plan_builder *builder, const struct plan_node *node)
     if ((buffer != -2 && buffer <= INT32_MAX) || !order_is_endless(node->inputs[0]))
         return TUNDISH_OK;
     return order_complain(builder->errors, node,
-                          "%s: a buffer for all elements (%s: %lld) is never full, "
-                          "since what stands before it repeats for ever: put repeat behind %s, "
-                          "or give a smaller %s",
+                          "%s: a buffer for all elements (%s: %lld) is never full, because its "
+                          "input repeats without end: put repeat after %s, or use a smaller %s",
                           node->name, node->order->shuffles_in, (long long)buffer, node->name,
                           node->order->shuffles_in);
 }

@@ -88,14 +88,13 @@ too_large(const struct plan *plan, const struct plan_memory *memory, const char 
     struct plan_rows rows;
 
     plan_rows(plan, &rows);
-    return tnd_fail(TUNDISH_E_MEMORY,
-                    "a batch of %lld rows takes %lld bytes for each of %u replicas, but there is "
-                    "room for %llu (%s): give a smaller batch_size, or more room%s",
-                    (long long)rows.slice, (long long)memory->slice_bytes, plan->replicas,
-                    (unsigned long long)limit_bytes, limit,
-                    rows.may_be_fewer ? "; if no more than N rows come, say so: `take: N` before "
-                                        "the batch"
-                                      : "");
+    return tnd_fail(
+        TUNDISH_E_MEMORY,
+        "a batch of %lld rows needs %lld bytes for each of %u replicas, but there is room for %llu "
+        "(%s): use a smaller batch_size, or allow more memory%s",
+        (long long)rows.slice, (long long)memory->slice_bytes, plan->replicas,
+        (unsigned long long)limit_bytes, limit,
+        rows.may_be_fewer ? "; if the input has at most N rows, put `take: N` before batch" : "");
 }
 
 tundish_status

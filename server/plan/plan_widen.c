@@ -33,8 +33,8 @@ check_list(const struct plan_builder *builder, const struct column_spec *column,
         return TUNDISH_OK;
     if (last < 0)
         return spec_complain(builder->errors, list->line, list->column,
-                             "widen: column '%s' has a last dimension that is not known before the "
-                             "data is, so it cannot be matched with a list",
+                             "widen: the last dimension of column '%s' is unknown before the data "
+                             "is read, so a list cannot match it",
                              column->name);
     return spec_complain(
         builder->errors, list->line, list->column,

@@ -21,7 +21,7 @@ static void
 print_bytes(FILE *file, int64_t bytes)
 {
     if (bytes < 0)
-        fputs("known once data is seen", file);
+        fputs("known after data is read", file);
     else if (bytes < 10 << 20)
         fprintf(file, "%.1f KiB", (double)bytes / 1024);
     else
@@ -104,7 +104,7 @@ print_node(FILE *file, const struct plan_node *node, int indent)
     if (node->random)
         fprintf(file, " seeds (%" PRIu64 ", %" PRIu64 ")", node->seed, node->seed2);
     if (node->batch_wide)
-        fputs(" [sees whole batches: a slice is cut from its batch's content]", file);
+        fputs(" [needs whole batches: a slice is cut from the computed batch]", file);
     fputc('\n', file);
     if (node->body != NULL)
         print_node(file, node->body->root, indent + 4);
@@ -116,9 +116,9 @@ print_shards(const struct plan *plan, FILE *file)
     int32_t shards = plan->stream->distribute.evaluation_shards;
 
     if (shards > 0)
-        fprintf(file, "evaluation: %" PRId32 " shards, each read whole by one reader\n", shards);
+        fprintf(file, "evaluation: %" PRId32 " shards; one reader reads a whole shard\n", shards);
     else if (shards < 0)
-        fputs("evaluation: five shards for each reader that is there at the start\n", file);
+        fputs("evaluation: five shards for each reader present at the start\n", file);
 }
 
 static void
@@ -158,10 +158,10 @@ compression_text(const struct spec_deliver *deliver)
     case COMPRESS_NONE:
         return "none: columns as they are";
     case COMPRESS_NARROW:
-        return "narrow: integers whose range is known take as few bits as they need";
+        return "narrow: integers of a known range are stored in as few bits as possible";
     case COMPRESS_ZSTD:
-        return "zstd: integers whose range is known take as few bits as they need, other columns "
-               "are compressed";
+        return "zstd: integers of a known range are stored in as few bits as possible, other "
+               "columns are compressed";
     }
     return "";
 }

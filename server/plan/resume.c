@@ -80,15 +80,15 @@ static char *
 making_sentence(const struct plan_node *node, const char *stage)
 {
     if (runs_again(node))
-        return tnd_sprintf("%s runs again from the epoch's start, and its rows are passed over: as "
-                           "long as writing them takes",
+        return tnd_sprintf("%s runs again from the epoch's start and its rows are skipped: "
+                           "resuming takes as long as writing them",
                            stage);
     if (plan_is_cache_in_file(node))
-        return tnd_sprintf("the rows in the file of %s are passed over, and made again if the file "
-                           "is not whole: as long as that takes",
+        return tnd_sprintf("the rows in the file of %s are skipped, and computed again if the file "
+                           "is incomplete: resuming takes as long as that",
                            stage);
-    return tnd_sprintf("%s unpacks its files again from the epoch's start: as long as that takes",
-                       stage);
+    return tnd_sprintf(
+        "%s unpacks its files again from the epoch's start: resuming takes as long as that", stage);
 }
 
 enum plan_resume
@@ -99,20 +99,19 @@ plan_resume_cost(const struct plan *plan, char **ret_sentence)
     char *stage = where(node);
 
     if (cost == COST_NOTHING)
-        *ret_sentence = tnd_strdup("at once: every stage can be sought");
+        *ret_sentence = tnd_strdup("at once: every stage supports seeking");
     else if (cost == COST_WINDOW)
-        *ret_sentence = tnd_sprintf("what the buffer of %s holds is worked out: references only, "
-                                    "tens of millions a second, and no more of them than some "
-                                    "fifteen times the buffer, wherever the place is",
-                                    stage);
+        *ret_sentence = tnd_sprintf(
+            "the contents of the buffer of %s are recomputed: references only, tens of millions "
+            "per second, and at most about fifteen times the buffer, wherever the place is",
+            stage);
     else if (cost == COST_COUNTING)
         *ret_sentence = tnd_sprintf("the order is replayed from the epoch's start, for %s: "
-                                    "references only, tens of millions a second",
+                                    "references only, tens of millions per second",
                                     stage);
     else if (cost == COST_LOOKING)
-        *ret_sentence = tnd_sprintf("the order is replayed from the epoch's start, and %s looks "
-                                    "again at the columns that it needs: as long as reading these "
-                                    "takes",
+        *ret_sentence = tnd_sprintf("the order is replayed from the epoch's start, and %s reads "
+                                    "its columns again: resuming takes as long as reading them",
                                     stage);
     else
         *ret_sentence = making_sentence(node, stage);
@@ -130,11 +129,12 @@ plan_draws_sentence(const struct plan *plan)
     if (plan->own_draws == NULL)
         return NULL;
     stage = where(plan->own_draws);
-    sentence = tnd_sprintf("%s draws by the number of rows that its own worker has read, as in "
-                           "TensorFlow: all workers draw the same numbers, and with another number "
-                           "of nodes a row gets others. A place keeps the count, for as many nodes "
-                           "as it was taken with (auto_shard: DATA numbers the rows of all)",
-                           stage);
+    sentence =
+        tnd_sprintf("%s draws random numbers by the count of rows that its own worker has read, as "
+                    "in TensorFlow: all workers draw the same numbers, and with another number of "
+                    "nodes a row gets others. A place stores the count and is valid for the same "
+                    "number of nodes (auto_shard: DATA numbers the rows of all workers)",
+                    stage);
     free(stage);
     return sentence;
 }

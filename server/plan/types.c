@@ -53,8 +53,8 @@ check_bytes(const struct plan_builder *builder, const struct plan_node *node)
     for (uint32_t i = 0; i < node->schema.count; i++)
         if (node->schema.columns[i].kind == TUNDISH_DENSE && known_bytes(node, i) > INT32_MAX)
             return order_complain(builder->errors, node,
-                                  "%s: column '%s' would have more than 2 GiB in each row: look at "
-                                  "the sizes that are given for it",
+                                  "%s: column '%s' would have more than 2 GiB in each row: check "
+                                  "the sizes in the pipeline file",
                                   node->name, node->schema.columns[i].name);
     return TUNDISH_OK;
 }

@@ -42,14 +42,14 @@ check_outer(const struct stage_config *config)
     const struct column_spec *column;
 
     if (index < 0)
-        return stage_complain(
-            config, "%s needs filenames%s", config->stage->info->name,
-            config->outer == NULL ? "" : ": the outer element has no column `value` to be one");
+        return stage_complain(config, "%s needs filenames%s", config->stage->info->name,
+                              config->outer == NULL ? ""
+                                                    : ": the outer element has no column `value`");
     column = &config->outer->columns[index];
     if (column->dtype != TUNDISH_STRING || column->kind != TUNDISH_DENSE || column->rank != 0)
         return stage_complain(config,
-                              "%s takes the outer element's `value` as its file, but that is not "
-                              "one string",
+                              "%s reads the file named by the outer element's `value`, but that is "
+                              "not a single string",
                               config->stage->info->name);
     return TUNDISH_OK;
 }

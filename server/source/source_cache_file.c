@@ -151,8 +151,8 @@ begin_pass(struct order_iterator *iterator)
 
     if (kept_pass > 1)
         return order_fail(iterator, TUNDISH_E_PLACE,
-                          "the place was taken behind %s, which held pass %" PRIu64
-                          " and is gone; only the first can be made again",
+                          "the place was saved after reading %s, which contained pass %" PRIu64
+                          " and is gone; only the first pass can be computed again",
                           state->key.name, kept_pass);
     if (kept_pass == 1)
         count_anew(iterator->instance, input);
@@ -176,9 +176,8 @@ check_pass(struct order_iterator *iterator, uint64_t pass)
     if (!iterator->instance->services->resumed || pass == wanted)
         return TUNDISH_OK;
     return order_fail(iterator, TUNDISH_E_PLACE,
-                      "%s holds pass %" PRIu64 " over what is before it, and where the place was "
-                      "taken it is pass %" PRIu64 " that follows: put back the file of that run, "
-                      "or begin anew",
+                      "%s contains pass %" PRIu64 " of its input, but the place needs pass %" PRIu64
+                      ": restore the file of that run, or start without the place",
                       state->key.name, pass + 1, wanted + 1);
 }
 
@@ -475,7 +474,7 @@ cache_file_read(const void *state, const struct source_read *read)
         if (tnd_crc32c_mask(tnd_crc32c(0, row->data, row->size)) != load_u32(row->data + row->size))
             return tnd_fail(TUNDISH_E_DATA,
                             "%s: this cache is damaged: the checksum of the row at %llu is wrong; "
-                            "remove the file to have it made anew",
+                            "remove the file, and it is created again",
                             fetch_file_name(read, i), (unsigned long long)fetch_words(read, i)[0]);
     }
     return row_codec_decode(rows, read->count, read->output, say_where, read);

@@ -88,8 +88,8 @@ open_spec(struct program *program, const struct stage_config *config)
     if (obstacle != NULL)
         return stage_complain(config, "program: column '%s' %s", obstacle, reason);
     if (status == TUNDISH_OK && row_codec_least_bytes(&program->schema) == 0)
-        return stage_complain(config, "program: a row of this spec has no bytes, so that rows "
-                                      "cannot be told apart");
+        return stage_complain(
+            config, "program: a row of this spec has no bytes, so rows cannot be separated");
     return status;
 }
 
@@ -242,10 +242,10 @@ finish_program(struct order_iterator *iterator)
         child_wait(&state->child, name_of(iterator), iterator->instance->services->stop);
 
     if (status == TUNDISH_OK && state->used > state->at)
-        status = tnd_fail(TUNDISH_E_DATA,
-                          "program %s ended inside row %" PRIu64 ": %zu bytes of it are there, and "
-                          "at least %zu are needed",
-                          name_of(iterator), state->rows, state->used - state->at, state->needed);
+        status =
+            tnd_fail(TUNDISH_E_DATA,
+                     "program %s ended inside row %" PRIu64 ": it wrote %zu bytes of at least %zu",
+                     name_of(iterator), state->rows, state->used - state->at, state->needed);
     if (status == TUNDISH_STOPPED)
         return ORDER_FAILED;
     state->is_over = true;
@@ -319,9 +319,9 @@ fail_to_keep(struct order_iterator *iterator)
     char *reason = tnd_strdup(tnd_error_text());
 
     order_fail(iterator, TUNDISH_E_SYSTEM,
-               "no room in the cache folder for row %" PRIu64 " of %s, behind %" PRIu64
-               " bytes: %s (TUNDISH_CACHE names another folder; with cache behind it the program "
-               "runs only once)",
+               "no room in the cache folder for row %" PRIu64 " of %s, after %" PRIu64
+               " bytes: %s (set TUNDISH_CACHE to another folder; with a cache stage after it the "
+               "program runs only once)",
                state->rows, name_of(iterator), state->kept->spool.bytes, reason);
     free(reason);
     return ORDER_FAILED;

@@ -130,7 +130,7 @@ range_open(void *state, const struct stage_config *config, struct schema *ret_sc
         return status;
     range->dtype = spec_dtype(config->stage, "output_type");
     if (!tnd_dtype_is_integer(range->dtype) && !tnd_dtype_is_float(range->dtype))
-        return stage_complain(config, "output_type of range must be a number's, not %s",
+        return stage_complain(config, "output_type of range must be numeric, not %s",
                               tnd_dtype_name(range->dtype));
     if (is_literal(&range->step) && literal(&range->step) == 0)
         return spec_complain(config->errors, range->step.value->line, range->step.value->column,

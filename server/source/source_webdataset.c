@@ -154,8 +154,7 @@ find_members(struct row *row, struct byte_view *ret_key)
         }
         if (!bytes_are_equal(*ret_key, key) || member.data > row->bytes.size ||
             member.size > row->bytes.size - member.data) {
-            reject(row, "is not what it was when the file was scanned; restart the stream",
-                   *ret_key);
+            reject(row, "has changed since the file was scanned; restart the stream", *ret_key);
             return false;
         }
         for (uint32_t i = 0;
@@ -186,7 +185,7 @@ take_columns(const struct row *row, struct byte_view key, struct byte_view *cons
             char what[256];
 
             snprintf(what, sizeof what,
-                     "has no member for column '%s' (missing: skip passes over such samples)",
+                     "has no member for column '%s' (missing: skip drops such samples)",
                      row->read->output->schema->columns[i + 1].name);
             reject(row, what, key);
             return;

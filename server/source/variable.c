@@ -51,10 +51,9 @@ variable_spec(const struct stage_config *config, const struct spec_value *value,
         return TUNDISH_OK;
     }
     return spec_complain(config->errors, value->line, value->column,
-                         config->outer == NULL
-                             ? "$%s means nothing here: columns of an outer element are known "
-                               "inside interleave and flat_map only"
-                             : "$%s is not a column of the outer element",
+                         config->outer == NULL ? "$%s is not allowed here: columns of an outer "
+                                                 "element exist only inside interleave and flat_map"
+                                               : "$%s is not a column of the outer element",
                          value->text);
 }
 

@@ -242,8 +242,8 @@ class VocabularyFiles(Learning):
             b"": "empty",
             b"not gzip": "word.vocabulary.tfrecord.gz",
             gzip.compress(good)[:-20]: "word.vocabulary.tfrecord.gz",
-            gzip.compress(good[:-1]): "damaged or cut off",
-            gzip.compress(good[:20] + b"?" + good[21:]): "damaged or cut off",
+            gzip.compress(good[:-1]): "damaged or truncated",
+            gzip.compress(good[:20] + b"?" + good[21:]): "damaged or truncated",
             gzip.compress(huge + good): "record 0 is damaged",
             gzip.compress(b"123"): "record 0 is damaged",
         }.items():

@@ -210,9 +210,9 @@ class Faults(Rig):
         (self.path / "rows.txt").write_text(f"{packed}\n" * 4)
         stages = ["text_line: {filenames: rows.txt}", "decode_base64",
                   "decode_compressed: {compression_type: GZIP}", "string_length", "batch: 4"]
-        for key, size, said in (("memory_limit", "1MiB", "larger than the 1048576 bytes"),
-                                ("max_batch_bytes", "1MiB", "larger than the 1048576 bytes"),
-                                ("memory_limit", "100MiB", "texts of 4 rows become larger"),
+        for key, size, said in (("memory_limit", "1MiB", "exceeds the 1048576 bytes"),
+                                ("max_batch_bytes", "1MiB", "exceeds the 1048576 bytes"),
+                                ("memory_limit", "100MiB", "texts of 4 rows exceed"),
                                 ("memory_limit", "256MiB", None)):
             with self.subTest(key=key, size=size):
                 file = self.pipeline(stages, deliver=f"{{{key}: {size}}}")
@@ -225,7 +225,7 @@ class Faults(Rig):
         """Batches of which each fits, and two do not, are all served; one that does not fit is said."""
         packed = base64.urlsafe_b64encode(gzip.compress(bytes(1 << 20))).decode()
         (self.path / "rows.txt").write_text(f"{packed}\n" * 40)
-        for rows, said in ((4, None), (8, "texts of 8 rows become larger than the 5242880 bytes")):
+        for rows, said in ((4, None), (8, "texts of 8 rows exceed 5242880 bytes")):
             with self.subTest(rows=rows):
                 file = self.pipeline(
                     ["text_line: {filenames: rows.txt}", "decode_base64",

@@ -18,7 +18,7 @@ open_column(const struct stage_config *config, const struct expand_dims *stage,
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
         return stage_complain(config, "expand_dims: '%s' is %s", column->name,
-                              column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                              column->kind == TUNDISH_SPARSE ? "sparse; use to_dense"
                                                              : "of unknown rank");
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
         return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",

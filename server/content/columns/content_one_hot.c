@@ -86,8 +86,7 @@ open_column(const struct stage_config *config, const struct one_hot *stage,
     if (column->dtype != TUNDISH_UINT8 && column->dtype != TUNDISH_INT8 &&
         column->dtype != TUNDISH_INT32 && column->dtype != TUNDISH_INT64)
         return stage_complain(config,
-                              "one_hot: '%s' is %s, and integers are needed: uint8, int8, int32 "
-                              "or int64",
+                              "one_hot: '%s' is %s; expected integers: uint8, int8, int32 or int64",
                               column->name, tnd_dtype_name(column->dtype));
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN ||
         column->rank == RANK_MAX || (column->kind == TUNDISH_RAGGED && axis != column->rank))

@@ -26,10 +26,10 @@ open_column(const struct stage_config *config, const struct pad_or_truncate *sta
     int64_t k = axis < 0 ? axis + column->rank : axis;
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
-        return stage_complain(config,
-                              "pad_or_truncate: '%s' is sparse or of unknown rank; "
-                              "to_ragged or reshape first",
-                              column->name);
+        return stage_complain(
+            config,
+            "pad_or_truncate: '%s' is sparse or of unknown rank; use to_ragged or reshape first",
+            column->name);
     if (k < 0 || k >= column->rank)
         return stage_complain(config,
                               "pad_or_truncate: axis %lld is outside: '%s' has %d "
@@ -37,8 +37,8 @@ open_column(const struct stage_config *config, const struct pad_or_truncate *sta
                               (long long)axis, column->name, column->rank);
     if (column->kind == TUNDISH_RAGGED && k < column->ragged_rank)
         return stage_complain(config,
-                              "pad_or_truncate: lists behind axis %lld of '%s' are "
-                              "ragged; pad the last axis first",
+                              "pad_or_truncate: dimensions after axis %lld of '%s' are ragged; pad "
+                              "the last axis first",
                               (long long)axis, column->name);
     *batch_wide |= config->depth > 0 && k == 0;
     padded->axis = (uint32_t)k;

@@ -104,7 +104,7 @@ open_column(const struct stage_config *config, const struct reshape *stage,
     char from[128], to[128];
 
     if (column->kind != TUNDISH_DENSE)
-        return stage_complain(config, "reshape: '%s' is %s; to_dense makes it dense", column->name,
+        return stage_complain(config, "reshape: '%s' is %s; use to_dense", column->name,
                               column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");
     if (values >= 0 && !fit(stage, values, dims))
         return stage_complain(config,

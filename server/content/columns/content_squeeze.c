@@ -24,7 +24,7 @@ add_axis(const struct stage_config *config, const struct column_spec *column,
                              (long long)axis->integer, column->name, column->rank);
     if (column->shape[k] >= 0 && column->shape[k] != 1)
         return spec_complain(config->errors, axis->line, axis->column,
-                             "axis %lld of '%s' is %lld, and only 1 can be squeezed",
+                             "axis %lld of '%s' has size %lld; only size 1 can be squeezed",
                              (long long)axis->integer, column->name, (long long)column->shape[k]);
     *axes |= 1U << k;
     return TUNDISH_OK;
@@ -41,7 +41,7 @@ find_axes(const struct stage_config *config, const struct column_spec *column, u
 
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
         return stage_complain(config, "squeeze: '%s' is %s", column->name,
-                              column->kind == TUNDISH_SPARSE ? "sparse; to_dense makes it dense"
+                              column->kind == TUNDISH_SPARSE ? "sparse; use to_dense"
                                                              : "of unknown rank");
     if (axis != NULL && axis->kind == SPEC_INTEGER)
         return add_axis(config, column, axis, ret_axes);
@@ -51,14 +51,13 @@ find_axes(const struct stage_config *config, const struct column_spec *column, u
         return status;
     }
     if (column->kind == TUNDISH_RAGGED)
-        return stage_complain(config, "squeeze: '%s' is ragged: say which axis", column->name);
+        return stage_complain(config, "squeeze: '%s' is ragged; name the axis", column->name);
     for (int k = 0; k < column->rank; k++) {
         if (column->shape[k] < 0)
-            return stage_complain(config,
-                                  "squeeze: the shape %s of '%s' is not known before the "
-                                  "data is; say which axis",
-                                  dims_text(column->shape, (uint32_t)column->rank, text),
-                                  column->name);
+            return stage_complain(
+                config,
+                "squeeze: the shape %s of '%s' is unknown before the data is read; name the axis",
+                dims_text(column->shape, (uint32_t)column->rank, text), column->name);
         if (column->shape[k] == 1)
             *ret_axes |= 1U << k;
     }
@@ -122,7 +121,8 @@ check_elements(const struct column *from, uint32_t axes, struct frame *output)
         column_dims(from, i, dims);
         for (uint32_t k = 0; k < from->level_count; k++)
             if ((axes >> k & 1) != 0 && dims[k] != 1)
-                frame_reject(output, i, "squeeze: axis %u is %lld, and only 1 can be squeezed", k,
+                frame_reject(output, i,
+                             "squeeze: axis %u has size %lld; only size 1 can be squeezed", k,
                              (long long)dims[k]);
     }
 }
@@ -158,8 +158,9 @@ squeeze_level(struct column *column, uint32_t axis, uint32_t k, struct frame *ou
         }
         for (int64_t list = begin; list < end; list++)
             if (level_length(&column->levels[k], list) != 1)
-                frame_reject(output, i, "squeeze: axis %u is %lld, and only 1 can be squeezed",
-                             axis, (long long)level_length(&column->levels[k], list));
+                frame_reject(output, i,
+                             "squeeze: axis %u has size %lld; only size 1 can be squeezed", axis,
+                             (long long)level_length(&column->levels[k], list));
     }
     column->levels[first] = merged(column, first, output->scratch);
     column->level_count--;

@@ -35,10 +35,10 @@ open_column(const struct stage_config *config, struct column_spec *column, struc
                               column->name);
     if (padding != NULL && padding->kind != SPEC_NULL) {
         if (column->rank != 2 || column->kind == TUNDISH_SPARSE)
-            return stage_complain(config,
-                                  "to_ragged: padding is for dense columns of two "
-                                  "dimensions, and '%s' is not one",
-                                  column->name);
+            return stage_complain(
+                config,
+                "to_ragged: padding needs a dense column of two dimensions, and '%s' is not one",
+                column->name);
         status = filler_open(padding, column->dtype, "padding", config->errors, &made->padding);
         if (status != TUNDISH_OK)
             return status;

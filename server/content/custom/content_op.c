@@ -51,8 +51,8 @@ describe_input(const struct stage_config *config, const struct op *stage,
         column->shape[column->rank - 1] <= 0 || column->shape[column->rank - 1] > WIDTH_MAX ||
         (column->kind == TUNDISH_RAGGED && column->ragged_rank >= column->rank - 1))
         return stage_complain(config,
-                              "op %s takes vectors, and '%s' has no last dimension of a known "
-                              "size from 1 to %d in each row",
+                              "op %s takes vectors, but '%s' has no last dimension of a known size "
+                              "from 1 to %d in each row",
                               stage->op->name, column->name, WIDTH_MAX);
     ret_spec->width = (uint32_t)column->shape[column->rank - 1];
     return TUNDISH_OK;
@@ -73,12 +73,12 @@ describe_output(const struct stage_config *config, const struct op *stage,
     if (spec->width == TUNDISH_OP_LIST)
         return texts_open_lists(config, column);
     if (spec->width > WIDTH_MAX)
-        return stage_complain(config, "op %s gives %u values for one, and at most %d may be",
+        return stage_complain(config, "op %s makes %u values from one; at most %d are allowed",
                               stage->op->name, spec->width, WIDTH_MAX);
     if (spec->width == 0)
         return TUNDISH_OK;
     if (column->kind == TUNDISH_SPARSE || column->rank < 0 || column->rank == RANK_MAX)
-        return stage_complain(config, "op %s cannot give '%s' one more dimension", stage->op->name,
+        return stage_complain(config, "op %s cannot add a dimension to '%s'", stage->op->name,
                               column->name);
     column->shape[column->rank++] = spec->width;
     return TUNDISH_OK;

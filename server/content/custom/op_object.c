@@ -20,12 +20,11 @@ check_op(const struct stage_config *config, const tundish_op *op)
         return stage_complain(config, "op %s has flags that this build does not know (%#x)",
                               op->name, op->flags);
     if ((op->flags & TUNDISH_OP_PURE) == 0)
-        return stage_complain(config, "op %s does not say that it is pure (TUNDISH_OP_PURE)",
-                              op->name);
+        return stage_complain(config, "op %s does not set the flag TUNDISH_OP_PURE", op->name);
     if (op->input_count < 1 || op->input_count > OP_COLUMNS_MAX || op->output_count < 1 ||
         op->output_count > OP_COLUMNS_MAX || op->open == NULL || op->apply == NULL ||
         op->close == NULL)
-        return stage_complain(config, "op %s: its table is incomplete", op->name);
+        return stage_complain(config, "op %s: its struct tundish_op is incomplete", op->name);
     return TUNDISH_OK;
 }
 

@@ -28,7 +28,7 @@ check_spec(const struct expression_config *config, const struct stage_config *st
     if (spec->dtype == question->dtype && spec->rank == 0 && spec->kind == TUNDISH_DENSE)
         return TUNDISH_OK;
     text = column_spec_text(spec);
-    status = expression_complain(config, 0, "%s needs one %s for each element, and this gives %s",
+    status = expression_complain(config, 0, "%s needs one %s for each element, not %s",
                                  stage->stage->info->name, tnd_dtype_name(question->dtype), text);
     free(text);
     return status;

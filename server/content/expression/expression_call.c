@@ -177,7 +177,7 @@ check_seed(struct checker *checker, const struct tree *tree, uint32_t index)
     if (operand_dtype(checker, seed) != TUNDISH_INT32 &&
         operand_dtype(checker, seed) != TUNDISH_INT64)
         return operand_complain(checker, tree->children[index]->at,
-                                "a seed must be int32 or int64, and this is %s",
+                                "a seed must be int32 or int64, not %s",
                                 tnd_dtype_name(operand_dtype(checker, seed)));
     return operand_convert(checker, seed, TUNDISH_INT64, tree->at);
 }
@@ -291,15 +291,15 @@ reduce(struct checker *checker, const struct tree *tree, const struct function *
         return operand_complain(checker, tree->at, "%s over a ragged or sparse column", tree->text);
     if (type->spec.rank == RANK_UNKNOWN)
         return operand_complain(checker, tree->at,
-                                "the number of dimensions is not known here: reshape first");
+                                "the number of dimensions is unknown here; use reshape first");
     if (!find_axes(checker, tree, type->spec.rank, &step.axes))
         return operand_bad();
     if (function->reduce == REDUCE_ARGMAX && __builtin_popcount(step.axes) != 1)
         return operand_complain(checker, tree->at, "argmax needs one axis: argmax(x, axis)");
     if (function->reduce == REDUCE_MEAN && tnd_dtype_is_integer(dtype) && !is_one_run(step.axes))
-        return operand_complain(checker, tree->at,
-                                "the mean of integers over axes that do not stand side by side: "
-                                "cast(..., float32) first");
+        return operand_complain(
+            checker, tree->at,
+            "the mean of integers over axes that are not adjacent: use cast(..., float32) first");
     if (step.axes & 1)
         operand_crosses_rows(checker, operand);
     /* Halves are reduced in float32 and rounded once, as in TensorFlow. */

@@ -163,14 +163,14 @@ broadcast_dense(struct checker *checker, uint32_t at, struct value_type *a,
             *a = *b;
         else if (b->spec.rank != 0) {
             operand_complain(checker, at,
-                             "the number of dimensions is not known here: reshape first");
+                             "the number of dimensions is unknown here; use reshape first");
             return false;
         }
         return true;
     }
     if (!dims_broadcast(a->spec.shape, (uint32_t)a->spec.rank, b->spec.shape,
                         (uint32_t)b->spec.rank, dims, &rank)) {
-        operand_complain(checker, at, "shapes %s and %s do not go together",
+        operand_complain(checker, at, "shapes %s and %s are incompatible",
                          dims_text(a->spec.shape, (uint32_t)a->spec.rank, a_text),
                          dims_text(b->spec.shape, (uint32_t)b->spec.rank, b_text));
         return false;
@@ -202,7 +202,7 @@ operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
         operand_complain(checker, at,
                          "a ragged or sparse column goes only with scalars, not with a %s",
                          (a->spec.kind == TUNDISH_DENSE ? a : b)->is_batched
-                             ? "value for each row of a batch: do this before batch"
+                             ? "value for each row of a batch: put this stage before batch"
                              : "dense vector");
         return false;
     }
@@ -324,7 +324,7 @@ operand_tree(struct checker *checker, const struct tree *tree)
     case TREE_SLICE:
     case TREE_ELLIPSIS:
     case TREE_OMITTED:
-        result = operand_complain(checker, tree->at, "this belongs inside [...]");
+        result = operand_complain(checker, tree->at, "this is allowed only inside [...]");
         break;
     default:
         result = operand_operator(checker, tree);

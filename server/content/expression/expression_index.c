@@ -178,7 +178,7 @@ operand_index(struct checker *checker, const struct tree *tree)
         return operand_complain(checker, tree->at, "a ragged or sparse column cannot be indexed");
     if (type.spec.rank == RANK_UNKNOWN)
         return operand_complain(checker, tree->at,
-                                "the number of dimensions is not known here: reshape first");
+                                "the number of dimensions is unknown here; use reshape first");
     if (!check_item_count(checker, tree, type.spec.rank))
         return operand_bad();
     step.inputs[0] = base.step;

@@ -21,7 +21,7 @@ struct operand
 operand_integer(struct checker *checker, uint32_t at, tree_integer value)
 {
     if (value >= INTEGER_END || value <= -INTEGER_END)
-        return operand_complain(checker, at, "an integer beyond 64 bits");
+        return operand_complain(checker, at, "an integer that does not fit 64 bits");
     return (struct operand){
         .kind = OPERAND_INTEGER, .at = at, .integer = value, .number = (double)value
     };
@@ -66,8 +66,9 @@ operand_store(struct checker *checker, struct operand operand, tundish_dtype dty
     uint64_t bits = (uint64_t)operand.integer;
 
     if (operand.kind == OPERAND_NUMBER && !tnd_dtype_is_float(dtype)) {
-        operand_complain(checker, operand.at, "%.9g is no %s: the column it meets has that dtype",
-                         operand.number, tnd_dtype_name(dtype));
+        operand_complain(checker, operand.at,
+                         "%.9g is not a valid %s, the dtype of the other operand", operand.number,
+                         tnd_dtype_name(dtype));
         return false;
     }
     if (tnd_dtype_is_float(dtype)) {
@@ -347,11 +348,11 @@ fold_power(struct checker *checker, uint32_t at, struct operand left, struct ope
     if (left.kind != OPERAND_INTEGER || right.kind != OPERAND_INTEGER || right.integer < 0)
         return operand_number(at, pow(left.number, right.number));
     if (right.integer > 64 && (left.integer > 1 || left.integer < -1))
-        return operand_complain(checker, at, "an integer beyond 64 bits");
+        return operand_complain(checker, at, "an integer that does not fit 64 bits");
     for (tree_integer i = right.integer > 64 ? right.integer % 2 + 2 : right.integer; i > 0; i--) {
         power *= left.integer;
         if (power >= INTEGER_END || power <= -INTEGER_END)
-            return operand_complain(checker, at, "an integer beyond 64 bits");
+            return operand_complain(checker, at, "an integer that does not fit 64 bits");
     }
     return operand_integer(checker, at, power);
 }
@@ -370,7 +371,7 @@ fold_integers(struct checker *checker, enum tree_kind kind, uint32_t at, tree_in
         return operand_integer(checker, at, a - b);
     case TREE_MULTIPLY:
         if (a_is_long && b_is_long)
-            return operand_complain(checker, at, "an integer beyond 64 bits");
+            return operand_complain(checker, at, "an integer that does not fit 64 bits");
         return operand_integer(checker, at, a * b);
     case TREE_FLOOR_DIVIDE:
         return operand_integer(checker, at, floor_divide(a, b));

@@ -222,7 +222,7 @@ check_logic(struct checker *checker, enum tree_kind kind, uint32_t at, struct op
         if (operands[i].kind == OPERAND_BAD)
             return operands[i];
         if (operand_dtype(checker, operands[i]) != TUNDISH_BOOL)
-            return operand_complain(checker, operands[i].at, "'%s' takes bools, and this is %s",
+            return operand_complain(checker, operands[i].at, "'%s' takes bools, not %s",
                                     sign_of(kind), dtype_name(checker, operands[i]));
     }
     return operand_kernel(checker,
@@ -258,7 +258,7 @@ operand_select(struct checker *checker, uint32_t at, struct operand condition, s
     if (condition.kind == OPERAND_BAD || !operand_unify(checker, branches, 2))
         return operand_bad();
     if (operand_dtype(checker, condition) != TUNDISH_BOOL)
-        return operand_complain(checker, condition.at, "a condition must be bool, and this is %s",
+        return operand_complain(checker, condition.at, "a condition must be bool, not %s",
                                 dtype_name(checker, condition));
     operands[0] = condition;
     operands[1] = branches[0];

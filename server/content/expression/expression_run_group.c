@@ -159,7 +159,7 @@ broadcast_dims(struct run *run, const struct group *group, int64_t count, bool s
         uint32_t own_rank;
 
         if (!element_dims(run, group, i, own, &own_rank)) {
-            run_reject(run, group->root, shared || alike, i, "shapes do not go together");
+            run_reject(run, group->root, shared || alike, i, "shapes are incompatible");
             memset(own, 0, sizeof own);
         }
         memcpy(&dims[i * rank], own, rank * sizeof *dims);

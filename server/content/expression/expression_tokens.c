@@ -71,7 +71,7 @@ scan_quoted(struct parser *parser, uint32_t at, enum token_kind kind)
     while (text[end] != quote && text[end] != '\0')
         end += quote != '`' && text[end] == '\\' && text[end + 1] != '\0' ? 2 : 1;
     if (text[end] == '\0')
-        parser_complain(parser, at, "%c has no partner", quote);
+        parser_complain(parser, at, "%c is unmatched", quote);
     else
         end++;
     parser->token.kind = kind;

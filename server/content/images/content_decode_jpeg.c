@@ -29,8 +29,8 @@ find_size(struct decoded *decoded, const struct content_step *steps, uint32_t co
         next++;
     if (next == count || !resizes(&steps[next], name))
         return spec_complain(errors, steps[0].stage->line, steps[0].stage->column,
-                             "decode_jpeg: scaled needs a resize (or resizing) of '%s' in place "
-                             "behind it, before any other stage that looks at pixels",
+                             "decode_jpeg: scaled needs a later resize (or resizing) of '%s' in "
+                             "place, before any other stage that reads pixels",
                              name);
     jpeg->cover_height = ((const struct resized *)steps[next].state)->height;
     jpeg->cover_width = ((const struct resized *)steps[next].state)->width;
@@ -52,11 +52,10 @@ static tundish_status
 check_scaled(const struct decoded *decoded, const struct stage_config *config)
 {
     if (decoded->targets.count != 1)
-        return stage_complain(config, "decode_jpeg: scaled takes one column, and there are %u",
+        return stage_complain(config, "decode_jpeg: scaled takes one column, not %u",
                               decoded->targets.count);
     if (decoded->options.jpeg.ratio != 1)
-        return stage_complain(config, "decode_jpeg: scaled finds the ratio itself; leave ratio "
-                                      "out");
+        return stage_complain(config, "decode_jpeg: scaled chooses the ratio; remove ratio");
     return TUNDISH_OK;
 }
 

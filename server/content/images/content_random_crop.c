@@ -92,8 +92,8 @@ random_crop_open(void *state, const struct stage_config *config, struct schema *
             column->shape[axis + 1] = from->shape[axis + 1];
         } else if (from->shape[axis] < 0 || from->shape[axis + 1] < 0) {
             return stage_complain(config,
-                                  "random_crop: the height and width of '%s' are not known; "
-                                  "resize it first, or take random_resized_crop",
+                                  "random_crop: the height and width of '%s' are unknown; use "
+                                  "resize first, or random_resized_crop",
                                   column->name);
         }
     }

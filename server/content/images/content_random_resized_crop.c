@@ -113,8 +113,8 @@ read_range(const struct stage_config *config, const char *parameter, double most
                                                          : list->items[i].number;
     if (!(numbers[0] > 0 && numbers[0] <= numbers[1] && numbers[1] <= most))
         return spec_complain(config->errors, list->line, list->column,
-                             "%s must be two numbers above 0 that rise%s", parameter,
-                             most < 2 ? ", up to 1" : "");
+                             "%s must be two numbers greater than 0 in ascending order%s",
+                             parameter, most < 2 ? ", up to 1" : "");
     ret[0] = (float)numbers[0];
     ret[1] = (float)numbers[1];
     return TUNDISH_OK;

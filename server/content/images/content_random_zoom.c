@@ -24,10 +24,7 @@ check_factor(const struct stage_config *config, const char *parameter, struct im
         image_layer_factor(config, parameter, -1, &layer->low[which], &layer->high[which]);
 
     if (status == TUNDISH_OK && layer->low[which] <= -1 && layer->high[which] < 1)
-        return stage_complain(config,
-                              "random_zoom: %s must be above -1, where nothing would be "
-                              "left of the image",
-                              parameter);
+        return stage_complain(config, "random_zoom: %s must be greater than -1", parameter);
     return status;
 }
 

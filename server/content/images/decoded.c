@@ -14,12 +14,11 @@ open_column(const struct decoded *decoded, const struct stage_config *config,
     int channels = decoded->options.channels;
 
     if (column->dtype != TUNDISH_STRING)
-        return stage_complain(config, "%s: '%s' is %s, and the bytes of a file are needed", stage,
+        return stage_complain(config, "%s: '%s' is %s; expected the bytes of a file", stage,
                               column->name, tnd_dtype_name(column->dtype));
     if (column->kind != TUNDISH_DENSE || column->rank != 0 || config->depth > 0)
         return stage_complain(config,
-                              "%s takes one file, and '%s' has %d dimensions: it must stand "
-                              "before batch",
+                              "%s takes one file, but '%s' has %d dimensions: put it before batch",
                               stage, column->name, column->rank);
     column->dtype = decoded->options.dtype;
     column->has_range = false;
@@ -64,9 +63,8 @@ is_too_large(const struct decoded *decoded, const struct picture_size *size,
     if (bytes <= scratch_ask_most(scratch))
         return false;
     snprintf(ret_fault->text, sizeof ret_fault->text,
-             "%s: the picture takes %llu bytes, more than the %llu that memory_limit leaves it",
-             decoded->options.stage, (unsigned long long)bytes,
-             (unsigned long long)scratch_ask_most(scratch));
+             "%s: the image needs %llu bytes, but memory_limit leaves %llu", decoded->options.stage,
+             (unsigned long long)bytes, (unsigned long long)scratch_ask_most(scratch));
     return true;
 }
 
@@ -89,8 +87,8 @@ measure(const struct decoded *decoded, const struct byte_view *files, struct fra
             rank = sizes[i].rank;
         } else if (rank != sizes[i].rank) {
             frame_reject(output, i,
-                         "%s: one picture has %u dimensions and another %u; expand_animations: "
-                         "false gives all of them 3",
+                         "%s: one image has %u dimensions and another %u; with expand_animations: "
+                         "false all images have 3",
                          decoded->options.stage, rank, sizes[i].rank);
             sizes[i].rank = 0;
         }

@@ -12,9 +12,8 @@ images_check(const struct stage_config *config, const struct column_spec *column
 
     if (column->dtype == TUNDISH_STRING)
         return stage_complain(config,
-                              "%s: '%s' is string, and images are needed; decode_jpeg "
-                              "makes them",
-                              stage, column->name);
+                              "%s: '%s' has dtype string; expected images (use decode_jpeg)", stage,
+                              column->name);
     if (column->kind != TUNDISH_DENSE)
         return stage_complain(config, "%s: '%s' is %s, and images are dense", stage, column->name,
                               column->kind == TUNDISH_SPARSE ? "sparse" : "ragged");

@@ -62,7 +62,7 @@ find_format(const struct picture_options *options, struct byte_view bytes,
 
     if (bytes.size == 0)
         picture_fail(options, ret_fault,
-                     "the input is empty; a JPEG, PNG, GIF, BMP or WebP is needed");
+                     "the input is empty; expected a JPEG, PNG, GIF, BMP or WebP");
     else if ((is_bmp || is_webp) && !options->takes_everything)
         picture_fail(options, ret_fault, "the bytes are a %s, which only decode_image takes",
                      is_bmp ? "BMP" : "WebP");
@@ -78,7 +78,7 @@ find_format(const struct picture_options *options, struct byte_view bytes,
         format = &picture_webp;
     else
         picture_fail(options, ret_fault,
-                     "the bytes are no image: a JPEG, PNG, GIF, BMP or WebP is needed");
+                     "the bytes are not an image; expected a JPEG, PNG, GIF, BMP or WebP");
     if (format != NULL && format->read == NULL) {
         picture_fail(options, ret_fault, "the bytes are a %s, and this build has no %s",
                      format->name, format->library);

@@ -132,7 +132,7 @@ slurp(struct gif *gif, const struct picture_options *options, struct picture_fau
         return picture_fail(options, ret_fault, "the GIF cannot be opened: %s", reason(code));
     read_frames(gif);
     if (gif->frames == 0)
-        return picture_fail(options, ret_fault, "the GIF holds no whole picture: %s",
+        return picture_fail(options, ret_fault, "the GIF has no complete image: %s",
                             reason(gif->file->Error));
     return true;
 }
@@ -154,7 +154,7 @@ gif_open(struct gif *gif, const struct picture_options *options, struct byte_vie
     }
     if (!options->takes_everything && gif->frames > 1)
         return picture_fail(options, ret_fault,
-                            "the GIF has %lld frames; decode_image takes animations",
+                            "the GIF has %lld frames; use decode_image for animations",
                             (long long)gif->frames);
     if (!options->expand_animations)
         gif->frames = 1;
@@ -239,7 +239,8 @@ gif_read(const struct picture_options *options, struct byte_view bytes,
             memcpy(to, to - frame_bytes, frame_bytes);
         ok = draw_frame(&gif, k, to);
         if (!ok)
-            picture_fail(options, ret_fault, "frame %d of the GIF uses a colour that it lacks", k);
+            picture_fail(options, ret_fault,
+                         "frame %d of the GIF uses a colour that is not in its palette", k);
     }
     gif_close(&gif);
     return ok;

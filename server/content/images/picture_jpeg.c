@@ -293,8 +293,7 @@ read_pixels(struct jpeg_job *job)
     if (job->has_own_reader && job->lines_read < job->height)
         return false;
     if ((float)job->lines_read / (float)job->height < (wanted < 1.0F ? wanted : 1.0F))
-        return picture_fail(options, job->fault,
-                            "the JPEG is cut short: %lld of %lld lines are there",
+        return picture_fail(options, job->fault, "the JPEG is truncated: it has %lld of %lld lines",
                             (long long)job->lines_read, (long long)job->height);
     blacken_lines(job, job->lines_read);
     return true;

@@ -41,7 +41,7 @@ take_bytes(png_structp png, png_bytep to, png_size_t bytes)
     struct png_job *job = png_get_io_ptr(png);
 
     if (job->left.size < bytes)
-        png_error(png, "it is cut short");
+        png_error(png, "it is truncated");
     memcpy(to, job->left.data, bytes);
     job->left.data += bytes;
     job->left.size -= bytes;
@@ -174,7 +174,8 @@ decompress(struct png_job *job, uint8_t *values)
     if (job->png != NULL)
         job->info = png_create_info_struct(job->png);
     if (job->info == NULL)
-        picture_fail(job->options, job->fault, "libpng does not start: is it another version?");
+        picture_fail(job->options, job->fault,
+                     "libpng cannot start: does its version match this build?");
     else
         ok = run(job, values);
     png_destroy_read_struct(&job->png, &job->info, NULL);

@@ -19,7 +19,7 @@ read_features(const struct picture_options *options, struct byte_view bytes,
     if (options->channels == 1)
         return picture_fail(options, ret_fault, "a WebP has 3 or 4 channels, not 1");
     if (WebPGetFeatures(bytes.data, bytes.size, features) != VP8_STATUS_OK)
-        return picture_fail(options, ret_fault, "the WebP's header is damaged or cut short");
+        return picture_fail(options, ret_fault, "the WebP's header is damaged or truncated");
     natural = features->has_alpha ? 4 : 3;
     if (!features->has_animation && options->channels != 0 && options->channels != natural)
         return picture_fail(options, ret_fault, "the WebP has %d channels, not %d", natural,
@@ -53,7 +53,7 @@ measure_animation(const struct picture_options *options, struct byte_view bytes,
     WebPAnimDecoder *decoder = open_animation(bytes, &info);
 
     if (decoder == NULL)
-        return picture_fail(options, ret_fault, "the moving WebP cannot be opened");
+        return picture_fail(options, ret_fault, "the animated WebP cannot be opened");
     WebPAnimDecoderDelete(decoder);
     dims[0] = options->expand_animations ? info.frame_count : 1;
     dims[1] = info.canvas_height;
@@ -123,7 +123,7 @@ webp_read(const struct picture_options *options, struct byte_view bytes,
                ? WebPDecodeRGBAInto(bytes.data, bytes.size, values, value_bytes, (int)row_values)
                : WebPDecodeRGBInto(bytes.data, bytes.size, values, value_bytes, (int)row_values);
     return read != NULL ||
-           picture_fail(options, ret_fault, "the WebP cannot be decoded; is it cut short?");
+           picture_fail(options, ret_fault, "the WebP cannot be decoded; is it truncated?");
 }
 
 #endif

@@ -16,7 +16,7 @@ open_column(const struct resized *resized, const struct stage_config *config,
     if (status != TUNDISH_OK)
         return status;
     if (column->dtype == TUNDISH_BOOL && !resized->takes_bools)
-        return stage_complain(config, "%s: '%s' is bool, and numbers are needed",
+        return stage_complain(config, "%s: '%s' has dtype bool; expected a numeric dtype",
                               config->stage->info->name, column->name);
     axis = images_height_axis((uint32_t)column->rank, resized->channels_first);
     column->shape[axis] = resized->keeps_proportions ? -1 : resized->height;

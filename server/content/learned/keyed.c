@@ -18,7 +18,7 @@ keyed_check(const struct stage_config *config, const struct column_spec *column,
             const struct column_spec *key)
 {
     if (key->dtype != TUNDISH_STRING)
-        return stage_complain(config, "%s: the keys in '%s' are %s, and strings are needed",
+        return stage_complain(config, "%s: the keys in '%s' have dtype %s; expected strings",
                               config->stage->info->name, key->name, tnd_dtype_name(key->dtype));
     if (key->rank != RANK_UNKNOWN && column->rank != RANK_UNKNOWN && key->rank > column->rank)
         return stage_complain(config, "%s: '%s' has more dimensions than '%s'",
@@ -28,7 +28,7 @@ keyed_check(const struct stage_config *config, const struct column_spec *column,
         return TUNDISH_OK;
     if (keyed_in_text(config))
         return stage_complain(config,
-                              "%s: elementwise and key_vocabulary_filename do not go together",
+                              "%s: elementwise and key_vocabulary_filename exclude each other",
                               config->stage->info->name);
     if (key->rank != (int)config->depth)
         return stage_complain(config, "%s: elementwise needs one key a row, and '%s' has more",
@@ -43,7 +43,8 @@ keyed_open(const struct stage_config *config, const struct learned_table *table,
     tundish_status status;
 
     if (!table->has_keys)
-        return stage_complain(config, "%s: what was learned has no keys; run `tundish analyze %s`",
+        return stage_complain(config,
+                              "%s: the learned statistics have no keys; run `tundish analyze %s`",
                               config->stage->info->name, config->stage->file->path);
     *ret_keys = NULL;
     if (table->key_count == 0)

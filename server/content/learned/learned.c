@@ -73,8 +73,8 @@ learned_require(const struct stage_config *config, const char *name)
             if (learned->names[i].stage == learned_fingerprint(config->stage))
                 return TUNDISH_OK;
             return stage_complain(config,
-                                  "%s: what was learned for '%s' is of a stage with other "
-                                  "parameters; run `tundish analyze %s`",
+                                  "%s: the statistics for '%s' were learned with other parameters; "
+                                  "run `tundish analyze %s`",
                                   stage, name, config->stage->file->path);
         }
     return stage_complain(config,

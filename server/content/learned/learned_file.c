@@ -21,7 +21,7 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
     if (fstat(descriptor, &stat) != 0)
         return tnd_fail_errno(errno, "%s", path);
     if (!S_ISREG(stat.st_mode))
-        return tnd_fail(TUNDISH_E_DATA, "%s is no plain file", path);
+        return tnd_fail(TUNDISH_E_DATA, "%s is not a regular file", path);
     ret_file->byte_count = (size_t)stat.st_size;
     /* Parsers may read up to 64 bytes past the end. */
     ret_file->bytes = tnd_zalloc(ret_file->byte_count + 64, 1);

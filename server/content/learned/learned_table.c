@@ -124,11 +124,11 @@ take_all(const struct example_values values[MEMBERS], struct learned_table *tabl
     if (!values[SHAPE].is_met || !values[VALUES].is_met)
         return tnd_fail(TUNDISH_E_DATA, "dtype, shape and values are needed");
     if (length_of(&values[VALUES]) != table->value_count)
-        return tnd_fail(TUNDISH_E_DATA, "there are not as many values as the shape says");
+        return tnd_fail(TUNDISH_E_DATA, "the number of values does not match the shape");
     if (values[KEYS].is_met)
         take_keys(&values[KEYS], table);
     if (table->has_keys && (table->rank < 1 || table->shape[0] != table->key_count))
-        return tnd_fail(TUNDISH_E_DATA, "there are not as many keys as the shape says");
+        return tnd_fail(TUNDISH_E_DATA, "the number of keys does not match the shape");
     count = (size_t)table->value_count;
     table->values = tnd_zalloc(count + 1, sizeof(double));
     if (count > 0)

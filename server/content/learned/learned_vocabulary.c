@@ -112,7 +112,7 @@ split_records(const char *path, const struct learned_file *file, struct entries 
                       has_checksum(head + LENGTH_BYTES, length);
         }
         if (!is_good)
-            return tnd_fail(TUNDISH_E_DATA, "%s: record %zu is damaged or cut off", path,
+            return tnd_fail(TUNDISH_E_DATA, "%s: record %zu is damaged or truncated", path,
                             entries->count);
         add_entry(entries, head + LENGTH_BYTES, length);
         at += LENGTH_BYTES + length + CHECKSUM_BYTES;
@@ -191,7 +191,7 @@ open_integers(const struct stage_config *config, const char *path, const struct 
         struct byte_view entry = entries->list[i];
 
         if (!number_int64(entry.data, entry.size, &integers[i]))
-            status = tnd_fail(TUNDISH_E_DATA, "%s:%zu: '%.*s' is no integer", path, i + 1,
+            status = tnd_fail(TUNDISH_E_DATA, "%s:%zu: '%.*s' is not an integer", path, i + 1,
                               (int)(entry.size < 40 ? entry.size : 40), (const char *)entry.data);
     }
     if (status == TUNDISH_OK)

@@ -18,8 +18,7 @@ covariance_open(void *state, const struct stage_config *config, struct schema *r
         if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
             column->rank != (int)config->depth + 1 || column->shape[column->rank - 1] < 0)
             return stage_complain(config,
-                                  "covariance: the rows of '%s' must be vectors of a known "
-                                  "number of numbers",
+                                  "covariance: the rows of '%s' must be vectors of a known length",
                                   column->name);
         status = learned_require(config, learned_name_of(config, column->name));
     }

@@ -74,9 +74,10 @@ read_boundaries(const struct stage_config *config, const char *column, struct di
         /* Compared after rounding to float32, in which the layer compares. The negation refuses
          * NaN. */
         if (!(layer->boundaries[i - 1] <= layer->boundaries[i]))
-            return spec_complain(config->errors, boundaries->line, boundaries->column,
-                                 "bin_boundaries must rise, and %.9g comes before %.9g",
-                                 (double)layer->boundaries[i - 1], (double)layer->boundaries[i]);
+            return spec_complain(
+                config->errors, boundaries->line, boundaries->column,
+                "bin_boundaries must be in ascending order, but %.9g precedes %.9g",
+                (double)layer->boundaries[i - 1], (double)layer->boundaries[i]);
     return status;
 }
 
@@ -98,7 +99,8 @@ open_column(const struct stage_config *config, const struct discretization *stag
     tundish_status status;
 
     if (column->dtype == TUNDISH_STRING)
-        return stage_complain(config, "discretization: '%s' is string, and numbers are needed",
+        return stage_complain(config,
+                              "discretization: '%s' has dtype string; expected a numeric dtype",
                               column->name);
     status = read_boundaries(config, column->name, layer);
     if (status != TUNDISH_OK)
@@ -130,7 +132,7 @@ discretization_open(void *state, const struct stage_config *config, struct schem
     if (layer->encoding.sparse && layer->encoding.mode == ENCODE_INT)
         return stage_complain(config, "discretization: sparse needs another output_mode than int");
     if (layer->computed == TUNDISH_STRING || layer->computed == TUNDISH_BOOL)
-        return stage_complain(config, "discretization: dtype must be a number's");
+        return stage_complain(config, "discretization: dtype must be numeric");
     status = check_parameters(config);
     if (status == TUNDISH_OK)
         status = content_targets_open(config, ret_schema, &layer->targets);

@@ -148,8 +148,8 @@ keep_axis(const struct stage_config *config, const struct column_spec *column,
                               dims_text(column->shape, (uint32_t)column->rank, text));
     if (column->shape[k] < 0)
         return stage_complain(config,
-                              "normalization: the size of axis %lld of '%s' is not known "
-                              "(shape %s); axis: null takes one mean for all",
+                              "normalization: the size of axis %lld of '%s' is unknown (shape %s); "
+                              "axis: null uses one mean for all",
                               (long long)axis->integer, column->name,
                               dims_text(column->shape, (uint32_t)column->rank, text));
     *axes |= 1U << k;
@@ -169,14 +169,15 @@ open_column(const struct stage_config *config, struct normalized *layer, struct 
 
     if (column->dtype == TUNDISH_STRING || column->kind == TUNDISH_SPARSE)
         return stage_complain(config, "normalization: '%s' is %s", column->name,
-                              column->dtype == TUNDISH_STRING ? "string, and numbers are needed"
-                                                              : "sparse; to_dense makes it dense");
+                              column->dtype == TUNDISH_STRING
+                                  ? "of dtype string; expected a numeric dtype"
+                                  : "sparse; use to_dense");
     if (axis != NULL && axis->kind != SPEC_NULL && axis_count(config) > 0) {
         if (column->rank == RANK_UNKNOWN || column->kind == TUNDISH_RAGGED)
-            return stage_complain(config,
-                                  "normalization: the shape of '%s' is not known; axis: "
-                                  "null takes one mean for all",
-                                  column->name);
+            return stage_complain(
+                config,
+                "normalization: the shape of '%s' is unknown; axis: null uses one mean for all",
+                column->name);
         if (axis->kind == SPEC_INTEGER)
             status = keep_axis(config, column, axis, &axes, &kept);
         for (uint32_t i = 0; axis->kind == SPEC_LIST && i < axis->count; i++)

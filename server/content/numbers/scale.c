@@ -147,8 +147,7 @@ check_groups(const struct stage_config *config, const struct scaled *scaled,
     if (column->kind == TUNDISH_DENSE && positions == scaled->positions)
         return TUNDISH_OK;
     return stage_complain(config,
-                          "%s: elementwise needs rows of a known shape, here of %lld values, and "
-                          "'%s' has others",
+                          "%s: elementwise needs rows of %lld values, and '%s' has other rows",
                           config->stage->info->name, (long long)scaled->positions, column->name);
 }
 
@@ -159,7 +158,7 @@ open_column(const struct scale *scale, const struct stage_config *config,
     tundish_status status;
 
     if (column->dtype == TUNDISH_STRING)
-        return stage_complain(config, "%s: '%s' is string, and numbers are needed",
+        return stage_complain(config, "%s: '%s' has dtype string; expected a numeric dtype",
                               config->stage->info->name, column->name);
     scaled->dtype = result_dtype(scale, config, column->dtype);
     scaled->is_double = scaled->dtype == TUNDISH_FLOAT64;

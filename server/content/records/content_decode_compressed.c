@@ -46,10 +46,10 @@ static const char *
 too_large(struct inflating *inflating)
 {
     if (inflating->text_max == DECOMPRESSED_MAX)
-        return "decode_compressed: the text becomes larger than 1 GiB";
+        return "decode_compressed: the decompressed text is larger than 1 GiB";
     snprintf(inflating->problem, sizeof inflating->problem,
-             "decode_compressed: the text becomes larger than the %llu bytes that memory_limit and "
-             "max_batch_bytes leave it",
+             "decode_compressed: the decompressed text exceeds the %llu bytes that memory_limit "
+             "and max_batch_bytes leave",
              (unsigned long long)inflating->text_max);
     return inflating->problem;
 }
@@ -90,8 +90,8 @@ inflate_text(struct inflating *inflating, struct byte_view from, uint8_t *to, ui
             return is_gzip ? "decode_compressed: the bytes are not GZIP"
                            : "decode_compressed: the bytes are not ZLIB";
         } else if (stream->avail_out > 0) {
-            return is_gzip ? "decode_compressed: the GZIP bytes are cut short"
-                           : "decode_compressed: the ZLIB bytes are cut short";
+            return is_gzip ? "decode_compressed: the GZIP bytes are truncated"
+                           : "decode_compressed: the ZLIB bytes are truncated";
         }
     }
 }
@@ -120,9 +120,8 @@ take(struct inflating *inflating, uint64_t bytes)
     if (bytes > inflating->memory_left) {
         inflating->status =
             tnd_fail(TUNDISH_E_MEMORY,
-                     "decode_compressed: the texts of %lld rows become larger than the %llu "
-                     "bytes that there is room for: give a smaller batch_size, or raise "
-                     "memory_limit and max_batch_bytes",
+                     "decode_compressed: the decompressed texts of %lld rows exceed %llu bytes: "
+                     "use a smaller batch_size, or raise memory_limit and max_batch_bytes",
                      (long long)inflating->row_count, (unsigned long long)inflating->memory_max);
         return NULL;
     }

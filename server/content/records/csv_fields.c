@@ -31,10 +31,10 @@ read_long_default(const struct stage_config *config, const struct spec_value *va
     int64_t count;
 
     if (values == NULL || dtype == NULL || dtype->kind != SPEC_TEXT || value->count != 2)
-        return spec_complain(config->errors, value->line, value->column,
-                             "the default of '%s' must be a dtype's name, a value, or "
-                             "{values: V, dtype: D}",
-                             column->name);
+        return spec_complain(
+            config->errors, value->line, value->column,
+            "the default of '%s' must be the name of a dtype, a value, or {values: V, dtype: D}",
+            column->name);
     column->dtype = tnd_dtype_by_name(dtype->text);
     if (!is_csv_dtype(column->dtype))
         return spec_complain(config->errors, dtype->line, dtype->column,
@@ -44,8 +44,8 @@ read_long_default(const struct stage_config *config, const struct spec_value *va
     count = literal_count(values);
     if (count < 0 || count > 1)
         return spec_complain(config->errors, values->line, values->column,
-                             "there can be only one default for a field, but '%s' has %lld",
-                             column->name, (long long)count);
+                             "a field has only one default, but '%s' has %lld", column->name,
+                             (long long)count);
     if (count == 0)
         return TUNDISH_OK;
     snprintf(what, sizeof what, "the default of '%.200s'", column->name);
@@ -73,10 +73,10 @@ read_default(const struct stage_config *config, const struct spec_value *value,
         column->dtype = value->integer > INT32_MAX || value->integer < INT32_MIN ? TUNDISH_INT64
                                                                                  : TUNDISH_INT32;
     else
-        return spec_complain(config->errors, value->line, value->column,
-                             "the default of '%s' must be a dtype's name, a value, or "
-                             "{values: V, dtype: D}",
-                             column->name);
+        return spec_complain(
+            config->errors, value->line, value->column,
+            "the default of '%s' must be the name of a dtype, a value, or {values: V, dtype: D}",
+            column->name);
     snprintf(what, sizeof what, "the default of '%.200s'", column->name);
     column->fallback = tnd_zalloc(1, literal_bytes(column->dtype));
     return literal_store(value, column->dtype, what, config->errors, column->fallback);
@@ -109,7 +109,7 @@ read_columns(const struct stage_config *config, struct csv_table *table)
             value = &defaults->items[i];
         if (value == NULL && defaults->kind == SPEC_MAP)
             status = spec_complain(config->errors, defaults->line, defaults->column,
-                                   "record_defaults says nothing about column '%s'", column->name);
+                                   "record_defaults has no entry for column '%s'", column->name);
         else if (value != NULL && read_default(config, value, column) != TUNDISH_OK)
             status = TUNDISH_E_PIPELINE;
     }

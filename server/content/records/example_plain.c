@@ -119,8 +119,7 @@ plain_feature(struct parsing *parsing, uint32_t f, struct byte_view bytes)
     }
     dtype = dtype_of_tag(bytes.data[0]);
     if (dtype == 0) {
-        REJECT(parsing, "could not parse feature '%s': it has no kind that is known",
-               feature->name);
+        REJECT(parsing, "could not parse feature '%s': its kind is unknown", feature->name);
         return false;
     }
     if (*seen & bit)

@@ -317,7 +317,7 @@ check_entries_used(const struct stage_config *config, const struct spec_value *f
             used = spec_entry_for(features, names->names[k]) == &features->items[i];
         if (!used)
             status = spec_complain(config->errors, features->keys[i].line, features->keys[i].column,
-                                   "feature '%s' is for none of columns", features->keys[i].text);
+                                   "feature '%s' matches none of columns", features->keys[i].text);
     }
     return status;
 }
@@ -336,7 +336,7 @@ read_all(const struct stage_config *config, const struct spec_value *features,
 
         feature->column = tnd_strdup(names->names[i]);
         each = map != NULL ? read_feature(config, map, feature)
-                           : stage_complain(config, "features says nothing about column '%s'",
+                           : stage_complain(config, "features has no entry for column '%s'",
                                             feature->column);
         if (each != TUNDISH_OK)
             status = each;
@@ -353,7 +353,7 @@ features_open(const struct stage_config *config, struct feature_list *ret_list)
     tundish_status status;
 
     if (features == NULL || features->kind != SPEC_MAP || features->count == 0)
-        return stage_complain(config, "features must say what to parse: {NAME: {type: ...}}");
+        return stage_complain(config, "features must not be empty: {NAME: {type: ...}}");
     status = columns == NULL ? names_of_keys(config, features, &names)
                              : spec_expand_columns(columns, NULL, 0, config->errors, &names);
     if (status == TUNDISH_OK)

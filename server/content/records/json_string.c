@@ -16,7 +16,7 @@ json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
                 break;
         }
     }
-    return *at < end ? NULL : "a string without its end";
+    return *at < end ? NULL : "a string without a closing quote";
 }
 
 /* The value of four hexadecimal digits, or -1. */
@@ -81,7 +81,7 @@ unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *us
             return "half of a surrogate pair";
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code < 0 || (code >= 0xdc00 && code < 0xe000)) {
-        return "a \\u escape that is no character";
+        return "a \\u escape that is not a character";
     }
     *used += put_utf8(to + *used, code);
     return NULL;
@@ -96,7 +96,7 @@ escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *used)
     const char *letter;
 
     if (*at >= end)
-        return "the text ends in an escape";
+        return "the text ends within an escape";
     if (**at == 'u') {
         ++*at;
         return unicode_escape(at, end, to, used);

@@ -97,7 +97,7 @@ inflate_on(struct unpacker *unpacker, bool *ret_over)
     }
     if (stream->avail_in == 0) {
         if (unpacker->in_member)
-            return tnd_fail(TUNDISH_E_DATA, "its %s data is cut short at byte %llu",
+            return tnd_fail(TUNDISH_E_DATA, "its %s data is truncated at byte %llu",
                             packing_name(unpacker->packing),
                             (unsigned long long)unpacker->position);
         *ret_over = true;

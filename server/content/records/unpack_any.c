@@ -54,10 +54,10 @@ damaged(const struct unpack_any *unpack)
     const char *reason =
         unpack->archive == NULL ? "no memory" : archive_error_string(unpack->archive);
 
-    return tnd_fail(TUNDISH_E_DATA, "its packed data is damaged or cut short near byte %lld (%s)",
-                    unpack->archive == NULL ? 0LL
-                                            : (long long)archive_filter_bytes(unpack->archive, -1),
-                    reason == NULL ? "no reason given" : reason);
+    return tnd_fail(
+        TUNDISH_E_DATA, "its compressed data is damaged or truncated near byte %lld (%s)",
+        unpack->archive == NULL ? 0LL : (long long)archive_filter_bytes(unpack->archive, -1),
+        reason == NULL ? "no reason given" : reason);
 }
 
 tundish_status

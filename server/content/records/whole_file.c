@@ -40,7 +40,7 @@ read_open(struct byte_view path, int descriptor, struct scratch *scratch,
     tundish_status status;
 
     if (fstat(descriptor, &about) != 0)
-        return fail(path, "cannot be looked at", errno);
+        return fail(path, "cannot be examined", errno);
     if (!S_ISREG(about.st_mode))
         return fail(path, "it is not a regular file", S_ISDIR(about.st_mode) ? EISDIR : 0);
     if (about.st_size > INT32_MAX)

@@ -22,10 +22,9 @@ add_rate(struct decode_wav *state, const struct stage_config *config, struct sch
     if (name == NULL || name->kind != SPEC_TEXT)
         return TUNDISH_OK;
     if (state->targets.count != 1)
-        return stage_complain(config,
-                              "decode_wav: sample_rate names one column, and there are "
-                              "%u of sound",
-                              state->targets.count);
+        return stage_complain(
+            config, "decode_wav: sample_rate names one column, but there are %u columns of sound",
+            state->targets.count);
     if (schema_find(schema, name->text) >= 0)
         return spec_complain(config->errors, name->line, name->column,
                              "sample_rate: '%s' is a column already", name->text);
@@ -53,8 +52,8 @@ decode_wav_open(void *memory, const struct stage_config *config, struct schema *
         if (column->dtype != TUNDISH_STRING || column->rank != 0 || column->kind != TUNDISH_DENSE ||
             config->depth > 0)
             return stage_complain(config,
-                                  "decode_wav takes the bytes of one file, and '%s' is %s of %d "
-                                  "dimensions: it must stand before batch",
+                                  "decode_wav takes the bytes of one file, but '%s' is %s of %d "
+                                  "dimensions: put it before batch",
                                   column->name, tnd_dtype_name(column->dtype), column->rank);
         column->dtype = TUNDISH_FLOAT32;
         column->rank = 2;

@@ -31,7 +31,7 @@ dims_of(const void *memory, int64_t samples, int64_t ret_dims[2], char ret_fault
     if (ret_dims[0] != 0 || state->frame_length >= state->fft_length)
         return true;
     snprintf(ret_fault, 160,
-             "stft: there are fewer samples than frame_length (%lld); pad_end fills up",
+             "stft: there are fewer samples than frame_length (%lld); use pad_end: true",
              (long long)state->frame_length);
     return false;
 }
@@ -53,9 +53,7 @@ open_column(struct stft *state, const struct stage_config *config, struct column
             bool *batch_wide)
 {
     if (column->dtype != TUNDISH_FLOAT32 && column->dtype != TUNDISH_FLOAT64)
-        return stage_complain(config,
-                              "stft: '%s' is %s, and float32 or float64 is needed (cast makes "
-                              "it)",
+        return stage_complain(config, "stft: '%s' is %s; expected float32 or float64 (use cast)",
                               column->name, tnd_dtype_name(column->dtype));
     open_spectrum(state, config, column->dtype);
     return signals_open_column(config, state, dims_of, column, batch_wide);

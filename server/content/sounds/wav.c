@@ -26,7 +26,7 @@ static bool
 has(struct cursor *cursor, uint64_t bytes)
 {
     return bytes <= cursor->bytes.size - cursor->at ||
-           bad(cursor, "the WAV is cut short at byte %zu", cursor->at);
+           bad(cursor, "the WAV file is truncated at byte %zu", cursor->at);
 }
 
 static bool
@@ -82,12 +82,12 @@ find_format(struct cursor *cursor, uint32_t *ret_size)
 
     if (!take(cursor, 4, &id) || id != word("RIFF") || !skip(cursor, 4) || !take(cursor, 4, &id) ||
         id != word("WAVE"))
-        return bad(cursor, "the bytes are no WAV: RIFF and WAVE are missing");
+        return bad(cursor, "the bytes are not a WAV file: RIFF and WAVE are missing");
     if (!take(cursor, 4, &id) || !take(cursor, 4, &size))
         return false;
     while (id != word("fmt ")) {
         if (!may_precede_format(id))
-            return bad(cursor, "a chunk before the WAV's format is none that may stand there");
+            return bad(cursor, "an unexpected chunk precedes the WAV's format");
         if (!skip(cursor, size) || !take(cursor, 4, &id) || !take(cursor, 4, &size))
             return false;
     }

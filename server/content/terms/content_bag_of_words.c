@@ -43,10 +43,10 @@ bag_of_words_open(void *state, const struct stage_config *config, struct schema 
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->kind != TUNDISH_SPARSE || column->rank != (int)config->depth + 1)
-            return stage_complain(config,
-                                  "bag_of_words: '%s' must be sparse, with one list of words a "
-                                  "row; to_sparse makes it so",
-                                  column->name);
+            return stage_complain(
+                config,
+                "bag_of_words: '%s' must be sparse, with one list of words per row; use to_sparse",
+                column->name);
         column->shape[column->rank - 1] = -1;
     }
     content_sort_columns(ret_schema, &stage->targets);

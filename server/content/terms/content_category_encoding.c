@@ -21,7 +21,7 @@ find_weights(const struct stage_config *config, struct category_encoding *layer)
         return TUNDISH_OK;
     if (layer->encoding.mode != ENCODE_COUNT)
         return spec_complain(config->errors, weights->line, weights->column,
-                             "count_weights goes only with output_mode: count, and this is %s",
+                             "count_weights needs output_mode: count, not %s",
                              spec_text(config->stage, "output_mode"));
     layer->weights = schema_find(config->input, weights->text);
     if (layer->weights < 0)
@@ -29,10 +29,10 @@ find_weights(const struct stage_config *config, struct category_encoding *layer)
                              "there is no column '%s' for count_weights", weights->text);
     if (layer->encoding.dtype != TUNDISH_FLOAT32)
         return spec_complain(config->errors, weights->line, weights->column,
-                             "count_weights give float32: leave out dtype, and let cast follow");
+                             "count_weights yields float32; remove dtype and use cast afterwards");
     if (config->input->columns[layer->weights].dtype == TUNDISH_STRING)
         return spec_complain(config->errors, weights->line, weights->column,
-                             "count_weights: '%s' is string, and numbers are needed",
+                             "count_weights: '%s' has dtype string; expected a numeric dtype",
                              weights->text);
     return TUNDISH_OK;
 }
@@ -65,19 +65,19 @@ check_rank(const struct stage_config *config, const struct category_encoding *la
 
     if (counts && layer->encoding.sparse && !is_wide)
         return stage_complain(config,
-                              "category_encoding: no sparse %s of '%s': leave sparse out, and "
-                              "let to_sparse follow, or ask for dtype: int64",
+                              "category_encoding: a sparse %s of '%s' is not supported; remove "
+                              "sparse and use to_sparse afterwards, or set dtype: int64",
                               spec_text(config->stage, "output_mode"), column->name);
     if (!dtype_is_possible(layer, column->rank))
         return stage_complain(config,
-                              "category_encoding: no %s of '%s' in %s: ask for another dtype, "
-                              "and let cast follow",
+                              "category_encoding: %s of '%s' is not supported in %s; set another "
+                              "dtype and use cast afterwards",
                               spec_text(config->stage, "output_mode"), column->name,
                               tnd_dtype_name(dtype));
     if (layer->weights >= 0 && column->rank == 0)
         return stage_complain(config,
-                              "category_encoding: count_weights of single numbers, and '%s' is "
-                              "one in each row: batch them first",
+                              "category_encoding: count_weights needs a batch, but '%s' is a "
+                              "single value in each row; use batch first",
                               column->name);
     return TUNDISH_OK;
 }
@@ -97,7 +97,7 @@ category_encoding_open(void *state, const struct stage_config *config, struct sc
         layer->encoding.dtype = spec_dtype(config->stage, "dtype");
     if (layer->encoding.dtype == TUNDISH_STRING)
         return spec_complain(config->errors, dtype->line, dtype->column,
-                             "category_encoding: the dtype must be one of numbers, not string");
+                             "category_encoding: the dtype must be numeric, not string");
     layer->encoding.sparse = spec_bool(config->stage, "sparse");
     encoding_mode_of(spec_text(config->stage, "output_mode"), &layer->encoding.mode);
     status = find_weights(config, layer);
@@ -107,10 +107,10 @@ category_encoding_open(void *state, const struct stage_config *config, struct sc
         struct column_spec *column = &ret_schema->columns[layer->targets.list[i].output];
 
         if (column->dtype == TUNDISH_STRING)
-            return stage_complain(config,
-                                  "category_encoding: '%s' is string; it takes integers "
-                                  "(string_lookup makes them)",
-                                  column->name);
+            return stage_complain(
+                config,
+                "category_encoding: '%s' has dtype string; expected integers (use string_lookup)",
+                column->name);
         status = check_rank(config, layer, column);
         if (status == TUNDISH_OK)
             status = encoding_open(&layer->encoding, config, column, ret_batch_wide);

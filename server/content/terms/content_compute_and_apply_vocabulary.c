@@ -31,7 +31,7 @@ open_column(const struct stage_config *config, struct column_spec *column, struc
 
     applied->dtype = column->dtype;
     if (column->dtype != TUNDISH_STRING && !tnd_dtype_is_integer(column->dtype))
-        return stage_complain(config, "%s: '%s' is %s, and strings or integers are needed",
+        return stage_complain(config, "%s: '%s' has dtype %s; expected strings or integers",
                               config->stage->info->name, column->name,
                               tnd_dtype_name(column->dtype));
     status = learned_require(config, name);

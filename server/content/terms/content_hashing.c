@@ -56,8 +56,8 @@ check_input(const struct hashing *state, const struct stage_config *config,
 
     if (state->encoding.mode == ENCODE_ONE_HOT && column->rank == 0)
         return stage_complain(config,
-                              "hashing: one_hot of single values, and '%s' is one in each row: "
-                              "batch them first",
+                              "hashing: one_hot needs a batch, but '%s' is a single value in each "
+                              "row; use batch first",
                               column->name);
     if (state->has_mask && column->dtype == TUNDISH_BOOL)
         return stage_complain(config, "column '%s' is bool, which has no mask_value", column->name);

@@ -21,7 +21,7 @@ output_names(const struct stage_config *config, const char *column, struct name_
 
     if (status == TUNDISH_OK && ret_names->count != 2)
         status = spec_complain(config->errors, output->line, output->column,
-                               "output: two names are needed, of the ids and the weights");
+                               "output must be two names: one for the ids, one for the weights");
     for (size_t i = 0; i < ret_names->count && status == TUNDISH_OK; i++)
         if (strcmp(ret_names->names[i], column) != 0 &&
             schema_find(config->input, ret_names->names[i]) >= 0)
@@ -113,8 +113,8 @@ tfidf_open(void *state, const struct stage_config *config, struct schema *ret_sc
     if (!tnd_dtype_is_integer(column->dtype) || column->kind != TUNDISH_SPARSE ||
         column->rank != (int)config->depth + 1)
         return stage_complain(config,
-                              "tfidf: '%s' must hold integers and be sparse, with one list of "
-                              "ids a row; to_sparse makes it so",
+                              "tfidf: '%s' must be a sparse column of integers, with one list of "
+                              "ids per row; use to_sparse",
                               column->name);
     status = output_names(config, column->name, &names);
     if (status == TUNDISH_OK)

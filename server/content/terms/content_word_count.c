@@ -19,7 +19,7 @@ word_count_open(void *state, const struct stage_config *config, struct schema *r
         struct column_spec *column = &ret_schema->columns[stage->targets.list[i].output];
 
         if (column->rank <= (int)config->depth)
-            return stage_complain(config, "word_count: the rows of '%s' are no lists",
+            return stage_complain(config, "word_count: the rows of '%s' are not lists",
                                   column->name);
         column->dtype = TUNDISH_INT64;
         column->kind = TUNDISH_DENSE;

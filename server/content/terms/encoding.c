@@ -79,13 +79,13 @@ check_sparse(const struct encoding *encoding, const struct stage_config *config,
     if (encoding->mode == ENCODE_TF_IDF && column->rank == 2)
         return stage_complain(config,
                               "%s: sparse tf_idf takes single rows, and '%s' has two dimensions: "
-                              "do this before batch",
+                              "put this stage before batch",
                               layer, column->name);
     for (int k = 0; by_shape && k < column->rank; k++)
         if (column->shape[k] < 0)
             return stage_complain(config,
-                                  "%s: a sparse encoding of '%s' needs a known shape: do this "
-                                  "before batch, or batch with drop_remainder",
+                                  "%s: a sparse encoding of '%s' needs a known shape: put this "
+                                  "stage before batch, or batch with drop_remainder",
                                   layer, column->name);
     return TUNDISH_OK;
 }
@@ -191,8 +191,7 @@ fill_vector(const struct work *work, void *vector, int64_t begin, int64_t count,
 
         if (index < 0 && work->refuses_negative)
             frame_reject(work->output, work->element,
-                         "an index to be encoded must be non-negative, and this is %lld",
-                         (long long)index);
+                         "an index to encode must be non-negative, not %lld", (long long)index);
         if (index < 0 || index >= encoding->depth)
             continue;
         if (is_float_work(encoding))
@@ -535,7 +534,7 @@ encoding_read(struct encoding *encoding, const struct stage_config *config, bool
     encoding->dtype = spec_dtype(config->stage, "dtype");
     if (encoding->dtype == TUNDISH_STRING)
         return spec_complain(config->errors, dtype->line, dtype->column,
-                             "the dtype must be one of numbers, not string");
+                             "the dtype must be numeric, not string");
     if (is_int && !is_lenient && encoding->dtype != TUNDISH_INT64 &&
         encoding->dtype != TUNDISH_INT32)
         return spec_complain(config->errors, dtype->line, dtype->column,

@@ -154,8 +154,8 @@ check_input(const struct lookup_rules *rules, const struct stage_config *config,
 
     if (rules->keys == VOCAB_INTEGERS && column->kind == TUNDISH_SPARSE)
         return stage_complain(config,
-                              "integer_lookup: '%s' is sparse, which Keras does not look up; "
-                              "to_ragged or to_dense first",
+                              "integer_lookup: Keras does not look up sparse columns, and '%s' is "
+                              "sparse; use to_ragged or to_dense first",
                               column->name);
     if (rules->mode == ENCODE_TF_IDF && column->rank > 2 && given(config, "vocabulary") == NULL)
         return stage_complain(config,
@@ -269,7 +269,7 @@ reject_unknown(const struct lookup *lookup, const struct column *column, int64_t
                const int64_t *integers, struct frame *output)
 {
     int64_t element = column_element_of(column, at);
-    const char *advice = "num_oov_indices=0 wants all inputs in the vocabulary, but found";
+    const char *advice = "num_oov_indices=0 requires all inputs to be in the vocabulary, but found";
     const struct byte_view *terms = column->values;
 
     if (lookup->rules.keys == VOCAB_INTEGERS)

@@ -98,15 +98,15 @@ check_special(const struct stage_config *config, const struct lookup_rules *rule
         const struct spec_value *item = &list->items[i];
 
         if (rules->has_mask && is_term(rules, item, rules->mask, rules->mask_integer))
-            return COMPLAIN(config, item,
-                            "vocabulary: the mask token '%s' stands among the terms; leave the "
-                            "special tokens out",
-                            item->text);
+            return COMPLAIN(
+                config, item,
+                "vocabulary: the mask token '%s' is one of the terms; remove the special tokens",
+                item->text);
         if (rules->invert && is_term(rules, item, rules->oov, rules->oov_integer))
-            return COMPLAIN(config, item,
-                            "vocabulary: the OOV token '%s' stands among the terms; leave the "
-                            "special tokens out",
-                            item->text);
+            return COMPLAIN(
+                config, item,
+                "vocabulary: the OOV token '%s' is one of the terms; remove the special tokens",
+                item->text);
     }
     return TUNDISH_OK;
 }

@@ -75,8 +75,7 @@ open_column(const struct stage_config *config, bool pads, struct column_spec *co
     if (status != TUNDISH_OK)
         return status;
     if (column->rank == 0)
-        return stage_complain(config, "ngrams: '%s' is a scalar; string_split makes words of it",
-                              column->name);
+        return stage_complain(config, "ngrams: '%s' is a scalar; use string_split", column->name);
     if (column->kind == TUNDISH_RAGGED && column->ragged_rank != column->rank - 1)
         return stage_complain(config, "ngrams: the last dimension of '%s' must be ragged",
                               column->name);

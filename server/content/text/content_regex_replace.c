@@ -48,7 +48,7 @@ compile(const struct stage_config *config, struct regex_replace *stage)
     free(translated);
     if (stage->code == NULL)
         return spec_complain(config->errors, pattern->line, pattern->column,
-                             "\"%s\" is no regular expression of RE2: %s", pattern->text,
+                             "\"%s\" is not a regular expression of RE2: %s", pattern->text,
                              fault != NULL ? fault : (const char *)text);
     stage->pattern = literal_text(pattern->text, pattern->text_bytes);
     pcre2_jit_compile(stage->code, PCRE2_JIT_COMPLETE); /* without a JIT, the interpreter matches */
@@ -207,12 +207,11 @@ apply_column(const struct regex_replace *stage, struct matcher *matcher, const s
         struct pieces pieces = { .maker = &maker };
 
         if (!replace(stage, matcher, texts[i], &pieces))
-            frame_reject(
-                output, column_element_of(from, i),
-                "regex_replace: the pattern \"%.*s\" backtracks too much on a text of %llu "
-                "bytes; write it without nested repetitions",
-                (int)stage->pattern.size, (const char *)stage->pattern.data,
-                (unsigned long long)texts[i].size);
+            frame_reject(output, column_element_of(from, i),
+                         "regex_replace: the pattern \"%.*s\" backtracks too much on a text of "
+                         "%llu bytes; rewrite it without nested repetitions",
+                         (int)stage->pattern.size, (const char *)stage->pattern.data,
+                         (unsigned long long)texts[i].size);
         text_room(&maker, pieces.bytes);
         made[i] = text_take(&maker, pieces.bytes);
     }

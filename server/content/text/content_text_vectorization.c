@@ -138,14 +138,13 @@ check_shape(const struct text_vectorization *state, const struct stage_config *c
                               input->name, tnd_dtype_name(input->dtype));
     if (input->kind == TUNDISH_SPARSE)
         return stage_complain(config,
-                              "text_vectorization: '%s' is sparse; to_ragged or to_dense makes "
-                              "it something else",
+                              "text_vectorization: '%s' is sparse; use to_ragged or to_dense first",
                               input->name);
     if (is_split &&
         (input->kind != TUNDISH_DENSE || (is_squeezed && input->shape[input->rank - 1] != 1)))
         return stage_complain(config,
-                              "text_vectorization splits columns of rank 1, or with a last "
-                              "dimension of 1, and '%s' has another shape",
+                              "text_vectorization can split only columns of rank 1 or with a last "
+                              "dimension of 1; '%s' has another shape",
                               input->name);
     if (!is_split && state->how.width_count > 0 && input->rank == 0)
         return stage_complain(config, "ngrams of column '%s' need split", input->name);
@@ -160,10 +159,10 @@ check_shape(const struct text_vectorization *state, const struct stage_config *c
     one->text_levels = (uint32_t)input->rank - (is_squeezed ? 1 : 0);
     one->is_vector = is_split ? one->text_levels == 0 : input->kind == TUNDISH_DENSE;
     if (is_split && one->is_vector && state->length == 0)
-        return stage_complain(config,
-                              "output_sequence_length of column '%s' must be at least 1 where "
-                              "each row is a text by itself",
-                              input->name);
+        return stage_complain(
+            config,
+            "output_sequence_length of column '%s' must be at least 1 if each row is a single text",
+            input->name);
     one->is_list = makes_lists(state) || input->kind == TUNDISH_RAGGED;
     if (!is_split && one->is_list)
         one->text_levels--; /* the last level is that of the tokens */

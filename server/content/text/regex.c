@@ -263,7 +263,7 @@ regex_translate(const char *pattern, size_t bytes, bool *ret_in_bytes, const cha
     }
     *t.out = '\0';
     if (t.fault == NULL && t.has_byte && t.has_letters)
-        t.fault = "\\C, a byte, goes only with what is one byte itself";
+        t.fault = "\\C matches one byte and may be combined only with other single bytes";
     *ret_in_bytes = t.has_byte;
     *ret_fault = t.fault;
     return made;

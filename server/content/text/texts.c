@@ -101,7 +101,7 @@ texts_open_any(const struct stage_config *config, tundish_dtype result, struct s
         struct column_spec *column = &ret_schema->columns[ret_targets->list[i].output];
 
         if (column->dtype != TUNDISH_STRING)
-            return stage_complain(config, "%s: '%s' is %s, and strings are needed",
+            return stage_complain(config, "%s: '%s' has dtype %s; expected strings",
                                   config->stage->info->name, column->name,
                                   tnd_dtype_name(column->dtype));
         column->dtype = result;
@@ -126,7 +126,7 @@ texts_refuse_sparse(const struct stage_config *config, const struct column_spec 
 {
     return column->kind != TUNDISH_SPARSE
                ? TUNDISH_OK
-               : stage_complain(config, "%s: '%s' is sparse; to_ragged makes it ragged",
+               : stage_complain(config, "%s: '%s' is sparse; use to_ragged",
                                 config->stage->info->name, column->name);
 }
 

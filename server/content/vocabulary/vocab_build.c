@@ -64,14 +64,14 @@ refuse_repeated(const struct vocab_terms *terms, uint64_t first, uint64_t again)
     const unsigned long long a = first, b = again;
 
     if (terms->integers != NULL)
-        return tnd_fail(
-            TUNDISH_E_PIPELINE,
-            "%s: key %lld has value %llu and again value %llu (%ss %llu and %llu): each "
-            "term may stand there once",
-            terms->name, (long long)terms->integers[first], a, b, terms->line_word, a + 1, b + 1);
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "%s: key %lld has value %llu and again value %llu (%ss %llu and %llu): "
+                        "each term may occur once",
+                        terms->name, (long long)terms->integers[first], a, b, terms->line_word,
+                        a + 1, b + 1);
     return tnd_fail(TUNDISH_E_PIPELINE,
                     "%s: key \"%s\" has value %llu and again value %llu (%ss %llu and %llu): each "
-                    "term may stand there once",
+                    "term may occur once",
                     terms->name, show(terms->strings[first]).text, a, b, terms->line_word, a + 1,
                     b + 1);
 }

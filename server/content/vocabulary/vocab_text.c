@@ -107,13 +107,13 @@ take_line(struct vocab_text *text, struct byte_view line)
     if (line.size == 0)
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s: empty line found at position %td (line %" PRIu64
-                        "); each line must hold a term",
+                        "); each line must contain a term",
                         text->path, line.data - text->bytes, number);
     text->strings[text->count] = line;
     if (text->integers != NULL && !parse_integer(line, &text->integers[text->count]))
         return tnd_fail(TUNDISH_E_PIPELINE,
                         "vocabulary %s: \"%.*s\" in line %" PRIu64
-                        " is not a valid int64, which an integer vocabulary needs",
+                        " is not a valid int64; an integer vocabulary contains integers",
                         text->path, line.size < 60 ? (int)line.size : 60, (const char *)line.data,
                         number);
     text->count++;
@@ -128,8 +128,8 @@ vocab_text_split(struct vocab_text *text, enum vocab_keys keys)
     uint64_t lines = count_lines(text);
 
     if (lines == 0)
-        return tnd_fail(TUNDISH_E_PIPELINE, "vocabulary %s is empty; it must hold a term a line",
-                        text->path);
+        return tnd_fail(TUNDISH_E_PIPELINE,
+                        "vocabulary %s is empty; it must contain one term per line", text->path);
     text->strings = tnd_zalloc(lines, sizeof *text->strings);
     if (keys == VOCAB_INTEGERS)
         text->integers = tnd_zalloc(lines, sizeof *text->integers);

@@ -40,8 +40,7 @@ bins_open(void *state, const struct analyzer_config *config)
     bins->epsilon = spec_number(config->content->stage, "epsilon");
     if (config->column->dtype == TUNDISH_STRING)
         return stage_complain(config->content,
-                              "discretization: '%s' is string, and numbers are "
-                              "needed",
+                              "discretization: '%s' has dtype string; expected a numeric dtype",
                               config->column->name);
     if (!(bins->epsilon > 1e-6 && bins->epsilon <= 1))
         return stage_complain(config->content,

@@ -28,7 +28,7 @@ covariance_open(void *state, const struct analyzer_config *config)
     if (column->dtype == TUNDISH_STRING || column->kind != TUNDISH_DENSE ||
         column->rank != (int)config->content->depth + 1 || column->shape[column->rank - 1] < 1)
         return stage_complain(config->content,
-                              "%s: the rows of '%s' must be vectors of a known number of numbers",
+                              "%s: the rows of '%s' must be vectors of a known length",
                               stage->info->name, column->name);
     covariance->size = column->shape[column->rank - 1];
     if (covariance->size > 4096)
@@ -51,7 +51,7 @@ components_open(void *state, const struct analyzer_config *config)
     covariance->result_count = spec_int(config->content->stage, "output_dim");
     if (covariance->result_count > covariance->size)
         return stage_complain(
-            config->content, "pca: output_dim is %lld, but the vectors of '%s' have %lld numbers",
+            config->content, "pca: output_dim is %lld, but the vectors of '%s' have length %lld",
             (long long)covariance->result_count, config->column->name, (long long)covariance->size);
     return TUNDISH_OK;
 }

@@ -34,7 +34,8 @@ moments_open(void *state, const struct analyzer_config *config)
                          ? TUNDISH_FLOAT64
                          : TUNDISH_FLOAT32;
     if (config->column->dtype == TUNDISH_STRING)
-        return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
+        return stage_complain(config->content,
+                              "%s: '%s' has dtype string; expected a numeric dtype",
                               config->content->stage->info->name, config->column->name);
     return value_groups_open(&moments->groups, config);
 }

@@ -27,7 +27,8 @@ quantiles_open(void *state, const struct analyzer_config *config)
                              ? spec_number(stage, "epsilon")
                              : fmin(1.0 / (double)quantiles->bucket_count, 0.01);
     if (config->column->dtype == TUNDISH_STRING)
-        return stage_complain(config->content, "%s: '%s' is string, and numbers are needed",
+        return stage_complain(config->content,
+                              "%s: '%s' has dtype string; expected a numeric dtype",
                               stage->info->name, config->column->name);
     return value_groups_open(&quantiles->groups, config);
 }

@@ -97,7 +97,7 @@ open_transform(struct vocabulary *vocabulary, const struct analyzer_config *conf
         vocabulary->reserved = spec_get(stage, "reserved_tokens");
     if (config->column->dtype == TUNDISH_STRING || vocabulary->is_integer)
         return TUNDISH_OK;
-    return stage_complain(config->content, "%s: '%s' is %s, and strings or integers are needed",
+    return stage_complain(config->content, "%s: '%s' has dtype %s; expected strings or integers",
                           stage->info->name, config->column->name,
                           tnd_dtype_name(config->column->dtype));
 }
@@ -245,7 +245,7 @@ feed_value(struct vocabulary *vocabulary, const struct samples *samples, int64_t
     struct term *term;
 
     if (label < 0 || label >= LABELS_MAX)
-        return tnd_fail(TUNDISH_E_DATA, "label %lld of a vocabulary: 0 to %d are possible",
+        return tnd_fail(TUNDISH_E_DATA, "label %lld is out of range: labels are 0 to %d",
                         (long long)label, LABELS_MAX - 1);
     if (samples->labels != NULL)
         label_counts_see(&vocabulary->labels, label, weight, terms_count(terms));
@@ -284,7 +284,7 @@ vocabulary_feed(void *state, const struct samples *samples)
             return tnd_fail(TUNDISH_E_DATA, "there are %lld weights or labels for %lld values",
                             (long long)sides[k]->value_count, (long long)column->value_count);
     if (sides[0] != NULL && sides[1] != NULL && sides[0]->value_count != sides[1]->value_count)
-        return tnd_fail(TUNDISH_E_DATA, "there are not as many weights as labels");
+        return tnd_fail(TUNDISH_E_DATA, "the numbers of weights and labels differ");
     for (int64_t row = 0; row < rows && status == TUNDISH_OK; row++) {
         if (vocabulary->rows == vocabulary->batch_end) {
             label_counts_end_batch(&vocabulary->labels);

@@ -18,7 +18,7 @@ artifact_begin(struct artifact_folder *folder, const char *name, const char *suf
     tundish_status status;
 
     if (strchr(name, '/') != NULL || name[0] == '.' || (name[0] == '\0' && suffix[0] == '\0'))
-        return tnd_fail(TUNDISH_E_PIPELINE, "'%s' cannot be a file's name", name);
+        return tnd_fail(TUNDISH_E_PIPELINE, "'%s' is not a valid file name", name);
     artifact.name = tnd_sprintf("%s%s", name, suffix);
     artifact.building =
         tnd_sprintf("%s/%s.%ld.building", folder->path, artifact.name, (long)getpid());

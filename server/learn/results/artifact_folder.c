@@ -85,7 +85,7 @@ artifact_folder_hold(struct artifact_folder *folder)
         return tnd_fail_errno(errno, "%s", folder->path);
     result = flock(folder->held, LOCK_EX | LOCK_NB);
     if (result != 0 && errno == EWOULDBLOCK) {
-        tnd_log_print("waiting for another process that learns into %s\n", folder->path);
+        tnd_log_print("waiting for another process that writes to %s\n", folder->path);
         do
             result = flock(folder->held, LOCK_EX);
         while (result != 0 && errno == EINTR);

@@ -146,12 +146,11 @@ read_provenance(struct reading *reading)
     }
     line = strtok_r((char *)file.bytes, "\n", &rest);
     if (line == NULL || strcmp(line, FIRST_LINE) != 0)
-        set_problem(reading->learned, tnd_sprintf("%s:1: '%s' was expected", path, FIRST_LINE));
+        set_problem(reading->learned, tnd_sprintf("%s:1: expected '%s'", path, FIRST_LINE));
     while (reading->learned->problem == NULL && (line = strtok_r(NULL, "\n", &rest)) != NULL) {
         number++;
         if (!read_line(reading, line))
-            set_problem(reading->learned,
-                        tnd_sprintf("%s:%u: not a line that belongs here", path, number));
+            set_problem(reading->learned, tnd_sprintf("%s:%u: unexpected line", path, number));
     }
     learned_file_close(&file);
     free(path);
@@ -171,10 +170,11 @@ check_stages(struct reading *reading, const struct spec_stream *stream)
         for (uint32_t k = 0; k < reading->learned->count; k++)
             found |= reading->stages[k] == hash;
         if (!found)
-            set_problem(reading->learned,
-                        tnd_sprintf("what was learned (in %s) is of other stages than those up to "
-                                    "line %u",
-                                    reading->folder, learners.list[i].stage->line));
+            set_problem(
+                reading->learned,
+                tnd_sprintf(
+                    "the statistics in %s were learned with other stages than those up to line %u",
+                    reading->folder, learners.list[i].stage->line));
     }
     learners_close(&learners);
 }
@@ -190,8 +190,9 @@ check_files(struct reading *reading, const struct spec_file *file, const struct 
     else
         difference = input_files_differ(&reading->files, &now);
     if (difference != NULL)
-        set_problem(reading->learned, tnd_sprintf("what was learned (in %s) is of other files: %s",
-                                                  reading->folder, difference));
+        set_problem(reading->learned,
+                    tnd_sprintf("the statistics in %s were learned from other files: %s",
+                                reading->folder, difference));
     free(difference);
     input_files_close(&now);
 }
@@ -205,8 +206,8 @@ provenance_open(const struct spec_file *file, const char *folder, bool is_checki
 
     *ret_learned = (struct learned){ .folder = tnd_strdup(folder) };
     if (stream == NULL)
-        set_problem(ret_learned, tnd_strdup("there are several streams, and learn_from does not "
-                                            "say which one is learned from"));
+        set_problem(ret_learned,
+                    tnd_strdup("there are several streams, and learn_from does not name one"));
     if (ret_learned->problem == NULL)
         read_provenance(&reading);
     if (ret_learned->problem == NULL)

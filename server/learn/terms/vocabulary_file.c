@@ -134,8 +134,8 @@ vocabulary_file_put(struct vocabulary_file *file, struct byte_view term, double 
     }
     if (term.size > 0 && memchr(term.data, '\n', term.size) != NULL)
         return tnd_fail(TUNDISH_E_DATA,
-                        "a term of '%s' holds a line end, which a vocabulary in lines cannot have: "
-                        "'%.*s'; regex_replace takes line ends out",
+                        "a term of '%s' contains a line end, which a vocabulary file cannot store: "
+                        "'%.*s'; remove line ends with regex_replace",
                         file->name, (int)(term.size < 60 ? term.size : 60),
                         (const char *)term.data);
     fputs(before, file->artifact.file);

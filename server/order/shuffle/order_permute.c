@@ -40,8 +40,8 @@ permute_open(struct order_iterator *iterator)
 
     if (!order_is_indexed(input))
         return order_fail(iterator, TUNDISH_E_PIPELINE,
-                          "its input has no index: it must stand behind a source whose elements "
-                          "can be had by number, or use shuffle");
+                          "its input does not support random access: put permute directly after a "
+                          "source, or use shuffle");
     return order_open(input, iterator->instance, &state_of(iterator)->input);
 }
 
@@ -314,11 +314,10 @@ permute_check_inputs(const struct order_planning *planning, const struct plan_no
 {
     if (order_is_indexed(node->inputs[0]))
         return TUNDISH_OK;
-    return order_complain(
-        planning->errors, node,
-        "permute needs elements that can be had by number, as sources, take, skip, shard and "
-        "flat_map of these have, but not %s: put it before that, or use shuffle",
-        order_node(node->inputs[0])->name);
+    return order_complain(planning->errors, node,
+                          "permute needs a random-access input (a source, or take, skip, shard or "
+                          "flat_map of one), not %s: put permute before it, or use shuffle",
+                          order_node(node->inputs[0])->name);
 }
 
 const struct order_ops order_permute = {

@@ -144,7 +144,7 @@ walk_folder(struct walk *walk, int at, const char *name, char *path, int depth)
     add_name(&walk->folders, path);
     if (depth > DEPTH_MAX)
         return tnd_fail(TUNDISH_E_DATA,
-                        "%s: folders more than %d deep; does a link lead back to one above it?",
+                        "%s: folders more than %d deep; does a link lead back to a parent folder?",
                         path, DEPTH_MAX);
     status = open_folder(at, name, path, &folder);
     while (status == TUNDISH_OK && (entry = next_entry(folder, path, &status)) != NULL) {
@@ -186,7 +186,7 @@ check_class(const struct class_folders *wanted, const struct names *found, const
     for (size_t i = 0; i < found->count && used < sizeof there; i++)
         used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i > 0 ? ", " : "",
                                  found->list[i]);
-    return tnd_fail(TUNDISH_E_DATA, "class_names: '%s' is no folder of %s; there %s%s", name,
+    return tnd_fail(TUNDISH_E_DATA, "class_names: '%s' is not a folder in %s; there %s%s", name,
                     wanted->directory, found->count > 0 ? "are " : "is none", there);
 }
 

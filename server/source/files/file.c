@@ -44,13 +44,14 @@ compare_identity(const struct source_file *file, const struct file_identity *now
 
     if (now->size < then->size)
         return tnd_fail(TUNDISH_E_DATA,
-                        "%s: it became shorter while it was served: %llu bytes, and %llu before",
+                        "%s: the file became shorter while it was served: %llu bytes, before %llu",
                         file->name, (unsigned long long)now->size, (unsigned long long)then->size);
     if (now->device != then->device || now->inode != then->inode || now->size != then->size ||
         now->modified_ns != then->modified_ns)
-        return tnd_fail(TUNDISH_E_DATA,
-                        "%s: it was changed or replaced while it was served; restart the stream",
-                        file->name);
+        return tnd_fail(
+            TUNDISH_E_DATA,
+            "%s: the file was changed or replaced while it was served; restart the stream",
+            file->name);
     return TUNDISH_OK;
 }
 
@@ -78,7 +79,7 @@ identify_file(struct source_file *file, int descriptor)
     struct file_identity now;
 
     if (fstat(descriptor, &about) != 0)
-        return file_fail(file, "cannot be looked at", errno);
+        return file_fail(file, "cannot be examined", errno);
     if (S_ISDIR(about.st_mode))
         return file_fail(file, "cannot be read", EISDIR);
     if (!S_ISREG(about.st_mode))
@@ -95,10 +96,9 @@ file_open(struct source_file *file, int *ret_descriptor)
     tundish_status status;
 
     if (descriptor < 0 && errno == ENOENT && strpbrk(file->path, "*?[") != NULL)
-        return file_fail(file,
-                         "cannot be opened, and is taken for a file's own name: list_files takes "
-                         "patterns",
-                         ENOENT);
+        return file_fail(
+            file, "cannot be opened; it is used as a file name, only list_files takes patterns",
+            ENOENT);
     if (descriptor < 0)
         return file_fail(file, "cannot be opened", errno);
     status = identify_file(file, descriptor);
@@ -116,7 +116,7 @@ file_compare(const struct source_file *file, int descriptor)
     struct file_identity now;
 
     if (fstat(descriptor, &about) != 0)
-        return file_fail(file, "cannot be looked at", errno);
+        return file_fail(file, "cannot be examined", errno);
     now = identity_of(&about);
     return compare_identity(file, &now);
 }
@@ -207,7 +207,7 @@ file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offse
 static tundish_status
 ends_before(const struct source_file *file, uint64_t offset)
 {
-    return tnd_fail(TUNDISH_E_DATA, "%s: it ends before byte %llu, where a record should end",
+    return tnd_fail(TUNDISH_E_DATA, "%s: the file ends before byte %llu, where a record should end",
                     file->name, (unsigned long long)offset);
 }
 

@@ -68,8 +68,8 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->blocks = block_cache_open(block_bytes);
     if (status == TUNDISH_OK && files->blocks == NULL)
         status = tnd_fail(TUNDISH_E_MEMORY,
-                          "the cache of blocks needs %llu MiB of addresses, which this process may "
-                          "not have (ulimit -v)",
+                          "the block cache needs %llu MiB of address space, more than this process "
+                          "may use (ulimit -v)",
                           (unsigned long long)block_bytes >> 20);
     files->root = realpath(root, NULL);
     if (status == TUNDISH_OK && files->root == NULL)

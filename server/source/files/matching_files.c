@@ -60,7 +60,7 @@ descend(const struct walk *walk, const char *name, const char *rest)
     if (folder < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
         return TUNDISH_OK;
     if (folder < 0)
-        return tnd_fail_errno(errno, "cannot look into the folder %s%s", walk->path, name);
+        return tnd_fail_errno(errno, "cannot examine the folder %s%s", walk->path, name);
     path = tnd_sprintf("%s%s%.*s", walk->path, name, (int)slashes, rest);
     status = walk_on(&(struct walk){ walk->list, folder, path }, rest + slashes);
     close(folder);

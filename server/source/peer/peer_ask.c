@@ -140,7 +140,7 @@ makes_no_sense(const struct peer_request *request)
     char name[160];
 
     transport->name(transport->context, request->owner, name, sizeof name);
-    return tnd_fail(TUNDISH_E_CORRUPT, "%s: its answer makes no sense", name);
+    return tnd_fail(TUNDISH_E_CORRUPT, "%s: malformed answer", name);
 }
 
 static tundish_status

@@ -24,7 +24,7 @@ static const int64_t PAUSE_NS = 2000000;
 static tundish_status
 makes_no_sense(void)
 {
-    return tnd_fail(TUNDISH_E_CORRUPT, "a request that makes no sense");
+    return tnd_fail(TUNDISH_E_CORRUPT, "malformed request");
 }
 
 /* Only what is served may be asked for. */
@@ -35,7 +35,7 @@ open_requested(struct peers *peers, const char *name, const struct record_format
     const struct catalogue_file *known = catalogue_find(peers->options.catalogue, name);
 
     if (known == NULL || !known->is_here)
-        return tnd_fail(TUNDISH_E_DATA, "%s: it is not here", name);
+        return tnd_fail(TUNDISH_E_DATA, "%s: this node does not have the file", name);
     *ret_file = table_enter(peers->files, name, strlen(name), format);
     return TUNDISH_OK;
 }

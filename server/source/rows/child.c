@@ -248,7 +248,7 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
     char words[1024];
     ssize_t got;
     tundish_status status =
-        wait_for(child, name, child->report, "done writing, but has not returned", stop);
+        wait_for(child, name, child->report, "finished writing, but has not exited", stop);
 
     if (status != TUNDISH_OK)
         return status;

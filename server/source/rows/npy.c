@@ -120,7 +120,7 @@ read_descr(const char *descr, struct npy_header *header)
             header->item_bytes = (uint64_t)size;
             return TUNDISH_OK;
         }
-    return tnd_fail(TUNDISH_E_DATA, "its dtype '%s' is none that a column can have", descr);
+    return tnd_fail(TUNDISH_E_DATA, "a column cannot have its dtype '%s'", descr);
 }
 
 static tundish_status
@@ -190,11 +190,11 @@ read_dict(struct cursor *text, struct npy_header *header)
                 return malformed("fortran_order is neither True nor False");
         } else if (strcmp(key, "shape") == 0) {
             if (has_shape)
-                return malformed("shape is there twice");
+                return malformed("shape occurs twice");
             has_shape = true;
             status = read_shape(text, header);
         } else {
-            return malformed("it has a key that no version knows");
+            return malformed("it has an unknown key");
         }
         if (status == TUNDISH_OK && !accept(text, ',')) {
             if (!accept(text, '}'))
@@ -220,15 +220,15 @@ npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header
     if (bytes < 10 || memcmp(data, "\x93NUMPY", 6) != 0)
         return tnd_fail(TUNDISH_E_DATA, "it is not an .npy file");
     if (data[6] < 1 || data[6] > 3)
-        return tnd_fail(TUNDISH_E_DATA, "its .npy version is %d, and 1 to 3 are known", data[6]);
+        return tnd_fail(TUNDISH_E_DATA, "its .npy version is %d; expected 1 to 3", data[6]);
     prefix = data[6] == 1 ? 10 : 12;
     if (bytes < prefix)
-        return malformed("it is cut short");
+        return malformed("it is truncated");
     length = data[6] == 1
                  ? (uint64_t)data[8] + 256U * data[9]
                  : (uint64_t)data[8] + 256U * data[9] + 65536U * data[10] + 16777216ULL * data[11];
     if (length > NPY_HEADER_MAX - prefix || length > bytes - prefix)
-        return malformed("it is cut short, or too long");
+        return malformed("it is truncated or too long");
     text = (struct cursor){ (const char *)data + prefix, (const char *)data + prefix + length };
     status = read_dict(&text, &header);
     if (status != TUNDISH_OK)

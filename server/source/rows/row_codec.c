@@ -54,7 +54,7 @@ row_codec_obstacle(const struct schema *schema, const char **ret_reason)
         uint64_t bytes;
 
         if (column->rank == RANK_UNKNOWN)
-            *ret_reason = "has an unknown number of dimensions (reshape gives it one)";
+            *ret_reason = "has an unknown number of dimensions (use reshape)";
         else if (!least_bytes(column, &bytes))
             *ret_reason = "has more than 2 GiB in a row";
         else

@@ -124,10 +124,10 @@ survey_lists(struct walk *walk, const struct spec_value *value, int depth)
     if (depth == tensor->rank)
         return survey_value(walk, value);
     if (value->kind != SPEC_LIST || value->count != tensor->shape[depth])
-        return spec_complain(walk->config->errors, value->line, value->column,
-                             "lists of one column must be equally long: this should be a list of "
-                             "%lld, as the first is",
-                             (long long)tensor->shape[depth]);
+        return spec_complain(
+            walk->config->errors, value->line, value->column,
+            "lists of one column must have equal length: this must be a list of %lld, as the first",
+            (long long)tensor->shape[depth]);
     for (uint32_t i = 0; i < value->count; i++) {
         tundish_status status = survey_lists(walk, &value->items[i], depth + 1);
 

@@ -46,7 +46,7 @@ open_tensor(struct table_column *column, const struct stage_config *config,
     if (sliced && tensor->rank == 0)
         return spec_complain(config->errors, value->line, value->column,
                              "'%s' is a single value and cannot be sliced: from_tensor_slices "
-                             "needs a list (from_tensors takes it as it is)",
+                             "needs a list (use from_tensors)",
                              spec->name);
     spec->dtype = tensor->dtype;
     spec->rank = tensor->rank - sliced;

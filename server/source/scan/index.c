@@ -91,7 +91,7 @@ index_read(const void *data, size_t bytes, const struct index_key *key,
     memcpy(&header, data, sizeof header);
     path = (const uint8_t *)data + sizeof header;
     if (header.magic != TND_INDEX_MAGIC || header.version != INDEX_VERSION)
-        return corrupt("it is none of this version");
+        return corrupt("it has another version");
     if (header.total_bytes != bytes || header.path_bytes > PATH_BYTES_MAX ||
         header.path_bytes % 8 != 0 || header.path_bytes > bytes - sizeof header)
         return corrupt("it has another length");
@@ -105,7 +105,7 @@ index_read(const void *data, size_t bytes, const struct index_key *key,
     if (__builtin_mul_overflow(record_group_count(header.record_count), sizeof(struct record_group),
                                &group_bytes) ||
         group_bytes > body_bytes || body_bytes - group_bytes != header.byte_count)
-        return corrupt("its parts do not add up");
+        return corrupt("the sizes of its parts are inconsistent");
     if (header.body_crc != tnd_crc32c(0, body, body_bytes))
         return corrupt("the checksum of its body is wrong");
     *ret_list = (struct record_list){
@@ -287,7 +287,7 @@ say_not_kept(const struct source_file *file)
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
     if (!atomic_flag_test_and_set(&said))
-        tnd_log(TND_LOG_WARNING, "cache", "%s: where its records begin is not kept: %s", file->path,
+        tnd_log(TND_LOG_WARNING, "cache", "%s: its index is not saved: %s", file->path,
                 tnd_error_text());
 }
 

@@ -74,8 +74,9 @@ read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_b
         bytes = (size_t)(size - work->position);
     status = file_read_some(work->descriptor, work->buffer, bytes, work->position, &got);
     if (status == TUNDISH_OK && got < bytes)
-        status = tnd_fail(TUNDISH_E_DATA, "it became shorter while it was read: it ends at %llu",
-                          (unsigned long long)(work->position + got));
+        status =
+            tnd_fail(TUNDISH_E_DATA, "the file became shorter while it was read: it ends at %llu",
+                     (unsigned long long)(work->position + got));
     *ret_bytes = got;
     return status;
 }

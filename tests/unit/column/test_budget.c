@@ -118,16 +118,16 @@ more_than_one_task_may_have_is_refused_with_the_arithmetic(void **state)
     assert_int_equal(budget_take(&task, 4000), TUNDISH_OK);
     assert_int_equal(budget_take(&task, 1001), TUNDISH_E_MEMORY);
     assert_string_equal(tnd_error_text(),
-                        "1001 bytes more than the 4000 that this batch holds are beyond the 5000 "
-                        "that one batch may take of the 8000 (memory_limit) that 2 threads share: "
-                        "give a smaller batch_size, or more room");
+                        "1001 more bytes, besides the 4000 of this batch, exceed the 5000 that one "
+                        "batch may use of the 8000 (memory_limit) that 2 threads share: use a "
+                        "smaller batch_size, or allow more memory");
     assert_int_equal(budget_take(&task, UINT64_MAX), TUNDISH_E_MEMORY);
     budget_give(&task);
     budget_end(&task);
     assert_int_equal(budget_take(&alone, BYTES), TUNDISH_OK);
     assert_int_equal(budget_take(&alone, 1), TUNDISH_E_MEMORY);
-    assert_non_null(strstr(tnd_error_text(), "1 bytes more than the 8000 that are held are beyond "
-                                             "8000 (memory_limit)"));
+    assert_non_null(strstr(tnd_error_text(),
+                           "1 more bytes, besides the 8000 in use, exceed 8000 (memory_limit)"));
     budget_give(&alone);
     budget_close(shared);
     budget_close(own);

@@ -176,8 +176,8 @@ shapes_change_and_values_stay(void **state)
                         "[[[1] [2] [3]] [[4] [5] [6]]] [[[7] [8] [9]] [[10] [11] [12]]]");
     assert_says(GIVES(run, "expand_dims: {columns: v, axis: 3}", "v"), "axis 3");
     assert_says(GIVES(run, "squeeze: {columns: x, axis: 0}", "x"), "axis 0");
-    assert_says(GIVES(run, "squeeze: {columns: v, axis: 0}", "v"), "axis 0 is 2");
-    assert_says(GIVES(run, "squeeze: {columns: v}", "v"), "which axis");
+    assert_says(GIVES(run, "squeeze: {columns: v, axis: 0}", "v"), "axis 0 has size 2");
+    assert_says(GIVES(run, "squeeze: {columns: v}", "v"), "name the axis");
     stage_run_close(run);
 }
 

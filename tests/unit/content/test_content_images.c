@@ -39,7 +39,7 @@ sizes_that_the_bytes_cannot_hold_are_refused(void **state)
     file_says(gif, sizeof gif - 1, "decode_image", "GIF");
     file_says("", 0, "decode_image", "empty");
     file_says("BM", 2, "decode_jpeg", "only decode_image");
-    file_says("text", 4, "decode_image", "no image");
+    file_says("text", 4, "decode_image", "not an image");
 }
 
 static void
@@ -77,7 +77,7 @@ static void
 scaled_needs_a_resize_behind_it(void **state)
 {
     (void)state;
-    file_says("x", 1, "decode_jpeg: {scaled: true}", "needs a resize");
+    file_says("x", 1, "decode_jpeg: {scaled: true}", "needs a later resize");
     file_says("x", 1, "decode_jpeg: {channels: 3, scaled: true, ratio: 2}", "ratio");
 }
 
@@ -98,7 +98,7 @@ wav_values_are_parts_of_one(void **state)
     assert_int_equal(stage_run(run, "decode_wav: {desired_channels: 0}"), TUNDISH_OK);
     assert_string_equal(stage_run_spec(run, "x"), "float32[-1,0]");
     stage_run_close(run);
-    file_says(wav, sizeof wav - 3, "decode_wav", "cut short");
+    file_says(wav, sizeof wav - 3, "decode_wav", "truncated");
     file_says(wav, sizeof wav - 1,
               "decode_wav: {desired_samples: 2147483647, desired_channels: 1000}", "too much");
 }
@@ -119,7 +119,7 @@ chunks_before_the_format_are_those_of_broadcasters(void **state)
     assert_int_equal(stage_run(run, "decode_wav"), TUNDISH_OK);
     assert_string_equal(stage_run_column(run, "x"), "[[0.5]]");
     stage_run_close(run);
-    file_says(list, sizeof list - 1, "decode_wav", "before the WAV's format");
+    file_says(list, sizeof list - 1, "decode_wav", "precedes the WAV's format");
 }
 
 static void

@@ -44,7 +44,8 @@ bins_are_upper_bounds_in_float32(void **state)
     one_stage_gives(TUNDISH_FLOAT64, d, 3, "discretization: {bin_boundaries: [0.1]}", "1 1 1");
     one_stage_gives(TUNDISH_INT64, n, 5, "discretization: {bin_boundaries: [0.0, 1.0, 16777216.0]}",
                     "0 0 1 2 3");
-    one_stage_gives(TUNDISH_FLOAT32, x, 1, "discretization: {bin_boundaries: [2.0, 1.0]}", "rise");
+    one_stage_gives(TUNDISH_FLOAT32, x, 1, "discretization: {bin_boundaries: [2.0, 1.0]}",
+                    "ascending order");
     one_stage_gives(TUNDISH_FLOAT32, x, 1, "discretization", "num_bins or bin_boundaries");
     run = scalars_of(TUNDISH_FLOAT32, x, 3, 0);
     assert_int_equal(stage_run(run, "discretization: {bin_boundaries: [0.0, 1.0]}"), TUNDISH_OK);

@@ -460,7 +460,7 @@ mistakes_are_found_where_they_are(void **state)
         { "1if x > 0", "a number ends in 'i'", 2 },
         { "where(x > 0, 1)", "3 arguments", 1 },
         { "cast(x, float31)", "dtype", 9 },
-        { "'abc", "partner", 1 },
+        { "'abc", "unmatched", 1 },
         { "'\\q'", "\\q", 2 },
         { "$y", "$y", 1 },
         { "x[]", "index", 3 },

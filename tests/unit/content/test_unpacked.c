@@ -193,12 +193,12 @@ what_is_too_large_is_said_with_the_arithmetic(void **state)
     (void)state;
     assert_int_equal(stage_run(run, "decode_compressed: {compression_type: GZIP}"),
                      TUNDISH_E_MEMORY);
-    assert_non_null(strstr(run->text, "the texts of 3 rows become larger than the 5242880 bytes"));
+    assert_non_null(strstr(run->text, "the decompressed texts of 3 rows exceed 5242880 bytes"));
     stage_run_close(run);
     /* One of them alone is its row's fault. */
     run = rows_of(rows + 2, 2, &task);
     assert_int_equal(stage_run(run, "decode_compressed: {compression_type: GZIP}"), TUNDISH_E_DATA);
-    assert_non_null(strstr(run->text, "the text becomes larger than the 5242880 bytes"));
+    assert_non_null(strstr(run->text, "the decompressed text exceeds the 5242880 bytes"));
     assert_int_equal(run->errors.bad_count, 1);
     stage_run_close(run);
     assert_in_range(budget_peak(task.budget), 1, BUDGET);
@@ -271,13 +271,14 @@ pictures_that_are_too_large_are_said_with_the_arithmetic(void **state)
 
     (void)state;
     assert_int_equal(stage_run(run, stage), TUNDISH_E_MEMORY);
-    assert_non_null(strstr(run->text, "decode_image: 6480000 bytes more than the 0 that this batch "
-                                      "holds are beyond the 5242880"));
+    assert_non_null(strstr(
+        run->text,
+        "decode_image: 6480000 more bytes, besides the 0 of this batch, exceed the 5242880"));
     stage_run_close(run);
     run = rows_of(rows + 3, 2, &task);
     assert_int_equal(stage_run(run, stage), TUNDISH_E_DATA);
-    assert_non_null(strstr(run->text, "the picture takes 9000000 bytes, more than the 5242880 that "
-                                      "memory_limit leaves it"));
+    assert_non_null(
+        strstr(run->text, "the image needs 9000000 bytes, but memory_limit leaves 5242880"));
     stage_run_close(run);
     budget_close(task.budget);
 }

@@ -209,9 +209,8 @@ stages_that_rows_cannot_pass_are_named(void **state)
         { "streams: {a: {dataset: [zip: {datasets: [[range: 3, map: {a: \"value * 2\"}, select: "
           "a], "
           "[range: 3]]}]}}",
-          "select: rows that are handed in do not say which" },
-        { "streams: {a: {dataset: [range: 3, batch: 2, unbatch]}}",
-          "unbatch: rows that are handed" },
+          "select: input rows do not say to which" },
+        { "streams: {a: {dataset: [range: 3, batch: 2, unbatch]}}", "unbatch: input rows" },
         { "streams: {a: {dataset: [range: 3, batch: 2, batch: 2]}}", "batch: a second batch" },
     };
 

@@ -62,12 +62,12 @@ what_there_is_no_room_for_is_refused_with_its_size(void **state)
     static const struct {
         const char *stages, *words;
     } cases[] = {
-        { "{range: 9000}, {window: 9000}", "window: 1281 elements take 30744 bytes" },
-        { "{range: 9000}, {batch: 9000}", "give a smaller batch_size" },
-        { "{range: 9000}, {shuffle: {buffer_size: 9000, seed: 1}}", "give a smaller buffer_size" },
+        { "{range: 9000}, {window: 9000}", "window: 1281 elements need 30744 bytes" },
+        { "{range: 9000}, {batch: 9000}", "use a smaller batch_size" },
+        { "{range: 9000}, {shuffle: {buffer_size: 9000, seed: 1}}", "use a smaller buffer_size" },
         { "{range: 9000}, {batch: 1}, {bucket_by_sequence_length: {column: value, "
           "bucket_boundaries: [2], bucket_batch_sizes: [9000, 9000]}}",
-          "give a smaller bucket_batch_sizes" },
+          "use a smaller bucket_batch_sizes" },
         { "{range: 9000}, cache", "or keep it in a file" },
     };
 

@@ -10,12 +10,11 @@ a_dataset_begins_with_what_stands_first(void **state)
     (void)state;
     assert_errors(
         STREAM_OF("batch: 5", "range: 5", "zip: [[{range: 5}]]"),
-        "4:9: batch cannot stand first: a dataset begins with a source (range, list_files, "
-        "tfrecord, ...) or with zip, concatenate, sample_from_datasets or "
-        "choose_from_datasets\n"
-        "5:9: range can only stand first; inside interleave or flat_map it reads what "
-        "stands before\n"
-        "6:9: zip can only stand first; what stands before it belongs under `datasets`\n");
+        "4:9: batch cannot be the first stage: a dataset begins with a source (range, list_files, "
+        "tfrecord, ...) or with zip, concatenate, sample_from_datasets or choose_from_datasets\n"
+        "5:9: range can only be the first stage; inside interleave or flat_map it reads the outer "
+        "element\n"
+        "6:9: zip can only be the first stage; move the stages before it to `datasets`\n");
     assert_error_has("streams: {case: {dataset: []}}\n", "at least one stage");
     assert_error_has("streams: {case: {dataset: 5}}\n",
                      "the name of a dataset or a list of stages");
@@ -138,8 +137,10 @@ values_stands_alone(void **state)
     (void)state;
     spec_close(parse("streams: {case: {dataset: [values: {x: replica_id_in_sync_group}], "
                      "distribute: {replicas: 2}}}\n"));
-    assert_error_has(STREAM_OF("values: {x: 1}", "batch: 2"), "values is a stream's only stage");
-    assert_error_has(STREAM_OF("zip: [[{values: {x: 1}}]]"), "values is a stream's only stage");
+    assert_error_has(STREAM_OF("values: {x: 1}", "batch: 2"),
+                     "values must be the only stage of a stream");
+    assert_error_has(STREAM_OF("zip: [[{values: {x: 1}}]]"),
+                     "values must be the only stage of a stream");
 }
 
 TEST_FILE(test_check_dataset)

@@ -153,7 +153,7 @@ unknown_names_bring_the_nearest(void **state)
                   "5:9: there is no stage \"shufle\"; did you mean shuffle?\n"
                   "6:16: batch needs batch_size: Elements of a batch.\n"
                   "6:17: batch has no \"batchsize\"; did you mean batch_size?\n"
-                  "7:9: scan is not offered\n"
+                  "7:9: scan is not supported\n"
                   "8:9: there is no stage \"xyzzy\"; `tundish help` lists them\n");
     assert_error_has(STREAM_OF("range: 5", "hashing: {num_bins: 3, output_mode: tf_idf}"),
                      "output_mode of hashing must be int, one_hot, multi_hot or count, not "
@@ -167,15 +167,15 @@ static void
 types_and_ranges_are_checked_where_the_value_stands(void **state)
 {
     (void)state;
-    assert_errors(STREAM_OF("range: 5", "batch: {batch_size: 0, drop_remainder: yes}",
-                            "shuffle: {buffer_size: 2.5, seed: '7'}", "batch: null"),
-                  "5:29: batch_size of batch must be an integer of at least 1, not 0\n"
-                  "5:48: drop_remainder of batch must be true or false, not \"yes\"; did you mean "
-                  "true?\n"
-                  "6:32: buffer_size of shuffle must be an integer of at least -2, not 2.5\n"
-                  "6:43: seed of shuffle must be an integer or null, not \"7\"; without quotes, if "
-                  "it is no text\n"
-                  "7:9: batch needs batch_size: Elements of a batch.\n");
+    assert_errors(
+        STREAM_OF("range: 5", "batch: {batch_size: 0, drop_remainder: yes}",
+                  "shuffle: {buffer_size: 2.5, seed: '7'}", "batch: null"),
+        "5:29: batch_size of batch must be an integer of at least 1, not 0\n"
+        "5:48: drop_remainder of batch must be true or false, not \"yes\"; did you mean true?\n"
+        "6:32: buffer_size of shuffle must be an integer of at least -2, not 2.5\n"
+        "6:43: seed of shuffle must be an integer or null, not \"7\"; remove the quotes if it is "
+        "not a text\n"
+        "7:9: batch needs batch_size: Elements of a batch.\n");
     assert_error_has(STREAM_OF("range: 5", "random_contrast: {factor: 1.5}"),
                      "factor of random_contrast must be a number from 0 to 1");
     assert_error_has(STREAM_OF("range: 5", "string_lookup: {vocabulary: [a, 1]}"),
@@ -189,8 +189,8 @@ one_key_makes_a_stage(void **state)
 {
     (void)state;
     assert_errors(STREAM_OF("range: 5", "shuffle:\n        buffer_size: 5"),
-                  "6:9: a stage has one key, but \"buffer_size\" stands beside \"shuffle\": indent "
-                  "its parameters further than its name\n");
+                  "6:9: a stage has one key, but \"buffer_size\" is next to \"shuffle\": indent "
+                  "parameters further than the stage's name\n");
     assert_error_has(STREAM_OF("range: 5\n        batch: 5"), "begin the next stage with `- `");
     assert_error_has(STREAM_OF("range: 5", "[batch]"), "expected a stage, as `- batch: 32`");
     assert_error_has(STREAM_OF("range: 5", "{}"), "not an empty mapping");
@@ -219,16 +219,16 @@ parameters_are_checked_against_each_other(void **state)
     assert_error_has(STREAM_OF("range: 5", "bucket_by_sequence_length: {column: x, "
                                            "bucket_boundaries: [3, 3], "
                                            "bucket_batch_sizes: [1, 1, 1]}"),
-                     "must rise");
+                     "ascending order");
     assert_error_has(STREAM_OF("sample_from_datasets: {datasets: [[{range: 5}]], weights: [1, 2]}"),
-                     "as many as the datasets");
+                     "as many weights as datasets");
     assert_error_has(STREAM_OF("zip: []"), "at least one dataset");
     assert_error_has(STREAM_OF("range: 5", "decode_csv: {record_defaults: [0], column_names: [a], "
                                            "field_delim: ';;'}"),
                      "one byte");
     assert_error_has(STREAM_OF("range: 5", "decode_csv: {record_defaults: [0], column_names: [a], "
                                            "select_cols: [1, 0]}"),
-                     "select_cols must rise");
+                     "select_cols must be in ascending order");
     assert_error_has(STREAM_OF("csv: {filenames: a, record_defaults: [0], column_names: [a], "
                                "select_cols: [1], exclude_cols: [0]}"),
                      "not both");

@@ -61,17 +61,17 @@ static void
 distribute_is_checked(void **state)
 {
     (void)state;
-    assert_errors(stream_with("distribute: {replica: 3, auto_shard: auto, rebatch: splitt, "
-                              "groups: 0, evaluation_shards: x, files: $x}"),
-                  "4:18: distribute has no \"replica\"; did you mean replicas?\n"
-                  "4:42: auto_shard of distribute must be AUTO, FILE, DATA, HINT or OFF, not "
-                  "\"auto\"; did you mean AUTO?\n"
-                  "4:57: rebatch of distribute must be split, carry or tensorflow, not \"splitt\"; "
-                  "did you mean split?\n"
-                  "4:73: groups of distribute must be an integer from 1 to 4096, not 0\n"
-                  "4:95: evaluation_shards must be an integer of at least 1 or auto, not \"x\"\n"
-                  "4:105: files of distribute cannot be $x: it must be known before anything "
-                  "runs\n");
+    assert_errors(
+        stream_with("distribute: {replica: 3, auto_shard: auto, rebatch: splitt, "
+                    "groups: 0, evaluation_shards: x, files: $x}"),
+        "4:18: distribute has no \"replica\"; did you mean replicas?\n"
+        "4:42: auto_shard of distribute must be AUTO, FILE, DATA, HINT or OFF, not \"auto\"; did "
+        "you mean AUTO?\n"
+        "4:57: rebatch of distribute must be split, carry or tensorflow, not \"splitt\"; did you "
+        "mean split?\n"
+        "4:73: groups of distribute must be an integer from 1 to 4096, not 0\n"
+        "4:95: evaluation_shards must be an integer of at least 1 or auto, not \"x\"\n"
+        "4:105: files of distribute cannot be $x: it must be known before the pipeline runs\n");
     assert_error_has(stream_with("distribute: {delivery: queue, replicas: 2}"),
                      "with delivery: queue, replicas must be 1, not 2");
 }

@@ -116,7 +116,7 @@ static void
 keys_are_taken_once(void **state)
 {
     (void)state;
-    refuses("a: 1\nb: 2\na: 3\n", 3, 1, "\"a\" stands here twice, first on line 1");
+    refuses("a: 1\nb: 2\na: 3\n", 3, 1, "\"a\" occurs twice, first on line 1");
     setenv("TUNDISH_TEST_KEY", "a", 1);
     refuses("a: 1\n\"${TUNDISH_TEST_KEY}\": 3\n", 2, 1, "twice");
 }

@@ -102,9 +102,9 @@ auto_deals_what_a_function_on_a_list_yields_to_another(void **state)
 {
     (void)state;
     assert_policy(FROM_LIST ", {flat_map: [{range: $value}]}, {batch: 4}", "", SHARD_FILE,
-                  "what the first one yields");
+                  "the output of the first function");
     assert_policy(FROM_LIST ", {shuffle: 3}, {window: 4}", "", SHARD_FILE,
-                  "what the first one yields");
+                  "the output of the first function");
     assert_policy(FROM_LIST ", {batch: 4}", "", SHARD_DATA, "not in a list of files");
     assert_policy(FROM_RANGE ", {window: 4}", "", SHARD_DATA, "not in a list of files");
     assert_policy("{zip: [[" FROM_LIST "]]}, {window: 4}", "", SHARD_DATA,
@@ -115,7 +115,7 @@ static void
 file_without_files_is_refused(void **state)
 {
     (void)state;
-    assert_refused("{range: 9}, {batch: 4}", "auto_shard: FILE", 2, "ask for DATA or AUTO");
+    assert_refused("{range: 9}, {batch: 4}", "auto_shard: FILE", 2, "use DATA or AUTO");
 }
 
 static void
@@ -191,9 +191,9 @@ draws_that_hang_on_the_number_of_workers_are_told(void **state)
         "{random_flip: {}}";
 
     (void)state;
-    assert_draws(stages, "", 2, "random_flip (line 1) draws by the number of rows that its own");
+    assert_draws(stages, "", 2, "random_flip (line 1) draws random numbers by the count of rows");
     assert_draws(stages, "auto_shard: FILE", 1, "with another number of nodes a row gets others");
-    assert_draws(stages, "auto_shard: FILE", 2, "for as many nodes as it was taken with");
+    assert_draws(stages, "auto_shard: FILE", 2, "valid for the same number of nodes");
     assert_draws(stages, "auto_shard: DATA", 2, "");
     assert_draws(stages, "from_function: true", 2, "");
 }
@@ -217,8 +217,8 @@ permute_needs_numbers(void **state)
     struct planned planned;
 
     (void)state;
-    assert_refused("{range: 9}, {shuffle: 3}, {permute: 1}", "", 1, "but not shuffle");
-    assert_refused("{range: 9}, {filter: \"value > 1\"}, {permute: 1}", "", 1, "but not filter");
+    assert_refused("{range: 9}, {shuffle: 3}, {permute: 1}", "", 1, "not shuffle");
+    assert_refused("{range: 9}, {filter: \"value > 1\"}, {permute: 1}", "", 1, "not filter");
     planned_open(&planned, "{tfrecord: {filenames: [a, b]}}, {permute: 1}, {batch: 4}", "", 2);
     assert_null(planned.errors);
     planned_close(&planned);

@@ -96,7 +96,7 @@ what_stands_between_keeps_them_apart(void **state)
 static void
 scaled_takes_the_size_of_the_first_stage_that_looks_at_pixels(void **state)
 {
-    static const char complaint[] = "scaled needs a resize (or resizing) of 'img'";
+    static const char complaint[] = "scaled needs a later resize (or resizing) of 'img'";
 
     (void)state;
     assert_fused("decode_jpeg: {channels: 3, scaled: true}, resize: {size: [8, 8]}",

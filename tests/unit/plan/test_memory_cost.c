@@ -140,12 +140,12 @@ what_is_too_large_is_refused_with_the_arithmetic(void **state)
     (void)state;
     assert_checked("{range: 100}, {batch: " ALL "}", "memory_limit: 1MiB", NULL);
     assert_checked("{range: 100}, {batch: " ALL "}", "memory_limit: 100",
-                   "a batch of 100 rows takes 832 bytes for each of 1 replicas, but there is room "
-                   "for 100 (memory_limit): give a smaller batch_size, or more room");
+                   "a batch of 100 rows needs 832 bytes for each of 1 replicas, but there is room "
+                   "for 100 (memory_limit): use a smaller batch_size, or allow more memory");
     assert_checked("{text_line: a}, {string_length: {}}, {batch: " ALL "}", "memory_limit: 1MiB",
-                   "a batch of 1000000000 rows takes 4000000000 bytes for each of 1 replicas, but "
-                   "there is room for 1048576 (memory_limit): give a smaller batch_size, or more "
-                   "room; if no more than N rows come, say so: `take: N` before the batch");
+                   "a batch of 1000000000 rows needs 4000000000 bytes for each of 1 replicas, but "
+                   "there is room for 1048576 (memory_limit): use a smaller batch_size, or allow "
+                   "more memory; if the input has at most N rows, put `take: N` before batch");
 }
 
 TEST_FILE(test_memory_cost)

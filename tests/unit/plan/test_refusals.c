@@ -156,7 +156,7 @@ datasets_that_do_not_go_together(void **state)
         { "{sample_from_datasets: {datasets: [" A ", " B "], seed: 1}}",
           "must have the same columns in the same order" },
         { "{sample_from_datasets: {datasets: [" A ", " A "], weights: [1]}}",
-          "weights must be as many as the datasets: 2, not 1" },
+          "there must be as many weights as datasets: 2, not 1" },
         { "{sample_from_datasets: {datasets: [" A ", " A "], weights: [-1, 2]}}",
           "numbers of at least 0" },
     };
@@ -171,9 +171,8 @@ columns_of_unknown_rank(void **state)
 {
 #define RANKS "{concatenate: [" A ", [{range: {stop: 3, name: a}}, {batch: 2}]]}, "
     static const struct refusal refusals[] = {
-        { RANKS "{padded_batch: 2}", "padded_shapes gives it one" },
-        { RANKS "{padded_batch: {batch_size: 2, padded_shapes: {a: null}}}",
-          "padded_shapes gives it one" },
+        { RANKS "{padded_batch: 2}", "set padded_shapes" },
+        { RANKS "{padded_batch: {batch_size: 2, padded_shapes: {a: null}}}", "set padded_shapes" },
         { RANKS "{padded_batch: {batch_size: 2, padded_shapes: [1, 1, 1, 1, 1, 1, 1, 1]}}",
           "padded_shapes has 8 dimensions for column 'a'" },
     };
@@ -192,7 +191,7 @@ choices_that_choose_nothing(void **state)
     static const struct refusal refusals[] = {
         { CHOOSE("{from_tensor_slices: {c: [0, 1]}}"), "is int32: add `cast: int64` to it" },
         { CHOOSE("{zip: [" A ", " B "]}"), "must have one column, an int64 scalar, and has 2" },
-        { CHOOSE("{range: 2}, {batch: 2}"), "has a shape: take its batch away" },
+        { CHOOSE("{range: 2}, {batch: 2}"), "has a shape: remove its batch" },
     };
 
     (void)state;
@@ -228,14 +227,14 @@ groups_that_there_are_not(void **state)
         { "{range: 5}, {group_by_window: {key: value, window_size: 2, window_size_func: key}}",
           "and not both" },
         { "{range: 5}, {group_by_window: {key: value > 2, window_size: 2}}",
-          "needs one int64 for each element, and this gives bool" },
+          "needs one int64 for each element, not bool" },
         { "{range: 5}, {batch: 2}, {group_by_window: {key: value, window_size: 2}}",
           "needs one int64 for each element" },
         { "{range: 5}, {group_by_window: {key: value, window_size_func: value}}", "value" },
         { "{range: 5}, {group_by_window: {key: value, window_size: 2, padding_values: 1}}",
           "need reduce: padded_batch" },
         { "{range: 5}, repeat, {group_by_window: {key: value, window_size: 9000000000000000000}}",
-          "give a smaller window_size" },
+          "use a smaller window_size" },
     };
 
     (void)state;
@@ -247,16 +246,16 @@ static void
 ends_that_never_come(void **state)
 {
     static const struct refusal refusals[] = {
-        { "{range: 5}, repeat, {shuffle: -2}", "put repeat behind shuffle" },
-        { "{range: 5}, repeat, {shuffle: 9000000000000000000}", "give a smaller buffer_size" },
-        { "{range: 5}, repeat, {batch: 9000000000000000000}", "give a smaller batch_size" },
-        { "{range: 5}, repeat, {permute: 1}", "put it before that, or use shuffle" },
-        { "{range: 5}, repeat, {window: 9000000000000000000}", "give a smaller size" },
+        { "{range: 5}, repeat, {shuffle: -2}", "put repeat after shuffle" },
+        { "{range: 5}, repeat, {shuffle: 9000000000000000000}", "use a smaller buffer_size" },
+        { "{range: 5}, repeat, {batch: 9000000000000000000}", "use a smaller batch_size" },
+        { "{range: 5}, repeat, {permute: 1}", "put permute before it, or use shuffle" },
+        { "{range: 5}, repeat, {window: 9000000000000000000}", "use a smaller size" },
         { "{range: 5}, {batch: 1}, repeat, {rebatch: 9000000000000000000}",
-          "give a smaller batch_size" },
+          "use a smaller batch_size" },
         { "{range: 5}, {batch: 1}, repeat, {bucket_by_sequence_length: {column: value, "
           "bucket_boundaries: [2], bucket_batch_sizes: [1, 9000000000000000000]}}",
-          "give a smaller bucket_batch_sizes" },
+          "use a smaller bucket_batch_sizes" },
     };
 
     (void)state;
@@ -268,7 +267,7 @@ ends_that_never_come(void **state)
 static void
 rows_that_no_memory_holds(void **state)
 {
-#define SAYS "would have more than 2 GiB in each row: look at the sizes"
+#define SAYS "would have more than 2 GiB in each row: check the sizes"
     static const struct refusal refusals[] = {
         { "{from_tensor_slices: {v: [[1], [2]]}}, {padded_batch: {batch_size: 2, padded_shapes: "
           "[4611686018427387904]}}",
@@ -289,8 +288,8 @@ static void
 sparse_rows_that_are_none(void **state)
 {
     static const struct refusal refusals[] = {
-        { "{range: 4}, {batch: 2}, to_sparse, unbatch", "to_sparse behind it" },
-        { "{range: 4}, {batch: 2}, to_sparse, {rebatch: 3}", "to_sparse behind it" },
+        { "{range: 4}, {batch: 2}, to_sparse, unbatch", "to_sparse after it" },
+        { "{range: 4}, {batch: 2}, to_sparse, {rebatch: 3}", "to_sparse after it" },
     };
 
     (void)state;

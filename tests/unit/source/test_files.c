@@ -43,7 +43,7 @@ a_file_that_became_shorter_is_an_error_that_names_it(void **state)
     rewrite(&folder, "a", "card\n");
     assert_int_equal(pipeline_content(&pipeline, words, 3), TUNDISH_E_DATA);
     assert_string_equal(tnd_error_text(),
-                        "a: it became shorter while it was served: 5 bytes, and 15 before");
+                        "a: the file became shorter while it was served: 5 bytes, before 15");
     pipeline_close(&pipeline);
     folder_close(&folder);
 }
@@ -85,7 +85,8 @@ a_file_that_was_written_over_is_noticed_within_a_second(void **state)
     rewrite(&folder, "a", "door\nfern\n");
     tnd_clock_install(&later);
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_E_DATA);
-    assert_non_null(strstr(tnd_error_text(), "a: it was changed or replaced while it was served"));
+    assert_non_null(
+        strstr(tnd_error_text(), "a: the file was changed or replaced while it was served"));
     pipeline_close(&pipeline);
     folder_close(&folder);
 }
@@ -110,7 +111,7 @@ a_file_that_was_replaced_is_noticed_when_it_is_opened_again(void **state)
     put_text(&folder, "b", "to take the place of the inode\n");
     put_text(&folder, "a", "card\ncoat\n");
     assert_int_equal(pipeline_content(&pipeline, words, 2), TUNDISH_E_DATA);
-    assert_non_null(strstr(tnd_error_text(), "a: it was changed or replaced"));
+    assert_non_null(strstr(tnd_error_text(), "a: the file was changed or replaced"));
     pipeline_close(&pipeline);
     folder_close(&folder);
 }

@@ -384,7 +384,7 @@ only_what_is_served_is_read(void **state)
     write_file(pair, "secret", "shh", 3);
     asked = ask_for(pair, "secret", 0, 3);
     assert_int_equal(peer_rows_wait(asked), TUNDISH_E_DATA);
-    assert_string_equal(tnd_error_text(), "secret: it is not here");
+    assert_string_equal(tnd_error_text(), "secret: this node does not have the file");
     peer_rows_close(asked);
 }
 
@@ -503,7 +503,7 @@ answers_without_sense_are_refused(void **state)
         wire.spoil = spoils[i];
         asked = ask_for(*state, "small", 3, 100);
         assert_int_equal(peer_rows_wait(asked), TUNDISH_E_CORRUPT);
-        assert_string_equal(tnd_error_text(), "node 1: its answer makes no sense");
+        assert_string_equal(tnd_error_text(), "node 1: malformed answer");
         peer_rows_close(asked);
     }
     wire.spoil = NULL;

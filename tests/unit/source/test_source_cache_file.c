@@ -128,7 +128,8 @@ another_pipelines_cache_is_refused(void **state)
     put_text(&folder, "a", "1\n2\n");
     put_text(&folder, "b", "1\n2\n");
     assert_run(&folder, "[text_line: a, cache: {filename: c}]", 64, "1|2|");
-    assert_says(&folder, "[text_line: b, cache: {filename: c}]", "c: this is the cache of another");
+    assert_says(&folder, "[text_line: b, cache: {filename: c}]",
+                "c: this cache file belongs to another");
     assert_says(&folder, "[text_line: a, string_upper, cache: {filename: c}]", "another pipeline");
     assert_says(&folder, "[text_line: a, rename: {value: v}, cache: {filename: c}]",
                 "another pipeline");
@@ -152,11 +153,11 @@ changed_files_are_noticed(void **state)
     assert_says(&folder,
                 "[list_files: {file_pattern: a*, shuffle: false}, flat_map: {dataset: "
                 "[text_line]}, cache: {filename: c}]",
-                "other files matched the patterns");
+                "the patterns before it matched other files");
     assert_run(&folder, "[text_line: a1, cache: {filename: d}]", 64, "1|2|");
     put_text(&folder, "a1", "1\n2\n3\n");
     assert_says(&folder, "[text_line: a1, cache: {filename: d}]",
-                "d: a1 has changed since this cache was made of it; remove the file");
+                "d: a1 has changed since this cache file was made from it; remove the file");
     folder_close(&folder);
 }
 
@@ -170,9 +171,9 @@ damage_is_noticed(void **state)
     folder_open(&folder);
     put_text(&folder, "a", "1\n2\n");
     put_text(&folder, "c", "no cache at all, but some text");
-    assert_says(&folder, stages, "c: this is no cache of Tundish's, or it is damaged");
+    assert_says(&folder, stages, "c: this is not a cache file of Tundish, or it is damaged");
     put_text(&folder, "c", "");
-    assert_says(&folder, stages, "c: this is no cache of Tundish's");
+    assert_says(&folder, stages, "c: this is not a cache file of Tundish");
     {
         char path[256];
         struct stat about;
@@ -198,8 +199,7 @@ a_folder_that_is_not_there_is_told_when_it_is_begun(void **state)
 
     (void)state;
     folder_open(&folder);
-    assert_refused(&folder, "[range: 3, cache: {filename: no/where/c}]",
-                   "its folder must be there");
+    assert_refused(&folder, "[range: 3, cache: {filename: no/where/c}]", "its folder must exist");
     folder_close(&folder);
 }
 
@@ -357,10 +357,10 @@ whoever_resumes_needs_the_file_of_the_pass_that_the_place_saw(void **state)
     assert_int_equal(resume(&pipeline, 0, 0), TUNDISH_OK);      /* that pass was under way */
     assert_int_equal(resume(&pipeline, 3, 1), TUNDISH_OK);      /* it was kept */
     assert_int_equal(resume(&pipeline, 1, 0), TUNDISH_E_PLACE); /* given up, the next under way */
-    assert_non_null(strstr(tnd_error_text(), "c holds pass 1"));
-    assert_non_null(strstr(tnd_error_text(), "it is pass 2 that follows"));
+    assert_non_null(strstr(tnd_error_text(), "c contains pass 1"));
+    assert_non_null(strstr(tnd_error_text(), "the place needs pass 2"));
     assert_int_equal(resume(&pipeline, 3, 3), TUNDISH_E_PLACE); /* a later one was kept */
-    assert_non_null(strstr(tnd_error_text(), "it is pass 3 that follows"));
+    assert_non_null(strstr(tnd_error_text(), "the place needs pass 3"));
     pipeline_close(&pipeline);
     folder_close(&folder);
 }

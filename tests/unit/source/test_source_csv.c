@@ -68,7 +68,7 @@ the_header_is_one_row_of_each_file(void **state)
     put_text(&folder, "b", "name");
     put_text(&folder, "c", "");
     assert_texts(&folder, "[csv: {filenames: [a, b, c], header: true, " ONE_COLUMN "}]",
-                 "1|!c: it is empty, but should have a header|");
+                 "1|!c: the file is empty, but must have a header|");
     folder_close(&folder);
 }
 

@@ -70,7 +70,7 @@ what_is_wrong_is_named(void **state)
     animals(&folder);
     assert_refused(&folder, "[directory: nowhere]", "cannot list the folder nowhere");
     assert_refused(&folder, "[directory: {directory: d, class_names: [cow]}]",
-                   "'cow' is no folder of d; there are cat, dog");
+                   "'cow' is not a folder in d; there are cat, dog");
     assert_refused(&folder, "[directory: {directory: d, class_names: [cat, cat]}]", "twice");
     assert_refused(&folder, "[directory: {directory: d, class_names: [../d]}]",
                    "cannot be a class");

@@ -196,7 +196,8 @@ bad_npy_files_are_refused_with_a_reason(void **state)
     static const struct {
         const char *dict, *words;
     } cases[] = {
-        { "{'descr': '>f16', 'fortran_order': False, 'shape': (1,), }", "none that a column" },
+        { "{'descr': '>f16', 'fortran_order': False, 'shape': (1,), }",
+          "a column cannot have its dtype" },
         { "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "dtype" },
         { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "structured" },
         { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", "fortran_order" },

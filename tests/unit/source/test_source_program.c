@@ -85,7 +85,7 @@ what_it_does_wrong_is_told(void **state)
     assert_fails(TWO_ROWS "; echo why >&2; echo indeed >&2; exit 3", "one|two|!",
                  "returned 3; the end of its standard error: why | indeed");
     assert_fails(TWO_ROWS "; kill -9 $$", "one|two|!", "ended by signal 9");
-    assert_fails(TWO_ROWS "; printf abc", "one|two|!", "ended inside row 2: 3 bytes");
+    assert_fails(TWO_ROWS "; printf abc", "one|two|!", "ended inside row 2: it wrote 3 bytes");
     assert_fails(TWO_ROWS "; printf '\\\\377\\\\377\\\\377\\\\377\\\\377\\\\377\\\\377\\\\377'",
                  "one|two|!", "row 2: column 's' of a row would take more than 2 GiB");
 }

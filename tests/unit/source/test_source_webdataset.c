@@ -166,9 +166,9 @@ missing_columns_are_an_error_or_no_row(void **state)
                "B|");
     add_member(&tar, "a.txt", "A");
     end_tar(&tar);
-    assert_tar(&tar, "a.tar", JOINED,
-               "?a.tar: sample 'a' at 0 has no member for column 'c' (missing: skip passes over "
-               "such samples)|");
+    assert_tar(
+        &tar, "a.tar", JOINED,
+        "?a.tar: sample 'a' at 0 has no member for column 'c' (missing: skip drops such samples)|");
     add_member(&tar, "a.txt", "A");
     add_member(&tar, "a.txt", "B");
     end_tar(&tar);
@@ -334,7 +334,7 @@ headers_that_lie_are_refused(void **state)
     tar = two_samples();
     memset(tar.data + 4 * BLOCK + 124, 0xFF, 12); /* less than nothing */
     seal(tar.data + 4 * BLOCK);
-    assert_damaged(&tar, "!", "its size is no number");
+    assert_damaged(&tar, "!", "its size is not a number");
 
     tar = two_samples();
     memset(tar.data + 4 * BLOCK + 125, 0xFF, 11);
@@ -347,7 +347,7 @@ headers_that_lie_are_refused(void **state)
     assert_damaged(&tar, "!", "pax header ends inside a record");
 
     add_typed(&tar, "p", 'x', "path=a.txt\n");
-    assert_damaged(&tar, "!", "pax header is no list of records");
+    assert_damaged(&tar, "!", "malformed pax header");
 
     add_typed(&tar, "p", 'x', "30 GNU.sparse.name=somewhere \n");
     add_member(&tar, "a.txt", "A");
