@@ -39,7 +39,9 @@ misused(const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputs("\ntundish-admin --help says how\n", stderr);
+    fputs("\n"
+          "see tundish-admin --help\n",
+          stderr);
     return 2;
 }
 
@@ -85,13 +87,13 @@ check(struct admin_options *options)
 
     options->is_loopback = is_loopback(&options->address);
     if (tls != (options->tls_key != NULL))
-        return misused("--tls-cert and --tls-key go together");
+        return misused("--tls-cert and --tls-key must be used together");
     if (!options->is_loopback && options->token_file == NULL)
         return misused("another address than loopback needs --token-file");
     if (!options->is_loopback && !tls && !options->behind_proxy)
-        return misused("another address than loopback needs TLS (--tls-cert, --tls-key), or "
-                       "--behind-proxy if a proxy in front speaks it: a token must not travel in "
-                       "the clear");
+        return misused(
+            "another address than loopback needs TLS (--tls-cert, --tls-key), or --behind-proxy if "
+            "a proxy in front speaks it: a token must not be sent unencrypted");
     return -1;
 }
 

@@ -69,7 +69,7 @@ guard_check(const struct guard *guard, const struct guard_request *request,
         request->changes_something || (guard->reading_needs_token && !request->is_public);
 
     if (request->has_duplicate) {
-        *ret_sentence = "a header came twice";
+        *ret_sentence = "a header occurs twice";
         return 400;
     }
     if (request->content_length != NULL && request->transfer_encoding != NULL) {
@@ -81,15 +81,15 @@ guard_check(const struct guard *guard, const struct guard_request *request,
         return 421;
     }
     if (request->origin != NULL && !origin_is_ours(guard, request->origin)) {
-        *ret_sentence = "this Origin may not ask";
+        *ret_sentence = "requests from this Origin are not allowed";
         return 403;
     }
     if (!fetch_is_ours(request)) {
-        *ret_sentence = "another site's page may not ask";
+        *ret_sentence = "requests from another site are not allowed";
         return 403;
     }
     if (request->changes_something && guard->token[0] == '\0') {
-        *ret_sentence = "nothing can be changed: tundish-admin was started without --token-file";
+        *ret_sentence = "changes are disabled: tundish-admin was started without --token-file";
         return 403;
     }
     if (needs_token && !is_token(guard, request->authorization)) {
@@ -112,8 +112,8 @@ read_token(int file, const char *path, char token[GUARD_TOKEN_BYTES])
     }
     if ((about.st_mode & 077) != 0 || about.st_uid != geteuid()) {
         snprintf(sentence, sizeof sentence,
-                 "%s may be read by others (mode %03o): it must be yours, with chmod 600", path,
-                 (unsigned)about.st_mode & 0777);
+                 "%s can be read by other users (mode %03o): it must belong to you; run chmod 600",
+                 path, (unsigned)about.st_mode & 0777);
         return sentence;
     }
     got = read(file, token, GUARD_TOKEN_BYTES - 1);

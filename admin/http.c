@@ -215,7 +215,7 @@ check(const struct http *http, struct MHD_Connection *connection, const char *me
     *ret_sentence = "too many headers";
     if (collected.header_count > HEADERS_MAX)
         return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
-    *ret_sentence = "no request here has a body";
+    *ret_sentence = "a request must not have a body";
     if (has_body(&collected.request) && !collected.request.has_duplicate &&
         (collected.request.content_length == NULL || collected.request.transfer_encoding == NULL))
         return MHD_HTTP_CONTENT_TOO_LARGE;
@@ -247,9 +247,9 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
         return MHD_NO;
     }
     if (route == NULL)
-        return refuse(connection, MHD_HTTP_NOT_FOUND, "there is nothing here", NULL);
+        return refuse(connection, MHD_HTTP_NOT_FOUND, "not found", NULL);
     if (route->kind == ROUTE_ORDER ? strcmp(method, "POST") != 0 : !is_read)
-        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "not with this method",
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed",
                       route->kind == ROUTE_ORDER ? "POST" : "GET, HEAD");
     return answer(http, connection, route);
 }

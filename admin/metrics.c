@@ -135,7 +135,7 @@ write_kinds(const struct watcher *watcher, uint32_t node, FILE *file)
     }
 }
 
-static const char up_help[] = "whether the node's server lives; 0 also before it was first seen";
+static const char up_help[] = "1: the node's server is alive; 0: it is not, or was never seen";
 
 /* A figure of each node's server, under the labels that all of these have in common. */
 static void
@@ -175,7 +175,7 @@ silent_s(const struct watch_snapshot *snapshot)
 static void
 write_restarts(const struct watcher *watcher, FILE *file)
 {
-    fputs("# HELP tundish_restarts_total servers seen after the first\n"
+    fputs("# HELP tundish_restarts_total restarts of the server, as seen by tundish-admin\n"
           "# TYPE tundish_restarts_total counter\n",
           file);
     for (uint32_t i = 0; i < watcher_node_count(watcher); i++)
@@ -201,10 +201,11 @@ static void
 write_servers(const struct watcher *watcher, FILE *file)
 {
     write_about(watcher, "tundish_up", up_help, is_up, file);
-    write_about(watcher, "tundish_finished",
-                "1: the server has stopped in good order, and nothing is wrong", is_finished, file);
+    write_about(watcher, "tundish_finished", "1: the server was stopped normally", is_finished,
+                file);
     write_about(watcher, "tundish_server_silent_seconds",
-                "since the server last showed life; 0 when it has ended", silent_s, file);
+                "time since the server's last sign of life; 0 after it has stopped", silent_s,
+                file);
     write_restarts(watcher, file);
 }
 

@@ -18,7 +18,7 @@ page_answer_chart(const struct admin *admin, const struct route *route, FILE *bo
 
     (void)route;
     if (file == NULL) {
-        fprintf(body, "%s is not there: install libjs-chart.js\n", admin->chart_path);
+        fprintf(body, "%s does not exist: install libjs-chart.js\n", admin->chart_path);
         return 404;
     }
     while ((got = fread(piece, 1, sizeof piece, file)) > 0)

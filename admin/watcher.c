@@ -174,6 +174,7 @@ watcher_open(const char *socket_path, struct watcher **ret_watcher)
 {
     struct watcher *watcher = calloc(1, sizeof *watcher);
     pthread_condattr_t monotonic;
+    int error;
 
     if (watcher == NULL || history_open(&watcher->history) != 0) {
         free(watcher);
@@ -193,9 +194,10 @@ watcher_open(const char *socket_path, struct watcher **ret_watcher)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&watcher->stop, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (pthread_create(&watcher->thread, NULL, watch, watcher) != 0) {
+    error = pthread_create(&watcher->thread, NULL, watch, watcher);
+    if (error != 0) {
         watcher_close(watcher);
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+        return tnd_fail_errno(error, "cannot start a thread");
     }
     watcher->running = true;
     *ret_watcher = watcher;

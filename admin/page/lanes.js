@@ -29,10 +29,10 @@ const Lanes = (() => {
     const ready = Math.max(0, reader.published - reader.taken);
     const words = `${held} with the trainer, ${ready} ready, ${Math.max(0, lane.slots - held - ready)} free`;
     const stands = reader.attached && ready > 0 && reader.silent_seconds > STANDS_S;
-    const waits = make("span", stands ? `takes nothing for ${duration(reader.silent_seconds)}`
+    const waits = make("span", stands ? `no progress for ${duration(reader.silent_seconds)}`
       : `waits ${percent(Math.min(1, reader.wait_rate))}`, "figure");
     if (stands || reader.wait_rate > 0.05) waits.className = "figure much";
-    waits.title = `99% of the last batches were there within ${brief(reader.next_wait_seconds.p99)}`;
+    waits.title = `99% of the last batches arrived within ${brief(reader.next_wait_seconds.p99)}`;
     const name = make("span", name_of(reader) + (reader.attached ? "" : " (gone)"), "name");
     if (reader.process) name.title = `process ${reader.process}`;
     line.append(name, draw_slots(reader, lane, words), waits);
@@ -44,7 +44,7 @@ const Lanes = (() => {
     const worth_it = groups.length > 1 || groups.some((group) => group.group !== "default");
     target.parentElement.hidden = !worth_it;
     if (!worth_it) return;
-    fill_table(target, ["Job", "Trainers here", "Epoch : step", "Batches behind"],
+    fill_table(target, ["Job", "Trainers here", "Epoch : step", "Lag in batches"],
       groups.map((group) => [group.group, String(group.attached), `${group.epoch} : ${group.step}`, String(group.lag)]));
   }
 

@@ -147,7 +147,7 @@ map_returns(struct attachment *attachment, int descriptor)
         return status;
     page = attachment->returns = bytes;
     if (page->magic != TND_RETURNS_MAGIC || page->layout_major != TND_LAYOUT_MAJOR)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is not one");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is malformed");
     /* A child must not write into a page whose only writer we are. */
     madvise(bytes, attachment->welcome.returns_bytes, MADV_DONTFORK);
     return TUNDISH_OK;
@@ -172,7 +172,7 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
         status = map_returns(attachment, descriptors->at[RETURNS]);
     if (status == TUNDISH_OK &&
         (welcome->line == 0 || welcome->line >= attachment->view.line_count))
-        status = tnd_fail(TUNDISH_E_CORRUPT, "the server sent a line that is not there");
+        status = tnd_fail(TUNDISH_E_CORRUPT, "the server sent an unknown line");
     if (status != TUNDISH_OK)
         return status;
     attachment->line = welcome->line;
@@ -260,11 +260,11 @@ read_welcome(struct attachment *attachment, const struct tnd_message *message)
     if (message->head.type == TND_REFUSED)
         return refused(message);
     if (message->head.type != TND_WELCOME || message->head.bytes < sizeof *welcome)
-        return tnd_fail(TUNDISH_E_CORRUPT, "what answers there is not a Tundish server");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the process that answers is not a Tundish server");
     memcpy(welcome, message->bytes, sizeof *welcome);
     welcome->stream[TND_NAME_BYTES - 1] = '\0';
     if (welcome->protocol < TND_PROTOCOL_MIN || welcome->protocol > TND_PROTOCOL_MAX)
-        return tnd_fail(TUNDISH_E_LAYOUT, "the server speaks protocol %u, this library %d to %d",
+        return tnd_fail(TUNDISH_E_LAYOUT, "the server uses protocol %u, this library %d to %d",
                         welcome->protocol, TND_PROTOCOL_MIN, TND_PROTOCOL_MAX);
     return TUNDISH_OK;
 }
@@ -302,7 +302,7 @@ check_spec(const tundish_reader *reader, const struct attachment *attachment)
     }
     if (!is_same)
         return tnd_fail(TUNDISH_E_PIPELINE,
-                        "the stream has other columns since the server restarted: open it anew");
+                        "the stream's columns changed when the server restarted: open it again");
     return TUNDISH_OK;
 }
 

@@ -27,7 +27,7 @@ take_segment(struct attachment *attachment, const struct tnd_message *message, i
     tundish_status status;
 
     if (descriptor < 0 || message->head.id == TND_SEGMENT_LANE || message->head.id > UINT32_MAX)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server announced a segment that cannot be");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server announced an invalid segment");
     own = calloc(1, sizeof *own);
     if (own == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a segment's record");
@@ -139,7 +139,7 @@ take_epoch(tundish_reader *reader, const struct tnd_message *message)
     }
     if (header == NULL || header->epoch != head->id || header->total != head->total ||
         header->have != head->offset || head->bytes > header->total - header->have)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a place in parts that do not fit");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent an incomplete place");
     memcpy(header->bytes + header->have, message->bytes, head->bytes);
     header->have += head->bytes;
     return TUNDISH_OK;
@@ -185,10 +185,10 @@ take_queue(tundish_reader *reader, const struct tnd_message *message)
     struct tnd_queue queue;
 
     if (message->head.bytes < sizeof queue)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a queue's state that cannot be");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent an invalid queue state");
     memcpy(&queue, message->bytes, sizeof queue);
     if (queue.bit_count > sizeof queue.bits * 8)
-        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent a queue's state that cannot be");
+        return tnd_fail(TUNDISH_E_CORRUPT, "the server sent an invalid queue state");
     reader->has_queue = true;
     reader->queue_status = (tundish_status)message->head.status;
     reader->queue = queue;
@@ -257,7 +257,7 @@ tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
     tundish_status status;
 
     if (reader->attachments->is_gone)
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server has hung up");
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server closed the connection");
     status = tnd_channel_wait(reader->attachments->socket, timeout_ns);
     return status == TUNDISH_OK ? tnd_reader_listen(reader) : status;
 }

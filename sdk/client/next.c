@@ -39,7 +39,7 @@ take_detachment(tundish_reader *reader)
         if (tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns)) != TUNDISH_OK)
             break;
     if (reader->final == TUNDISH_OK)
-        set_final(reader, TUNDISH_E_DETACHED, "this group was cut off");
+        set_final(reader, TUNDISH_E_DETACHED, "the server detached this group");
     return tell_final(reader);
 }
 
@@ -385,8 +385,8 @@ check_no_gap(const tundish_reader *reader, const struct tnd_slot *slot)
         (slot->epoch == reader->epoch && slot->step == reader->step))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_PLACE,
-                    "the server goes on at epoch %" PRIu64 ", step %" PRIu64
-                    ", but this reader has yet to see epoch %" PRIu64 ", step %" PRIu64,
+                    "the server continues at epoch %" PRIu64 ", step %" PRIu64
+                    ", but this reader still needs epoch %" PRIu64 ", step %" PRIu64,
                     slot->epoch, slot->step, reader->epoch, reader->step);
 }
 
@@ -436,7 +436,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
     if (status != TUNDISH_OK)
         return status;
     if (!attachment->is_queue && held->slot.slot.position != attachment->taken)
-        return tnd_fail(TUNDISH_E_CORRUPT, "a slot is not the one whose turn it is");
+        return tnd_fail(TUNDISH_E_CORRUPT, "a slot is out of order");
     *ret_held = held;
     return TUNDISH_OK;
 }

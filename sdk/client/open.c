@@ -74,7 +74,8 @@ take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
     if (status != TUNDISH_OK)
         return status;
     if (place.bit_count > sizeof reader->queue.bits * 8)
-        return tnd_fail(TUNDISH_E_PLACE, "the place has more batches on the way than any server");
+        return tnd_fail(TUNDISH_E_PLACE,
+                        "the place contains more visited batches than any server sends");
     header = tnd_add_epoch(reader, place.header_epoch, place.header_bytes);
     if (header == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");

@@ -27,16 +27,17 @@ ask_queue(tundish_reader *reader)
 
     reader->has_queue = false;
     if (status == TUNDISH_OK)
-        status =
-            reader->attachments->is_gone
-                ? tnd_fail(TUNDISH_E_SERVER_GONE, "a queue's place is its server's, which is gone")
-                : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
+        status = reader->attachments->is_gone
+                     ? tnd_fail(TUNDISH_E_SERVER_GONE,
+                                "only the server knows the place of a queue, and it is gone")
+                     : tnd_channel_send(reader->attachments->socket, ask, NULL, NULL, 0);
     while (status == TUNDISH_OK && !reader->has_queue)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     if (status == TUNDISH_OK && reader->queue_status != TUNDISH_OK) {
         reader->has_queue = false;
-        return tnd_fail(TUNDISH_E_TIMEOUT, "the first batch is not there yet, so there is no place "
-                                           "to save: call tundish_next first");
+        return tnd_fail(
+            TUNDISH_E_TIMEOUT,
+            "there is no place to save before the first batch: call tundish_next first");
     }
     return status;
 }
@@ -105,8 +106,9 @@ find_start(tundish_reader *reader)
     if (reader->has_started || attachment->is_queue)
         return TUNDISH_OK;
     if (!tnd_ring_ready(&wait))
-        return tnd_fail(TUNDISH_E_TIMEOUT, "the first batch is not there yet, so there is no place "
-                                           "to save: call tundish_next first");
+        return tnd_fail(
+            TUNDISH_E_TIMEOUT,
+            "there is no place to save before the first batch: call tundish_next first");
     status = tnd_view_entry(&attachment->view, 0, attachment->taken, &index);
     if (status == TUNDISH_OK)
         status = tnd_slot_view_open(&attachment->view, &slot);
@@ -137,7 +139,7 @@ make_place(tundish_reader *reader, uint8_t **ret_bytes, uint64_t *ret_count)
 static tundish_status
 too_small(uint64_t needed, size_t capacity)
 {
-    return tnd_fail(TUNDISH_E_ARGUMENT, "the place takes %llu bytes, there is room for %zu",
+    return tnd_fail(TUNDISH_E_ARGUMENT, "the place needs %llu bytes, but capacity is %zu",
                     (unsigned long long)needed, capacity);
 }
 

@@ -41,7 +41,7 @@ grow_scratch(struct scratch *scratch, uint64_t bytes)
     if (scratch->capacity >= capacity && bytes <= DECODED_BYTES_MAX)
         return TUNDISH_OK;
     if (bytes > DECODED_BYTES_MAX)
-        return tnd_fail(TUNDISH_E_CORRUPT, "a column of %" PRIu64 " bytes is none", bytes);
+        return tnd_fail(TUNDISH_E_CORRUPT, "a column cannot have %" PRIu64 " bytes", bytes);
     grown = aligned_alloc(SCRATCH_ALIGN, capacity);
     if (grown == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for %" PRIu64 " bytes of a decoded column",

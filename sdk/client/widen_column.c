@@ -47,8 +47,8 @@ tundish_tensor_widen(const tundish_batch *batch, uint32_t index, void *values, s
     *ret_bytes = bytes;
     if (bytes > capacity)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "column %s takes %" PRIu64 " bytes as %s, there is room for %zu",
-                        spec->name, bytes, tundish_dtype_name(spec->widen_dtype), capacity);
+                        "column %s needs %" PRIu64 " bytes as %s, but capacity is %zu", spec->name,
+                        bytes, tundish_dtype_name(spec->widen_dtype), capacity);
     widening = (struct tnd_widening){
         .dtype = spec->widen_dtype,
         .scale_count = spec->widen_scale_count,

@@ -82,9 +82,8 @@ tnd_cache_folder_open(const char *path, int *ret_folder)
         close(folder);
         return tnd_fail(
             TUNDISH_E_SYSTEM,
-            "cache folder %s must belong to the user with mode 0700, since tables are "
-            "trusted to be this user's own (owner %u, mode %04o); chmod 0700 it, or set "
-            "TUNDISH_CACHE to another",
+            "cache folder %s must belong to the user with mode 0700, because the server trusts the "
+            "tables in it (owner %u, mode %04o); chmod 0700 it, or set TUNDISH_CACHE to another",
             chosen, (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
     }
     *ret_folder = folder;

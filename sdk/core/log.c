@@ -139,7 +139,7 @@ make_notice(uint64_t dropped, size_t *ret_bytes)
     char sentence[160];
 
     snprintf(sentence, sizeof sentence,
-             "%" PRIu64 " lines are missing here: standard error was not read", dropped);
+             "%" PRIu64 " lines are missing here because standard error was not read", dropped);
     return make_line(TND_LOG_WARNING, "log", sentence, ret_bytes);
 }
 

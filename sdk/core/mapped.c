@@ -185,10 +185,10 @@ tnd_mapped_check(void)
     pthread_mutex_lock(&lock);
     cut = find_cut();
     if (cut != NULL)
-        status = tnd_fail(TUNDISH_E_CORRUPT,
-                          "%s was cut short by another program while it was in use: start again, "
-                          "which builds it anew",
-                          cut->path);
+        status = tnd_fail(
+            TUNDISH_E_CORRUPT,
+            "another program truncated %s while it was in use: restart, which builds it again",
+            cut->path);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -20,11 +20,10 @@ static _Noreturn void
 end(const char *what)
 {
     char line[200];
-    int bytes =
-        snprintf(line, sizeof line,
-                 "tundish: out of memory%s: give it more (ulimit -v, the container's limit), "
-                 "or make buffers and batches smaller\n",
-                 what);
+    int bytes = snprintf(line, sizeof line,
+                         "tundish: out of memory%s: raise the limit (ulimit -v, the container's "
+                         "limit), or make buffers and batches smaller\n",
+                         what);
 
     log_writer_put(line, (size_t)bytes);
     log_writer_flush();

@@ -58,7 +58,7 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         return tnd_fail(TUNDISH_E_TIMEOUT, "the socket is full");
     if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "the other side has hung up");
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the other side closed the connection");
     return tnd_fail_errno(errno, "send a message");
 }
 
@@ -104,7 +104,7 @@ check_message(const struct tnd_message *message, size_t received, int flags)
     if (received < sizeof message->head || (flags & MSG_TRUNC) != 0 ||
         message->head.magic != TND_CHANNEL_MAGIC ||
         message->head.bytes != received - sizeof message->head)
-        return tnd_fail(TUNDISH_E_CORRUPT, "received what is not a message of Tundish");
+        return tnd_fail(TUNDISH_E_CORRUPT, "received a malformed message");
     return TUNDISH_OK;
 }
 
@@ -131,7 +131,7 @@ tnd_channel_receive(int socket, struct tnd_message *message,
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return tnd_fail(TUNDISH_E_TIMEOUT, "no message");
     if (received <= 0)
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "the other side has hung up");
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "the other side closed the connection");
     if (ret_descriptors != NULL)
         take_descriptors(&packet, &descriptors);
     status = check_message(message, (size_t)received, packet.msg_flags);

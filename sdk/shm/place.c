@@ -134,7 +134,7 @@ tnd_place_token_read(const char *token, uint8_t *bytes, uint64_t *ret_byte_count
         const char *digit = strchr(digits, *token);
 
         if (digit == NULL)
-            return tnd_fail(TUNDISH_E_PLACE, "the place's token has a '%c' in it",
+            return tnd_fail(TUNDISH_E_PLACE, "the place's token contains '%c'",
                             *token < ' ' ? '?' : *token);
         window = window << 6 | (uint32_t)(digit - digits);
         bits += 6;

@@ -145,13 +145,13 @@ static tundish_status
 check_column(const tundish_column_spec *column)
 {
     if (strcmp(tnd_dtype_name(column->dtype), "?") == 0)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: dtype %d is none", column->name,
+        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: unknown dtype %d", column->name,
                         (int)column->dtype);
     if (column->kind < TUNDISH_DENSE || column->kind > TUNDISH_SPARSE)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: kind %d is none", column->name,
+        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: unknown kind %d", column->name,
                         (int)column->kind);
     if (column->rank > TND_RANK_MAX)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: rank %u is above %d", column->name,
+        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: rank %u is greater than %d", column->name,
                         column->rank, TND_RANK_MAX);
     if (column->kind == TUNDISH_RAGGED
             ? column->ragged_rank == 0 || column->ragged_rank >= column->rank
@@ -159,8 +159,7 @@ check_column(const tundish_column_spec *column)
         return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: ragged rank %u does not fit rank %u",
                         column->name, column->ragged_rank, column->rank);
     if (!can_be_widened(column))
-        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: it cannot be widened like that",
-                        column->name);
+        return tnd_fail(TUNDISH_E_ARGUMENT, "column %s: invalid widen parameters", column->name);
     return TUNDISH_OK;
 }
 

@@ -90,7 +90,7 @@ tnd_stats_open_file(const char *path, struct tnd_stats_file *ret_file)
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (descriptor < 0 && errno == ENOENT)
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "%s is not there", path);
+        return tnd_fail(TUNDISH_E_SERVER_GONE, "%s does not exist", path);
     if (descriptor < 0)
         return tnd_fail_errno(errno, "open %s", path);
     if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
@@ -126,7 +126,7 @@ read_at(int descriptor, void *bytes, uint64_t byte_count, uint64_t offset)
     size_t got = 0;
 
     if (tnd_read_at(descriptor, bytes, byte_count, offset, &got) != 0 || got < byte_count)
-        return tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is too short");
+        return tnd_fail(TUNDISH_E_LAYOUT, "the metrics file is too short");
     return TUNDISH_OK;
 }
 
@@ -141,7 +141,7 @@ grow(struct tnd_stats_file *file, uint64_t byte_count)
         return TUNDISH_OK;
     bytes = aligned_alloc(TND_STATS_LINE, capacity);
     if (bytes == NULL)
-        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a copy of the figures");
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a copy of the metrics");
     if (file->header != NULL)
         memcpy(bytes, file->header, file->capacity);
     free(file->header);
@@ -157,12 +157,12 @@ check_header(const struct tnd_stats_header *header)
 
     if (atomic_load_explicit(&header->magic, memory_order_relaxed) != TND_STATS_MAGIC)
         return tnd_fail(TUNDISH_E_LAYOUT,
-                        "the figures are of another version, or still being made");
+                        "the metrics have another version, or are still being written");
     if (used < sizeof *header || used > FILE_BYTES_MAX || used > header->file_bytes ||
         !ends_with_nul(header->version, sizeof header->version) ||
         !ends_with_nul(header->node, sizeof header->node) ||
         strpbrk(header->node, "\"\\\n") != NULL || strpbrk(header->version, "\"\\\n") != NULL)
-        return tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is damaged");
+        return tnd_fail(TUNDISH_E_LAYOUT, "the metrics file is damaged");
     return TUNDISH_OK;
 }
 
@@ -199,14 +199,14 @@ tnd_stats_read_tracks(const struct tnd_stats_file *file, struct tnd_stats_track_
 
     if (offset < sizeof *file->header || offset > end || end > FILE_BYTES_MAX ||
         (end - offset) % sizeof *tracks != 0)
-        return tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is damaged");
+        return tnd_fail(TUNDISH_E_LAYOUT, "the metrics file is damaged");
     tracks = aligned_alloc(TND_STATS_LINE, end - offset + sizeof *tracks);
     if (tracks == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a copy of the tracks");
     status = read_at(file->descriptor, tracks, end - offset, offset);
     for (uint64_t i = 0; status == TUNDISH_OK && i < (end - offset) / sizeof *tracks; i++)
         if (!track_is_whole(&tracks[i]))
-            status = tnd_fail(TUNDISH_E_LAYOUT, "the file of figures is damaged");
+            status = tnd_fail(TUNDISH_E_LAYOUT, "the metrics file is damaged");
     if (status != TUNDISH_OK) {
         free(tracks);
         return status;

@@ -31,7 +31,7 @@ tnd_trust_listener(int socket, const char *path)
     socklen_t bytes = sizeof listener;
 
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &bytes) != 0)
-        return tnd_fail_errno(errno, "ask whose socket %s is", path);
+        return tnd_fail_errno(errno, "find the owner of socket %s", path);
     if (tnd_trust_user(listener.uid))
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_ARGUMENT,
@@ -50,10 +50,10 @@ tnd_trust_folder(const char *path)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
     if (S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & 0777) == 0700)
         return TUNDISH_OK;
-    return tnd_fail(
-        TUNDISH_E_SYSTEM,
-        "%s must be a folder of this user (%u) with mode 0700, since the server's socket "
-        "is trusted to be this user's own (owner %u, mode %04o): remove it or chmod 0700 "
-        "it, or choose another socket (TUNDISH_SERVER)",
-        path, (unsigned)geteuid(), (unsigned)about.st_uid, (unsigned)(about.st_mode & 07777));
+    return tnd_fail(TUNDISH_E_SYSTEM,
+                    "%s must be a folder of this user (%u) with mode 0700, because trainers trust "
+                    "the server's socket in it (owner %u, mode %04o): remove it, run chmod 0700, "
+                    "or choose another socket (TUNDISH_SERVER)",
+                    path, (unsigned)geteuid(), (unsigned)about.st_uid,
+                    (unsigned)(about.st_mode & 07777));
 }

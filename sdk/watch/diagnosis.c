@@ -73,20 +73,18 @@ say_failed(const struct watch_observation *observation, struct watch_diagnosis *
     find_error(observation, text);
     if (tells_of_full_disk(text)) {
         watch_name_culprit(diagnosis, "disk", 1);
-        watch_say(
-            diagnosis, WATCH_FAILED, WATCH_CAUSE_DISK,
-            "Make room, or set TUNDISH_CACHE to a folder on a larger disk, and start again from "
-            "the last place.",
-            "stream '%s' has failed: a disk of node %.63s is full: %.440s", observation->stream,
-            watch_node(observation->now), text);
+        watch_say(diagnosis, WATCH_FAILED, WATCH_CAUSE_DISK,
+                  "Free disk space, or set TUNDISH_CACHE to a folder on a larger disk, and resume "
+                  "from the last checkpoint.",
+                  "stream '%s' has failed: a disk of node %.63s is full: %.440s",
+                  observation->stream, watch_node(observation->now), text);
         return;
     }
-    watch_say(
-        diagnosis, WATCH_FAILED, WATCH_CAUSE_ERROR,
-        "Mend what the error names and start again from the last place; on_error: skip leaves bad "
-        "rows out.",
-        "stream '%s' on node %.63s has failed: %.440s", observation->stream,
-        watch_node(observation->now), text);
+    watch_say(diagnosis, WATCH_FAILED, WATCH_CAUSE_ERROR,
+              "Fix the reported error and resume from the last checkpoint; on_error: skip drops "
+              "bad rows.",
+              "stream '%s' on node %.63s has failed: %.440s", observation->stream,
+              watch_node(observation->now), text);
 }
 
 static bool
@@ -113,8 +111,8 @@ say_stuck(const struct watch_observation *observation, struct watch_diagnosis *d
     watch_name_culprit_replica(diagnosis, observation->holder, 0);
     watch_say(
         diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
-        "Look at that process: a debugger's backtrace says where it stands. If it will not come "
-        "back, end it; its group resumes at the last place.",
+        "Examine that process: a debugger's backtrace shows where it hangs. If it does not "
+        "recover, end it; its group resumes at the last place.",
         "%s (process %llu) has not taken or returned a batch for %llu s; the others wait for it",
         who, (unsigned long long)watch_value(observation->holder, "process"),
         (unsigned long long)(watch_value(observation->holder, "silent") / UINT64_C(1000000000)));
@@ -138,14 +136,14 @@ say_holding(const struct watch_observation *observation, struct watch_diagnosis 
         return false;
     watch_name_reader(observation, observation->holder, who);
     watch_name_culprit_replica(diagnosis, observation->holder, 0);
-    watch_say(
-        diagnosis, is_stuck(observation->holder) ? WATCH_STUCK : WATCH_WAITING, WATCH_CAUSE_TRAINER,
-        "It must give batches back (tundish_release) before it takes more. More deliver.slots let "
-        "it keep more.",
-        "%s (process %llu) holds %llu of the %llu batches in its lane and gives none back; %s", who,
-        (unsigned long long)watch_value(observation->holder, "process"), (unsigned long long)held,
-        (unsigned long long)observation->holder_slots,
-        waits ? "it waits for more" : "the others wait for it");
+    watch_say(diagnosis, is_stuck(observation->holder) ? WATCH_STUCK : WATCH_WAITING,
+              WATCH_CAUSE_TRAINER,
+              "It must return batches (tundish_release) before it takes more. With more "
+              "deliver.slots it can hold more.",
+              "%s (process %llu) holds %llu of the %llu batches in its lane and returns none; %s",
+              who, (unsigned long long)watch_value(observation->holder, "process"),
+              (unsigned long long)held, (unsigned long long)observation->holder_slots,
+              waits ? "it waits for more" : "the others wait for it");
     return true;
 }
 
@@ -159,10 +157,10 @@ say_deserted(const struct watch_observation *observation, struct watch_diagnosis
     watch_name_waiting(observation, waiting);
     watch_name_reader(observation, observation->deserted, who);
     watch_name_culprit_replica(diagnosis, observation->deserted, 0);
-    watch_say(
-        diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
-        "Start it (again): it gets the steps that wait for it. Without it the job does not go on.",
-        "%s for %s, whose trainer is gone or has not come", waiting, who);
+    watch_say(diagnosis, WATCH_STUCK, WATCH_CAUSE_TRAINER,
+              "Start or restart it: the steps that wait for it are kept. The job does not continue "
+              "without it.",
+              "%s for %s, whose trainer is gone or has not attached", waiting, who);
     return true;
 }
 
@@ -197,8 +195,8 @@ say_silent(const struct watch_observation *observation, struct watch_diagnosis *
     watch_name_culprit_replica(diagnosis, silent, 1);
     watch_say(
         diagnosis, is_long ? WATCH_STUCK : WATCH_FINE, WATCH_CAUSE_TRAINER,
-        is_long ? "Look at that process: a debugger's backtrace says where it stands. Trainers "
-                  "that all stand still often wait for each other."
+        is_long ? "Examine that process: a debugger's backtrace shows where it hangs. If no "
+                  "trainer makes progress, they often wait for each other."
                 : "",
         "%s (process %llu) has not taken or returned a batch for %llu s; no trainer waits for "
         "the server",
@@ -216,12 +214,11 @@ say_fine(const struct watch_observation *observation, struct watch_diagnosis *di
     if (watch_percent(observation->wait_share) > 0)
         snprintf(waits, sizeof waits, " more than %d%% of its time",
                  watch_percent(observation->wait_share));
-    watch_say(
-        diagnosis, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
-        "the trainers are the limit: on node %.63s none waits%s, and the server's %u thread%s %d%% "
-        "busy",
-        watch_node(observation->now), waits, observation->threads,
-        observation->threads == 1 ? " is" : "s are", watch_percent(observation->busy));
+    watch_say(diagnosis, WATCH_FINE, WATCH_CAUSE_TRAINER, "",
+              "the trainers are the bottleneck: on node %.63s none waits%s, and the server's %u "
+              "thread%s %d%% busy",
+              watch_node(observation->now), waits, observation->threads,
+              observation->threads == 1 ? " is" : "s are", watch_percent(observation->busy));
 }
 
 /* What could not be kept costs the next start its time, or a restart its places. */
@@ -261,8 +258,8 @@ describe_data(const struct watch_observation *observation, char text[WATCH_NAME_
 static void
 say_data(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    static const char remedy[] = "Look at the files that the notes name: they have changed, or the "
-                                 "vocabulary is of other data.";
+    static const char remedy[] = "Check the files that the notes name: they have changed, or the "
+                                 "vocabulary was made from other data.";
     char text[WATCH_NAME_BYTES + 80];
     size_t used = strlen(diagnosis->advice);
 
@@ -322,23 +319,21 @@ diagnose_server(const struct watch_snapshot *now, struct watch_diagnosis *diagno
     long long process = now->copy.header->process;
 
     if (watch_is_finished(now)) {
-        watch_say(
-            diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "",
-            "the server on node %.63s (process %lld) was stopped in good order and has finished",
-            watch_node(now), process);
+        watch_say(diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "",
+                  "the server on node %.63s (process %lld) was stopped normally and has finished",
+                  watch_node(now), process);
         return false;
     }
     if (!tnd_stats_is_alive(&now->copy)) {
-        watch_say(
-            diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
-            "Start it again: trainers that still run reconnect, others resume at their place.",
-            "the server on node %.63s (process %lld) is gone", watch_node(now), process);
+        watch_say(diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
+                  "Restart it: running trainers reconnect, others resume at their place.",
+                  "the server on node %.63s (process %lld) is gone", watch_node(now), process);
         return false;
     }
     if (silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
         watch_say(diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
-                  "It is stopped or the machine is out of memory or processors.",
-                  "the server on node %.63s (process %lld) has shown no life for %llu s",
+                  "The process is suspended, or the machine lacks memory or processors.",
+                  "the server on node %.63s (process %lld) has not responded for %llu s",
                   watch_node(now), process, (unsigned long long)(silent_ns / UINT64_C(1000000000)));
         return false;
     }

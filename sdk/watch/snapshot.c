@@ -92,7 +92,7 @@ open_lookup(const struct watch_snapshot *snapshot, struct lookup *ret_lookup)
         ret_lookup->size *= 2;
     ret_lookup->numbers = calloc(ret_lookup->size, sizeof *ret_lookup->numbers);
     return ret_lookup->numbers != NULL ? TUNDISH_OK
-                                       : tnd_fail(TUNDISH_E_MEMORY, "no memory for the figures");
+                                       : tnd_fail(TUNDISH_E_MEMORY, "no memory for the metrics");
 }
 
 static tundish_status
@@ -108,7 +108,7 @@ add_all(struct watch_snapshot *snapshot, struct lookup *lookup)
             continue;
         sum = find_or_add(snapshot, lookup, kind, set->labels);
         if (sum == NULL)
-            return tnd_fail(TUNDISH_E_MEMORY, "no memory for the figures");
+            return tnd_fail(TUNDISH_E_MEMORY, "no memory for the metrics");
         add_values(sum, set);
     }
     return TUNDISH_OK;

@@ -38,8 +38,8 @@ say_nodes(const struct watch_observation *observation, struct watch_diagnosis *d
     watch_name_waiting(observation, waiting);
     watch_name_culprit(diagnosis, "nodes", works > 0 ? observation->node_wait / works : 1);
     watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SERVER,
-              "Look at the other nodes: each says what limits it. If none waits for its storage or "
-              "its stages, the network is slow.",
+              "Check the diagnosis of the other nodes. If none waits for its storage or its "
+              "stages, the network is slow.",
               "%s: its server waits for other nodes in %d%% of the time that its threads work",
               waiting, watch_percent(diagnosis->share));
     return true;
@@ -65,15 +65,14 @@ say_slots(const struct watch_observation *observation, struct watch_diagnosis *d
     watch_name_waiting(observation, waiting);
     watch_name_reader(observation, observation->holder, whom);
     watch_name_culprit_replica(diagnosis, observation->holder, observation->slot_wait);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_SLOTS,
-        is_same_group(observation->holder, observation->waits_most)
-            ? "That trainer is the slowest of its job. More slots even out short pauses, not a "
-              "slower device."
-            : "That job is slower, and slow_group: block makes the faster wait for it. slow_group: "
-              "detach cuts it off after a while; a session of its own lets each job go at its "
-              "pace.",
-        "%s for %s, which has not freed its slots", waiting, whom);
+    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_SLOTS,
+              is_same_group(observation->holder, observation->waits_most)
+                  ? "That trainer is the slowest of its job. More slots compensate for short "
+                    "pauses, but not for a slower device."
+                  : "That job is slower, and slow_group: block makes the faster job wait. "
+                    "slow_group: detach detaches it after a while; with its own session each job "
+                    "runs at its own pace.",
+              "%s for %s, which has not freed its slots", waiting, whom);
     return true;
 }
 
@@ -149,7 +148,7 @@ name_slow_storage(const struct watch_observation *observation, char text[96])
 }
 
 static const char storage_advice[] =
-    "The files come too slowly: move them to faster or nearer storage, make them smaller, or read "
+    "Reading files is too slow: move them to faster or nearer storage, make them smaller, or read "
     "more at once (serve --threads).";
 
 /* The stage that takes most of the threads: a source, which reads, or one that works on rows. */
@@ -168,17 +167,16 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
         watch_name_culprit(diagnosis, stage, observation->stage_share);
     }
     name_slow_storage(observation, storage);
-    watch_say(
-        diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-        reads && storage[0] != '\0'
-            ? storage_advice
-            : "More threads (serve --threads) if the node has idle cores; else make that stage "
-              "cheaper, or spread the stream over more nodes.",
-        "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s", waiting,
-        reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
-        observation->threads, observation->threads == 1 ? "" : "s",
-        observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
-        reads ? storage : "");
+    watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
+              reads && storage[0] != '\0'
+                  ? storage_advice
+                  : "Use more threads (serve --threads) if the node has idle cores; otherwise make "
+                    "that stage cheaper, or use more nodes.",
+              "%s: %s%s takes %d%% of %u thread%s that %s %d%% busy%s", waiting,
+              reads ? "reading with " : "", stage, watch_percent(observation->stage_share),
+              observation->threads, observation->threads == 1 ? "" : "s",
+              observation->threads == 1 ? "is" : "are", watch_percent(observation->busy),
+              reads ? storage : "");
 }
 
 /* Nothing has been counted yet of what takes all of the time. */
@@ -195,9 +193,9 @@ say_long_run(const struct watch_observation *observation, struct watch_diagnosis
     watch_name_culprit(diagnosis, stage, 1);
     name_stage(observation, observation->long_run, stage);
     watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
-              reads ? "The storage does not answer, or takes seconds: look at its mount and at the "
-                      "notes, and at the other nodes if they read rows for this one."
-                    : "Look at the rows of that batch: they may be far larger than others.",
+              reads ? "The storage does not respond, or takes seconds: check its mount and the "
+                      "notes, and the other nodes if they read rows for this one."
+                    : "Check the rows of that batch: they may be far larger than others.",
               "%s: one run of %s%s has not ended in all of the last %.1f s", waiting,
               reads ? "reading with " : "", stage, observation->passed_ns / 1e9);
     return true;
@@ -220,9 +218,9 @@ say_long_deal(const struct watch_observation *observation, struct watch_diagnosi
     watch_name_culprit(diagnosis, "order", 1);
     watch_say(
         diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        has_program ? "Look at the program that writes the rows, and at the storage of the files."
-                    : "The storage does not answer, or takes seconds: look at its mount and at the "
-                      "notes.",
+        has_program
+            ? "Look at the program that writes the rows, and at the storage of the files."
+            : "The storage does not respond, or takes seconds: check its mount and the notes.",
         "%s: the order (one thread, which finds records and decides their order) has been at one "
         "step for all of the last %.1f s",
         waiting, observation->passed_ns / 1e9);
@@ -248,10 +246,10 @@ say_order(const struct watch_observation *observation, struct watch_diagnosis *d
         diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
         storage[0] != '\0' ? storage_advice
         : strcmp(stage, "shuffle") == 0
-            ? "Give shuffle a smaller buffer_size, which fits the processor's cache, or shuffle "
-              "files and a smaller buffer of rows; or spread the stream over more nodes."
-            : "Index the files once (tundish index), or move stages that look at content for the "
-              "order (filter, bucketing) behind cheaper ones.",
+            ? "Use a smaller buffer_size of shuffle that fits the processor's cache, or shuffle "
+              "files and use a smaller buffer of rows, or use more nodes."
+            : "Index the files once (tundish index), or move stages whose order depends on content "
+              "(filter, bucketing) after cheaper stages.",
         "%s: the order (one thread, which finds records and decides their order) is %d%% busy%s%s",
         waiting, watch_percent(observation->deal_busy), most, storage);
 }
@@ -272,16 +270,15 @@ say_filling(const struct watch_observation *observation, struct watch_diagnosis 
             (double)watch_value(
                 watch_find(observation->before, "stage", observation->filling->labels), "queued");
     if (grown > 0 && observation->passed_ns > 0)
-        snprintf(left, sizeof left, ", at this pace for %.0f s more",
+        snprintf(left, sizeof left, ", another %.0f s at this rate",
                  (double)(room - held) / grown * observation->passed_ns / 1e9 + 0.5);
     watch_name_waiting(observation, waiting);
     watch_name_culprit(diagnosis, "shuffle", (double)held / (double)room);
-    watch_say(
-        diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
-        "It does so once, unless the stream is begun anew. A smaller buffer_size begins sooner, "
-        "and so do indexed files (tundish index).",
-        "%s: shuffle fills its buffer, of which %d%% is there (%llu of %llu elements)%s", waiting,
-        (int)(100 * held / room), (unsigned long long)held, (unsigned long long)room, left);
+    watch_say(diagnosis, WATCH_WAITING, WATCH_CAUSE_ORDER,
+              "This happens once after each start of the stream. A smaller buffer_size or indexed "
+              "files (tundish index) start sooner.",
+              "%s: shuffle fills its buffer, which is %d%% full (%llu of %llu elements)%s", waiting,
+              (int)(100 * held / room), (unsigned long long)held, (unsigned long long)room, left);
     return true;
 }
 
@@ -293,7 +290,7 @@ say_unknown(const struct watch_observation *observation, struct watch_diagnosis 
     watch_name_waiting(observation, waiting);
     watch_say(
         diagnosis, WATCH_WAITING, WATCH_CAUSE_NONE,
-        "More slots let the server work further ahead; larger batches cost less each.",
+        "With more slots the server works further ahead; larger batches cost less per row.",
         "%s, though the server's threads are %d%% busy and its order %d%%: it has little work at a "
         "time",
         waiting, watch_percent(observation->busy), watch_percent(observation->deal_busy));

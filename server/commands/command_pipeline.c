@@ -33,7 +33,7 @@ choose_stream(struct pipeline *pipeline, const char *name)
     }
     if (file->stream_count != 1)
         return spec_complain(&pipeline->errors, 0, 0,
-                             "there are %u streams: say which with --stream (the first is '%s')",
+                             "there are %u streams: name one with --stream (the first is '%s')",
                              file->stream_count, file->streams[0].name);
     pipeline->stream = &file->streams[0];
     return TUNDISH_OK;

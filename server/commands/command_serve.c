@@ -155,7 +155,7 @@ say_ready(const struct serve *serve)
     if (serve->ready_descriptor < 0)
         return;
     if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
-        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: nobody reads it", room.fd);
+        tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: no process reads it", room.fd);
     else if (write(room.fd, line, strlen(line)) != (ssize_t)strlen(line))
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: %s", room.fd, strerror(errno));
     close(serve->ready_descriptor);
@@ -183,8 +183,9 @@ keep_sessions(struct serve *serve)
 {
     while (atomic_load(&serve_stop_signal) == 0) {
         if (atomic_exchange(&serve_job_failed, false))
-            link_fail(serve->link, "the job is being ended, since another node's part of it has "
-                                   "failed: its log says why");
+            link_fail(
+                serve->link,
+                "the job is stopping because it failed on another node: that node's log says why");
         if (serve_wait(serve->state != NULL ? KEEP_NS : -1) && atomic_load(&serve_stop_signal) == 0)
             named_sessions_reap(serve->named_sessions);
         keep_places(serve);
@@ -202,7 +203,7 @@ run_serve(struct serve *serve)
         stats_show_state(serve->stats, TND_STATS_SERVING);
         say_ready(serve);
         keep_sessions(serve);
-        tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; once more to end at once",
+        tnd_log(TND_LOG_NOTICE, "stop", "signal %d: stopping; a second signal stops at once",
                 atomic_load(&serve_stop_signal));
         stats_show_state(serve->stats, TND_STATS_DRAINING);
     }

@@ -26,7 +26,8 @@ find_server(const char *path, int *ret_process, pid_t *ret_id)
         return status;
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0) {
         close(socket);
-        return tnd_fail(TUNDISH_E_SYSTEM, "%s: the kernel does not say whose socket this is", path);
+        return tnd_fail(TUNDISH_E_SYSTEM, "%s: cannot find the process that owns this socket",
+                        path);
     }
     process = (int)syscall(SYS_pidfd_open, peer.pid, 0);
     close(socket);
@@ -50,7 +51,7 @@ stop_server(const char *path, int64_t timeout_ns)
     }
     if (syscall(SYS_pidfd_send_signal, gone.fd, SIGTERM, NULL, 0) != 0) {
         fprintf(stderr, "tundish stop: process %d: %s\n", (int)id,
-                errno == EPERM ? "it belongs to another user" : "it does not take the signal");
+                errno == EPERM ? "it belongs to another user" : "it does not accept the signal");
         close(gone.fd);
         return EXIT_SYSTEM;
     }
@@ -61,11 +62,10 @@ stop_server(const char *path, int64_t timeout_ns)
         if (found > 0)
             break;
         if (found == 0 || (found < 0 && errno != EINTR)) {
-            fprintf(
-                stderr,
-                "tundish stop: process %d still drains: a trainer holds batches; once more ends "
-                "it at once\n",
-                (int)id);
+            fprintf(stderr,
+                    "tundish stop: process %d is still draining because a trainer holds batches; "
+                    "run tundish stop again to stop it at once\n",
+                    (int)id);
             close(gone.fd);
             return EXIT_REFUSED;
         }

@@ -84,7 +84,7 @@ draw(const struct watch_server *watch)
     erase();
     watch_print(watch, &page);
     snprintf(foot, sizeof foot, "q: quit%s",
-             rows > LINES - 1 ? "   (more below: a higher window shows it)" : "");
+             rows > LINES - 1 ? "   (more lines below: enlarge the window)" : "");
     attrset(A_DIM);
     mvaddnstr(LINES - 1, 0, foot, COLS);
     refresh();

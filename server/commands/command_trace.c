@@ -288,7 +288,8 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
         fprintf(stderr, "%" PRIu64 " events of %u threads%s%s\n", trace.events, trace.track_count,
                 path != NULL ? " in " : "", path != NULL ? path : "");
     if (trace.lost > 0)
-        fprintf(stderr, "%" PRIu64 " events came faster than they could be read\n", trace.lost);
+        fprintf(stderr, "%" PRIu64 " events were lost: they came faster than they could be read\n",
+                trace.lost);
     tnd_stats_close(&trace.file);
     tnd_stats_close(&trace.lanes_file);
     return status == TUNDISH_OK ? EXIT_OK : EXIT_SYSTEM;

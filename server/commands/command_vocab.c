@@ -55,7 +55,7 @@ look_up(const struct vocab *vocab, const char *term)
         int64_t key = number;
 
         if (*term == '\0' || *end != '\0')
-            return tnd_fail(TUNDISH_E_ARGUMENT, "'%s' is no integer", term);
+            return tnd_fail(TUNDISH_E_ARGUMENT, "'%s' is not an integer", term);
         vocab_lookup_integers(vocab, &key, 1, &line);
     } else {
         vocab_lookup(vocab, &view, 1, &line);
@@ -108,7 +108,7 @@ command_vocab_run(int argc, char **argv)
     if (result != EXIT_OK)
         return result;
     if (optind >= argc)
-        return command_misused(&command_vocab, "a vocabulary file is needed");
+        return command_misused(&command_vocab, "expected a vocabulary file");
     inspection.keys = integers ? VOCAB_INTEGERS : VOCAB_STRINGS;
     return inspect(&inspection, argv[optind], argv + optind + 1, argc - optind - 1);
 }

@@ -83,7 +83,7 @@ options_read_file(const struct command *command, int argc, char **argv,
     if (result != EXIT_OK)
         return result;
     if (optind + 1 != argc)
-        return command_misused(command, "one pipeline file is needed");
+        return command_misused(command, "expected one pipeline file");
     *ret_path = argv[optind];
     return EXIT_OK;
 }

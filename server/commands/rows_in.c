@@ -40,7 +40,7 @@ rows_in_open(FILE *file, const char *form, const struct transform *transform,
         status = rows_json_open(transform_inputs(transform), &in->objects);
     else if (!takes_records)
         status = tnd_fail(TUNDISH_E_ARGUMENT,
-                          "this stream takes rows of named columns: give them with --from jsonl");
+                          "this stream takes rows of named columns: use --from jsonl");
     if (status != TUNDISH_OK) {
         rows_in_close(in);
         return status;
@@ -87,7 +87,8 @@ next_tfrecord(struct rows_in *in, struct scratch *scratch, struct byte_view *ret
         return cut_off(in);
     bytes = load_u64(head);
     if (tnd_crc32c_unmask(load_u32(head + 8)) != tnd_crc32c(0, head, 8) || bytes > RECORD_MAX)
-        return tnd_fail(TUNDISH_E_DATA, "record %llu: its length is damaged; is this TFRecord?",
+        return tnd_fail(TUNDISH_E_DATA,
+                        "record %llu: its length is damaged; is this a TFRecord file?",
                         (unsigned long long)in->taken);
     data = scratch_alloc(scratch, bytes);
     if (fread(data, 1, bytes, in->file) < bytes || fread(tail, 1, 4, in->file) < 4)

@@ -28,15 +28,14 @@ make_feature(const struct column_spec *column, struct example_feature *feature)
         .shape_text = column->rank >= 0 ? shape_text(column->shape, column->rank) : NULL,
     };
     if (column->kind != TUNDISH_DENSE || column->rank < 0)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "rows cannot be handed in to column '%s', which is not dense",
+        return tnd_fail(TUNDISH_E_ARGUMENT, "column '%s' is not dense and cannot be an input",
                         column->name);
     for (int k = is_list; k < column->rank; k++)
         if (column->shape[k] < 0 || (is_list && column->shape[k] == 0) ||
             __builtin_mul_overflow(feature->value_count, column->shape[k], &feature->value_count))
             return tnd_fail(TUNDISH_E_ARGUMENT,
-                            "rows cannot be handed in to column '%s' of shape %s: only the first "
-                            "dimension may be unknown",
+                            "column '%s' of shape %s cannot be an input: only the first dimension "
+                            "may be unknown",
                             column->name, feature->shape_text);
     return TUNDISH_OK;
 }

@@ -95,7 +95,7 @@ rows_npy_open(const char *folder, const struct schema *columns, struct rows_npy 
         column->spec = &columns->columns[i];
         if (column->spec->kind != TUNDISH_DENSE || descr(column->spec->dtype) == NULL)
             status = tnd_fail(
-                TUNDISH_E_ARGUMENT, "column '%s' is %s: npy holds dense columns of numbers",
+                TUNDISH_E_ARGUMENT, "column '%s' is %s: npy stores only dense numeric columns",
                 column->spec->name,
                 column->spec->kind != TUNDISH_DENSE ? "not dense"
                                                     : tnd_dtype_name(column->spec->dtype));
@@ -128,7 +128,7 @@ put(struct rows_npy *npy, struct npy_column *to, const struct output_column *fro
     if (!is_same)
         return tnd_fail(TUNDISH_E_DATA,
                         "the rows of column '%s' changed their shape after %lld of them, which npy "
-                        "cannot hold",
+                        "cannot store",
                         from->spec->name, (long long)npy->rows);
     fwrite(from->values, tnd_dtype_bytes(from->spec->dtype), (size_t)from->value_count,
            to->artifact.file);

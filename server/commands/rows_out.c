@@ -291,8 +291,8 @@ rows_out_put(struct rows_out *out, const struct output_column *columns)
     for (uint32_t i = 0; i < out->count; i++)
         if (row_count(&columns[i]) != rows || rows < 0)
             return tnd_fail(TUNDISH_E_DATA,
-                            "column '%s' does not have an entry for each row: some stage makes one "
-                            "thing of a whole batch; --until an earlier one, or --batch 1",
+                            "column '%s' does not have one entry for each row: a stage combines "
+                            "the rows of a batch; use --until with an earlier stage, or --batch 1",
                             columns[i].spec->name);
     if (out->npy != NULL)
         return rows_npy_put(out->npy, columns);

@@ -17,7 +17,8 @@ pause_all(struct session **sessions, uint32_t session_count, bool paused, char *
         session_pause(sessions[i], paused);
     tnd_log(TND_LOG_NOTICE, "control", "%s by an operator", paused ? "paused" : "resumed");
     snprintf(text, text_bytes,
-             paused ? "paused: trainers wait once they have taken what is ready" : "resumed");
+             paused ? "paused: trainers wait after they have read the batches that are ready"
+                    : "resumed");
     return TUNDISH_OK;
 }
 
@@ -49,8 +50,7 @@ tell_places(struct session **sessions, uint32_t session_count, char *text, size_
     if (used > 0 && used < text_bytes)
         return TUNDISH_OK;
     snprintf(text, text_bytes,
-             used == 0 ? "nothing has been published yet"
-                       : "there are more places than fit into an answer");
+             used == 0 ? "nothing has been published yet" : "the places do not fit into an answer");
     return TUNDISH_E_ARGUMENT;
 }
 
@@ -63,8 +63,9 @@ serve_control(struct session **sessions, uint32_t session_count, enum tnd_contro
     case TND_CONTROL_RESUME:
         return pause_all(sessions, session_count, what == TND_CONTROL_PAUSE, text, text_bytes);
     case TND_CONTROL_DRAIN:
-        tnd_log(TND_LOG_NOTICE, "control", "an operator asks to drain");
-        snprintf(text, text_bytes, "draining: trainers get what is made, then STOPPED");
+        tnd_log(TND_LOG_NOTICE, "control", "an operator requested a drain");
+        snprintf(text, text_bytes,
+                 "draining: trainers get the batches that are ready, then STOPPED");
         kill(getpid(), SIGTERM);
         return TUNDISH_OK;
     case TND_CONTROL_LOG_ERROR:
@@ -78,6 +79,6 @@ serve_control(struct session **sessions, uint32_t session_count, enum tnd_contro
     case TND_CONTROL_CHECKPOINT:
         return tell_places(sessions, session_count, text, text_bytes);
     }
-    snprintf(text, text_bytes, "this server does not know how to do that");
+    snprintf(text, text_bytes, "this server does not know this request");
     return TUNDISH_E_ARGUMENT;
 }

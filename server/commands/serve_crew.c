@@ -81,10 +81,13 @@ hear_launcher(void *user)
 tundish_status
 serve_crew_open(struct serve *serve)
 {
+    int error;
+
     if (serve->crew_descriptor < 0)
         return TUNDISH_OK;
-    if (pthread_create(&serve->crew, NULL, hear_launcher, serve) != 0)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&serve->crew, NULL, hear_launcher, serve);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
     serve->has_crew = true;
     return TUNDISH_OK;
 }

@@ -52,7 +52,7 @@ hear_signals(void *unused)
     atomic_store(&serve_stop_signal, number);
     sem_post(&woken);
     number = wait_for_signal();
-    tnd_log(TND_LOG_WARNING, "stop", "signal %d again: ending at once", number);
+    tnd_log(TND_LOG_WARNING, "stop", "signal %d again: stopping at once", number);
     tnd_log_flush();
     _exit(128 + number);
 }
@@ -63,12 +63,14 @@ serve_hear_signals(void)
 {
     sigset_t set;
     pthread_t thread;
+    int error;
 
     awaited_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sem_init(&woken, 0, 0);
-    if (pthread_create(&thread, NULL, hear_signals, NULL) != 0)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&thread, NULL, hear_signals, NULL);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
     pthread_detach(thread);
     return TUNDISH_OK;
 }

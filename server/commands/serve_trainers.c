@@ -96,7 +96,7 @@ refuse_crew(struct serve *serve, const struct crew *crew)
 
     return spec_complain(&serve->errors, distribute->line, distribute->column,
                          "stream '%s' has replicas: %" PRIu32 ", but the launcher starts %" PRIu32
-                         " trainer%s (--replicas %" PRIu32 "): say the same number in both%s",
+                         " trainer%s (--replicas %" PRIu32 "): use the same number in both%s",
                          crew->most->name, replicas_of(serve, crew->most), crew->count,
                          crew->count == 1 ? "" : "s", crew->count,
                          may_name ? ", or name another stream with --stream" : "");

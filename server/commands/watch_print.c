@@ -365,7 +365,7 @@ put_groups(const struct print *print)
             next(print, "group", NULL) == set)
             return;
         put(print, WATCH_PLAIN,
-            "  job %-20.20s epoch %llu step %llu, %llu batches behind, %llu here", group,
+            "  job %-20.20s epoch %llu step %llu, lag %llu batches, %llu trainers here", group,
             (unsigned long long)watch_value(set, "epoch"),
             (unsigned long long)watch_value(set, "step"),
             (unsigned long long)watch_value(set, "lag"),

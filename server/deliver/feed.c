@@ -138,7 +138,7 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
     if (byte_count == 0)
         return TUNDISH_OK;
     if (byte_count > TND_PLACE_BYTES_MAX / 2)
-        return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is more than %llu",
+        return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is larger than %llu",
                         (unsigned long long)byte_count,
                         (unsigned long long)(TND_PLACE_BYTES_MAX / 2));
     pthread_mutex_lock(&feed->lock);
@@ -334,10 +334,10 @@ rewind_if(struct feed *feed, bool unused)
     bool untouched = feed_is_untouched(feed);
 
     if (!unused && !untouched)
-        return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "session %s is being read: it cannot start at another place now; ask for a "
-                        "session of its own",
-                        feed->session);
+        return tnd_fail(
+            TUNDISH_E_ARGUMENT,
+            "session %s has readers and cannot start at another place now; use another session",
+            feed->session);
     feed_forget_awaited(feed);
     for (uint32_t i = 0; !untouched && i < feed->lane_count; i++)
         lane_reset(feed->lanes[i]);

@@ -25,8 +25,8 @@ end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tu
     group->ended = true;
     if (group->awaited != AWAITED_NOT)
         tnd_log(TND_LOG_WARNING, "groups",
-                "session %s goes on without a group of the server before, which has not come back "
-                "in time",
+                "session %s continues without a group of the previous server, which did not "
+                "reattach in time",
                 feed->session);
     for (uint32_t i = 0; i < group->member_count; i++) {
         struct member *member = &group->members[i];
@@ -106,8 +106,8 @@ end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
         }
         if (group->awaited == AWAITED_NOT)
             snprintf(text, sizeof text,
-                     "replica %u of group \"%.100s\" left and no successor came within %.0f s "
-                     "(deliver.rejoin): the group has ended; open again at a place",
+                     "replica %u of group \"%.100s\" left and no replacement attached within %.0f "
+                     "s (deliver.rejoin): the group has ended; open again at a place",
                      feed->config.first_replica + find_first_gone(group)->replica, group->name,
                      (double)feed->config.rejoin_ns / 1e9);
         ending.name = tnd_strdup(group->name);
@@ -155,7 +155,7 @@ detach_slow_group(struct feed *feed)
         if (held_up_ns == 0 || held_up_ns < feed->config.detach_ns)
             continue;
         snprintf(text, sizeof text,
-                 "group \"%.100s\" held up another for %.1f s and was cut off "
+                 "group \"%.100s\" blocked another group for %.1f s and was detached "
                  "(deliver.slow_group: detach)",
                  group->name, (double)held_up_ns / 1e9);
         ending = (struct ending){ tnd_strdup(group->name), group->awaited == AWAITED_NOT };

@@ -156,8 +156,8 @@ check_request(struct feed *feed, const struct feed_request *request)
     member = group == NULL ? NULL : &group->members[request->replica];
     if (member != NULL && member->connection != NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "replica %u of group \"%s\" is being read by process %d: choose another "
-                        "replica or group",
+                        "replica %u of group \"%s\" is already in use by process %d: choose "
+                        "another replica or group",
                         request->replica, request->group, member->connection->pid);
     return TUNDISH_OK;
 }
@@ -237,8 +237,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     if (is_new && group->next != NULL && welcome.first_step != UINT64_MAX &&
         (welcome.first_epoch > 0 || welcome.first_step > 0))
         tnd_log(TND_LOG_NOTICE, "groups",
-                "group \"%.100s\" comes to session %s under way and begins at epoch %" PRIu64
-                ", step %" PRIu64,
+                "group \"%.100s\" joins the running session %s at epoch %" PRIu64 ", step %" PRIu64,
                 group->name, feed->session, welcome.first_epoch, welcome.first_step);
     lane_beat(feed->lanes[member->replica % feed->lane_count], tnd_clock_ns());
     member->connection = connection;
@@ -349,8 +348,8 @@ tell_of_death(struct feed *feed, const struct member *member)
     char text[TEXT_BYTES];
 
     snprintf(text, sizeof text,
-             "replica %u of group \"%.100s\" (process %d) has died; if a successor takes its place "
-             "within %.0f s, batches go on",
+             "replica %u of group \"%.100s\" (process %d) has died; batches continue if a "
+             "replacement attaches within %.0f s",
              feed->config.first_replica + member->replica, member->group->name,
              member->connection->pid, (double)feed->config.rejoin_ns / 1e9);
     tell_others(member->group, member, TUNDISH_OK, text);

@@ -232,8 +232,9 @@ place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_sl
         (is_due && all_wait && (is_awaited || lane->visible_count == 0)))
         return status;
     if (lane->refused_position != slot->position)
-        tnd_log(TND_LOG_WARNING, "lane", "%s: step %" PRIu64 " waits for trainers' releases: %s",
-                lane->name, slot->step, tnd_error_text());
+        tnd_log(TND_LOG_WARNING, "lane",
+                "%s: step %" PRIu64 " waits until trainers release batches: %s", lane->name,
+                slot->step, tnd_error_text());
     lane->refused_position = slot->position;
     return TUNDISH_E_TIMEOUT;
 }
@@ -245,8 +246,8 @@ place_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
 
     if (lane->config.max_batch_bytes != 0 && bytes > lane->config.max_batch_bytes)
         return tnd_fail(TUNDISH_E_MEMORY,
-                        "%s: the batch of epoch %" PRIu64 ", step %" PRIu64 " takes %" PRIu64
-                        " bytes, deliver.max_batch_bytes is %" PRIu64
+                        "%s: the batch of epoch %" PRIu64 ", step %" PRIu64 " needs %" PRIu64
+                        " bytes, but deliver.max_batch_bytes is %" PRIu64
                         ": raise it, or make batches smaller",
                         lane->name, slot->epoch, slot->step, bytes, lane->config.max_batch_bytes);
     if (arena_take(&lane->arena, bytes, &book->arena_offset)) {

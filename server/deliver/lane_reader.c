@@ -271,9 +271,8 @@ lane_reader_open(struct lane *lane, uint64_t position, struct lane_reader **ret_
     }
     pthread_mutex_unlock(&lane->lock);
     if (reader == NULL)
-        return tnd_fail(TUNDISH_E_MEMORY,
-                        "lane %s has %d readers, which is as many as there may be", lane->name,
-                        TND_CONSUMERS_MAX);
+        return tnd_fail(TUNDISH_E_MEMORY, "lane %s has %d readers, the largest number allowed",
+                        lane->name, TND_CONSUMERS_MAX);
     *ret_reader = reader;
     return TUNDISH_OK;
 }
@@ -380,7 +379,7 @@ make_wakers(struct lane_reader *reader)
     if (reader->event < 0 || reader->wakeup < 0 ||
         (reader->lane->config.wakeup != NULL &&
          !wakeup_listen(reader->lane->config.wakeup, reader->wakeup)))
-        return tnd_fail_errno(errno, "make a trainer's descriptors to wake by");
+        return tnd_fail_errno(errno, "create the descriptors that wake a trainer");
     return TUNDISH_OK;
 }
 

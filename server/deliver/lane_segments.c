@@ -112,11 +112,10 @@ choose_bytes(const struct lane *lane, uint64_t wanted, uint64_t *ret_bytes)
     uint64_t left = limit == 0 ? UINT64_MAX : limit > taken ? limit - taken : 0;
 
     if (round_up(wanted, 4096) > left)
-        return tnd_fail(
-            TUNDISH_E_MEMORY,
-            "a batch takes %llu bytes, and memory_limit leaves the lane %llu: raise it, "
-            "or make batches smaller",
-            (unsigned long long)wanted, (unsigned long long)left);
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "a batch needs %llu bytes, but memory_limit leaves the lane %llu: raise "
+                        "it, or make batches smaller",
+                        (unsigned long long)wanted, (unsigned long long)left);
     *ret_bytes = round_up(wanted, ROUND_BYTES) <= left ? round_up(wanted, ROUND_BYTES)
                                                        : round_up(wanted, 4096);
     return TUNDISH_OK;

@@ -77,6 +77,7 @@ hear(void *unused)
 tundish_status
 interruption_begin(struct artifact_folder *folder)
 {
+    int error;
     sigset_t set;
 
     fill_signals(&set);
@@ -86,8 +87,9 @@ interruption_begin(struct artifact_folder *folder)
     pthread_mutex_unlock(&learning.lock);
     if (sigismember(&learning.blocked_before, SIGINT) == 1)
         return TUNDISH_OK;
-    if (pthread_create(&learning.hearer, NULL, hear, NULL) != 0)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&learning.hearer, NULL, hear, NULL);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
     learning.is_hearing = true;
     return TUNDISH_OK;
 }

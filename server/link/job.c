@@ -62,7 +62,7 @@ job_load_mpi(void **ret_module, const struct channel_ops **ret_channel)
                         dlerror());
     channel = dlsym(module, "link_mpi");
     if (channel == NULL)
-        return tnd_fail(TUNDISH_E_ARGUMENT, "%s is none of ours: %s", MODULE, dlerror());
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s has an unexpected value: %s", MODULE, dlerror());
     *ret_module = module;
     *ret_channel = channel;
     return TUNDISH_OK;
@@ -76,14 +76,13 @@ job_check_size(uint32_t expected, uint32_t size)
     if (expected != 0 && expected != size)
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "--expect-nodes %u, but the job has %u node%s: start it through mpirun or "
-                        "srun with one rank a node",
+                        "srun with one rank per node",
                         expected, size, size == 1 ? "" : "s");
     if (expected == 0 && tasks != 0 && tasks != size)
-        return tnd_fail(
-            TUNDISH_E_ARGUMENT,
-            "Slurm started %lu tasks (SLURM_NTASKS), but the job has %u node%s: use one "
-            "task a node and an MPI that knows Slurm (srun --mpi=list), or say "
-            "--expect-nodes %u if that is meant",
-            tasks, size, size == 1 ? "" : "s", size);
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "Slurm started %lu tasks (SLURM_NTASKS), but the job has %u node%s: use "
+                        "one task per node and an MPI that supports Slurm (srun --mpi=list), or "
+                        "--expect-nodes %u if this is intended",
+                        tasks, size, size == 1 ? "" : "s", size);
     return TUNDISH_OK;
 }

@@ -148,7 +148,9 @@ watch_thread(struct link *link, struct watchdog *watchdog)
     watchdog->turns = link->turns;
     if (watchdog->still < WATCHES_MAX)
         return;
-    node_fail(link->node, "MPI does not return on this node: the connection to another has broken");
+    node_fail(
+        link->node,
+        "an MPI call does not return on this node: the connection to another node has broken");
     note_failure(link);
 }
 
@@ -330,22 +332,25 @@ join_mpi(struct link *link)
 {
     int64_t deadline_ns = tnd_clock_deadline_ns(JOIN_NS);
     tundish_status status = job_load_mpi(&link->module, &link->channel);
+    int error;
 
     if (status != TUNDISH_OK)
         return status;
-    if (pthread_create(&link->thread, NULL, run, link) != 0)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&link->thread, NULL, run, link);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
     link->thread_started = true;
-    link->notifier_started = pthread_create(&link->notifier, NULL, run_notifier, link) == 0;
-    if (!link->notifier_started)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&link->notifier, NULL, run_notifier, link);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
+    link->notifier_started = true;
     pthread_mutex_lock(&link->lock);
     while (link->state == LINK_JOINING && tnd_clock_left_ns(deadline_ns) > 0)
         link_wait_until(&link->changed, &link->lock, LOOK_NS);
     if (link->state == LINK_JOINING)
-        status = tnd_fail(TUNDISH_E_PEER_LOST,
-                          "the other nodes of the MPI job have not come within %d s",
-                          (int)(JOIN_NS / 1000000000));
+        status =
+            tnd_fail(TUNDISH_E_PEER_LOST, "the other nodes of the MPI job did not join within %d s",
+                     (int)(JOIN_NS / 1000000000));
     else if (link->state == LINK_REFUSED)
         status = tnd_fail(TUNDISH_E_SYSTEM, "cannot join the MPI job: %s", link->refusal);
     pthread_mutex_unlock(&link->lock);

@@ -286,8 +286,7 @@ lose(struct node *node, uint32_t rank)
     char text[TEXT_BYTES];
 
     snprintf(text, sizeof text,
-             "%s has not been heard of for %.1f s: it has died, hangs, or cannot "
-             "be reached",
+             "%s has been silent for %.1f s: it has died, hangs, or cannot be reached",
              node->peers[rank].name, (double)node->config.silence_ns * 1e-9);
     node_fail(node, text);
     give_up(node, rank);
@@ -389,7 +388,7 @@ hear_lost(struct node *node, uint32_t from, uint64_t rank)
         give_up(node, (uint32_t)rank);
     if (rank == node->config.rank)
         snprintf(text, sizeof text,
-                 "%s has not heard of this node for too long and has given it up",
+                 "%s has received nothing from this node for too long and treats it as lost",
                  node->peers[from].name);
     else
         snprintf(text, sizeof text, "%s says that %s is lost", node->peers[from].name,
@@ -440,8 +439,8 @@ hear(struct node *node, int64_t now_ns)
         if (hear_message(node, from, bytes))
             continue;
         snprintf(text, sizeof text,
-                 "%s sends what this version of Tundish does not understand: "
-                 "install the same one on every node",
+                 "%s sent a message that this version of Tundish does not know: install the same "
+                 "version on every node",
                  node->peers[from].name);
         node_fail(node, text);
     }

@@ -93,7 +93,7 @@ static tundish_status
 has_ended(const struct link *link, uint32_t rank)
 {
     return tnd_fail(TUNDISH_E_PEER_LOST,
-                    "%s has ended, which was still needed here: its log says why",
+                    "%s has stopped while this node still needed it: its log says why",
                     node_name(link->node, rank));
 }
 

@@ -208,8 +208,8 @@ expand_glob(struct expansion *expansion, const struct spec_value *source)
 
     if (expansion->known == NULL)
         return spec_complain(expansion->errors, source->line, source->column,
-                             "\"%.200s\" matches columns that there are, but here columns are "
-                             "given names: a range as C1..C26 counts them out",
+                             "\"%.200s\" is a pattern for existing columns, but these are names of "
+                             "new columns: use names or a range such as C1..C26",
                              source->text);
     for (size_t i = 0; i < expansion->known_count; i++)
         if (spec_name_matches(source->text, expansion->known[i]))
@@ -228,7 +228,7 @@ expand_range(struct expansion *expansion, const struct spec_value *source,
 
     if (range->last - range->first >= NAMES_MAX)
         return spec_complain(expansion->errors, source->line, source->column,
-                             "\"%.200s\" stands for more than %d columns", source->text, NAMES_MAX);
+                             "\"%.200s\" means more than %d columns", source->text, NAMES_MAX);
     for (unsigned long number = range->first; number <= range->last; number++)
         if (expand_name(expansion, source, range_name(range, number)) != TUNDISH_OK)
             status = TUNDISH_E_PIPELINE;
@@ -251,11 +251,10 @@ expand_item(struct expansion *expansion, const struct spec_value *item)
     }
     form = read_range(item->text, &range);
     if (form == RANGE_BAD)
-        return spec_complain(
-            expansion->errors, item->line, item->column,
-            "\"%.200s\" is no range: it must be one name with two numbers, rising, "
-            "as C1..C26 or C01..C26",
-            item->text);
+        return spec_complain(expansion->errors, item->line, item->column,
+                             "\"%.200s\" is not a range: write one name with two ascending "
+                             "numbers, as C1..C26 or C01..C26",
+                             item->text);
     if (form == RANGE_OK)
         return expand_range(expansion, item, &range);
     if (glob_is(item->text))
@@ -294,7 +293,7 @@ refuse_doubles(const struct expansion *expansion)
 
         if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
             status = spec_complain(expansion->errors, source->line, source->column,
-                                   "the column \"%.200s\" stands here twice", sorted[i].name);
+                                   "the column \"%.200s\" occurs twice", sorted[i].name);
     }
     free(sorted);
     return status;

@@ -209,7 +209,7 @@ copy_values(const char *name, const struct column *column, size_t value_bytes, v
             size_t bytes)
 {
     if ((size_t)column->value_count * value_bytes != bytes)
-        return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values where %zu were expected", name,
+        return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values; expected %zu", name,
                         (long long)column->value_count, bytes / value_bytes);
     if (column->values != to && bytes > 0)
         memcpy(to, column->values, bytes);
@@ -225,15 +225,13 @@ bring_texts(const char *name, const struct column *column, int64_t begin, int64_
     uint8_t *data = slot->buffers[slot->buffer_count - 1].data;
 
     if (column->value_count != end - begin)
-        return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values where %lld were expected",
-                        name, (long long)column->value_count, (long long)(end - begin));
+        return tnd_fail(TUNDISH_E_DATA, "column '%s' has %lld values; expected %lld", name,
+                        (long long)column->value_count, (long long)(end - begin));
     for (int64_t i = begin; i < end; i++) {
         const struct byte_view *text = &texts[i - begin];
 
         if (text->size != (uint64_t)(offsets[i + 1] - offsets[i]))
-            return tnd_fail(TUNDISH_E_DATA,
-                            "column '%s': a row has %llu bytes, and %lld before it "
-                            "was read",
+            return tnd_fail(TUNDISH_E_DATA, "column '%s': a row has %llu bytes; expected %lld",
                             name, (unsigned long long)text->size,
                             (long long)(offsets[i + 1] - offsets[i]));
         if (text->data != data + offsets[i] && text->size > 0)

@@ -73,8 +73,8 @@ open_named(struct named_sessions *sessions, const struct spec_stream *stream,
     if (options.plan.worker_count > 1 && !stream->distribute.from_function &&
         stream->distribute.evaluation_shards == 0)
         return tnd_fail(TUNDISH_E_ARGUMENT,
-                        "stream '%s' is dealt over %u nodes: only with from_function: true can a "
-                        "trainer have a session of its own",
+                        "stream '%s' is sharded over %u nodes: a trainer can have its own session "
+                        "only with from_function: true",
                         stream->name, options.plan.worker_count);
     options.stream = stream;
     options.name = named->name;
@@ -122,7 +122,7 @@ check_room(const struct named_sessions *sessions)
         return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
     if (count_used(sessions) >= NAMED_SESSIONS_MAX)
         return tnd_fail(TUNDISH_E_MEMORY,
-                        "there are %d sessions that trainers asked for, and there may be no more",
+                        "trainers have requested %d sessions, the largest number allowed",
                         NAMED_SESSIONS_MAX);
     return TUNDISH_OK;
 }

@@ -28,17 +28,17 @@ static tundish_status
 refuse_place(const struct session *session, const struct feed_start *start)
 {
     if (start->survivor)
-        return tnd_fail(TUNDISH_E_DETACHED,
-                        "stream '%s' has passed epoch %" PRIu64 ", step %" PRIu64
-                        ": this group came back too late after the server's start "
-                        "(deliver.group_wait, slow_group, rejoin); open again without a place, or "
-                        "at one in a session of its own",
-                        session->plan->stream->name, start->epoch, start->step);
-    return tnd_fail(TUNDISH_E_PLACE,
-                    "stream '%s' is being read by others and has passed epoch %" PRIu64
-                    ", step %" PRIu64 ", where this trainer wants to start: start without a place, "
-                    "or ask for a session of its own",
-                    session->plan->stream->name, start->epoch, start->step);
+        return tnd_fail(
+            TUNDISH_E_DETACHED,
+            "stream '%s' has passed epoch %" PRIu64 ", step %" PRIu64
+            ": this group reattached too late after the server's start (deliver.group_wait, "
+            "slow_group, rejoin); open again without a place, or at a place in its own session",
+            session->plan->stream->name, start->epoch, start->step);
+    return tnd_fail(
+        TUNDISH_E_PLACE,
+        "other trainers read stream '%s' and have passed epoch %" PRIu64 ", step %" PRIu64
+        ", where this trainer wants to start: start without a place, or use its own session",
+        session->plan->stream->name, start->epoch, start->step);
 }
 
 /* It outlived a server, and this one has had nobody yet who did. */
@@ -112,11 +112,11 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
         (!feed_is_unused(session->feed) || (start->survivor && session->restored)))
         return TUNDISH_OK;
     if (start->survivor)
-        return tnd_fail(TUNDISH_E_PLACE,
-                        "the server of the queue '%s' has restarted and does not know what was "
-                        "visited: open again at a place that was saved, or at the start "
-                        "(serve --state DIR keeps it)",
-                        session->plan->stream->name);
+        return tnd_fail(
+            TUNDISH_E_PLACE,
+            "the server of the queue '%s' has restarted and does not know which batches were "
+            "visited: open again at a saved place, or at the start (serve --state DIR saves this)",
+            session->plan->stream->name);
     return move_start(session, group, &place, start);
 }
 
@@ -135,9 +135,10 @@ admit_without_place(struct session *session, const char *group, uint32_t replica
         return TUNDISH_OK;
     }
     return tnd_fail(TUNDISH_E_PLACE,
-                    "stream '%s' began again at epoch %" PRIu64 ", step %" PRIu64
-                    ", where others of group \"%s\" opened at their places; replica %u brings none "
-                    "and may lack what was before: open all at places of one step, or all without",
+                    "stream '%s' restarted at epoch %" PRIu64 ", step %" PRIu64
+                    ", where other replicas of group \"%s\" opened at their places; replica %u "
+                    "brings none and may lack what was before: open all replicas at places of the "
+                    "same step, or all without a place",
                     session->plan->stream->name, barrier->epoch, barrier->step, group, replica);
 }
 
@@ -155,10 +156,10 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
     else if (start->place == NULL || start->place_bytes == 0)
         status = admit_without_place(session, group, replica);
     else if (session->options.shards != NULL)
-        status = tnd_fail(TUNDISH_E_PLACE,
-                          "an evaluation has no places: open stream '%s' anew, and count only "
-                          "shards that were finished",
-                          session->plan->stream->name);
+        status = tnd_fail(
+            TUNDISH_E_PLACE,
+            "an evaluation has no places: open stream '%s' again, and count only finished shards",
+            session->plan->stream->name);
     else if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
         status = admit_to_queue(session, group, start);
     else
@@ -237,8 +238,8 @@ trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
     if (leaving == FEED_LEFT_EARLY)
         tnd_log(TND_LOG_WARNING, "trainer",
                 "stream %s: replica %u of group \"%s\" has closed its reader before the end; the "
-                "others of its group can take no more batches than the slots hold, and if no "
-                "successor comes within %.0f s (deliver.rejoin) the group ends",
+                "other replicas of its group can take only as many batches as there are slots, and "
+                "the group ends if no replacement attaches within %.0f s (deliver.rejoin)",
                 session->plan->stream->name, number, group,
                 (double)session->plan->stream->deliver.rejoin_ns / 1e9);
     if (leaving == FEED_DIED) {
@@ -246,8 +247,8 @@ trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
         tnd_log(TND_LOG_WARNING, "trainer", "stream %s: replica %u of group \"%s\" has died; %s",
                 session->plan->stream->name, number, group,
                 session->plan->stream->distribute.delivery == DELIVER_QUEUE
-                    ? "what it held is offered to the others"
-                    : "its batches wait for a successor");
+                    ? "the batches it held are offered to the others"
+                    : "its batches wait for a replacement");
     }
     if (session->options.shards != NULL)
         give_shards_back(session);

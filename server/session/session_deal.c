@@ -184,7 +184,7 @@ publish_place(struct session *session, uint64_t epoch)
     size_t count = dealer_epoch_state(session->dealer, &words);
 
     if (count > PLACE_STATE_MAX)
-        return tnd_fail(TUNDISH_E_PIPELINE, "a place holds the state of %d random stages at most",
+        return tnd_fail(TUNDISH_E_PIPELINE, "a place stores the state of at most %d random stages",
                         PLACE_STATE_MAX / 2);
     place_ready(session->plan, &session->place_files, &place);
     place.state_count = (uint32_t)count;

@@ -109,7 +109,7 @@ check_lanes(const struct session *session, const struct lane_config *lane,
         return TUNDISH_OK;
     return tnd_fail(TUNDISH_E_MEMORY,
                     "%u lanes of %u slots need %llu bytes (the first batch has %llu), but there is "
-                    "room for %llu (%s): fewer slots, smaller batches or compression",
+                    "room for %llu (%s): use fewer slots, smaller batches or compression",
                     session->plan->replicas, deliver->slots, (unsigned long long)all,
                     (unsigned long long)slice->as_is, (unsigned long long)room.bytes, room.why);
 }

@@ -44,6 +44,7 @@ tundish_status
 session_run(struct session *session)
 {
     tundish_status status = tnd_memory_for_threads(session->worker_count + 1);
+    int error;
 
     if (status != TUNDISH_OK)
         return status;
@@ -51,13 +52,15 @@ session_run(struct session *session)
     session->lacking = 0;
     atomic_store(&session->restart_epoch, UINT64_MAX);
     atomic_store(&session->stop, 0);
-    if (pthread_create(&session->dealing, NULL, session_deal, session) != 0)
-        return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+    error = pthread_create(&session->dealing, NULL, session_deal, session);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
     session->dealing_started = true;
     for (uint32_t i = 0; i < session->worker_count; i++) {
-        if (pthread_create(&session->workers[i].thread, NULL, session_work, &session->workers[i]) !=
-            0)
-            return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+        error =
+            pthread_create(&session->workers[i].thread, NULL, session_work, &session->workers[i]);
+        if (error != 0)
+            return tnd_fail_errno(error, "cannot start a thread");
         session->workers[i].started = true;
     }
     return TUNDISH_OK;

@@ -19,7 +19,7 @@ session_spec_open(const struct plan *plan, tundish_spec *ret_spec)
         if (from->rank == RANK_UNKNOWN) {
             free(columns);
             return tnd_fail(TUNDISH_E_PIPELINE,
-                            "column '%s' has no known number of dimensions; reshape it",
+                            "column '%s' has an unknown number of dimensions; use reshape",
                             from->name);
         }
         *to = (tundish_column_spec){

@@ -129,8 +129,8 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     if ((barrier->has_start || barrier->is_beginning) &&
         barrier->place.root_seed != place->root_seed)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place is of another run of stream '%s' than the one that its session "
-                        "starts with: ask for a session of its own",
+                        "the place belongs to another run of stream '%s' than the session's first "
+                        "place: use its own session",
                         session->plan->stream->name);
     status = take_root_seed(session, place->root_seed);
     if (status != TUNDISH_OK)
@@ -175,7 +175,7 @@ take_start(struct session *session)
     };
     memcpy(session->start.state, barrier->place.state, sizeof barrier->place.state);
     memcpy(session->start.visited, barrier->visited, sizeof barrier->visited);
-    tnd_log(TND_LOG_NOTICE, "resume", "stream %s goes on at epoch %llu, step %llu",
+    tnd_log(TND_LOG_NOTICE, "resume", "stream %s continues at epoch %llu, step %llu",
             session->plan->stream->name, (unsigned long long)session->start.epoch,
             (unsigned long long)session->start.step);
 }
@@ -194,11 +194,11 @@ await_groups(struct session *session)
 
     if (awaited > 0)
         tnd_log(TND_LOG_WARNING, "groups",
-                "stream %s: %u of %u groups that the server before had have not come back yet; "
-                "what they lack is kept, and the others wait for them%s",
+                "stream %s: %u of %u groups of the previous server have not reattached yet; the "
+                "server keeps their batches, and the others wait for them%s",
                 stream->name, awaited, groups.present + groups.gone,
                 stream->deliver.group_wait_ns < 0 && !stream->deliver.detach_slow_group
-                    ? ", if need be for ever (deliver.group_wait, slow_group)"
+                    ? ", without a limit (deliver.group_wait, slow_group)"
                     : "");
 }
 
@@ -247,7 +247,7 @@ start_barrier_tick(struct session *session, int64_t now_ns)
     if (stream->distribute.groups > 1)
         tnd_log(TND_LOG_WARNING, "groups",
                 "stream %s starts with %u of %u groups (distribute.groups): the others did not "
-                "come in time; they will start at the oldest batch kept",
+                "attach in time; they will start at the oldest batch kept",
                 stream->name, session->barrier.full_group_count, stream->distribute.groups);
     start_barrier_open(session);
     return TND_CLOCK_NEVER;

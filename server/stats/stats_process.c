@@ -59,8 +59,7 @@ say_if_cut(struct stats *stats)
         return;
     stats->cut_was_said = true;
     tnd_log(TND_LOG_WARNING, "figures",
-            "%s was cut short by another program: figures are not shown until the server is "
-            "started again",
+            "another program truncated %s: metrics are not available until the server is restarted",
             stats->path);
 }
 

@@ -49,7 +49,7 @@ make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mappe
         posix_fallocate(file, 0, (off_t)BLOCK_BYTES) != 0) {
         close(file);
         unlink(fresh);
-        return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s: it takes %llu KiB", fresh,
+        return tnd_fail(TUNDISH_E_SYSTEM, "no room for %s, which needs %llu KiB", fresh,
                         (unsigned long long)BLOCK_BYTES / 1024);
     }
     status = tnd_mapped_open(file, file_bytes, TND_MAPPED_WRITE, &map);
@@ -193,8 +193,8 @@ unlock_and_say(struct stats *stats)
     pthread_mutex_unlock(&stats->lock);
     if (says)
         tnd_log(TND_LOG_WARNING, "figures",
-                "%s is full, at %llu MiB or for want of room on its disk: some figures are not "
-                "shown (tundish_server_unseen_sets says how many)",
+                "%s is full at %llu MiB, or its disk is full: some metrics are missing "
+                "(tundish_server_unseen_sets counts them)",
                 stats->path, (unsigned long long)stats->file_bytes >> 20);
 }
 

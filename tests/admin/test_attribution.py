@@ -59,7 +59,7 @@ class Attribution(AdminRig):
         self.admin()
         self.train("--delay-ms", "10", replica=0)
         verdict = self.wait_for_verdict(level="stuck", cause="trainer", culprit="1")
-        self.assertIn("has not come", verdict["sentence"])
+        self.assertIn("has not attached", verdict["sentence"])
 
     @unittest.skipUnless(may_mount(), "mounting is not permitted here")
     def test_names_a_full_disk_that_ended_a_stream(self):
@@ -123,7 +123,7 @@ class Attribution(AdminRig):
         self.wait_for_verdict(level="idle")
         server.send_signal(signal.SIGSTOP)
         verdict = self.wait_for_verdict(level="gone", cause="server")
-        self.assertIn("has shown no life", verdict["sentence"])
+        self.assertIn("has not responded", verdict["sentence"])
         server.send_signal(signal.SIGCONT)
         self.wait_for_verdict(level="idle")
 

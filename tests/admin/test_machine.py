@@ -35,7 +35,7 @@ class Server(StatusRig):
 
     def test_that_is_stopped_by_a_signal_shows_no_life_until_it_goes_on(self):
         self.server.send_signal(signal.SIGSTOP)
-        self.tells("has shown no life for ", level="gone", cause="server")
+        self.tells("has not responded for ", level="gone", cause="server")
         self.server.send_signal(signal.SIGCONT)
         self.tells(level="fine", cause="trainer")
 
@@ -50,7 +50,7 @@ class Server(StatusRig):
         self.assertEqual(stop(self.server), 0)
         verdict = json.load(looking.stdout)["verdict"]
         self.assertEqual((looking.wait(), verdict["level"], verdict["advice"]), (0, "idle", ""))
-        self.assertIn("was stopped in good order and has finished", verdict["sentence"])
+        self.assertIn("was stopped normally and has finished", verdict["sentence"])
         late = self.status_run()
         self.assertEqual((late.returncode, late.stdout), (3, ""))
         self.assertIn("no server is at ", late.stderr)

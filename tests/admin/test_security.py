@@ -62,7 +62,7 @@ class Security(AdminRig):
             capture_output=True, check=False)
         if not made or made.returncode != 0:
             self.skipTest("openssl makes no certificate here")
-        self.assertIn("go together", self.refused("--tls-cert", str(certificate)))
+        self.assertIn("must be used together", self.refused("--tls-cert", str(certificate)))
         self.admin("--tls-cert", str(certificate), "--tls-key", str(key))
         self.assertTrue(self.url.startswith("https://"))
         trusting = ssl.create_default_context(cafile=str(certificate))

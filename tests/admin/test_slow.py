@@ -29,7 +29,7 @@ class Slow(StatusRig):
         self.assertIn("replica 0 on node ", verdict["sentence"])
         self.prints("waiting", sentence)
         self.instead(trainer, *SLOW_STEP)
-        self.tells("the trainers are the limit", level="fine", cause="trainer")
+        self.tells("the trainers are the bottleneck", level="fine", cause="trainer")
         return verdict
 
     def test_parsing(self):

@@ -46,7 +46,7 @@ class Trainers(TwoTrainers):
         victim.kill()
         victim.wait()
         self.tells("for replica 1 on node ", level="stuck", cause="trainer", culprit="1")
-        self.assertRegex(self.prints("stuck", "whose trainer is gone or has not come"), r"\n  1 \(gone\)")
+        self.assertRegex(self.prints("stuck", "whose trainer is gone or has not attached"), r"\n  1 \(gone\)")
         self.train(*QUICK_STEP, replica=1)
         self.tells(level="fine", cause="trainer")
 
@@ -73,7 +73,7 @@ class Trainers(TwoTrainers):
     def test_one_alone_that_never_gives_its_first_batch_back_waits_for_itself(self):
         self.serve(self.pipeline(PLAIN, deliver=FOREVER))
         keeper = self.train("--keep", "1")
-        self.tells(f"(process {keeper.pid}) holds 8 of the 8 batches in its lane and gives none back;"
+        self.tells(f"(process {keeper.pid}) holds 8 of the 8 batches in its lane and returns none;"
                    " it waits for more", cause="trainer", culprit="0")
         self.instead(keeper, *QUICK_STEP)
         self.tells(level="fine", cause="trainer")
@@ -91,7 +91,7 @@ class Trainers(TwoTrainers):
         self.tells(f"(process {stopped.pid}) has not taken or returned a batch for ", level="fine",
                    culprit="0")
         stopped.send_signal(signal.SIGCONT)
-        self.tells("the trainers are the limit", level="fine")
+        self.tells("the trainers are the bottleneck", level="fine")
 
 
 class LongSteps(TwoTrainers):

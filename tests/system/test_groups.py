@@ -39,7 +39,7 @@ class Groups(Rig):
         early.take(11)
         late = self.read_paced(group="b")
         self.assertEqual(late.first, "first 0 11")
-        self.wait_for_log('group "b" comes to session train under way and begins at epoch 0, step 11')
+        self.wait_for_log('group "b" joins the running session train at epoch 0, step 11')
         early.go()
         self.assertEqual(batches(late.finish()), expected[11:])
         self.assertEqual(batches(early.finish()), expected)
@@ -332,7 +332,7 @@ class GroupDeaths(Rig):
         server.wait()
         self.serve(file)
         fast.go()
-        self.wait_for_log("goes on without a group of the server before")
+        self.wait_for_log("continues without a group of the previous server")
         self.assertEqual(batches(fast.finish()), expected)
         self.assertIn("E_DETACHED stream 'train' has passed epoch 0, step ", slow.finish()[-1])
 

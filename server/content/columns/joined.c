@@ -41,7 +41,7 @@ check_column(const struct stage_config *config, const struct joined *joined,
     if (column->kind == TUNDISH_SPARSE || column->rank == RANK_UNKNOWN)
         return stage_complain(config, "%s: '%s' is %s", stage, column->name,
                               column->kind == TUNDISH_SPARSE
-                                  ? "sparse; to_dense or to_ragged before it"
+                                  ? "sparse; use to_dense or to_ragged first"
                                   : "of unknown rank");
     if (!joined->is_new && column->rank == 0)
         return stage_complain(config, "concat: '%s' is a scalar; stack joins scalars",
@@ -51,10 +51,8 @@ check_column(const struct stage_config *config, const struct joined *joined,
                               tnd_dtype_name(first->dtype), column->name,
                               tnd_dtype_name(column->dtype));
     if (column->rank != first->rank)
-        return stage_complain(config,
-                              "%s: the shapes %s of '%s' and %s of '%s' do not go "
-                              "together",
-                              stage, dims_text(first->shape, (uint32_t)first->rank, a), first->name,
+        return stage_complain(config, "%s: shapes %s ('%s') and %s ('%s') are incompatible", stage,
+                              dims_text(first->shape, (uint32_t)first->rank, a), first->name,
                               dims_text(column->shape, (uint32_t)column->rank, b), column->name);
     return TUNDISH_OK;
 }
@@ -93,9 +91,7 @@ join_shape(const struct stage_config *config, const struct joined *joined,
             *made = size;
         else if (size >= 0 && size != *made)
             return stage_complain(
-                config,
-                "%s: the shapes %s of '%s' and %s of '%s' do not go "
-                "together",
+                config, "%s: shapes %s ('%s') and %s ('%s') are incompatible",
                 config->stage->info->name, dims_text(first->shape, (uint32_t)first->rank, a),
                 first->name, dims_text(column->shape, (uint32_t)column->rank, b), column->name);
     }
@@ -309,7 +305,7 @@ joined_apply(const void *state, const struct frame *input, struct frame *output)
         int64_t own[RANK_MAX];
 
         if (!element_dims(joined, input, i, own)) {
-            frame_reject(output, i, "the shapes of the columns to be joined do not go together");
+            frame_reject(output, i, "the shapes of the columns to join are incompatible");
             /* A rejected element still needs a shape. An empty one copies nothing. */
             memset(own, 0, sizeof own);
         }

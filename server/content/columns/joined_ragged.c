@@ -237,7 +237,7 @@ joined_ragged_apply(const struct joined *joined, const struct frame *input, stru
     make_room(&joining, (uint32_t)spec->rank, output);
     for (int64_t i = 0; i < input->count; i++) {
         if (!find_lists(&joining, i, begins, &count)) {
-            frame_reject(output, i, "the lists of the columns to be joined are not equally long");
+            frame_reject(output, i, "the lists of the columns to join differ in length");
             /* A rejected element is an empty list, so that the splits count one list for each
              * element. */
             add_list(&joining, 0, 0);

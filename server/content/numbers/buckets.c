@@ -95,7 +95,7 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
     int64_t groups = 1;
 
     if (column->dtype == TUNDISH_STRING)
-        return stage_complain(config, "%s: '%s' is string, and numbers are needed",
+        return stage_complain(config, "%s: '%s' has dtype string; expected a numeric dtype",
                               config->stage->info->name, column->name);
     status = read_boundaries(buckets, config, column->name, bucketed);
     if (status != TUNDISH_OK)
@@ -107,8 +107,7 @@ open_column(const struct buckets *buckets, const struct stage_config *config,
     if (!buckets->per_key && bucketed->groups != 1 &&
         (groups != bucketed->groups || column->kind != TUNDISH_DENSE))
         return stage_complain(config,
-                              "%s: elementwise needs rows of a known shape, here of %lld values, "
-                              "and '%s' has others",
+                              "%s: elementwise needs rows of %lld values, and '%s' has other rows",
                               config->stage->info->name, (long long)bucketed->groups, column->name);
     column->dtype = TUNDISH_INT64;
     column->has_range = true;

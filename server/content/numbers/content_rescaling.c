@@ -59,19 +59,17 @@ open_column(const struct stage_config *config, const struct factors *factors, co
     uint32_t rank;
 
     if (column->dtype == TUNDISH_STRING)
-        return stage_complain(config, "rescaling: '%s' is string, and numbers are needed",
+        return stage_complain(config, "rescaling: '%s' has dtype string; expected a numeric dtype",
                               column->name);
     if (column->kind == TUNDISH_SPARSE)
-        return stage_complain(config, "rescaling: '%s' is sparse; to_dense makes it dense",
-                              column->name);
+        return stage_complain(config, "rescaling: '%s' is sparse; use to_dense", column->name);
     if (is_number(factors, column))
         return TUNDISH_OK;
     if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
-        return stage_complain(config,
-                              "rescaling: %s is a list, and '%s' is %s: only dense columns of "
-                              "known rank take one",
-                              name, column->name,
-                              column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
+        return stage_complain(
+            config,
+            "rescaling: %s is a list and '%s' is %s; a list needs a dense column of known rank",
+            name, column->name, column->kind == TUNDISH_DENSE ? "of unknown rank" : "ragged");
     /* A factor with more dimensions than a row reaches into the batch's own: rows then differ by
      * place. */
     if (factors->rank + config->depth > (uint32_t)column->rank && config->depth > 0)

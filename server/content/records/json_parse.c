@@ -148,7 +148,7 @@ store_string(struct json *json, int32_t feature, struct byte_view text)
         void *to;
 
         if (dtype != TUNDISH_STRING && !is_printed_float(json, dtype, text))
-            return fail_feature(json, feature, "a string stands where a number is expected");
+            return fail_feature(json, feature, "expected a number, found a string");
         to = next_target(json, feature);
         if (to == NULL)
             continue;
@@ -169,7 +169,7 @@ store_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t s
         void *to;
 
         if (dtype == TUNDISH_STRING)
-            return fail_feature(json, feature, "a number stands where a string is expected");
+            return fail_feature(json, feature, "expected a string, found a number");
         to = next_target(json, feature);
         if (to == NULL)
             continue;
@@ -198,7 +198,7 @@ number(struct json *json, int32_t feature)
         json->at++;
         DIGITS();
         if (json->at == digits)
-            return fail(json, "a number without digits behind its point");
+            return fail(json, "a number without digits after its decimal point");
     }
     if (json->at < json->end && (*json->at | 0x20) == 'e') {
         json->at++;
@@ -232,7 +232,7 @@ list(struct json *json, int32_t feature, unsigned depth)
         if (!value(json, feature, depth + 1))
             return false;
     } while (take(json, ','));
-    return take(json, ']') || fail(json, "a list without its end");
+    return take(json, ']') || fail(json, "a list without a closing ]");
 }
 
 /* Reset the counts of all features with this path: the last of several members of one name counts.
@@ -296,7 +296,7 @@ object(struct json *json, unsigned depth)
         if (!member(json, depth))
             return false;
     } while (take(json, ','));
-    return take(json, '}') || fail(json, "an object without its end");
+    return take(json, '}') || fail(json, "an object without a closing }");
 }
 
 /* After the opening brace: "base64": "...", which is how bytes that are not UTF-8 are printed. */
@@ -334,7 +334,7 @@ value(struct json *json, int32_t feature, unsigned depth)
         if (feature != NOBODY && json->is_printed)
             return printed_bytes(json, feature);
         if (feature != NOBODY)
-            return fail_feature(json, feature, "an object stands where a value is expected");
+            return fail_feature(json, feature, "expected a value, found an object");
         return object(json, depth);
     case '[':
         json->at++;
@@ -352,7 +352,7 @@ value(struct json *json, int32_t feature, unsigned depth)
                 store_number(json, feature, (const uint8_t *)"0\0\0\0\0\0\0", 1));
     case 'n':
         if (feature != NOBODY && json->counts[feature] >= 0)
-            return fail_feature(json, feature, "null stands in a list");
+            return fail_feature(json, feature, "a list contains null");
         return word(json, "null");
     default:
         return number(json, feature);
@@ -371,7 +371,7 @@ read_object(struct json *json, struct byte_view record)
     if (!object(json, 0))
         return false;
     skip_blanks(json);
-    return json->at == json->end || fail(json, "something stands behind the object");
+    return json->at == json->end || fail(json, "unexpected text after the object");
 }
 
 static void
@@ -407,7 +407,7 @@ finish(struct json *json)
         if (count < 0)
             fill_missing(json, feature, f);
         else if (count != feature->value_count)
-            return fail_feature(json, (int32_t)f, "the number of values is not that of its shape");
+            return fail_feature(json, (int32_t)f, "the number of values does not match its shape");
     }
     return true;
 }

@@ -35,7 +35,8 @@ hub_make(struct hub *hub, const struct hub_request *request, struct feed **ret_f
 {
     *ret_feed = NULL;
     if (atomic_load(&hub->is_shut))
-        return tnd_fail(TUNDISH_E_SERVER_GONE, "the server is ending: open again when it is back");
+        return tnd_fail(TUNDISH_E_SERVER_GONE,
+                        "the server is stopping: open again after its restart");
     return hub->config.make == NULL ? TUNDISH_OK
                                     : hub->config.make(hub->config.user, request, ret_feed);
 }
@@ -98,7 +99,7 @@ hub_add(struct hub *hub, struct feed *feed)
     for (uint32_t i = 0; i < hub->feed_count; i++)
         if (strcmp(feed_session(hub->feeds[i]), feed_session(feed)) == 0 &&
             strcmp(feed_stream(hub->feeds[i]), feed_stream(feed)) == 0)
-            status = tnd_fail(TUNDISH_E_ARGUMENT, "session %s of stream %s is being served already",
+            status = tnd_fail(TUNDISH_E_ARGUMENT, "session %s of stream %s is already being served",
                               feed_session(feed), feed_stream(feed));
     if (status == TUNDISH_OK) {
         hub->feeds = tnd_realloc(hub->feeds, hub->feed_count + 1, sizeof(struct feed *));

@@ -51,8 +51,8 @@ check_versions(const struct tnd_hello *hello)
     if (hello->layout_major != TND_LAYOUT_MAJOR || hello->protocol_min > TND_PROTOCOL_MAX ||
         hello->protocol_max < TND_PROTOCOL_MIN)
         return tnd_fail(TUNDISH_E_LAYOUT,
-                        "the trainer's library speaks protocol %u to %u with layout %u, this "
-                        "server protocol %d to %d with layout %d: install the same version of both",
+                        "the trainer's library uses protocol %u to %u with layout %u, this server "
+                        "protocol %d to %d with layout %d: install the same version of both",
                         hello->protocol_min, hello->protocol_max, hello->layout_major,
                         TND_PROTOCOL_MIN, TND_PROTOCOL_MAX, TND_LAYOUT_MAJOR);
     return TUNDISH_OK;

@@ -40,7 +40,7 @@ make_folder(const char *path)
     if (slash != NULL && slash != folder) {
         *slash = '\0';
         if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-            status = tnd_fail_errno(errno, "make the folder %s for the server's socket", folder);
+            status = tnd_fail_errno(errno, "create the folder %s for the server's socket", folder);
     }
     free(folder);
     return status == TUNDISH_OK ? tnd_channel_check_folder(path) : status;
@@ -60,8 +60,8 @@ find_listener(const char *path)
     (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
     close(socket);
     return tnd_fail(TUNDISH_E_ARGUMENT,
-                    "a server is alive at %s (process %d): stop it, or choose another path", path,
-                    (int)credentials.pid);
+                    "another server is running at %s (process %d): stop it, or choose another path",
+                    path, (int)credentials.pid);
 }
 
 static tundish_status
@@ -73,7 +73,7 @@ clear_path(const char *path)
     if (lstat(path, &about) != 0)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
     if (!S_ISSOCK(about.st_mode))
-        return tnd_fail(TUNDISH_E_ARGUMENT, "%s is there and is no socket: choose another path",
+        return tnd_fail(TUNDISH_E_ARGUMENT, "%s exists and is not a socket: choose another path",
                         path);
     status = find_listener(path);
     if (status != TUNDISH_E_SERVER_GONE)
@@ -128,11 +128,11 @@ lock_in_time(int lock, const char *name, int64_t deadline_ns)
         if (errno != EWOULDBLOCK && errno != EINTR)
             return tnd_fail_errno(errno, "lock %s", name);
         if (tnd_clock_left_ns(deadline_ns) == 0)
-            return tnd_fail(TUNDISH_E_SYSTEM,
-                            "%s has been locked by another process for %d s, which a server that "
-                            "starts does for a moment: end that process (fuser tells which), or "
-                            "choose another path",
-                            name, (int)(LOCK_PATIENCE_NS / 1000000000));
+            return tnd_fail(
+                TUNDISH_E_SYSTEM,
+                "%s has been locked by another process for %d s; a starting server locks it only "
+                "for a moment: end that process (fuser names it), or choose another path",
+                name, (int)(LOCK_PATIENCE_NS / 1000000000));
         nanosleep(&pause, NULL);
     }
     return TUNDISH_OK;

@@ -106,10 +106,12 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
     struct place place;
 
     if (byte_count < sizeof stored)
-        return tnd_fail(TUNDISH_E_PLACE, "the place is too short to be one");
+        return tnd_fail(TUNDISH_E_PLACE, "the place is too short");
     memcpy(&stored, bytes, sizeof stored);
     if (stored.magic != TND_PLACE_CONTENTS_MAGIC || stored.version != PLACE_VERSION)
-        return tnd_fail(TUNDISH_E_PLACE, "the place is not one, or of another version of Tundish");
+        return tnd_fail(
+            TUNDISH_E_PLACE,
+            "these bytes are not a place, or it was saved by another version of Tundish");
     place = (struct place){
         .fingerprint = stored.fingerprint,
         .root_seed = stored.root_seed,
@@ -119,7 +121,7 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
         .state_count = stored.state_count,
     };
     if (place.state_count > PLACE_STATE_MAX || byte_count != place_bytes(&place))
-        return tnd_fail(TUNDISH_E_PLACE, "the place does not have the length it says");
+        return tnd_fail(TUNDISH_E_PLACE, "the place has another length than its header says");
     memcpy(place.state, bytes + sizeof stored, place.state_count * sizeof place.state[0]);
     *ret_place = place;
     return TUNDISH_OK;
@@ -130,26 +132,26 @@ check_numbers(const struct place *place, const struct place *here, const struct 
 {
     if (place->worker_count == 0 && here->worker_count != 0)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was taken with one worker, and under auto_shard %s the batches "
-                        "depend on how many there are: start one again (there are %u now)",
+                        "the place was saved with one worker, and with auto_shard %s the batches "
+                        "depend on the number of workers: start one worker (there are %u now)",
                         plan_policy_name(plan->policy), here->worker_count);
     if (place->worker_count != here->worker_count)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was taken with %u workers, and under auto_shard %s the batches "
-                        "depend on how many there are: start %u again (there are %u now)",
+                        "the place was saved with %u workers, and with auto_shard %s the batches "
+                        "depend on the number of workers: start %u workers (there are %u now)",
                         place->worker_count, plan_policy_name(plan->policy), place->worker_count,
                         plan->options.worker_count);
     if (place->replicas != here->replicas && !plan->stream->distribute.from_function)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was taken with %s in all, and there %s now: with rebatch: carry "
-                        "rows of short batches are carried over only where there are several. "
-                        "Start as before, or take rebatch: split",
+                        "the place was saved with %s in total, and there %s now: rebatch: carry "
+                        "moves rows of short batches to the next batch only if there are several "
+                        "replicas. Start as before, or use rebatch: split",
                         place->replicas == 1 ? "one replica" : "several replicas",
                         place->replicas == 1 ? "are several" : "is one");
     if (place->replicas != here->replicas)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was taken with %u replicas on a worker, and with from_function "
-                        "each step takes as many elements: start %u again (there are %u now)",
+                        "the place was saved with %u replicas on a worker, and with from_function "
+                        "each step takes as many elements: start %u replicas (there are %u now)",
                         place->replicas, place->replicas, plan->replicas);
     return TUNDISH_OK;
 }
@@ -163,8 +165,8 @@ place_check(const struct place *place, const struct plan *plan, const struct pla
     place_ready(plan, files, &here);
     if (place->fingerprint != here.fingerprint)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place is of another pipeline: its stages, parameters or seeds differ "
-                        "from those of stream '%s' in %s",
+                        "the place belongs to another pipeline: its stages, parameters or seeds "
+                        "differ from those of stream '%s' in %s",
                         plan->stream->name, plan->file->path);
     status = check_numbers(place, &here, plan);
     return status == TUNDISH_OK ? place_files_check(files, &place->files) : status;

@@ -264,14 +264,14 @@ place_files_check(const struct place_files *files, const struct place_groups *gr
 
     if (groups->file_count != files->count)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place was taken of %u files, and there are %u now: rows would be "
-                        "others. Bring back what it was taken of, or start without the place",
+                        "the place was saved with %u files, and there are %u now: the rows would "
+                        "differ. Restore the files, or start without the place",
                         groups->file_count, files->count);
     if (memcmp(groups->hashes, files->groups.hashes, sizeof groups->hashes) == 0)
         return TUNDISH_OK;
     name_changed(files, groups, names);
     return tnd_fail(TUNDISH_E_PLACE,
-                    "%s changed since the place was taken%s: rows would be others. Bring back what "
-                    "it was taken of, or start without the place",
-                    names, files->count > PLACE_FILE_GROUPS ? " (one of these, or more)" : "");
+                    "%s changed since the place was saved%s: the rows would differ. Restore it, or "
+                    "start without the place",
+                    names, files->count > PLACE_FILE_GROUPS ? " (and perhaps others)" : "");
 }

@@ -38,7 +38,7 @@ session_state_check(const char *folder)
     struct stat stat_of;
 
     if (stat(folder, &stat_of) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
-        return tnd_fail_errno(errno, "keep places in the folder %s (--state)", folder);
+        return tnd_fail_errno(errno, "save places in the folder %s (--state)", folder);
     if (!S_ISDIR(stat_of.st_mode))
         return tnd_fail(TUNDISH_E_ARGUMENT, "%s (--state) is not a folder", folder);
     return TUNDISH_OK;
@@ -106,7 +106,8 @@ session_state_restore(struct session *session)
     if (status == TUNDISH_OK && bytes != NULL) {
         status = start_at(session, bytes, count);
         if (status != TUNDISH_OK)
-            status = tnd_fail_while(status, "go on at %s (remove it to begin anew)", path);
+            status = tnd_fail_while(
+                status, "continue at %s (remove this file to start at the beginning)", path);
     }
     free(bytes);
     free(path);
@@ -209,7 +210,7 @@ keep_state(struct session *session, uint8_t *bytes, size_t count)
         return;
     }
     if (replace_file(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
-        tnd_log(TND_LOG_ERROR, "state", "places are not kept: %s", tnd_error_text());
+        tnd_log(TND_LOG_ERROR, "state", "places are not saved: %s", tnd_error_text());
         session->keeping_failed = true;
     }
     free(session->kept);

@@ -53,7 +53,7 @@ read_files(struct link *link, uint32_t rank, struct byte_view from, struct catal
 
         if (name_bytes == 0 || name_bytes > from.size - HEAD_BYTES ||
             from.data[HEAD_BYTES + name_bytes - 1] != '\0')
-            return tnd_fail(TUNDISH_E_CORRUPT, "rank %u: its list of files makes no sense", rank);
+            return tnd_fail(TUNDISH_E_CORRUPT, "rank %u: malformed list of files", rank);
         catalogue_add(catalogue, (const char *)from.data + HEAD_BYTES, load_u64(from.data), rank,
                       rank == link_rank(link));
         from.data += HEAD_BYTES + name_bytes;
@@ -70,8 +70,8 @@ refuse_file(struct link *link, const char *name, const uint32_t owners[2])
     link_name(link, owners[0], first, sizeof first);
     link_name(link, owners[1], other, sizeof other);
     return tnd_fail(TUNDISH_E_ARGUMENT,
-                    "file %s differs on %s and %s: under files: local each node has files of its "
-                    "own, but one name cannot stand for two",
+                    "file %s differs on %s and %s: with files: local each node has its own files, "
+                    "but two files cannot have the same name",
                     name, first, other);
 }
 

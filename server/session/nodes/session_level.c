@@ -38,8 +38,8 @@ wait_until_unread(struct session *session, const _Atomic int *stop)
     while (feed_has_trainers(session->feed)) {
         if (atomic_load(stop) != 0 || tnd_clock_ns() >= deadline_ns)
             return tnd_fail(TUNDISH_E_TIMEOUT,
-                            "stream '%s' is still being read by others, so that its trainers "
-                            "cannot begin again with those of the other nodes",
+                            "other trainers still read stream '%s', so its trainers cannot restart "
+                            "together with those of the other nodes",
                             stream->name);
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
     }
@@ -78,7 +78,7 @@ read_standing(struct session *session, const struct link_key *key, uint32_t rank
     *ret_standing = (struct standing){ 0 };
     if (!link_find(session->linked.link, key, rank, &ret_standing->bytes,
                    &ret_standing->byte_count))
-        return tnd_fail(TUNDISH_E_PEER_LOST, "a node does not say where its trainers stood");
+        return tnd_fail(TUNDISH_E_PEER_LOST, "a node did not report the position of its trainers");
     return ret_standing->byte_count == 0
                ? TUNDISH_OK
                : tnd_place_read(ret_standing->bytes, ret_standing->byte_count,
@@ -144,7 +144,7 @@ go_back(struct session *session, const struct standing *level)
     pthread_mutex_lock(&session->control);
     if (session->stopping || (session->restored && level->byte_count == 0))
         status =
-            tnd_fail(TUNDISH_E_PLACE, "stream '%s' cannot begin again where its trainers stood",
+            tnd_fail(TUNDISH_E_PLACE, "stream '%s' cannot restart at the position of its trainers",
                      session->plan->stream->name);
     if (status == TUNDISH_OK) {
         session_halt(session);
@@ -178,8 +178,7 @@ session_level_reach(struct session *session, uint64_t number, const _Atomic int 
         status = go_back(session, &lowest);
     if (status == TUNDISH_OK)
         tnd_log(TND_LOG_NOTICE, "resume",
-                "stream %s: the trainers of all nodes begin again at epoch %" PRIu64
-                ", step %" PRIu64,
+                "stream %s: the trainers of all nodes restart at epoch %" PRIu64 ", step %" PRIu64,
                 session->plan->stream->name, lowest.place.epoch, lowest.place.step);
     free(linked->level);
     linked->level = lowest.bytes;

@@ -314,7 +314,7 @@ session_link_gather(struct session *session, uint64_t epoch, struct place *place
         uint8_t *bytes = NULL;
 
         if (!link_find(link, &key, rank, &bytes, &byte_count) || byte_count != own_bytes)
-            status = tnd_fail(TUNDISH_E_PIPELINE, "the nodes' places are of different lengths");
+            status = tnd_fail(TUNDISH_E_PIPELINE, "the nodes' places differ in length");
         else if (memcmp(bytes, place->state, own_bytes) != 0)
             same = false;
         if (status == TUNDISH_OK && place->state_count * (rank + 1) <= PLACE_STATE_MAX)
@@ -325,8 +325,8 @@ session_link_gather(struct session *session, uint64_t epoch, struct place *place
         return status;
     if (place->state_count * workers > PLACE_STATE_MAX)
         return tnd_fail(TUNDISH_E_PIPELINE,
-                        "a place holds %d numbers at most, and %u workers with "
-                        "%u each need more: use auto_shard: DATA, or fewer random stages",
+                        "a place stores at most %d numbers, and %u workers with %u each need more: "
+                        "use auto_shard: DATA, or fewer random stages",
                         PLACE_STATE_MAX, workers, place->state_count);
     place->state_count *= workers;
     memcpy(place->state, all, place->state_count * sizeof *all);
@@ -437,11 +437,10 @@ hear_death(struct session *session, const char *who, bool of_group, struct byte_
     memcpy(&death, bytes.data, sizeof death);
     death.group[GROUP_BYTES - 1] = '\0';
     if (of_group) {
-        snprintf(
-            text, sizeof text,
-            "group \"%s\" has ended on %s, where not all of its replicas have read to the end: "
-            "open again at a place",
-            death.group, who);
+        snprintf(text, sizeof text,
+                 "group \"%s\" has ended on %s before all its replicas read to the end: open again "
+                 "at a place",
+                 death.group, who);
         tnd_log(TND_LOG_WARNING, "groups", "stream %s: %s", session->plan->stream->name, text);
         feed_end_group(session->feed, death.group, text);
         return;

@@ -45,9 +45,9 @@ say_difference(const struct session *session, const char *who, uint64_t epoch,
     uint64_t last = own->passed > slices ? (own->passed - 1) / slices : 0;
 
     snprintf(text, TEXT_BYTES,
-             "the rows of epoch %llu are others, or come in another order here than on %s, from "
-             "some step between %llu and %llu on: their files differ, or a program does not write "
-             "the same on all nodes, or something that decides order differs",
+             "the rows of epoch %llu differ, or come in another order here than on %s, from a step "
+             "between %llu and %llu on: their files differ, a program does not write the same rows "
+             "on all nodes, or a setting that decides the order differs",
              (unsigned long long)epoch, who,
              (unsigned long long)(last / SESSION_MARK_STEPS * SESSION_MARK_STEPS),
              (unsigned long long)last);

@@ -281,10 +281,12 @@ peer_start_responders(struct peers *peers)
 {
     for (int i = 0; i < PEER_QUEUES; i++) {
         struct peer_responder *responder = &peers->responders[i];
+        int error;
 
         responder->peers = peers;
-        if (pthread_create(&responder->thread, NULL, run_responder, responder) != 0)
-            return tnd_fail(TUNDISH_E_SYSTEM, "the kernel gives no thread");
+        error = pthread_create(&responder->thread, NULL, run_responder, responder);
+        if (error != 0)
+            return tnd_fail_errno(error, "cannot start a thread");
         responder->started = true;
     }
     return TUNDISH_OK;

@@ -47,8 +47,9 @@ path_of(const struct source_files *files, const char *name)
 static tundish_status
 refuse_store(const struct cache_key *key, const char *reason)
 {
-    return tnd_fail(TUNDISH_E_DATA, "%s: %s; remove the file to have it made anew, or name another",
-                    key->name, reason);
+    return tnd_fail(TUNDISH_E_DATA,
+                    "%s: %s; remove the file, and it is created again, or name another", key->name,
+                    reason);
 }
 
 /* A whole record in memory that the caller frees. */
@@ -87,7 +88,7 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
     tundish_status status;
 
     if (rows->list->count < 2)
-        return refuse_store(key, "this is no cache of Tundish's");
+        return refuse_store(key, "this is not a cache file of Tundish");
     status = read_record(key, rows, 0, &data, &bytes);
     if (status != TUNDISH_OK)
         return status;
@@ -95,11 +96,10 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
         memcpy(&head, data, sizeof head);
     free(data);
     if (bytes != sizeof head || memcmp(head.word, HEAD_WORD, sizeof head.word) != 0)
-        return refuse_store(key, "this is no cache of Tundish's");
+        return refuse_store(key, "this is not a cache file of Tundish");
     if (head.fingerprint != key->fingerprint)
-        return refuse_store(key,
-                            "this is the cache of another pipeline: the stages before it, their "
-                            "parameters, vocabularies or columns differ");
+        return refuse_store(key, "this cache file belongs to another pipeline: the stages before "
+                                 "it, their parameters, vocabularies or columns differ");
     return TUNDISH_OK;
 }
 
@@ -116,7 +116,7 @@ check_file(const struct source_files *files, const struct cache_key *key,
     if (stat(path, &now) == 0 &&
         ((uint64_t)now.st_size != then->size ||
          now.st_mtim.tv_sec * INT64_C(1000000000) + now.st_mtim.tv_nsec != then->modified_ns)) {
-        char *reason = tnd_sprintf("%s has changed since this cache was made of it", text);
+        char *reason = tnd_sprintf("%s has changed since this cache file was made from it", text);
 
         status = refuse_store(key, reason);
         free(reason);
@@ -201,7 +201,7 @@ check_tail(const struct source_files *files, const struct cache_key *key, struct
         status = refuse_store(key, "this cache is damaged: its end is missing");
     else if (key->listing != 0 && tail.listing != key->listing)
         status = refuse_store(
-            key, "this cache was made when other files matched the patterns before it");
+            key, "this cache file was made when the patterns before it matched other files");
     else
         status = check_what_follows(files, key, &tail, data + sizeof tail, data + bytes, rows);
     if (status == TUNDISH_OK) {
@@ -230,8 +230,8 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
     rows.file = table_enter(files, key->name, strlen(key->name), &cache_format);
     status = scan_complete(rows.file, stop, &rows.list);
     if (status == TUNDISH_E_DATA) {
-        char *reason =
-            tnd_sprintf("this is no cache of Tundish's, or it is damaged (%s)", tnd_error_text());
+        char *reason = tnd_sprintf("this is not a cache file of Tundish, or it is damaged (%s)",
+                                   tnd_error_text());
 
         status = refuse_store(key, reason);
         free(reason);
@@ -315,7 +315,7 @@ cache_build_begin(struct source_files *files, const struct cache_key *key,
     *ret_build = (struct cache_build){ .files = files, .path = path_of(files, key->name) };
     descriptor = open_nameless(ret_build->path, &ret_build->temporary);
     if (descriptor < 0)
-        return tnd_fail_errno(errno, "%s cannot be made (its folder must be there, and writable)",
+        return tnd_fail_errno(errno, "%s cannot be created (its folder must exist and be writable)",
                               key->name);
     status = spool_open(files, key->name, descriptor, &ret_build->spool);
     memcpy(head.word, HEAD_WORD, sizeof head.word);
@@ -366,8 +366,8 @@ cache_build_flush(struct cache_build *build)
         char *reason = tnd_strdup(tnd_error_text());
 
         status = tnd_fail(TUNDISH_E_SYSTEM,
-                          "%s: %s, behind %" PRIu64 " rows and %" PRIu64
-                          " bytes; make room, or name a file elsewhere",
+                          "%s: %s, after %" PRIu64 " rows and %" PRIu64
+                          " bytes; free space, or name a file elsewhere",
                           build->spool.file->name, reason, build->row_count, build->spool.bytes);
         free(reason);
     }
@@ -426,7 +426,7 @@ give_name(const struct cache_build *build, int descriptor)
                  ? link(build->temporary, build->path)
                  : linkat(AT_FDCWD, here, AT_FDCWD, build->path, AT_SYMLINK_FOLLOW);
     if (result != 0 && errno != EEXIST)
-        return tnd_fail_errno(errno, "%s cannot be given its name", build->spool.file->name);
+        return tnd_fail_errno(errno, "%s cannot be renamed", build->spool.file->name);
     return TUNDISH_OK;
 }
 
@@ -440,7 +440,7 @@ cache_build_publish(struct cache_build *build, const struct cache_key *key,
     add_tail(build, key, made_of, pass);
     status = cache_build_flush(build);
     if (status == TUNDISH_OK && fsync(descriptor) != 0)
-        status = tnd_fail_errno(errno, "%s cannot be written to its disk", build->spool.file->name);
+        status = tnd_fail_errno(errno, "%s cannot be flushed to its disk", build->spool.file->name);
     return status == TUNDISH_OK ? give_name(build, descriptor) : status;
 }
 

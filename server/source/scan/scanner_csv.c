@@ -68,8 +68,7 @@ decide_quote(struct csv_scan *scan, uint64_t position, uint8_t next)
         scan->passed_quote = position + 1;
     else if (ends)
         scan->in_quotes = false;
-    return check_header(scan, ends || next == '"',
-                        "a quote inside a quoted field has to be doubled");
+    return check_header(scan, ends || next == '"', "a quote inside a quoted field must be doubled");
 }
 
 static tundish_status
@@ -81,7 +80,7 @@ take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t po
         return TUNDISH_OK;
     if (!scan->in_quotes) {
         scan->in_quotes = position == scan->row || before == scan->delimiter;
-        return check_header(scan, scan->in_quotes, "an unquoted field has a quote inside");
+        return check_header(scan, scan->in_quotes, "an unquoted field contains a quote");
     }
     if (i + 1 < bytes)
         return decide_quote(scan, position, data[i + 1]);
@@ -147,13 +146,13 @@ static tundish_status
 csv_finish(void *state, uint64_t size, struct record_writer *writer)
 {
     struct csv_scan *scan = state;
-    tundish_status status =
-        check_header(scan, !scan->in_quotes || scan->undecided, "its quoted field has no end");
+    tundish_status status = check_header(scan, !scan->in_quotes || scan->undecided,
+                                         "a quoted field has no closing quote");
 
     if (status == TUNDISH_OK && scan->row < size && scan->row != UINT64_MAX)
         status = end_row(scan, size, writer);
     if (status == TUNDISH_OK && scan->drop_header)
-        return tnd_fail(TUNDISH_E_DATA, "it is empty, but should have a header");
+        return tnd_fail(TUNDISH_E_DATA, "the file is empty, but must have a header");
     return status;
 }
 

@@ -104,7 +104,7 @@ pax_value(struct tar_walker *walker, uint8_t byte)
     if (!key_is(pax, "size"))
         return TUNDISH_OK;
     if (byte < '0' || byte > '9' || pax->number > OFFSET_MAX / 10)
-        return damaged(walker->begin, "the size in its pax header is no number");
+        return damaged(walker->begin, "the size in its pax header is not a number");
     pax->number = 10 * pax->number + (uint64_t)(byte - '0');
     walker->size = pax->number;
     walker->has_size = true;
@@ -137,13 +137,13 @@ pax_byte(struct tar_walker *walker, uint8_t byte)
             return TUNDISH_OK;
         }
         if (byte < '0' || byte > '9' || pax->left > 9)
-            return damaged(walker->begin, "its pax header is no list of records");
+            return damaged(walker->begin, "malformed pax header");
         pax->length = 10 * pax->length + (uint64_t)(byte - '0');
         return TUNDISH_OK;
     }
     if (--pax->left == 0) {
         if (byte != '\n' || pax->part != PAX_VALUE)
-            return damaged(walker->begin, "a record of its pax header does not end where it says");
+            return damaged(walker->begin, "the length of a record in its pax header is wrong");
         *pax = (struct tar_pax){ 0 };
         return TUNDISH_OK;
     }
@@ -251,7 +251,7 @@ take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_memb
     if (walker->is_sparse || type == 'S')
         return tnd_fail(TUNDISH_E_DATA,
                         "the tar member at %llu is a sparse file, which cannot be read in place: "
-                        "pack the archive without --sparse",
+                        "create the archive without --sparse",
                         (unsigned long long)walker->begin);
     *ret_member = (struct tar_member){
         .name = { walker->name, walker->name_bytes },
@@ -280,13 +280,13 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
     if (!walker->in_member)
         walker->begin = offset;
     if (is_zero(block))
-        return walker->in_member ? damaged(offset, "the archive ends behind an extra header")
+        return walker->in_member ? damaged(offset, "the archive ends after an extra header")
                                  : TUNDISH_OK;
     if (!checksum_is_right(block))
-        return damaged(offset, "its checksum is wrong (is this a whole tar file? Packed ones are "
-                               "known by their names: .tar.gz, .tar.zst ...)");
+        return damaged(offset, "its checksum is wrong (is this a whole tar file? A compressed "
+                               "archive must be named .tar.gz, .tar.zst ...)");
     if (!read_number(block + SIZE, SIZE_BYTES, &size))
-        return damaged(offset, "its size is no number");
+        return damaged(offset, "its size is not a number");
     walker->hash = tnd_hash_farm_cat(walker->hash, tnd_crc32c(0, block, TAR_BLOCK_BYTES));
     if (type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g')
         return take_extra(walker, type, size);

@@ -200,7 +200,7 @@ a_node_that_stood_still_hears_that_it_was_given_up(void **state)
     assert_non_null(strstr(node_failure(network_node(network, 0)), "node b (rank 1)"));
     network_resume(network, 1);
     network_run(network, SECOND_NS);
-    assert_non_null(strstr(node_failure(network_node(network, 1)), "has given it up"));
+    assert_non_null(strstr(node_failure(network_node(network, 1)), "treats it as lost"));
     network_close(network);
 }
 

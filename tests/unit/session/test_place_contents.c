@@ -214,10 +214,10 @@ dealt_by_file_another_number_of_workers_is_refused(void **state)
     assert_int_equal(take_up(&one, &one_of_two), TUNDISH_OK);
     assert_int_equal(take_up(&two, &two), TUNDISH_OK);
     assert_int_equal(take_up(&two, &three), TUNDISH_E_PLACE);
-    assert_non_null(strstr(tnd_error_text(), "taken with 2 workers"));
+    assert_non_null(strstr(tnd_error_text(), "saved with 2 workers"));
     assert_non_null(strstr(tnd_error_text(), "there are 3 now"));
     assert_int_equal(take_up(&one, &two), TUNDISH_E_PLACE);
-    assert_non_null(strstr(tnd_error_text(), "taken with one worker"));
+    assert_non_null(strstr(tnd_error_text(), "saved with one worker"));
     assert_int_equal(take_up(&two, &one), TUNDISH_E_PLACE);
 }
 
@@ -230,7 +230,7 @@ from_a_function_another_number_of_replicas_is_refused(void **state)
     (void)state;
     assert_int_equal(take_up(&two, &two), TUNDISH_OK);
     assert_int_equal(take_up(&two, &four), TUNDISH_E_PLACE);
-    assert_non_null(strstr(tnd_error_text(), "taken with 2 replicas"));
+    assert_non_null(strstr(tnd_error_text(), "saved with 2 replicas"));
 }
 
 static void
@@ -292,7 +292,7 @@ a_changed_file_is_refused_by_name(void **state)
     assert_non_null(strstr(tnd_error_text(), "rows-b changed"));
     assert_null(strstr(tnd_error_text(), "rows-a"));
     assert_int_equal(take_up_after(stages, "rows-c", "5\n"), TUNDISH_E_PLACE);
-    assert_non_null(strstr(tnd_error_text(), "taken of 2 files, and there are 3"));
+    assert_non_null(strstr(tnd_error_text(), "saved with 2 files, and there are 3"));
 }
 
 static void
@@ -344,7 +344,7 @@ among_many_files_a_changed_one_is_narrowed_down(void **state)
     assert_int_equal(take_up_after(stages, "many-23", "2\n"), TUNDISH_E_PLACE);
     assert_non_null(strstr(tnd_error_text(), "many-23"));
     assert_null(strstr(tnd_error_text(), "many-30"));
-    assert_non_null(strstr(tnd_error_text(), "one of these"));
+    assert_non_null(strstr(tnd_error_text(), "perhaps others"));
 }
 
 TEST_FILE(test_place_contents)

@@ -155,7 +155,7 @@ damage_in_a_packed_file_comes_behind_the_lines_before_it(void **state)
     put_text(&folder, "empty", "");
     assert_texts(&folder,
                  "[text_line: {filenames: [cut, tail, plain, empty], compression_type: GZIP}]",
-                 "card|coat|!cut: its GZIP data is cut short at byte 27|card|coat|"
+                 "card|coat|!cut: its GZIP data is truncated at byte 27|card|coat|"
                  "!tail: its GZIP data is damaged at byte 32 (incorrect header check)|"
                  "!plain: its GZIP data is damaged at byte 2 (incorrect header check)|");
     free(packed.data);

@@ -150,7 +150,7 @@ trainers_are_the_limit(void **state)
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_FINE);
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
-    says(&diagnosis, "the trainers are the limit");
+    says(&diagnosis, "the trainers are the bottleneck");
     says(&diagnosis, "2%");
     says(&diagnosis, "20% busy");
 }
@@ -355,7 +355,7 @@ a_trainer_that_is_not_there_is_named(void **state)
     assert_int_equal(diagnosis.level, WATCH_STUCK);
     assert_string_equal(diagnosis.culprit, "1");
     says(&diagnosis, "for replica 1 on node ");
-    says(&diagnosis, ", whose trainer is gone or has not come");
+    says(&diagnosis, ", whose trainer is gone or has not attached");
 }
 
 /* Beside it another group reads there, which waits. */
@@ -374,7 +374,7 @@ a_group_that_is_not_there_is_named(void **state)
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_STUCK);
     says(&diagnosis, "for replica 0 of group (awaited 1) on node ");
-    says(&diagnosis, ", whose trainer is gone or has not come");
+    says(&diagnosis, ", whose trainer is gone or has not attached");
 }
 
 /* Replica 1 has taken all there is and waits; the lane of replica 0 is full. */
@@ -492,7 +492,7 @@ a_trainer_that_keeps_batches_is_told_so(void **state)
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_STUCK);
     assert_string_equal(diagnosis.culprit, "0");
-    says(&diagnosis, "holds 8 of the 10 batches in its lane and gives none back");
+    says(&diagnosis, "holds 8 of the 10 batches in its lane and returns none");
     assert_null(strstr(diagnosis.advice, "debugger"));
     tnd_stats_set(&world->readers[0]->taken, 17);
     says((diagnosis = diagnose(world), &diagnosis), "has not taken or returned a batch");
@@ -514,9 +514,8 @@ a_trainer_that_waits_for_itself_is_told_so(void **state)
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_TRAINER);
     assert_string_equal(diagnosis.culprit, "0");
     assert_true(diagnosis.wait_share > 0.9);
-    says(&diagnosis,
-         "(process 4711) holds 12 of the 12 batches in its lane and gives none back; it "
-         "waits for more");
+    says(&diagnosis, "(process 4711) holds 12 of the 12 batches in its lane and returns none; it "
+                     "waits for more");
 }
 
 /* As when all of a job stand in an all-reduce, or save their state: nobody waits for a batch. */
@@ -542,7 +541,7 @@ a_trainer_that_is_silent_while_nobody_waits_is_told(void **state)
     for (int i = 0; i < 2; i++)
         tnd_stats_set(&world->readers[i]->usual_step, 60 * SECOND);
     diagnosis = diagnose(world);
-    says(&diagnosis, "the trainers are the limit");
+    says(&diagnosis, "the trainers are the bottleneck");
 }
 
 static void
@@ -737,7 +736,7 @@ a_hung_server_is_told(void **state)
     tnd_stats_set(&stats_server(world->stats)->heartbeat, (uint64_t)world->now_ns);
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_GONE);
-    says(&diagnosis, "has shown no life for 10 s");
+    says(&diagnosis, "has not responded for 10 s");
 }
 
 static void
@@ -749,7 +748,7 @@ a_stopped_server_has_finished(void **state)
     stats_show_state(world->stats, TND_STATS_STOPPED);
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.level, WATCH_IDLE);
-    says(&diagnosis, "was stopped in good order and has finished");
+    says(&diagnosis, "was stopped normally and has finished");
 }
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
