@@ -1,4 +1,4 @@
-/* file_source.c - one file after another. */
+/* file_source.c - readers: the records of one file after another. */
 #include "source/file_source.h"
 
 #include <stdlib.h>
@@ -34,7 +34,8 @@ check_names(const struct stage_config *config, const struct spec_value *names)
                                                     "filenames must be a name or a list of names");
 }
 
-/* Without names, the outer element's `value` is the name. */
+/* A reader without filenames stands inside interleave or flat_map: each outer element's `value`
+ * names its file. */
 static tundish_status
 check_outer(const struct stage_config *config)
 {
@@ -61,6 +62,8 @@ read_packing(const struct stage_config *config, enum packing *ret_packing)
                                          ? NULL
                                          : spec_get(config->stage, "compression_type");
 
+    /* "" is TensorFlow's default and means the same as null. Sources without the parameter read
+     * bytes as they are. */
     if (value == NULL || value->kind == SPEC_NULL || value->text_bytes == 0)
         *ret_packing = PACKING_NONE;
     else if (strcmp(value->text, "GZIP") == 0)
@@ -94,10 +97,11 @@ reader_row_bytes(const uint64_t *words)
     return reference_length(words);
 }
 
+/* The file of a reader without filenames: $value of the nearest outer element. */
 static const struct spec_value nearest_value = { .kind = SPEC_VARIABLE, .text = "value" };
 
-/* The name at `index`, or NULL behind the last. Where the plan has put the names before the reader,
- * each is the outer element. */
+/* The name at `index`, or NULL after the last. Where the plan has put a filenames stage before the
+ * reader, the outer element is the one name. */
 static const struct spec_value *
 name_at(const struct plan_node *node, size_t index)
 {
@@ -111,6 +115,7 @@ name_at(const struct plan_node *node, size_t index)
     return names != NULL ? names : &nearest_value;
 }
 
+/* The suffix only says that a file is packed. PACKING_ANY then tells the method by the content. */
 static bool
 name_is_packed(struct byte_view name)
 {
@@ -126,6 +131,8 @@ name_is_packed(struct byte_view name)
     return false;
 }
 
+/* Register the file of `name` in the session's table; equal names and formats share one entry and
+ * one scan. */
 static tundish_status
 enter_file(struct order_iterator *iterator, const struct spec_value *name,
            struct source_file **ret_file)
@@ -146,7 +153,8 @@ enter_file(struct order_iterator *iterator, const struct spec_value *name,
     return status;
 }
 
-/* Stand at the next file, and let the one behind it be scanned already. */
+/* Open the next file, and have the pool scan the one after it while this one is read. An error of
+ * that one is reported when its turn comes. */
 static tundish_status
 next_file(struct order_iterator *iterator, const struct spec_value *name)
 {
@@ -163,6 +171,7 @@ next_file(struct order_iterator *iterator, const struct spec_value *name)
     return TUNDISH_OK;
 }
 
+/* Files are opened on demand: a name may be bad and never be reached. */
 tundish_status
 reader_iterate(struct order_iterator *iterator)
 {
@@ -170,7 +179,7 @@ reader_iterate(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
-/* Stand in a file that has records left. */
+/* Make sure that a file is open; ORDER_END after the last name. */
 static enum order_result
 stand_in_file(struct order_iterator *iterator)
 {
@@ -199,11 +208,13 @@ reader_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (result == ORDER_OK)
             return ORDER_OK;
         scan_cursor_close(&state->cursor);
-        if (result == ORDER_FAILED) /* the next call goes on with the next file */
+        if (result == ORDER_FAILED) /* the next call goes on with the next file, as
+                                       TFRecordDatasetOp does for ignore_errors */
             return ORDER_FAILED;
     }
 }
 
+/* As reader_next, without making references. */
 enum order_result
 reader_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
@@ -238,6 +249,7 @@ reader_check(struct order_iterator *iterator)
         int descriptor = -1;
 
         status = enter_file(iterator, name, &file);
+        /* A file that peers hold cannot be opened here; its own node checks it. */
         if (status != TUNDISH_OK || file->peers != NULL)
             continue;
         status = file_open(file, &descriptor);
@@ -247,8 +259,7 @@ reader_check(struct order_iterator *iterator)
     return status;
 }
 
-/* All files are entered before the first is waited for, so that the pool scans them side by side.
- */
+/* Enter all files before waiting for the first, so that the pool scans them in parallel. */
 static tundish_status
 enter_all(struct order_iterator *iterator, struct reader_state *state)
 {
@@ -262,11 +273,14 @@ enter_all(struct order_iterator *iterator, struct reader_state *state)
             return status;
         scan_announce(state->parts[state->file_count].file);
     }
+    /* No file at all: the one part is the sentinel that complete_all fills in. */
     if (state->parts == NULL)
         state->parts = tnd_zalloc(1, sizeof *state->parts);
     return status;
 }
 
+/* Wait until all files are scanned, and number their records in one sequence. The part after the
+ * last file is a sentinel: its `first` is the total. */
 static tundish_status
 complete_all(struct order_iterator *iterator, struct reader_state *state)
 {
@@ -297,6 +311,8 @@ reader_count(struct order_iterator *iterator, uint64_t *ret_count)
     return status;
 }
 
+/* The part that holds record `index`, by binary search. Of parts with the same `first` it finds the
+ * last; the others are empty files. */
 static const struct reader_part *
 part_of(const struct reader_state *state, uint64_t index)
 {
@@ -321,12 +337,15 @@ reader_at(struct order_iterator *iterator, const uint64_t *indices, size_t index
     struct reader_state *state = (struct reader_state *)iterator->state;
     tundish_status status = TUNDISH_OK;
 
+    /* A total of 0 means that an earlier attempt failed: an index into an empty reader is never
+     * asked for. */
     if (state->parts == NULL || state->parts[state->file_count].first == 0)
         status = complete_all(iterator, state);
     for (size_t i = 0; i < index_count && status == TUNDISH_OK; i++) {
         const struct reader_part *part = part_of(state, indices[i]);
 
         must(indices[i] < state->parts[state->file_count].first);
+        /* An index comes from a file in the cache folder, which anyone may have written over. */
         if (!record_list_at(part->list, indices[i] - part->first, reference_high(part->file),
                             &words[SOURCE_WIDTH * i]))
             status = tnd_fail(TUNDISH_E_CORRUPT,

@@ -1,14 +1,13 @@
 /* source_cache_file.c - `cache` with a filename: the elements of the first pass that was read to
  * its end, in a file that later passes and later jobs read instead of making them.
- *
- * The content of elements is made here, on the order's thread, and kept: so what follows refers to
- * records of the file, like a source. A batch is one record. Where all its columns have its rows,
- * its element is a run, for stages that count, with that record at each row (evaluate.c). Inside
- * interleave and flat_map every outer element has a file of its own. Whether an iterator reads or
- * writes is decided when it is made. A pass that is not read to its end leaves nothing.
- *
- * What a place counts (element_counts) is 1 more than the number of the pass that the file holds,
- * as for the cache in memory: if the file is gone when a job resumes, that pass is made again.
+ * The content of elements is made here, on the order's thread, and written to the file. Later
+ * stages then refer to the file's records, as they do with a source. A batch is one record. If all
+ * columns of a batch have its rows, its element is a run with that record at each row (evaluate.c),
+ * so that stages that count rows still work. Inside interleave and flat_map every outer element has
+ * a file of its own. An iterator decides when it is made whether it reads or writes. A pass that is
+ * not read to its end leaves no file. The element count in a place is 1 more than the number of the
+ * pass that the file holds, as for the cache in memory. If the file is gone when a job resumes,
+ * that pass is made again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +27,7 @@ struct cache_file {
     char *name;
 };
 
-/* Elements of the input that have been pulled and not been handed on. */
+/* Elements that were pulled from the input and not yet passed on. */
 struct waiting {
     uint64_t *words;
     size_t at, count, room;
@@ -70,6 +69,7 @@ cache_file_open(void *memory, const struct stage_config *config, struct schema *
         return stage_complain(config, "cache in a file: column '%s' %s", obstacle, reason);
     schema_pass_all(ret_schema, config->input);
     for (uint32_t i = 0; i < ret_schema->count; i++)
+        /* Columns are read from the file: none is the input's own memory any more. */
         ret_schema->columns[i].passed_from = -1;
     return TUNDISH_OK;
 }
@@ -82,7 +82,8 @@ cache_file_close(void *memory)
     free(cache->name);
 }
 
-/* Every worker has its own file where workers have rows of their own. */
+/* Does a shard that the plan inserted stand before the cache? Then every worker reads other rows
+ * and needs a file of its own. */
 static bool
 is_sharded(const struct plan_node *node)
 {
@@ -94,7 +95,7 @@ is_sharded(const struct plan_node *node)
     return false;
 }
 
-/* Of the outer elements that this dataset was made for; 0: it is in no function. */
+/* Hash the outer elements that this dataset was made for; 0 outside interleave and flat_map. */
 static uint64_t
 hash_scope(const struct order_scope *scope)
 {
@@ -129,7 +130,8 @@ name_for(const struct order_iterator *iterator, uint64_t scope_hash)
     return sharded;
 }
 
-/* Let everything before the cache count from 0 again: only the cache makes iterators of it. */
+/* Set the counts of all nodes before the cache back to 0, so that the pass is made as it was the
+ * first time. Only the cache makes iterators of these nodes. */
 static void
 count_anew(struct order_instance *instance, const struct plan_node *node)
 {
@@ -139,6 +141,8 @@ count_anew(struct order_instance *instance, const struct plan_node *node)
         count_anew(instance, node->inputs[i]);
 }
 
+/* Start to write a pass. A resumed job may find the file gone: it can make only the first pass
+ * again, whose counts all begin at 0. */
 static tundish_status
 begin_pass(struct order_iterator *iterator)
 {
@@ -159,13 +163,16 @@ begin_pass(struct order_iterator *iterator)
     status = cache_build_begin(files, &state->key, &state->build);
     if (status != TUNDISH_OK)
         return status;
+    /* The files that the pass reads are noted in the cache file, which is stale once one of them
+     * changes. */
     before = table_note_files(files, &state->made_of);
     status = order_open(input, iterator->instance, &state->input);
     table_note_files(files, before);
     return status;
 }
 
-/* The pass in the file must be the one that an undisturbed run reads here, or makes. */
+/* A resumed job must find the pass that an uninterrupted run would read or make here: a shuffle
+ * before the cache gives every pass another order. */
 static tundish_status
 check_pass(struct order_iterator *iterator, uint64_t pass)
 {
@@ -192,6 +199,8 @@ cache_file_iterate(struct order_iterator *iterator)
     bool found = false;
     tundish_status status;
 
+    /* The fingerprint covers the stages before the cache, so that a file written by an older
+     * pipeline is not read. */
     state->key = (struct cache_key){
         .name = name_for(iterator, scope_hash),
         .fingerprint = upstream_fingerprint(input, table_root(services->files)) ^ scope_hash,
@@ -199,6 +208,8 @@ cache_file_iterate(struct order_iterator *iterator)
     };
     status = cache_rows_open(services->files, &state->key, services->stop, &state->rows, &found);
     if (status == TUNDISH_OK && services->digest != NULL)
+        /* Workers that found different caches would deliver different rows, and their digests must
+         * differ. `| 1` keeps a found cache apart from none. */
         order_digest_note_cache(services->digest, found ? state->rows.list->hash | 1 : 0);
     if (status == TUNDISH_OK && !found)
         return begin_pass(iterator);
@@ -230,7 +241,7 @@ cache_file_iterate_close(struct order_iterator *iterator)
     free((void *)(uintptr_t)state->key.name);
 }
 
-/* Have elements of the input waiting. */
+/* Pull the next elements of the input into `waiting`. */
 static enum order_result
 pull_input(struct order_iterator *iterator, size_t max)
 {
@@ -255,7 +266,8 @@ pull_input(struct order_iterator *iterator, size_t max)
     return result;
 }
 
-/* Keep element `element` of the frame; what it is from now on goes to `words`. */
+/* Write one element of the frame to the file; `words` gets the reference to its record, or the run
+ * of a batch. */
 static tundish_status
 keep_element(struct order_iterator *iterator, const struct frame *frame, int64_t element,
              uint64_t *words)
@@ -281,7 +293,7 @@ keep_element(struct order_iterator *iterator, const struct frame *frame, int64_t
     return TUNDISH_OK;
 }
 
-/* Make the first `count` of those waiting, and keep them. */
+/* Evaluate the first `count` waiting elements and write them to the file. */
 static tundish_status
 make_elements(struct order_iterator *iterator, size_t count, uint64_t *words, size_t *ret_made)
 {
@@ -297,6 +309,7 @@ make_elements(struct order_iterator *iterator, size_t count, uint64_t *words, si
         status = keep_element(iterator, frame, i, &words[node->width * (size_t)i]);
         *ret_made += status == TUNDISH_OK;
     }
+    /* The references go to other threads now, which read the records from the file. */
     if (status == TUNDISH_OK)
         status = cache_build_flush(&state->build);
     if (status != TUNDISH_OK) {
@@ -318,6 +331,7 @@ pass_on(struct order_iterator *iterator, size_t count)
     waiting->at += count;
 }
 
+/* Publish the file at the end of a pass, unless a row is missing in it. */
 static enum order_result
 finish_pass(struct order_iterator *iterator)
 {
@@ -336,6 +350,8 @@ finish_pass(struct order_iterator *iterator)
     return ORDER_END;
 }
 
+/* Elements are made together. If one of them is bad, they stay waiting and the loop makes them one
+ * by one, so that only the bad one is lost. */
 static enum order_result
 write_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -377,7 +393,7 @@ read_failed(struct order_iterator *iterator)
     return ORDER_FAILED;
 }
 
-/* References to records, of which batches become runs. */
+/* The next records of the file; batches become runs. */
 static enum order_result
 read_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -391,6 +407,8 @@ read_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *
     if (is_batch) {
         uint64_t rows = cache_batch_rows(&state->rows, state->at);
 
+        /* The row count comes from the file: a damaged one must not become a run of other records.
+         */
         if (!cache_batch_is_sound(record, rows)) {
             *ret_count = 0;
             return read_failed(iterator);
@@ -421,6 +439,7 @@ cache_file_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
     uint64_t left = state->rows.row_count - state->at;
 
     *ret_passed = 0;
+    /* Rows that are passed over are made and written too: the file must hold the whole pass. */
     while (state->input != NULL && *ret_passed < count) {
         uint64_t words[SOURCE_WIDTH * AT_ONCE];
         size_t taken = 0;
@@ -442,7 +461,7 @@ cache_file_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *
     return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
-/* Whoever takes its batches apart goes by their content. */
+/* Stages that split its batches must read their content: the words name one record, not rows. */
 static struct order_gathered
 cache_file_gathered(const struct plan_node *node, uint32_t word)
 {
@@ -471,6 +490,7 @@ cache_file_read(const void *state, const struct source_read *read)
         struct byte_view *row = &rows[i];
 
         row->size -= CHECKSUM_BYTES;
+        /* The checksum after each row is a masked CRC-32C, as in TFRecord. */
         if (tnd_crc32c_mask(tnd_crc32c(0, row->data, row->size)) != load_u32(row->data + row->size))
             return tnd_fail(TUNDISH_E_DATA,
                             "%s: this cache is damaged: the checksum of the row at %llu is wrong; "

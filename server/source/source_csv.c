@@ -21,6 +21,8 @@ csv_open(void *state, const struct stage_config *config, struct schema *ret_sche
 
     if (status != TUNDISH_OK || table != TUNDISH_OK)
         return status != TUNDISH_OK ? status : table;
+    /* The scan needs these too: a newline within quotes does not end a row. They are part of the
+     * format, so files with other rules have an index of their own. */
     csv->reader.format.numbers[CSV_DELIMITER] = csv->table.rules.delimiter;
     csv->reader.format.numbers[CSV_QUOTES] = csv->table.rules.quotes;
     csv->reader.format.numbers[CSV_HEADER] = spec_bool(config->stage, "header");
@@ -54,6 +56,7 @@ csv_read(const void *state, const struct source_read *read)
     if (status != TUNDISH_OK)
         return status;
     for (uint32_t i = 0; i < csv->table.count; i++) {
+        /* The fields are converted straight into the batch where that has room for the column. */
         values[i] = frame_values(output, i,
                                  (size_t)read->count * literal_bytes(csv->table.columns[i].dtype));
         column_set_scalars(&output->columns[i], read->count, values[i]);

@@ -1,8 +1,9 @@
-/* source_directory.c - the files of a folder of folders, each a row with its class. The plan puts
- * the shuffle behind it as a stage of its own.
+/* source_directory.c - the files of a folder of folders, each a row with its class, as Keras'
+ * image_dataset_from_directory finds them. The plan puts the shuffle after it as a stage of its
+ * own.
  *
- * Words of an element: the path's number in the table of paths, the label. Which files there are is
- * found once a session; one that is gone when it is read is a bad row.
+ * Words of an element: the path's number in the table of paths, the label. The folders are searched
+ * once a session; a file that is gone when it is read is a bad row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ check_classes(const struct stage_config *config, const struct spec_value *names)
     for (uint32_t i = 0; i < names->count; i++) {
         const struct spec_value *name = &names->items[i];
 
+        /* A slash or a leading dot could lead out of the directory. */
         if (name->text_bytes == 0 || strchr(name->text, '/') != NULL || name->text[0] == '.')
             return spec_complain(config->errors, name->line, name->column,
                                  "'%s' cannot be a class: it must be the name of a folder",
@@ -73,6 +75,8 @@ directory_open(void *state, const struct stage_config *config, struct schema *re
         directory->wanted.extensions = texts_of(extensions, &directory->wanted.extension_count);
     schema_add(ret_schema, "value", TUNDISH_STRING);
     label = schema_add(ret_schema, "label", TUNDISH_INT32);
+    /* With given classes later stages know the labels' range; otherwise it is known only after the
+     * search. */
     if (directory->wanted.class_count > 0) {
         label->has_range = true;
         label->maximum = (int64_t)directory->wanted.class_count - 1;
@@ -101,6 +105,8 @@ directory_iterate(struct order_iterator *iterator)
 {
     const struct directory *directory = iterator->node->state;
     struct directory_state *state = (struct directory_state *)iterator->state;
+    /* The node is the key: its folder and classes cannot change, so all its iterators share one
+     * search. */
     struct path_search search = { .key = (const char *)&iterator->node,
                                   .key_bytes = sizeof iterator->node,
                                   .find = find_files,
@@ -160,7 +166,7 @@ directory_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *r
     return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
-/* Files were looked for when the iterator was made. */
+/* The search when the iterator was made has reported what is missing. */
 static tundish_status
 directory_check(struct order_iterator *iterator)
 {
@@ -174,6 +180,8 @@ directory_iterate_close(struct order_iterator *iterator)
     (void)iterator;
 }
 
+/* A file is read when its row is made, on a worker's thread: the order handles only path numbers.
+ */
 static tundish_status
 directory_read(const void *state, const struct source_read *read)
 {

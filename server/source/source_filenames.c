@@ -1,6 +1,6 @@
-/* source_filenames.c - the names that a reader was given, as elements: the plan puts them before
- * readers of several files, where TensorFlow has them, so that they can be sharded. The stage is
- * the reader's.
+/* source_filenames.c - the names that a reader was given, as elements. The plan puts them before
+ * readers of several files, where TensorFlow has them too, so that FILE sharding can split them.
+ * The stage is the reader's.
  */
 #include "source/rows/tensor_table.h"
 

@@ -22,6 +22,7 @@ fixed_length_record_open(void *state, const struct stage_config *config, struct 
     reader->format.numbers[FIXED_RECORD] = number_or_zero(config, "record_bytes");
     reader->format.numbers[FIXED_HEADER] = number_or_zero(config, "header_bytes");
     reader->format.numbers[FIXED_FOOTER] = number_or_zero(config, "footer_bytes");
+    /* Negative lengths would move the scan backwards. */
     if (reader->format.numbers[FIXED_RECORD] < 1 ||
         reader->format.numbers[FIXED_RECORD] > RECORD_BYTES_MAX)
         return stage_complain(config, "record_bytes must be 1 to %d", RECORD_BYTES_MAX);

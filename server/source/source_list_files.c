@@ -1,5 +1,5 @@
 /* source_list_files.c - the paths that match patterns, in byte order. The plan puts the shuffle
- * behind it as a stage of its own, as tf.data does.
+ * after it as a stage of its own, as tf.data does.
  *
  * Words of an element: the path's number in the table of paths, zero.
  */
@@ -59,6 +59,7 @@ list_files_open(void *state, const struct stage_config *config, struct schema *r
     return TUNDISH_OK;
 }
 
+/* The pattern as text of its own, with $name replaced by the outer element's value. */
 static tundish_status
 resolve_pattern(const struct order_iterator *iterator, const struct spec_value *pattern,
                 char **ret_text)
@@ -91,6 +92,8 @@ join_patterns(char *const *patterns, size_t count, char separator, size_t *ret_b
     return text;
 }
 
+/* An error and not an empty dataset, as in tf.data: Dataset.list_files asserts that a file matches.
+ */
 static tundish_status
 no_match(char *const *patterns, size_t pattern_count)
 {
@@ -110,6 +113,7 @@ struct patterns {
     const struct peers *peers;
 };
 
+/* With peers, the files of all nodes count: search the common catalogue, not this node's folder. */
 static tundish_status
 find_files(const void *context, const char *root, struct glob_list *ret_found)
 {
@@ -131,6 +135,7 @@ list_paths(struct source_files *files, const struct patterns *patterns,
            const struct path_list **ret_list)
 {
     struct path_search search = { .find = find_files, .context = patterns };
+    /* No pattern holds a NUL, so that different lists have different keys. */
     char *key = join_patterns(patterns->list, patterns->count, '\0', &search.key_bytes);
     tundish_status status;
 
@@ -149,6 +154,8 @@ list_files_iterate(struct order_iterator *iterator)
     char **patterns = tnd_zalloc(count, sizeof *patterns);
     tundish_status status = TUNDISH_OK;
 
+    /* A pattern may hold a column of the outer element: it is resolved for each iterator, not once
+     * for the node. */
     for (uint32_t i = 0; i < count && status == TUNDISH_OK; i++)
         status = resolve_pattern(iterator, pattern_at(files->patterns, i), &patterns[i]);
     if (status == TUNDISH_OK) {
@@ -201,7 +208,7 @@ list_files_at(struct order_iterator *iterator, const uint64_t *indices, size_t i
     return TUNDISH_OK;
 }
 
-/* Files were looked for when the iterator was made. */
+/* The search when the iterator was made has reported what is missing. */
 static tundish_status
 list_files_check(struct order_iterator *iterator)
 {
@@ -239,7 +246,8 @@ list_files_close(void *state)
     (void)state;
 }
 
-/* The list is a table's. */
+/* The list lies in the table of files; without one (a plan that is only described) nothing is
+ * known. */
 static int64_t
 list_files_cardinality(const struct plan_node *node, const struct order_counting *counting)
 {

@@ -1,13 +1,11 @@
 /* source_program.c - the rows that a child process writes to its standard output.
- *
- * They come once, and references to them may be held for long: so they go through a spool. A pass
- * that writes what the pass before wrote takes no more room, since its references are to the rows
- * that are there already; row by row it is compared, and from the first difference on its rows are
- * its own.
- *
- * Words of an element: as of a file's records, the file being the spool; and a hash of the row. All
- * rows are kept, also those that a resumed stream passes over: so they lie at the same places on
- * all nodes.
+ * The output can be read only once, but references to rows may be held for long. Rows are therefore
+ * written to a spool. A pass is compared with the pass before it as it is read. While the bytes are
+ * the same, its references point to the rows that are there already and it takes no more room. From
+ * the first difference on it has rows of its own.
+ * Words of an element: those of a file's record, where the file is the spool, and a hash of the
+ * row. All rows are kept, even those that a resumed stream passes over, so that a row has the same
+ * offset on all nodes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,23 +27,24 @@ struct program {
     struct schema schema;
 };
 
-/* What the node's dataset object keeps: where the rows are, and those of the last pass. */
+/* What the node's dataset object keeps between passes: the spool, and where the last pass lies in
+ * it. */
 struct program_kept {
     struct spool spool;
     uint64_t pass_begin, pass_end;
-    bool in_pass; /* a pass is under way, which others leave alone */
+    bool in_pass; /* one iterator writes a pass; others at the same time must not change it */
 };
 
 struct program_state {
     struct child child;
     struct program_kept *kept;
     bool owns_pass;
-    bool is_repeating; /* so far all rows were those of the last pass */
-    uint64_t repeated; /* bytes of it */
+    bool is_repeating; /* all rows so far were the same as in the last pass */
+    uint64_t repeated; /* bytes of the last pass that came again */
     uint64_t rows;     /* so far */
     uint8_t *buffer;   /* read and not yet handed on: [at, used) */
     size_t at, used, room;
-    size_t needed; /* bytes of the row at hand, at least */
+    size_t needed; /* the current row has at least so many bytes */
     bool is_over;
 };
 
@@ -87,6 +86,7 @@ open_spec(struct program *program, const struct stage_config *config)
     obstacle = status == TUNDISH_OK ? row_codec_obstacle(&program->schema, &reason) : NULL;
     if (obstacle != NULL)
         return stage_complain(config, "program: column '%s' %s", obstacle, reason);
+    /* Rows have no separators. A row without bytes would repeat without end. */
     if (status == TUNDISH_OK && row_codec_least_bytes(&program->schema) == 0)
         return stage_complain(
             config, "program: a row of this spec has no bytes, so rows cannot be separated");
@@ -109,6 +109,7 @@ program_open(void *state, const struct stage_config *config, struct schema *ret_
     status = open_spec(program, config);
     schema_pass_all(ret_schema, &program->schema);
     for (uint32_t i = 0; i < ret_schema->count; i++)
+        /* The columns are decoded here: none is passed through from an input. */
         ret_schema->columns[i].passed_from = -1;
     return status;
 }
@@ -144,6 +145,7 @@ static tundish_status
 start_program(struct order_iterator *iterator)
 {
     const struct order_services *services = iterator->instance->services;
+    /* The fifth entry stays NULL and ends the list. */
     char *environment[5] = {
         tnd_sprintf("TUNDISH_EPOCH=%" PRIu64, iterator->iterator_number),
         tnd_sprintf("TUNDISH_WORKER=%" PRIu32, services->worker),
@@ -153,6 +155,7 @@ start_program(struct order_iterator *iterator)
     struct child_command command = {
         .arguments = program_of(iterator)->arguments,
         .environment = (const char *const *)environment,
+        /* Relative paths in the arguments mean the same as in the pipeline file. */
         .folder = table_root(services->files),
     };
     tundish_status status = child_start(&command, &state_of(iterator)->child);
@@ -168,6 +171,8 @@ kept_close(void *kept)
     free(kept); /* its spool is the session's */
 }
 
+/* The spool lives as long as the dataset object: every pass needs the rows of the pass before it.
+ */
 static tundish_status
 find_kept(struct order_iterator *iterator, struct program_kept **ret_kept)
 {
@@ -196,6 +201,8 @@ program_iterate(struct order_iterator *iterator)
 
     if (status != TUNDISH_OK)
         return status;
+    /* Two iterators may overlap, in interleave: the second neither compares nor records its pass.
+     */
     state->owns_pass = !state->kept->in_pass;
     state->is_repeating = state->owns_pass && state->kept->pass_end > state->kept->pass_begin;
     state->kept->in_pass = true;
@@ -213,7 +220,8 @@ program_iterate_close(struct order_iterator *iterator)
     free(state->buffer);
 }
 
-/* The row at hand, or how many bytes it needs; FAILED if there cannot be one. */
+/* Measure the row at `at` of the buffer: its length, or the least length if it is not complete.
+ * ORDER_FAILED if its bytes cannot be a row. */
 static enum order_result
 find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *ret_whole)
 {
@@ -233,7 +241,7 @@ find_row(struct order_iterator *iterator, size_t at, size_t *ret_bytes, bool *re
     return ORDER_OK;
 }
 
-/* At the end of output: a whole number of rows, and a program that returned 0. */
+/* The end of the output is valid if no row is cut off and the program returned 0. */
 static enum order_result
 finish_program(struct order_iterator *iterator)
 {
@@ -259,7 +267,7 @@ finish_program(struct order_iterator *iterator)
     return ORDER_FAILED;
 }
 
-/* Have more of the output in the buffer. */
+/* Read more of the output into the buffer, at least as much as the current row is known to need. */
 static enum order_result
 read_on(struct order_iterator *iterator)
 {
@@ -278,6 +286,8 @@ read_on(struct order_iterator *iterator)
         state->room = left + wanted;
         state->buffer = tnd_realloc(state->buffer, state->room, 1);
     }
+    /* Stats report this time as waiting for the program: it tells whether the program is the
+     * bottleneck. */
     began_ns = tnd_clock_ns();
     status = child_read(&state->child, name_of(iterator), iterator->instance->services->stop,
                         state->buffer + left, state->room - left, &got);
@@ -289,7 +299,8 @@ read_on(struct order_iterator *iterator)
     return got == 0 ? finish_program(iterator) : ORDER_OK;
 }
 
-/* Do these bytes stand next in the last pass? */
+/* Are these the next bytes of the last pass? The bytes themselves are compared: with hashes a
+ * collision would deliver a wrong row. */
 static bool
 repeats_last_pass(const struct program_state *state, const uint8_t *bytes, size_t count)
 {
@@ -327,7 +338,8 @@ fail_to_keep(struct order_iterator *iterator)
     return ORDER_FAILED;
 }
 
-/* Where `count` bytes of whole rows lie from now on. */
+/* Find `count` bytes of whole rows in the last pass, or append them to the spool; `ret_offset` is
+ * where they lie. */
 static enum order_result
 keep_rows(struct order_iterator *iterator, const uint8_t *bytes, size_t count, uint64_t *ret_offset)
 {
@@ -339,6 +351,8 @@ keep_rows(struct order_iterator *iterator, const uint8_t *bytes, size_t count, u
         state->repeated += count;
         return ORDER_OK;
     }
+    /* The next pass is compared with the rows since this one became different; those before it stay
+     * valid. */
     if (state->is_repeating || state->rows == 0) {
         state->is_repeating = false;
         if (state->owns_pass)
@@ -352,7 +366,7 @@ keep_rows(struct order_iterator *iterator, const uint8_t *bytes, size_t count, u
     return ORDER_OK;
 }
 
-/* Whole rows in the buffer: up to `max`, their lengths in words[2 * i]. */
+/* Find up to `max` whole rows in the buffer. Their lengths go to the first word of each element. */
 static enum order_result
 find_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count,
           size_t *ret_bytes)
@@ -390,6 +404,7 @@ more_rows(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *
 
         if (result == ORDER_OK)
             result = find_rows(iterator, words, max, ret_count, ret_bytes);
+        /* After a bad row the next one cannot be found: lengths are in the rows. */
         if (result == ORDER_FAILED)
             state->is_over = true;
         if (result != ORDER_OK || *ret_count > 0)
@@ -419,6 +434,8 @@ program_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
 
         row[0] = offset;
         row[1] = reference_high(state->kept->spool.file) | row_bytes;
+        /* Offsets alone would not tell nodes apart whose programs wrote different rows; the digest
+         * takes this hash. */
         row[2] = tnd_hash_farm((const char *)state->buffer + state->at, row_bytes);
         offset += row_bytes;
         state->at += row_bytes;

@@ -1,4 +1,4 @@
-/* source_range.c - numbers from start to stop.
+/* source_range.c - numbers from start to stop, as tf.data.Dataset.range gives them.
  *
  * Words of an element: the number, zero.
  */
@@ -20,12 +20,12 @@ struct range {
     tundish_dtype dtype;
 };
 
-/* Numbers modulo 2^64; none of the `count` is beyond the stop. */
+/* Arithmetic is modulo 2^64. None of the `count` numbers lies beyond the stop, so none wraps. */
 struct range_state {
     uint64_t first, step, count, taken;
 };
 
-/* `stop` may be a list: [start,] stop[, step]. */
+/* `stop` may be a list, in the order of Python's arguments: [start,] stop[, step]. */
 static tundish_status
 read_bounds(const struct stage_config *config, struct range *range)
 {
@@ -84,6 +84,7 @@ static uint64_t
 count_numbers(int64_t start, int64_t stop, int64_t step)
 {
     bool rising = step > 0;
+    /* Unsigned: the distance of two int64 may exceed INT64_MAX, and INT64_MIN has no negative. */
     uint64_t distance =
         rising ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
     uint64_t stride = rising ? (uint64_t)step : 0 - (uint64_t)step;
@@ -93,7 +94,8 @@ count_numbers(int64_t start, int64_t stop, int64_t step)
     return distance / stride + (distance % stride != 0);
 }
 
-/* What later stages may narrow by: int64 alone, where nothing wraps. */
+/* State the column's range, by which later stages may narrow it. Only for int64: narrower types
+ * wrap, and floats round. */
 static void
 state_range(const struct range *range, struct column_spec *column)
 {
@@ -166,6 +168,7 @@ range_iterate(struct order_iterator *iterator)
         status = resolve_bound(iterator, &range->step, &step);
     if (status != TUNDISH_OK)
         return status;
+    /* A step that comes from an outer column is known only now. */
     if (step == 0)
         return order_fail(iterator, TUNDISH_E_DATA, "the step of range must not be 0");
     state->first = (uint64_t)start;
@@ -230,7 +233,8 @@ range_iterate_close(struct order_iterator *iterator)
     (void)iterator;
 }
 
-/* One case a dtype; EXPRESSION makes the value of `number`. */
+/* One case for each dtype; EXPRESSION converts `number`. Narrow integers keep the low bits, as the
+ * static_cast of RangeDatasetOp does. */
 #define FILL(dtype, type, expression)                                                              \
     case dtype:                                                                                    \
         for (size_t i = 0; i < count; i++) {                                                       \

@@ -1,5 +1,5 @@
-/* source_text_line.c - the lines of text files, without their ends and without any carriage
- * return. */
+/* source_text_line.c - the lines of text files, without their ends and without any carriage return.
+ * TensorFlow's BufferedInputStream::ReadLine drops every '\r', not only the one before '\n'. */
 #include <string.h>
 
 #include "source/file_source.h"
@@ -16,8 +16,8 @@ text_line_open(void *state, const struct stage_config *config, struct schema *re
     return status;
 }
 
-/* Close up over the carriage returns, into a copy: rows may overlap in the buffer if one is wanted
- * twice. */
+/* Copy the line without its carriage returns. Not in place: a row that is asked for twice shares
+ * its bytes in the buffer. */
 static struct byte_view
 drop_carriage_returns(struct scratch *scratch, struct byte_view line)
 {
@@ -41,6 +41,7 @@ text_line_read(const void *state, const struct source_read *read)
     if (status != TUNDISH_OK)
         return status;
     for (int64_t i = 0; i < read->count; i++)
+        /* Few lines hold one: memchr is cheaper than a copy of every line. */
         if (views[i].size > 0 && memchr(views[i].data, '\r', views[i].size) != NULL)
             views[i] = drop_carriage_returns(scratch, views[i]);
     column_set_scalars(&read->output->columns[0], read->count, views);

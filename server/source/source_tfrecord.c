@@ -1,4 +1,7 @@
-/* source_tfrecord.c - the records of TFRecord files, their checksums checked. */
+/* source_tfrecord.c - the records of TFRecord files.
+ *
+ * A record is its length (8 bytes), the length's checksum (4), the data and the data's checksum
+ * (4). The scan checks lengths; a row's data are checked when the row is read. */
 #include <string.h>
 
 #include "core/crc32c.h"
@@ -18,6 +21,8 @@ tfrecord_open(void *state, const struct stage_config *config, struct schema *ret
     return status;
 }
 
+/* Checksums are masked CRC-32C: rotated and shifted by a constant, so that a checksum of data that
+ * hold checksums stays a good one. */
 static void
 check_row(const struct source_read *read, int64_t row, struct byte_view record,
           const uint8_t *checksum)
@@ -28,7 +33,7 @@ check_row(const struct source_read *read, int64_t row, struct byte_view record,
                      fetch_file_name(read, row), (unsigned long long)fetch_words(read, row)[0]);
 }
 
-/* Small ones, several in a read. */
+/* Read small records, several with one system call. */
 static tundish_status
 read_together(const struct source_read *read, struct byte_view *views)
 {
@@ -41,7 +46,8 @@ read_together(const struct source_read *read, struct byte_view *views)
     return status;
 }
 
-/* Each to its place in the batch, and checked while it is in the cache. */
+/* Read each record straight to its place in the batch, and check it while it is in the CPU's cache.
+ */
 static tundish_status
 read_to(const struct source_read *read, uint8_t *to, struct byte_view *views)
 {
@@ -71,6 +77,8 @@ tfrecord_read(const void *state, const struct source_read *read)
     for (int64_t i = 0; i < read->count; i++)
         bytes += reference_length(fetch_words(read, i));
     to = frame_texts(read->output, 0, bytes);
+    /* A system call for each row pays only if rows are long; for short ones the copy costs less.
+     * Peers send rows into a buffer of their own. */
     if (to != NULL && !fetch_needs_peers(read) && bytes >= (uint64_t)read->count * FETCH_LONG_BYTES)
         status = read_to(read, to, views);
     else

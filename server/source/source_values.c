@@ -1,7 +1,8 @@
-/* source_values.c - distribute_values_from_function: one element for each replica, made of its
- * number, or the same tensor for all.
+/* source_values.c - distribute_values_from_function: one element for each replica: the value of an
+ * expression of its number, or the same tensor for all.
  *
- * A reference is the number of replicas in sync and the replica's own among them.
+ * The words of an element are the number of replicas in sync and the replica's own number, which
+ * value_fn sees in TensorFlow's ValueContext.
  */
 #include "source/source.h"
 
@@ -49,6 +50,7 @@ values_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         if (state->next == local)
             return ORDER_END;
         words[*ret_count * SOURCE_WIDTH] = services->replicas_in_sync;
+        /* Replicas are numbered across workers, in the workers' order. */
         words[*ret_count * SOURCE_WIDTH + 1] = services->worker * local + state->next++;
     }
     return ORDER_OK;
@@ -79,6 +81,7 @@ open_expression(struct values *values, const struct stage_config *config, const 
         return status;
     values->count++;
     column = schema_add(ret_schema, name, TUNDISH_INT32);
+    /* The expression's spec has no name of its own: keep the one that the schema owns. */
     name = column->name;
     *column = *expression_spec(made->expression);
     column->name = (char *)(uintptr_t)name;

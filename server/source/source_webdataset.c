@@ -21,6 +21,8 @@ add_extension(struct sample_columns *columns, const struct stage_config *config,
     if (value->kind != SPEC_TEXT || value->text_bytes == 0)
         return spec_complain(config->errors, value->line, value->column,
                              "an extension must be text, as in {image: [jpg, png], txt: txt}");
+    /* WebDataset splits a member's name at the first dot of its last part: 'a.seg.png' is key a,
+     * extension seg.png. */
     if (value->text[0] == '.')
         return spec_complain(config->errors, value->line, value->column,
                              "write the extension '%s' without its first dot", value->text);
@@ -76,7 +78,8 @@ open_columns(struct sample_columns *columns, const struct stage_config *config,
     return status;
 }
 
-/* Which samples there are depends on the columns only if those that lack one are passed over. */
+/* What the index of a file depends on. The columns decide which samples there are only if samples
+ * that lack a column are skipped. */
 static int64_t
 hash_columns(const struct sample_columns *columns)
 {
@@ -99,6 +102,7 @@ webdataset_open(void *state, const struct stage_config *config, struct schema *r
     tundish_status status = reader_open(&webdataset->reader, config, &scanner_webdataset);
     tundish_status columns = open_columns(&webdataset->columns, config, ret_schema);
 
+    /* Shards are often .tar.gz, and WebDataset goes by the name. */
     webdataset->reader.packing_by_name = true;
     webdataset->reader.format.samples = &webdataset->columns;
     webdataset->reader.format.numbers[0] = hash_columns(&webdataset->columns);
@@ -121,8 +125,8 @@ reject(const struct row *row, const char *what, struct byte_view name)
                  (unsigned long long)fetch_words(row->read, row->index)[0], what);
 }
 
-/* Members by extension, and the key. The scan has seen the same headers, but the file may have been
- * written over since. */
+/* Find the sample's members by extension, and its key. The scan has checked the same headers, but
+ * the file may have been overwritten since: all bounds are checked again. */
 static bool
 find_members(struct row *row, struct byte_view *ret_key)
 {
@@ -146,17 +150,21 @@ find_members(struct row *row, struct byte_view *ret_key)
         }
         if (!found || !sample_name(&member, &key, &extension))
             continue;
+        /* The key is copied: a pax name lies in the walker's memory, which the next member
+         * overwrites. */
         if (ret_key->data == NULL) {
             uint8_t *copy = scratch_alloc(row->read->output->scratch, key.size);
 
             memcpy(copy, key.data, key.size);
             *ret_key = (struct byte_view){ copy, key.size };
         }
+        /* Subtract rather than add: a member's size is any 64-bit number. */
         if (!bytes_are_equal(*ret_key, key) || member.data > row->bytes.size ||
             member.size > row->bytes.size - member.data) {
             reject(row, "has changed since the file was scanned; restart the stream", *ret_key);
             return false;
         }
+        /* One extension may serve several columns. */
         for (uint32_t i = 0;
              (i = sample_extension(columns, i, extension)) < columns->extension_count; i++) {
             if (row->found[i].data != NULL) {
@@ -169,6 +177,8 @@ find_members(struct row *row, struct byte_view *ret_key)
     return true;
 }
 
+/* A column takes the first of its extensions that the sample has, in the order in which they are
+ * written. */
 static void
 take_columns(const struct row *row, struct byte_view key, struct byte_view *const *values)
 {
@@ -210,6 +220,7 @@ webdataset_read(const void *state, const struct source_read *read)
     row.found = scratch_array(scratch, webdataset->columns.extension_count, sizeof *row.found);
     for (uint32_t i = 0; i < column_count; i++) {
         values[i] = scratch_array(scratch, (size_t)read->count + 1, sizeof *values[i]);
+        /* A rejected row stays an empty text, which later stages may read before it is dropped. */
         memset(values[i], 0, (size_t)read->count * sizeof *values[i]);
         column_set_scalars(&read->output->columns[i], read->count, values[i]);
     }

@@ -10,7 +10,8 @@
 #include "source/files/matching_files.h"
 #include "source/source.h"
 
-/* Raised when rows come out different for the same stages. */
+/* Raise this when a new version makes different rows of the same stages: caches of the old one must
+ * not be read. */
 static const uint64_t RULES_VERSION = 2;
 
 static uint64_t
@@ -19,7 +20,8 @@ mix_text(uint64_t hash, const char *text)
     return tnd_hash_farm_cat(hash, tnd_hash_farm(text, strlen(text)));
 }
 
-/* What matches a pattern now: names, and, unless only these matter, sizes and times. */
+/* Mix in the files that match a pattern now: their names and, unless names_only, sizes and times.
+ */
 static uint64_t
 mix_matches(uint64_t hash, const char *root, const char *pattern, bool names_only)
 {
@@ -44,7 +46,7 @@ mix_matches(uint64_t hash, const char *root, const char *pattern, bool names_onl
     return hash;
 }
 
-/* A vocabulary's path may hold {column}: whatever stands for it counts. */
+/* A vocabulary's path may hold {column}: mix in the files of all columns. */
 static uint64_t
 mix_looked_up(uint64_t hash, const char *root, const char *path)
 {
@@ -64,6 +66,7 @@ static uint64_t
 mix_value(uint64_t hash, const struct spec_value *value)
 {
     if (value == NULL)
+        /* An argument that is not given must differ from one that is empty. */
         return tnd_hash_farm_cat(hash, UINT64_MAX);
     hash = tnd_hash_farm_cat(hash, (uint64_t)value->kind);
     if (value->text != NULL)
@@ -85,6 +88,7 @@ mix_stage(uint64_t hash, const struct plan_node *node, const char *root)
         const struct parameter_info *parameter = &stage->info->parameters[i];
         const struct spec_value *value = stage->arguments[i];
 
+        /* Threads, buffers and the like change no row. */
         if ((parameter->types & TYPE_NO_EFFECT) != 0)
             continue;
         hash = mix_value(hash, value);
@@ -115,6 +119,7 @@ upstream_fingerprint(const struct plan_node *node, const char *root)
     uint64_t hash = mix_node(TND_HASH_CROSS_KEY, node, root);
 
     hash = tnd_hash_farm_cat(hash, RULES_VERSION);
+    /* A column's type may depend on more than the arguments of these stages. */
     for (uint32_t i = 0; i < node->schema.count; i++) {
         char *text = column_spec_text(&node->schema.columns[i]);
 

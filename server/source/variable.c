@@ -1,11 +1,12 @@
-/* variable.c - $name where a source stands. */
+/* variable.c - $name in a source's arguments: a column of the outer element, or a number of the
+ * job. */
 #include "source/variable.h"
 
 #include <string.h>
 
 #include "core/must.h"
 
-/* The worker takes 16 bits of the packed word, the number of workers 16, the replicas 32. */
+/* The packed word: the worker in 16 bits, the number of workers in 16, the replicas in 32. */
 enum { WORKER_SHIFT = 48, WORKER_COUNT_SHIFT = 32 };
 
 static const char *const distribution_names[] = {
@@ -28,6 +29,7 @@ source_column_name(const struct stage_config *config)
 bool
 variable_is_distribution(const struct spec_value *value, const struct schema *outer)
 {
+    /* An outer column hides a number of the job, as inner names do. */
     if (outer != NULL && schema_find(outer, value->text) >= 0)
         return false;
     for (int i = 0; i < NAME_COUNT; i++)
@@ -102,6 +104,8 @@ variable_unpack(const struct spec_value *value, uint64_t packed)
         return (int32_t)(packed >> WORKER_SHIFT);
     if (strcmp(value->text, distribution_names[2]) == 0)
         return (int32_t)replicas;
+    /* As tf.distribute's InputContext.get_per_replica_batch_size. A damaged word must not divide by
+     * 0. */
     return (int32_t)(value->integer / (replicas > 0 ? replicas : 1));
 }
 
