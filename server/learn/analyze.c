@@ -1,4 +1,8 @@
-/* analyze.c - passes over the data, one after the other. */
+/* analyze.c - passes over the data, one after the other.
+ *
+ * A stage that learns may need the output of an earlier one that learns too. Every pass therefore
+ * learns all stages whose input can already be made, until none is left, as tf.Transform runs its
+ * analyzers in phases. */
 #include "learn/analyze.h"
 
 #include <stdio.h>
@@ -17,13 +21,14 @@
 #include "learn/results/artifact_folder.h"
 #include "learn/results/provenance.h"
 
-/* On a terminal one line is written anew, in a log they add up. */
+/* A terminal shows one line that is overwritten; in a log the lines add up, so they come less
+ * often. */
 static const int64_t PROGRESS_NS = INT64_C(1000000000), PROGRESS_LOG_NS = INT64_C(30000000000);
 
 struct analysis {
     const struct analyze_options *options;
     struct learners learners;
-    uint32_t run; /* of the learners', which is being learned */
+    uint32_t run; /* index in learners.runs of the run that is being learned */
     struct learn_view view;
     struct spec_stream stream; /* the view's, cut where a pass ends */
     struct learned learned;
@@ -53,6 +58,8 @@ say_progress(void *context, uint64_t rows)
                   analysis->is_terminal ? "\033[K\r" : "\n");
 }
 
+/* How many stages of the view lead up to the last that is still to be learned; 0: all are learned.
+ */
 static uint32_t
 next_to_learn(const struct analysis *analysis)
 {
@@ -64,7 +71,7 @@ next_to_learn(const struct analysis *analysis)
     return last;
 }
 
-/* The learner at a stage of the view, which there is. */
+/* The learner of a stage of the view, which must have one. */
 static const struct learner *
 learner_at(const struct analysis *analysis, uint32_t stage)
 {
@@ -79,7 +86,9 @@ learner_at(const struct analysis *analysis, uint32_t stage)
     return &learners->list[i];
 }
 
-/* A plan of as many stages as can be part of this pass, and what it learns from them. */
+/* Plan this pass over as many stages as possible. The observer blocks at the first stage that needs
+ * something that is not learned yet; the plan is then made again without that stage and those after
+ * it. */
 static tundish_status
 plan_pass(struct analysis *analysis, struct observer *observer, struct terms_memory *memory,
           struct plan **ret_plan)
@@ -125,7 +134,7 @@ plan_pass(struct analysis *analysis, struct observer *observer, struct terms_mem
         }
         count = (uint32_t)observer->blocked;
         observer_close(observer);
-        spec_errors_close(options->errors); /* it only said that the plan ends here */
+        spec_errors_close(options->errors); /* the complaint only told where the plan ends */
         *options->errors = (struct spec_errors){ .path = options->errors->path };
     }
 }
@@ -147,7 +156,7 @@ note_learned(struct analysis *analysis, const struct observer *observer)
         analysis->is_learned[i] |= observer->is_observed[i];
 }
 
-/* A name that an earlier pass learned something else under. */
+/* Two stages must not write the same artifact, not even in different passes. */
 static tundish_status
 check_names(const struct analysis *analysis, const struct observer *observer)
 {
@@ -170,6 +179,7 @@ read_all(struct analysis *analysis, struct observer *observer, const struct plan
     struct source_files_options files_options = {
         .root = options->file->root,
         .cache_folder = options->cache_folder,
+        /* With one thread the pass scans files itself. */
         .reader_count = options->thread_count > 1 ? 1 : 0,
     };
     struct pass_options pass = {
@@ -215,7 +225,8 @@ run_pass(struct analysis *analysis)
     return status;
 }
 
-/* From here on nothing in the folder is of one piece, until the new origin is written. */
+/* Remove the origin before the first artifact changes: until the new origin is written, the folder
+ * holds a mixture and must not be used. */
 static void
 forget_origin(const struct artifact_folder *folder)
 {
@@ -250,6 +261,7 @@ learn_run(struct analysis *analysis)
     analysis->stream.dataset = analysis->view.dataset;
     analysis->is_learned = tnd_zalloc((size_t)count + 1, sizeof *analysis->is_learned);
     for (uint32_t i = 0; i < count; i++)
+        /* Earlier runs have learned the stages before this run's first. */
         analysis->is_learned[i] = analysis->view.written_at[i] < run->first;
     while (status == TUNDISH_OK && next_to_learn(analysis) > 0)
         status = run_pass(analysis);
@@ -287,6 +299,7 @@ analyze_run(const struct analyze_options *options)
         status =
             spec_complain(options->errors, options->stream->line, options->stream->column,
                           "stream %s has no stage that learns anything", options->stream->name);
+    /* Statistics are those of all rows: one worker reads them, whatever the job's distribution. */
     analysis.stream.distribute = (struct spec_distribute){
         .replicas = 1,
         .from_function = options->stream->distribute.from_function,

@@ -1,4 +1,5 @@
-/* input_files.c - the files that a dataset reads. */
+/* input_files.c - the files that a dataset reads, and whether they have changed since it learned.
+ */
 #include "learn/input_files.h"
 
 #include <errno.h>
@@ -62,6 +63,7 @@ find_in_value(const struct spec_file *file, const struct spec_value *value,
         return is_pattern ? add_pattern(file, value->text, files)
                           : add_file(file, value->text, files);
     if ((parameter->types & TYPE_ENTRIES) != 0 && value->kind == SPEC_MAP) {
+        /* An entry {npy: PATH} names a file too. */
         const struct spec_value *npy = spec_map_get(value, "npy");
 
         if (npy != NULL && npy->kind == SPEC_TEXT && value->count == 1)
@@ -100,6 +102,7 @@ input_files_find(const struct spec_file *file, const struct spec_dataset *datase
 {
     tundish_status status = find_in(file, dataset, ret_files);
 
+    /* Sorted, so that two lists can be compared entry by entry. */
     if (ret_files->count > 0)
         qsort(ret_files->list, ret_files->count, sizeof *ret_files->list, compare);
     return status;
@@ -140,6 +143,8 @@ input_files_read(struct input_files *files, const char *line)
     struct input_file file = { 0 };
     int used = 0;
 
+    /* The path is the rest of the line, for it may hold spaces. Widths bound the numbers: the file
+     * may be damaged. */
     if (sscanf(line, "file %16" SCNx64 " %20" SCNu64 " %20" SCNd64 " %n", &file.hash, &file.bytes,
                &file.modified_ns, &used) != 3 ||
         used == 0)
@@ -165,8 +170,12 @@ input_files_differ(const struct input_files *then, struct input_files *now)
         const struct input_file *old = &then->list[i];
         struct input_file *file = &now->list[i];
 
+        /* Compare names without folders: data may be mounted elsewhere than where they were learned
+         * from. */
         if (strcmp(name_of(old->path), name_of(file->path)) != 0)
             break;
+        /* Equal size and time spare the hash. Another time alone may be a copy, so the content
+         * decides. */
         if (old->bytes == file->bytes && old->modified_ns == file->modified_ns)
             continue;
         if (old->bytes != file->bytes)

@@ -1,4 +1,8 @@
-/* interruption.c - being asked to end while something is being learned. */
+/* interruption.c - signals that end the process while it learns.
+ *
+ * A thread waits for the signals with sigwait, so that the response is ordinary code that may lock
+ * and print. Where SIGINT is blocked already, the server's own signal thread calls
+ * interruption_take. */
 #include "learn/interruption.h"
 
 #include <signal.h>
@@ -25,7 +29,8 @@ fill_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGUSR2);
 }
 
-/* As if it had never been blocked. */
+/* End by the signal itself, as if it had never been blocked: the parent sees the cause in the wait
+ * status. */
 static void
 end_by(int number)
 {
@@ -43,6 +48,8 @@ void
 interruption_take(int number)
 {
     pthread_mutex_lock(&learning.lock);
+    /* The lock is never released: while the process ends, interruption_end must not report success.
+     */
     if (learning.folder != NULL) {
         artifact_folder_freeze(learning.folder);
         tnd_log_print("%sinterrupted by SIG%s: the statistics learned so far, in %s, cannot be "
@@ -55,8 +62,8 @@ interruption_take(int number)
     pthread_mutex_unlock(&learning.lock);
 }
 
-/* Until SIGUSR2, from interruption_end. A signal that comes when all is learned stays for whoever
- * hears it next. */
+/* Wait for a signal; SIGUSR2 comes from interruption_end and ends the thread. A signal that arrives
+ * when all is learned is sent to the process again, for its usual handler. */
 static void *
 hear(void *unused)
 {
@@ -81,6 +88,8 @@ interruption_begin(struct artifact_folder *folder)
     sigset_t set;
 
     fill_signals(&set);
+    /* Blocked before other threads start: they inherit the mask, and only the hearer takes the
+     * signals. */
     pthread_sigmask(SIG_BLOCK, &set, &learning.blocked_before);
     pthread_mutex_lock(&learning.lock);
     learning.folder = folder;

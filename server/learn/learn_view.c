@@ -1,4 +1,5 @@
-/* learn_view.c - a dataset as it is learned from. */
+/* learn_view.c - a dataset as it is learned from: every element once, in file order, without random
+ * changes. Statistics then depend only on the data. */
 #include "learn/learn_view.h"
 
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 static const struct spec_value no = { .kind = SPEC_BOOL, .text = "false", .text_bytes = 5 };
 
+/* Memory that lives as long as the view: copies of stages and values share it with the originals.
+ */
 static void *
 take_block(struct learn_view *view, size_t count, size_t bytes)
 {
@@ -16,7 +19,8 @@ take_block(struct learn_view *view, size_t count, size_t bytes)
     return view->blocks[view->block_count++] = tnd_zalloc(count + 1, bytes);
 }
 
-/* A shard whose number is a hint is the plan's affair: here all is one worker's. */
+/* Leave out stages that only reorder, and shards by worker: num_shards as text stands for the
+ * number of workers, and one worker learns from all rows. */
 static bool
 is_left_out(const struct spec_stage *stage)
 {
@@ -30,7 +34,7 @@ is_left_out(const struct spec_stage *stage)
 static struct spec_dataset view_dataset(struct learn_view *view, const struct spec_dataset *dataset,
                                         uint32_t *written_at);
 
-/* A value with the datasets in it replaced by their views. */
+/* The value with each dataset in it replaced by its view; the value itself if it holds none. */
 static const struct spec_value *
 view_value(struct learn_view *view, const struct spec_value *value)
 {
@@ -66,7 +70,7 @@ set_false(const struct spec_stage *stage, const char *parameter)
         stage->arguments[index] = &no;
 }
 
-/* written_at: of each stage of the view, or NULL if nobody asks. */
+/* written_at, if not NULL, gets the index in `dataset` of each stage of the view. */
 static struct spec_dataset
 view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32_t *written_at)
 {
@@ -86,6 +90,8 @@ view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32
         to->arguments = take_block(view, count, sizeof *to->arguments);
         for (uint32_t k = 0; k < count; k++)
             to->arguments[k] = view_value(view, stage->arguments[k]);
+        /* Random augmentation and a source's shuffle would change what is learned from run to run.
+         */
         set_false(to, "training");
         if (stage->info->kind == STAGE_SOURCE)
             set_false(to, "shuffle");

@@ -1,4 +1,7 @@
-/* learners.c - where a stream learns. */
+/* learners.c - where a stream learns.
+ *
+ * A stage that learns may be inside interleave or flat_map. Its input is then wrapped in copies of
+ * the stages around it, so that one dataset leads from the files to that stage. */
 #include "learn/learners.h"
 
 #include <stdlib.h>
@@ -8,7 +11,8 @@
 #include "core/memory.h"
 #include "learn/learn_view.h"
 
-/* The stage that runs a dataset on each of its elements; NULL: nothing stands around. */
+/* A stage that runs an inner dataset for each of its elements, and the stages around that one. NULL
+ * at the top level. */
 struct around {
     const struct around *farther;
     const struct spec_dataset *dataset;
@@ -18,7 +22,8 @@ struct around {
 
 struct walk {
     struct learners *learners;
-    const struct spec_dataset **united; /* that were gone through: one may be mentioned again */
+    const struct spec_dataset *
+        *united; /* datasets already visited: the pipeline file may mention one twice */
     uint32_t united_count;
 };
 
@@ -30,7 +35,8 @@ take_block(struct learners *learners, size_t count, size_t bytes)
     return learners->blocks[learners->block_count++] = tnd_zalloc(count + 1, bytes);
 }
 
-/* `inner` where it stands, and everything before it: the last stage is the outermost around it. */
+/* `inner` with everything around and before it. The last stage of the result is the outermost one
+ * around `inner`. */
 static struct spec_dataset
 wrap(struct learners *learners, const struct around *around, struct spec_dataset inner)
 {
@@ -65,6 +71,7 @@ cut(const struct spec_dataset *dataset, uint32_t count)
     return beginning;
 }
 
+/* Does the value refer to a column of the outer element, as $name or within a text? */
 static bool
 names_outer(const struct spec_value *value)
 {
@@ -80,7 +87,8 @@ names_outer(const struct spec_value *value)
     return false;
 }
 
-/* May the stage as well stand outside? It sees one element at a time, and no outer column. */
+/* May the stage be moved out of the inner dataset? It may if it sees one element at a time and no
+ * outer column: several can then learn in one pass. */
 static bool
 comes_out(const struct spec_stage *stage)
 {
@@ -92,7 +100,7 @@ comes_out(const struct spec_stage *stage)
     return true;
 }
 
-/* Stages [first, end) of the dataset are learned now, as far as they learn. */
+/* Make a run of stages [first, end): those of them that learn are learned together. */
 static void
 add_run(struct learners *learners, const struct spec_dataset *dataset, const struct around *around,
         uint32_t first, uint32_t end)
@@ -103,6 +111,7 @@ add_run(struct learners *learners, const struct spec_dataset *dataset, const str
     learners->runs = tnd_realloc(learners->runs, learners->run_count, sizeof *learners->runs);
     run = &learners->runs[index];
     *run = (struct learner_run){ .dataset = cut(dataset, end), .first = first };
+    /* The stages of the run come after the outermost stage instead of inside it. */
     if (around != NULL) {
         struct spec_dataset before = wrap(learners, around, cut(dataset, first));
         struct spec_stage *stages =
@@ -132,6 +141,7 @@ add_run(struct learners *learners, const struct spec_dataset *dataset, const str
 static void walk_dataset(struct walk *walk, const struct spec_dataset *dataset,
                          const struct around *around);
 
+/* A dataset that is joined with others, by zip or concatenate, learns by itself and once. */
 static void
 walk_united(struct walk *walk, const struct spec_dataset *dataset)
 {
@@ -153,6 +163,7 @@ walk_inside(struct walk *walk, const struct spec_dataset *dataset, uint32_t at,
     for (uint32_t k = 0; k < stage->info->parameter_count; k++) {
         const struct around around = { farther, dataset, at, k };
         const struct spec_value *value = stage->arguments[k];
+        /* `dataset` runs for each element; datasets in other parameters stand beside the stream. */
         bool runs = strcmp(stage->info->parameters[k].name, "dataset") == 0;
 
         if (value == NULL)
@@ -176,6 +187,8 @@ walk_dataset(struct walk *walk, const struct spec_dataset *dataset, const struct
         const struct spec_stage *stage = &dataset->stages[i];
         bool inside = learn_view_learns_inside(stage);
 
+        /* End the open run before a stage that must see what was learned, or that cannot be moved
+         * out. */
         if (first < count && (inside || (around != NULL && !comes_out(stage)))) {
             add_run(walk->learners, dataset, around, first, i);
             first = count;

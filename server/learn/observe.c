@@ -14,6 +14,8 @@ observer_of(struct plan_learning *learning)
     return (struct observer *)(void *)learning;
 }
 
+/* Stop the plan at `stage`. The status only ends planning; plan_pass reads `blocked` and plans
+ * again. */
 tundish_status
 observer_block(struct observer *observer, int64_t stage)
 {
@@ -21,13 +23,19 @@ observer_block(struct observer *observer, int64_t stage)
     return TUNDISH_E_PIPELINE;
 }
 
+/* The plan opens content stages without a context, so observer_stage_open finds its observer here.
+ * Set just before that call, on the same thread. */
 _Thread_local struct observer *observer_planning;
 
+/* The plan asks before it opens each node: open it as usual, put the observing stage in its place,
+ * or end the plan here. */
 static tundish_status
 before(struct plan_learning *learning, const struct plan_node *node,
        const struct stage_config *config, const struct content_ops **ret_ops)
 {
     struct observer *observer = observer_of(learning);
+    /* Nodes that the plan inserted have no stage, and stages of inner datasets are not in the list.
+     */
     int64_t index = node->stage == NULL ? -1 : node->stage - observer->stages;
 
     if (node->source != NULL || index < 0 || index >= observer->stage_count)
@@ -98,7 +106,7 @@ observations_feed(const struct observations *observations)
     return status;
 }
 
-/* Columns have nothing to do with each other. */
+/* Columns are independent, so several threads may finish them. */
 static tundish_status
 finish_column(void *context, uint32_t column)
 {

@@ -1,8 +1,7 @@
-/* observe_rules.c - what may stand behind stages that are being learned.
+/* observe_rules.c - which stages a pass may run after a stage that it learns.
  *
- * What they would give is missing. A pass goes on behind them as long as every element comes by as
- * it was, and as no stage needs what is missing.
- */
+ * The output of such a stage is missing in this pass. The pass may go on after it while every
+ * element still comes through unchanged and no stage needs a missing column. */
 #include "learn/observe_parts.h"
 
 #include "order/ops.h"
@@ -17,7 +16,8 @@ is_missing(const struct observer *observer, const char *name)
     return false;
 }
 
-/* Behind a stage that is being learned every element must come by, once and as it was. */
+/* Does the node pass on every element exactly once and unchanged? Otherwise a later stage would
+ * learn from other rows than in a pass of its own. */
 static bool
 keeps_elements(const struct plan_node *node)
 {
@@ -40,7 +40,7 @@ observer_lacks_sides(const struct observer *observer, const struct spec_stage *s
         if (spec_has_value(stage, parameters[i])) {
             const struct spec_value *value = spec_get(stage, parameters[i]);
 
-            /* The key of a hash is no column but two integers. */
+            /* The key of a hash is not a column but two integers. */
             if (value->kind == SPEC_TEXT && is_missing(observer, value->text))
                 return true;
         }
@@ -56,6 +56,7 @@ observer_lets_follow(const struct observer *observer, const struct plan_node *no
     if (config->input->count == 0)
         return false;
     if (node->order != NULL) {
+        /* Padding by column names every column, the missing ones too. */
         if (observer->missing->count > 0 && (spec_has_value(node->stage, "padded_shapes") ||
                                              spec_has_value(node->stage, "padding_values")))
             return false;
@@ -65,7 +66,8 @@ observer_lets_follow(const struct observer *observer, const struct plan_node *no
            (node->content->takes_missing && !observer_lacks_sides(observer, node->stage));
 }
 
-/* A glob finds what there is, so one that a missing column would match means that some are not. */
+/* Are all columns that the stage names there? A glob only finds what exists, so it is compared with
+ * the missing names. */
 bool
 observer_has_columns(const struct observer *observer, const struct stage_config *config)
 {
@@ -74,6 +76,7 @@ observer_has_columns(const struct observer *observer, const struct stage_config 
 
     if (observer->missing->count == 0)
         return true;
+    /* No list means all columns, of which some are missing. */
     if (columns == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {

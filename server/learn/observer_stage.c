@@ -1,5 +1,5 @@
-/* observer_stage.c - a content stage that looks at the columns a stage learns from, and gives
- * nothing. */
+/* observer_stage.c - the content stage that takes the place of one that is being learned. It hands
+ * the columns to the analyzers and makes no output. */
 #include "learn/observe_parts.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "content/terms/lookup.h"
 #include "core/memory.h"
 
-/* The state of the stage that looks. */
+/* State of one observing stage. */
 struct observer_stage {
     struct observer *observer;
     struct content_targets targets;
@@ -30,6 +30,8 @@ add_missing(struct observer *observer, const char *name)
     missing->names[missing->count++] = tnd_strdup(name);
 }
 
+/* Find the columns that go with the values: a key is text, weights are numbers, labels are
+ * integers. */
 static tundish_status
 find_sides(struct observed *observed, const struct stage_config *config)
 {
@@ -54,6 +56,7 @@ find_sides(struct observed *observed, const struct stage_config *config)
     return TUNDISH_OK;
 }
 
+/* Two analyzers must not write the same artifact. */
 static tundish_status
 check_name(const struct observer *observer, const struct stage_config *config, const char *name)
 {
@@ -66,7 +69,7 @@ check_name(const struct observer *observer, const struct stage_config *config, c
     return TUNDISH_OK;
 }
 
-/* One more column to learn from. */
+/* Register a column to learn from, and open its analyzer. */
 static tundish_status
 observe(struct observer *observer, const struct stage_config *config,
         const struct column_spec *column, const char *output, struct observed **ret_observed)
@@ -94,6 +97,7 @@ observe(struct observer *observer, const struct stage_config *config,
     analyzer.name = observed->name;
     observer->observed =
         tnd_realloc(observer->observed, observer->observed_count + 1, sizeof(struct observed *));
+    /* Registered even on failure: observer_close then frees it. */
     observer->observed[observer->observed_count++] = observed;
     if (status == TUNDISH_OK)
         status = find_sides(observed, config);
@@ -103,7 +107,8 @@ observe(struct observer *observer, const struct stage_config *config,
     return status;
 }
 
-/* What the stage learns from may be made of its columns first. */
+/* Some stages learn from values made of their columns, as text_vectorization does from tokens: open
+ * the stage that makes them. */
 static tundish_status
 open_made(struct observer_stage *stage, const struct stage_config *config)
 {
@@ -125,7 +130,7 @@ open_targets(struct observer_stage *stage, const struct stage_config *config, st
     struct spec_stage plain = *config->stage;
 
     asked.missing = NULL;
-    if (stage->learning->has_own_outputs) { /* its output is no list of targets */
+    if (stage->learning->has_own_outputs) { /* its output is not one column for each target */
         int output = stage_parameter(plain.info, "output");
         tundish_status status;
 
@@ -141,7 +146,7 @@ open_targets(struct observer_stage *stage, const struct stage_config *config, st
     return content_targets_open(&asked, schema, &stage->targets);
 }
 
-/* The output column that what is learned for a target is called after. */
+/* The output column that names the artifact of a target. */
 static const char *
 output_of(const struct observer_stage *stage, const struct stage_config *config,
           const struct schema *schema, const struct content_target *target)
@@ -155,7 +160,8 @@ output_of(const struct observer_stage *stage, const struct stage_config *config,
                                                           : "";
 }
 
-/* What the stage would give is missing from here on; what it only looks at stays. */
+/* Replace the stage's schema by what is there in this pass: its inputs stay, and all that it would
+ * make becomes missing. */
 static void
 describe(struct observer_stage *stage, const struct stage_config *config, struct schema *schema)
 {
@@ -218,6 +224,7 @@ observer_stage_open(void *state, const struct stage_config *config, struct schem
     return status;
 }
 
+/* One more entry, in memory that is reset with the task. */
 static struct observation *
 add_observation(struct observations *observations, struct scratch *scratch)
 {
@@ -232,6 +239,7 @@ add_observation(struct observations *observations, struct scratch *scratch)
     return &observations->list[observations->count++];
 }
 
+/* The values as doubles. Keras adapts layers in float32, so its stages first round to that. */
 static const double *
 numbers_of(const struct observed *observed, tundish_dtype dtype, const struct column *column,
            struct scratch *scratch)
@@ -276,7 +284,7 @@ fill_samples(const struct observed *observed, const struct column *column, tundi
         samples->numbers = numbers_of(observed, dtype, column, scratch);
 }
 
-/* The columns that learning->made_by gives. */
+/* Run learning->made_by on the input. */
 static tundish_status
 make_inputs(const struct observer_stage *stage, const struct frame *input, struct frame *ret_frame)
 {
@@ -286,6 +294,7 @@ make_inputs(const struct observer_stage *stage, const struct frame *input, struc
     ret_frame->columns =
         scratch_array(input->scratch, stage->made_schema.count, sizeof *ret_frame->columns);
     memset(ret_frame->columns, 0, stage->made_schema.count * sizeof *ret_frame->columns);
+    /* These values are not delivered: they must not go to the batch. */
     ret_frame->destinations = NULL;
     return stage->learning->made_by->apply(stage->made_state, input, ret_frame);
 }
@@ -312,6 +321,8 @@ observer_stage_apply(const void *state, const struct frame *input, struct frame 
                                             : input->columns[target->input];
         observation->observed = observed;
         fill_samples(observed, column, observed->spec.dtype, input, &observation->samples);
+        /* What does not depend on the order is counted here, in parallel; the rest waits for the
+         * task's turn (pass.c). */
         if (observed->ops->count != NULL)
             status =
                 observed->ops->count(observed->state, observations->thread, &observation->samples);

@@ -1,4 +1,4 @@
-/* parallel_for.c - each number by the next free thread. */
+/* parallel_for.c - run a function over 0..count-1 on several threads. */
 #include "learn/parallel_for.h"
 
 #include <pthread.h>
@@ -16,11 +16,13 @@ struct loop {
     _Atomic uint32_t next;
     _Atomic bool has_failed;
     pthread_mutex_t lock;
-    uint32_t first; /* that failed, and why */
+    uint32_t first; /* number that failed, and why */
     tundish_status status;
     char text[1024];
 };
 
+/* Keep the failure with the lowest number, so that the error does not depend on the threads'
+ * timing. */
 static void
 note_failure(struct loop *loop, uint32_t number, tundish_status status)
 {
@@ -34,7 +36,8 @@ note_failure(struct loop *loop, uint32_t number, tundish_status status)
     loop->has_failed = true;
 }
 
-/* Numbers are taken in order: the first that fails is run whatever fails behind it. */
+/* Numbers are taken in order. When one fails, all lower numbers have been taken and are run to
+ * their end, so the lowest failure is always found. */
 static void *
 work(void *context)
 {
@@ -62,6 +65,8 @@ parallel_for(uint32_t count, uint32_t thread_count,
     uint32_t started = 0;
 
     pthread_mutex_init(&loop.lock, NULL);
+    /* The caller's thread works too, so that fewer threads than asked for, or none, only make it
+     * slower. */
     while (started + 1 < thread_count && started + 1 < count &&
            tnd_memory_for_threads(1) == TUNDISH_OK &&
            pthread_create(&threads[started], NULL, work, &loop) == 0)

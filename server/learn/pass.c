@@ -1,9 +1,11 @@
 /* pass.c - all elements of a plan, once.
  *
  * A thread takes the next elements in order (a task), makes their content and counts what may be
- * counted in any order; then it waits for its turn to add up the rest. What a task is depends on
- * the data alone, so sums come out the same for any number of threads. A thread holds one task, so
- * memory does not grow with the data.
+ * counted in any order. It then waits for its turn to add up the rest. The limits of a task depend
+ * only on the data, so floating-point sums are the same for any number of threads. A thread holds
+ * one task, so memory does not grow with the data.
+ *
+ * Two locks, never held together: `source` for taking tasks, `turns` for adding up.
  */
 #include "learn/pass.h"
 
@@ -20,7 +22,7 @@ enum { TASK_ROWS = 2048, TASK_ELEMENTS = 2048 };
 
 struct pass {
     struct pass_options *options;
-    struct evaluation order_evaluation; /* for stages that look at content to decide order */
+    struct evaluation order_evaluation; /* for stages whose order depends on content */
     struct budget_task order_memory;
     struct order_services services;
     struct order_instance *instance;
@@ -30,7 +32,7 @@ struct pass {
     uint64_t next_task;
     bool ended;
     char source_text[1024];
-    struct budget *budget; /* of what the tasks' content takes */
+    struct budget *budget; /* bounds the memory of all tasks' content */
 
     pthread_mutex_t turns;
     pthread_cond_t turned;
@@ -43,7 +45,7 @@ struct task {
     uint64_t number;
     uint64_t *words;
     uint64_t element_count, row_count;
-    tundish_status status; /* taking it failed */
+    tundish_status status; /* why the source ended early */
 };
 
 struct worker {
@@ -52,6 +54,7 @@ struct worker {
     pthread_t thread;
 };
 
+/* Rows in an element: a batch of the root has many. */
 static uint64_t
 rows_of(const struct plan_node *root, const uint64_t *words)
 {
@@ -62,7 +65,7 @@ rows_of(const struct plan_node *root, const uint64_t *words)
     return rows;
 }
 
-/* Elements up to the size of a task. Holds the source's lock. */
+/* Fill a task up to its size. The caller holds `source`. */
 static void
 fill_task(struct pass *pass, struct task *task)
 {
@@ -70,6 +73,7 @@ fill_task(struct pass *pass, struct task *task)
     size_t width = root->width;
 
     while (task->element_count < TASK_ELEMENTS && task->row_count < TASK_ROWS) {
+        /* Batches are taken one by one: only their rows tell when the task is full. */
         size_t most = root->run_words != 0 ? 1 : TASK_ELEMENTS - task->element_count, count;
         uint64_t *to = &task->words[task->element_count * width];
         enum order_result result = order_next(pass->iterator, to, most, &count);
@@ -101,6 +105,8 @@ take_task(struct pass *pass, struct task *task, struct budget_task *memory)
         taken = task->element_count > 0 || task->status != TUNDISH_OK;
         if (taken) {
             task->number = pass->next_task++;
+            /* Within the lock: the budget lets the oldest task have most memory, so tasks must
+             * begin in their order. */
             budget_begin(memory);
         }
     }
@@ -122,7 +128,8 @@ make_content(struct worker *worker, const struct task *task, struct evaluation *
     return evaluate(evaluation, root, &request, &frame);
 }
 
-/* In the order of tasks; after one that failed, nothing is added up any more. */
+/* Add up a task's observations, in the order of tasks. Nothing is added after a failure, so the
+ * error is that of the first bad row. */
 static void
 take_turn(struct pass *pass, const struct task *task, const struct observations *observations,
           tundish_status status, uint64_t skipped)
@@ -144,6 +151,7 @@ take_turn(struct pass *pass, const struct task *task, const struct observations 
             pass->options->progress(pass->options->context, pass->options->rows);
     }
     pass->turn++;
+    /* All wake, as only one of them has the next number; signal could wake another. */
     pthread_cond_broadcast(&pass->turned);
     pthread_mutex_unlock(&pass->turns);
 }
@@ -183,6 +191,7 @@ work(void *context)
         evaluation.observations = &observations;
         status = make_content(worker, &task, &evaluation);
         take_turn(pass, &task, &observations, status, evaluation.skipped - skipped);
+        /* Memory goes back only after the turn: observations refer to it. */
         run_words_release(task.words, task.element_count, root->width, root->run_words);
         scratch_reset(evaluation.scratch);
         budget_end(&memory);
@@ -223,6 +232,7 @@ run_threads(struct pass *pass)
 
     for (uint32_t i = 0; i < count; i++)
         workers[i] = (struct worker){ .pass = pass, .number = i };
+    /* Worker 0 is the caller's thread. If a thread cannot start, the others do its work. */
     for (uint32_t i = 1; i < count; i++, started++)
         if (tnd_memory_for_threads(1) != TUNDISH_OK ||
             pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)

@@ -1,4 +1,5 @@
-/* value_groups.c - which values a statistic is computed for. */
+/* value_groups.c - the groups that a statistic is computed for: all values, each position, each
+ * key, or each position of each key. */
 #include "learn/value_groups.h"
 
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "core/memory.h"
 #include "learn/results/artifact.h"
 
+/* Keep one axis apart, as `axis` of Keras' Normalization does; its size must be known to size the
+ * result. */
 static tundish_status
 keep_axis(struct value_groups *groups, const struct analyzer_config *config, int64_t axis)
 {
@@ -41,6 +44,7 @@ keep_axes(struct value_groups *groups, const struct analyzer_config *config)
     return status;
 }
 
+/* Keep all axes of a row apart: tf.Transform's reduce_instance_dims=False. */
 static tundish_status
 keep_positions(struct value_groups *groups, const struct analyzer_config *config)
 {
@@ -79,6 +83,7 @@ value_groups_open(struct value_groups *groups, const struct analyzer_config *con
         if (status == TUNDISH_OK)
             status =
                 keyed_check(config->content, config->column, &config->content->input->columns[key]);
+        /* Keys are exact: a statistic for each of them cannot be dropped. */
         groups->key_memory.limit_bytes = INT64_MAX;
         groups->keys = terms_open(&groups->key_memory, -1);
     }
@@ -95,7 +100,7 @@ value_groups_close(struct value_groups *groups)
     *groups = (struct value_groups){ 0 };
 }
 
-/* Places of one key, or all of them. */
+/* Positions of one key, or of all values without a key. */
 static int64_t
 position_count(const struct value_groups *groups)
 {
@@ -108,7 +113,8 @@ value_groups_count(const struct value_groups *groups)
     return (groups->keys != NULL ? terms_count(groups->keys) : 1) * position_count(groups);
 }
 
-/* A key's positions lie together, those of an element's values in their order. */
+/* The group of each value: a key's positions are adjacent, in the order of the values in an
+ * element. */
 static tundish_status
 find_keys(struct value_groups *groups, const struct samples *samples, int64_t *ret_groups)
 {
@@ -131,7 +137,8 @@ find_keys(struct value_groups *groups, const struct samples *samples, int64_t *r
     return TUNDISH_OK;
 }
 
-/* Walks through the positions of an element. */
+/* The group of each value by its position. `index` counts like an odometer; `group` follows it by
+ * the strides of the kept axes, so no value needs a division. */
 static void
 find_positions(const struct value_groups *groups, const struct column *column, int64_t *ret_groups)
 {
@@ -199,6 +206,8 @@ value_groups_sorted(const struct value_groups *groups)
 
     if (groups->keys == NULL)
         return NULL;
+    /* Keys are numbered as they are met; the artifact has them sorted, so that it depends only on
+     * the set of keys. */
     list = tnd_zalloc((size_t)count + 1, sizeof *list);
     numbers = tnd_zalloc((size_t)count + 1, sizeof *numbers);
     for (uint32_t i = 0; i < count; i++)
