@@ -1,4 +1,5 @@
-/* array_loops.c - loops over whole columns. */
+/* array_loops.c - loops over whole columns. The operations and their order are TensorFlow's, so
+ * that results are equal to the last bit: a division is not a product with the reciprocal. */
 #include "column/array_loops.h"
 
 void

@@ -1,4 +1,5 @@
-/* bin_loops.c - bins of whole columns. */
+/* bin_loops.c - bins of whole columns: by comparing with all boundaries if there are few, by binary
+ * search, or by a table of cells. */
 #include "column/bin_loops.h"
 
 #include "core/cpu.h"
@@ -9,6 +10,8 @@
 
 enum { TOGETHER = 16, COMPARED_MAX = 40, COMPARED_TOGETHER = 32 };
 
+/* std::upper_bound, as TensorFlow's Bucketize uses it. NaN is below nothing, so it goes to the last
+ * bin. */
 static int32_t
 search(const float *boundaries, int64_t count, float x)
 {
@@ -24,7 +27,8 @@ search(const float *boundaries, int64_t count, float x)
     return (int32_t)low;
 }
 
-/* Several values at once, with as many steps for each and no branches. There are boundaries. */
+/* Search for several values at once. All take the same number of steps without a branch, so the
+ * loop becomes vector code. At least one boundary; they must be sorted. */
 static void
 search_together(const float *boundaries, int64_t boundary_count, const float *restrict x,
                 int32_t *restrict bins)
@@ -40,11 +44,12 @@ search_together(const float *boundaries, int64_t boundary_count, const float *re
         bins[k] = at[k];
 }
 
-/* Eight values, in whatever registers there are. */
+/* Eight values; the compiler splits them where registers are narrower. */
 typedef float floats8 __attribute__((vector_size(32), aligned(4)));
 typedef int32_t integers8 __attribute__((vector_size(32), aligned(4)));
 
-/* A few boundaries: all are compared, with several values at once. */
+/* The bin is the number of boundaries that are not above the value: count them for several values
+ * at once, without a search. */
 static inline __attribute__((always_inline)) void
 compare_all(const float *boundaries, int64_t boundary_count, const float *x, int32_t *bins)
 {
@@ -59,7 +64,7 @@ compare_all(const float *boundaries, int64_t boundary_count, const float *x, int
         const float y = boundaries[i];
         const floats8 limit = { y, y, y, y, y, y, y, y };
 
-        /* Below is -1, everything else, NaN too, 0. */
+        /* A comparison gives -1 where the value is below, and 0 otherwise, for NaN too. */
         in_a += (integers8)(a < limit);
         in_b += (integers8)(b < limit);
         in_c += (integers8)(c < limit);
@@ -87,6 +92,7 @@ compare_column(const float *boundaries, int64_t boundary_count, const float *x, 
         compare_all(boundaries, boundary_count, x + i, bins + i);
     if (i == count)
         return;
+    /* The last values go through a padded copy: no vector reads past the column. */
     memcpy(last, x + i, (count - i) * sizeof *x);
     compare_all(boundaries, boundary_count, last, last_bins);
     memcpy(bins + i, last_bins, (count - i) * sizeof *bins);
@@ -114,7 +120,8 @@ compare(const float *boundaries, int64_t boundary_count, const float *x, size_t 
     compare_column(boundaries, boundary_count, x, count, bins);
 }
 
-/* Of others no more can be said than what a search finds. */
+/* Are the boundaries sorted and free of NaN? Otherwise the bin is whatever the plain search finds,
+ * as in TensorFlow. */
 static bool
 are_rising(const float *boundaries, int64_t count)
 {
@@ -142,6 +149,8 @@ bins_loop(const float *boundaries, int64_t boundary_count, const float *x, size_
         ret_bins[i] = search(boundaries, boundary_count, x[i]);
 }
 
+/* The upper bits of the key choose a cell; the sum carries into the bin if the lower bits reach the
+ * cell's boundary. */
 static inline int32_t
 bin_in_cells(const struct bin_cells *cells, float x)
 {
@@ -152,7 +161,8 @@ bin_in_cells(const struct bin_cells *cells, float x)
 }
 
 #ifdef __x86_64__
-/* bin_key of eight. Of NaN and another, min is the other. */
+/* bin_key of eight values. _mm256_min_ps returns its second operand for NaN, hence the order of
+ * operands. */
 __attribute__((target("avx2"))) static inline __m256i
 eight_keys(const struct bin_keys *keys, __m256 x)
 {
@@ -167,7 +177,7 @@ eight_keys(const struct bin_keys *keys, __m256 x)
     return _mm256_sub_epi32(_mm256_max_epi32(key, below), below);
 }
 
-/* Eight values at once; returns how many were done. */
+/* bin_in_cells of eight values at once; returns how many values were done. */
 __attribute__((target("avx2"))) static size_t
 find_avx2(const struct bin_cells *cells, const float *x, size_t count, int32_t *bins,
           bool *ret_crowded)

@@ -1,4 +1,8 @@
-/* budget.c - the first task's part, and the part of those after it. */
+/* budget.c - memory that tasks share.
+ *
+ * Tasks end in the order in which they began, and one that waits for memory must not block an
+ * earlier one. The first task therefore has a part of its own and never waits; later tasks share a
+ * smaller part, and each wakes up as the first in its turn at the latest. */
 #include "column/budget.h"
 
 #include <pthread.h>
@@ -9,7 +13,8 @@
 
 struct budget {
     pthread_mutex_t lock;
-    pthread_cond_t given; /* memory has been given back, or another task is the first */
+    pthread_cond_t
+        given; /* signalled when memory is given back or another task becomes the first */
     struct budget_task *first;
     struct budget_task **end;
     char *limit;
@@ -92,6 +97,7 @@ budget_end(struct budget_task *task)
     *link = task->next;
     if (*link == NULL)
         budget->end = link;
+    /* The next task is the first now: what it holds no longer counts against the later tasks. */
     if (link == &budget->first && budget->first != NULL) {
         budget->held_later -= budget->first->held;
         pthread_cond_broadcast(&budget->given);
@@ -125,6 +131,7 @@ budget_take(struct budget_task *task, uint64_t bytes)
 
     if (budget == NULL || bytes == 0)
         return TUNDISH_OK;
+    /* Subtract rather than add: `bytes` comes from a file and may be any number. */
     if (task->held > budget->of_task || bytes > budget->of_task - task->held)
         return too_much(budget, task, bytes);
     pthread_mutex_lock(&budget->lock);
@@ -152,6 +159,7 @@ budget_give(struct budget_task *task)
     if (task->is_begun && task != budget->first)
         budget->held_later -= task->held;
     task->held = 0;
+    /* Waiting tasks want different amounts: one that is woken alone might not fit. */
     pthread_cond_broadcast(&budget->given);
     pthread_mutex_unlock(&budget->lock);
 }

@@ -34,6 +34,8 @@ column_element_of(const struct column *column, int64_t value)
         int64_t begin, end;
 
         column_value_range(column, middle, middle + 1, &begin, &end);
+        /* Empty elements begin where the next does: the last that begins at or before the value
+         * holds it. */
         if (value < begin)
             high = middle;
         else
@@ -65,10 +67,12 @@ column_of_none(const struct column_spec *spec)
     struct column column = { .level_count = spec->rank > 0 ? (uint32_t)spec->rank : 0 };
 
     for (uint32_t k = 0; k < column.level_count; k++)
+        /* An unknown size becomes 0, as no element states one. */
         column.levels[k].uniform = spec->shape[k] > 0 ? spec->shape[k] : 0;
     return column;
 }
 
+/* State the shape of each element as its bounding box: the longest list of each level. */
 void
 column_state_shape(struct column *column, struct scratch *scratch)
 {

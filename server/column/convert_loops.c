@@ -1,4 +1,5 @@
-/* convert_loops.c - one small loop for each pair of dtypes, compiled to vectors. */
+/* convert_loops.c - one small loop for each pair of dtypes, compiled to vectors. They give what
+ * tf.cast gives on x86-64, also where C leaves the result undefined. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "column/vector_half.h"
 #include "core/cpu.h"
 
-/* Out of range is undefined in C; x86-64's instructions give the least integer. */
+/* C leaves a value out of range undefined; x86-64's cvttsd2si gives the least integer. */
 static inline int32_t
 truncate_32(double value)
 {
@@ -20,7 +21,7 @@ truncate_32(double value)
     return fits ? (int32_t)value : INT32_MIN;
 }
 
-/* The same of a float: there is none between -2^31 - 1 and -2^31. */
+/* As truncate_32 for a float: none lies between -2^31 - 1 and -2^31. */
 static inline int32_t
 truncate_f32(float value)
 {
@@ -37,7 +38,8 @@ truncate_64(double value)
     return fits ? (int64_t)value : INT64_MIN;
 }
 
-/* As compilers convert to uint64 with signed instructions: whatever is out of range is 2^63. */
+/* Compilers convert to uint64 with the signed instruction, twice: every value out of range becomes
+ * 2^63. */
 static inline uint64_t
 truncate_u64(double value)
 {
@@ -86,9 +88,10 @@ LOOP(i32, f32, int32_t, float, x[i])
 LOOP(u64, f32, uint64_t, float, x[i])
 
 #ifdef __x86_64__
-/* There is no such instruction for int64. Below 2^51 in magnitude, one added to the bits of 1.5 *
- * 2^52 is the bits of the sum, so the double is exact and only the float is rounded. Returns where
- * it met a larger one, or fewer than eight were left. */
+/* AVX2 has no instruction for int64. If a number is below 2^51 in magnitude, adding it to the bits
+ * of the double 1.5 * 2^52 gives the bits of the sum. The double is exact, so only the float is
+ * rounded. Stops at a larger number or when fewer than eight are left; returns how many were done.
+ */
 __attribute__((target("avx2"))) static size_t
 i64_to_f32_avx2(float *out, const int64_t *in, size_t count)
 {
@@ -132,6 +135,7 @@ i64_to_f32(void *out, const void *in, size_t count)
     const int64_t *x = in;
     float *y = out;
 
+    /* A large number costs one group of eight; then the fast loop goes on. */
     for (size_t i = 0; i < count;) {
         size_t end;
 
@@ -161,13 +165,15 @@ FROM_FLOAT(f64, double, truncate_32, flush_double(x[i]))
 LOOP(f16, f32, uint16_t, float, half_to_float(x[i]))
 LOOP(f64, f32, double, float, flush_float((float)flush_double(x[i])))
 
-/* From and to bfloat16 is a shift: it keeps what is subnormal in float32. */
+/* Conversion between bfloat16 and float32 is a shift, which keeps subnormal numbers; arithmetic
+ * would flush them to 0. */
 LOOP(bf16, f32, uint16_t, float, bfloat_to_float(x[i]))
 LOOP(f16, bf16, uint16_t, uint16_t, bfloat_of_float(half_to_float(x[i])))
 LOOP(f32, bf16, float, uint16_t, bfloat_of_float(x[i]))
 LOOP(f64, bf16, double, uint16_t, bfloat_of_float(flush_float((float)x[i])))
 
-/* Narrowing and changing sign keep the same low bits: signed targets share the unsigned loops. */
+/* Narrowing and a change of sign keep the same low bits, so signed targets share the loops of
+ * unsigned ones. */
 #define ROW_INTEGER(name)                                                                          \
     {                                                                                              \
         [TUNDISH_BOOL] = name##_to_b8, [TUNDISH_UINT8] = name##_to_u8,                             \

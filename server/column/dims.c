@@ -15,6 +15,7 @@ column_dims(const struct column *column, int64_t element, int64_t ret_dims[RANK_
     for (uint32_t k = 0; k < column->level_count; k++) {
         const struct level *level = &column->levels[k];
 
+        /* Below an empty list there is no list to measure. */
         if (is_empty) {
             ret_dims[k] = level->uniform >= 0 ? level->uniform : 0;
             continue;
@@ -39,6 +40,7 @@ is_same_level(const struct level *a, const struct level *b, int64_t lists)
 {
     if (a->uniform >= 0 && b->uniform >= 0)
         return a->uniform == b->uniform || lists == 0;
+    /* The same splits, as columns have that were made from one another. */
     if (a->uniform < 0 && b->uniform < 0 && a->splits == b->splits)
         return true;
     for (int64_t i = 0; i < lists; i++)
@@ -69,6 +71,7 @@ dims_product(const int64_t *dims, uint32_t rank)
     int64_t product = 1;
 
     for (uint32_t k = 0; k < rank; k++)
+        /* Sizes from files are bounded before they come here. */
         must(!__builtin_mul_overflow(product, dims[k], &product));
     return product;
 }
@@ -120,13 +123,15 @@ column_set_dims_each(struct column *column, int64_t count, uint32_t rank, const 
     column->value_count = lists;
 }
 
+/* NumPy's rule: sizes are aligned at the end, and a size of 1 stretches. An unknown size (< 0)
+ * gives way to a known one. */
 bool
 dims_broadcast(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank,
                int64_t ret_dims[RANK_MAX], uint32_t *ret_rank)
 {
     uint32_t rank = a_rank > b_rank ? a_rank : b_rank;
 
-    for (uint32_t k = rank; k-- > 0;) { /* from the end, for ret_dims may be a or b */
+    for (uint32_t k = rank; k-- > 0;) { /* from the end, because ret_dims may be a or b */
         int64_t x = k + a_rank < rank ? 1 : a[k + a_rank - rank];
         int64_t y = k + b_rank < rank ? 1 : b[k + b_rank - rank];
 
@@ -143,7 +148,7 @@ dims_broadcast(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_r
     return true;
 }
 
-/* `count` copies of one value. */
+/* Write `count` copies of one value. */
 static void
 repeat_value(uint8_t *to, const uint8_t *value, size_t bytes, int64_t count)
 {
@@ -166,8 +171,8 @@ repeat_value(uint8_t *to, const uint8_t *value, size_t bytes, int64_t count)
         }
 }
 
-/* One element of from_dims (0 strides where it repeats) over `dims`; returns the end of what was
- * written. */
+/* Write one element, broadcast to `dims`. Its strides are 0 where it repeats. Returns the end of
+ * the written values. */
 static uint8_t *
 broadcast_element(uint8_t *to, const uint8_t *from, size_t bytes, uint32_t rank,
                   const int64_t *dims, const int64_t *strides)

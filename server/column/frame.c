@@ -1,4 +1,4 @@
-/* frame.c - places for values, and elements that turn out bad. */
+/* frame.c - memory for a stage's values, and bad elements. */
 #include "column/frame.h"
 
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 void *
 frame_values(struct frame *output, uint32_t index, size_t bytes)
 {
+    /* The last stage writes straight into the batch if its size is known; this spares a copy. */
     if (output->destinations != NULL && output->destinations[index] != NULL &&
         output->destination_bytes[index] == bytes)
         return output->destinations[index];
@@ -36,6 +37,8 @@ frame_reject(struct frame *frame, int64_t element, const char *format, ...)
         return;
     errors->bad[element] = 1;
     errors->bad_count++;
+    /* Stages reject in any order; the message is that of the first bad element, as tf.data reports
+     * it. */
     if (errors->status != TUNDISH_OK && element >= errors->first_bad)
         return;
     errors->status = TUNDISH_E_DATA;

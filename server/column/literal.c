@@ -47,6 +47,7 @@ store_integer(const struct spec_value *value, tundish_dtype dtype, void *to)
             return false;
         if (bits < 64 && value->natural >> bits != 0)
             return false;
+        /* The low bytes come first: Tundish runs on little-endian machines only. */
         memcpy(to, &value->natural, bytes);
         return true;
     }
@@ -62,6 +63,7 @@ store_integer(const struct spec_value *value, tundish_dtype dtype, void *to)
 struct byte_view
 literal_text(const char *text, size_t bytes)
 {
+    /* Padded: vector loops may read up to 64 bytes after a text. */
     uint8_t *copy = tnd_zalloc(1, bytes + 64);
 
     memcpy(copy, text, bytes);
@@ -108,6 +110,7 @@ literal_store(const struct spec_value *value, tundish_dtype dtype, const char *w
     return TUNDISH_OK;
 }
 
+/* Scalars in a nested list, or -1 if it is ragged and so not a tensor. */
 int64_t
 literal_count(const struct spec_value *value)
 {
@@ -125,7 +128,7 @@ literal_count(const struct spec_value *value)
     return each < 0 ? -1 : each * value->count;
 }
 
-/* Returns how many were stored, also on failure. */
+/* Returns how many were stored, also on failure: literal_store_all frees these. */
 static int64_t
 store_nested(const struct spec_value *value, tundish_dtype dtype, const char *what,
              struct spec_errors *errors, void *to, tundish_status *status)

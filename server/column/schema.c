@@ -91,6 +91,7 @@ column_spec_values(const struct column_spec *spec)
     if (spec->kind != TUNDISH_DENSE || spec->rank == RANK_UNKNOWN)
         return -1;
     for (int i = 0; i < spec->rank; i++)
+        /* A product that overflows counts as unknown. */
         if (spec->shape[i] < 0 || __builtin_mul_overflow(values, spec->shape[i], &values))
             return -1;
     return values;

@@ -1,4 +1,4 @@
-/* scratch.c - a chain of blocks, bumped through and kept. */
+/* scratch.c - a bump allocator over a chain of blocks, which are kept from task to task. */
 #include "column/scratch.h"
 
 #include <stdint.h>
@@ -59,7 +59,8 @@ scratch_close(struct scratch *scratch)
     free(scratch);
 }
 
-/* Go to the next kept block that is large enough, or make one twice the last. */
+/* Go to the next kept block that is large enough, or add one. Sizes double, so that a task needs
+ * few blocks. */
 static void
 advance(struct scratch *scratch, size_t bytes)
 {
@@ -86,6 +87,7 @@ scratch_alloc(struct scratch *scratch, size_t bytes)
     size_t whole = (bytes + TAIL + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     void *memory;
 
+    /* A size near SIZE_MAX would wrap to a small one. */
     must(whole > bytes);
     if (scratch->current->bytes - scratch->used < whole)
         advance(scratch, whole);
@@ -121,7 +123,7 @@ scratch_ask_most(const struct scratch *scratch)
     return scratch->task != NULL ? budget_of_task(scratch->task) : UINT64_MAX;
 }
 
-/* The first block stays in any case. */
+/* Free all blocks after the first that do not fit in `bytes`. */
 static void
 trim(struct scratch *scratch, uint64_t bytes)
 {

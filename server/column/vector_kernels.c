@@ -41,7 +41,8 @@ extern const struct vector_kernel VECTOR_SET[VECTOR_OP_COUNT][TUNDISH_STRING + 1
         return 0;                                                                                  \
     }
 
-/* As KERNEL for what is not defined everywhere: `value` is a function that says so. */
+/* As KERNEL, for operations that are not defined everywhere: `value` returns false there. Returns
+ * how many were undefined. */
 #define KERNEL_CHECKED(name, T, value)                                                             \
     static size_t name(void *restrict out, const void *a, const void *b, const void *c,            \
                        size_t count)                                                               \
@@ -55,7 +56,9 @@ extern const struct vector_kernel VECTOR_SET[VECTOR_OP_COUNT][TUNDISH_STRING + 1
         return bad;                                                                                \
     }
 
-/* Integers: T wraps as the unsigned type U, which C does not promote to int. */
+/* Integers wrap, as TensorFlow's do. Signed overflow is undefined in C, so T is computed as the
+ * unsigned type U, which C does not promote to int. Division rounds down and the remainder has the
+ * divisor's sign, as in Python; the least integer by -1 would trap. */
 
 #define INTEGER_FUNCTIONS(name, T, U)                                                              \
     static inline bool name##_floor_divide_one(T x, T y, T *ret)                                   \
@@ -151,7 +154,8 @@ double_with_sign(double value, double sign)
                                                                                                    \
         return rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest;                               \
     }                                                                                              \
-    /* To an integer, half to even; what is large is one already. */                               \
+    /* Round half to even, by adding and subtracting a number whose last bit is worth 1. A larger  \
+     * value is an integer already. */                                                             \
     static inline T name##_round_one(T given)                                                      \
     {                                                                                              \
         T x = flush_##kind(given);                                                                 \

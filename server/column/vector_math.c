@@ -1,7 +1,7 @@
-/* vector_math.c - powers, and angles that are many turns. */
+/* vector_math.c - powers, and the reduction of large angles. */
 #include "column/vector_math.h"
 
-/* The bits of 2/pi behind the binary point, with 64 zeros before them. */
+/* The bits of 2/pi after the binary point, with 64 zeros before them. */
 static const uint64_t two_over_pi[] = {
     0,
     UINT64_C(0xA2F9836E4E441529),
@@ -26,7 +26,7 @@ static const uint64_t two_over_pi[] = {
     UINT64_C(0xF0CFBC209AF4361D),
 };
 
-/* 64 bits of it from bit `first` on, bit 1 being the one of weight 1/2. */
+/* 64 bits of 2/pi from bit `first` on; bit 1 has weight 1/2. */
 static uint64_t
 bits_of_two_over_pi(int first)
 {
@@ -38,8 +38,8 @@ bits_of_two_over_pi(int first)
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Payne and Hanek: of x * 2/pi only the product's bits around the binary point are needed. Those
- * of 2/pi that would make multiples of 4 turns are left out. */
+/* Payne-Hanek reduction: of x * 2/pi only the bits around the binary point are needed. Bits of 2/pi
+ * that contribute only whole turns are left out. */
 unsigned
 reduce_large_angle(double x, double *ret_r, double *ret_tail)
 {
@@ -62,7 +62,8 @@ reduce_large_angle(double x, double *ret_r, double *ret_tail)
     }
     head = (double)(uint64_t)(fraction >> 75) * 0x1p-53;
     rest = (double)(uint64_t)(fraction >> 11 & UINT64_MAX) * 0x1p-117;
-    /* head pi/2, in two pieces: the first factor has 26 bits, head is cut to 26. */
+    /* head * pi/2 in pieces: head1 has 24 bits and the first constant 26, so their product is
+     * exact. */
     double head1 = (double)(float)head, head2 = head - head1;
     double main = head * 0x1.921fb54442d18p0;
     double error = head1 * 0x1.921fb5p0 - main + head2 * 0x1.921fb5p0 +
@@ -175,7 +176,7 @@ is_odd(double y)
            ((int64_t)y & 1) != 0;
 }
 
-/* C's rules for what is not finite, 0 or negative. */
+/* The special cases of C's pow (Annex F): 0, infinite, NaN, and a negative base. */
 static bool
 is_special_power(double x, double y, double *ret_power)
 {
@@ -207,6 +208,7 @@ pow_double(double given_x, double given_y)
 
     if (is_special_power(x, y, &power))
         return power;
+    /* x^y = exp(y log x). The logarithm has two parts, because y multiplies its error. */
     high = log_two_parts(double_of_bits(double_bits(x) & INT64_MAX), &low);
     /* Beyond these the result is 0, 1 or infinite, and the product's error must stay finite. */
     if (y > 0x1p64)
