@@ -1,4 +1,5 @@
-/* bodies.c - all datasets of a function at once. */
+/* bodies.c - the datasets that a function makes for all outer elements, for random access to
+ * flat_map. */
 #include "order/bodies.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ open_body(struct body *body, const struct order_iterator *iterator, const uint64
     return order_open(node->body->root, body->instance, &body->iterator);
 }
 
-/* All are made before the first is counted, so that files are scanned side by side. */
+/* Open all datasets before the first is counted, so that their files are scanned in parallel. */
 static tundish_status
 open_all(struct bodies *bodies, const struct order_iterator *iterator, struct order_iterator *input)
 {
@@ -37,7 +38,7 @@ open_all(struct bodies *bodies, const struct order_iterator *iterator, struct or
         if (status == TUNDISH_OK)
             bodies->count++;
         else if (status == TUNDISH_NO_VALUE)
-            status = TUNDISH_OK; /* a bad element, which is passed over */
+            status = TUNDISH_OK; /* a bad outer element makes no dataset, as in flat_map */
     }
     free(words);
     return status;
@@ -61,6 +62,8 @@ bodies_open(struct bodies *bodies, const struct order_iterator *iterator,
     return status;
 }
 
+/* The dataset that holds element `index`: binary search over the numbers of their first elements.
+ * Among empty datasets it finds the last that begins there, which is the one with elements. */
 static const struct body *
 body_of(const struct bodies *bodies, uint64_t index)
 {
@@ -91,6 +94,8 @@ bodies_at(const struct bodies *bodies, const struct plan_node *node, const uint6
         must(indices[i] < bodies->list[bodies->count].first);
         status = body->iterator->ops->at(body->iterator, &index, 1, words);
         if (status == TUNDISH_OK && node->body->captures) {
+            /* The word array now refers to the outer element's runs too, so it owns a count of
+             * each. */
             memcpy(words + root->width, body->scope->words, outer->width * sizeof *words);
             run_words_retain(body->scope->words, 1, outer->width, outer->run_words);
         }
@@ -101,7 +106,7 @@ bodies_at(const struct bodies *bodies, const struct plan_node *node, const uint6
 void
 bodies_close(struct bodies *bodies, const struct plan_node *node)
 {
-    /* One more than were counted may have been begun. */
+    /* open_body may have failed half-way in the entry after the last counted one. */
     for (uint64_t i = 0; bodies->list != NULL && i <= bodies->count; i++) {
         order_close(bodies->list[i].iterator);
         order_instance_close(bodies->list[i].instance);

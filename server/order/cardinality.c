@@ -1,5 +1,5 @@
-/* cardinality.c - tf.data's Cardinality, stage by stage. What it does not tell, this does not
- * either: a filter's, files' lines and records, what a function's datasets add up to. */
+/* cardinality.c - tf.data's Cardinality, stage by stage. It returns UNKNOWN wherever tf.data does:
+ * for a filter, for the lines and records of files, and for the sum of a function's datasets. */
 #include "order/cardinality.h"
 
 int64_t
@@ -45,6 +45,8 @@ order_count_source(const struct plan_node *node, const struct order_counting *co
                  iterator->ops->count(iterator, &count) == TUNDISH_OK && count <= INT64_MAX;
 
     order_close(iterator);
+    /* Iterator counts seed reshuffling and are part of a checkpoint. tf.data makes no iterator for
+     * its Cardinality, so this one must not count. */
     instance->iterator_counts[node->number]--;
     return known ? (int64_t)count : CARDINALITY_UNKNOWN;
 }

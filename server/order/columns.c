@@ -12,7 +12,8 @@ order_pass_columns(struct plan_node *node)
     node->depth = node->inputs[0]->depth;
 }
 
-/* A dimension in front. */
+/* Add the batch dimension in front of a column. Batching rows of a ragged column makes it ragged
+ * again. */
 static tundish_status
 add_dimension(const struct order_planning *planning, struct plan_node *node,
               struct column_spec *column, int64_t length)
@@ -34,9 +35,9 @@ add_dimension(const struct order_planning *planning, struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Rows whose size the data decides must be seen together: all of one batch are equally large, and
- * a slice cut empty from it keeps their dimensions. So too for sparse columns, whose dense shape is
- * that of the whole batch. */
+/* True if the shape of a row depends on the other rows of its batch. Such a batch is evaluated
+ * whole: all its rows get one size, and an empty slice of it keeps the dimensions. This holds for
+ * sparse columns too, whose dense shape is that of the whole batch. */
 static bool
 rows_differ(const struct column_spec *row)
 {
@@ -76,7 +77,8 @@ order_batch_length(const struct order_planning *planning, const struct plan_node
                : -1;
 }
 
-/* Fully static columns stack; one with an unknown dimension becomes ragged down to the last. */
+/* ragged_batch stacks columns of known shape. A column with an unknown dimension becomes ragged
+ * down to its last unknown one. */
 static void
 make_ragged(struct column_spec *column)
 {
@@ -93,7 +95,7 @@ make_ragged(struct column_spec *column)
     }
 }
 
-/* The shape that padded_shapes gives a column, or NULL: the batch's longest. */
+/* The shape that padded_shapes gives a column. NULL: pad to the longest row of the batch. */
 static const struct spec_value *
 padded_shape(const struct plan_node *node, const struct column_spec *column)
 {
@@ -104,7 +106,7 @@ padded_shape(const struct plan_node *node, const struct column_spec *column)
     return shapes->kind == SPEC_MAP ? spec_map_get(shapes, column->name) : shapes;
 }
 
-/* One dense column, whose dimensions after the first are those asked for. */
+/* Set the dimensions after the first to those of padded_shapes. */
 static tundish_status
 pad_shape(const struct order_planning *planning, const struct plan_node *node,
           struct column_spec *column, const struct spec_value *shape)
@@ -181,7 +183,7 @@ order_batch_columns(const struct order_planning *planning, struct plan_node *nod
     return status;
 }
 
-/* Has the column rows? */
+/* Complain if the column has no dimension to take rows from. */
 tundish_status
 order_check_rows(const struct order_planning *planning, const struct plan_node *node,
                  const struct column_spec *column)
@@ -197,7 +199,7 @@ order_check_rows(const struct order_planning *planning, const struct plan_node *
     return TUNDISH_OK;
 }
 
-/* What holds for both: unlike dimensions become unknown. */
+/* Make `into` describe both columns: a dimension that differs becomes unknown. */
 static tundish_status
 merge_column(const struct order_planning *planning, struct plan_node *node,
              struct column_spec *into, const struct column_spec *other)

@@ -1,4 +1,4 @@
-/* digest.c - a multiplication a word: it must cost less than making the order. */
+/* digest.c - one multiplication per word, since hashing must cost less than making the order. */
 #include "order/digest.h"
 
 #include "order/run.h"
@@ -20,8 +20,8 @@ mix(uint64_t hash, uint64_t word)
     return hash ^ (hash >> 29);
 }
 
-/* Many words at once, every fourth in a hash of its own: each multiplication waits for the one
- * before it, and a batch has thousands of words. */
+/* Each multiplication of `mix` waits for the one before it. Long arrays (a batch has thousands of
+ * words) therefore use four independent hashes, each of every fourth word. */
 static uint64_t
 mix_words(uint64_t hash, const uint64_t *words, uint64_t count)
 {
@@ -44,7 +44,8 @@ mix_words(uint64_t hash, const uint64_t *words, uint64_t count)
     return hash;
 }
 
-/* Runs hold elements, whose words may be runs again; the addresses themselves say nothing. */
+/* Hash what runs hold, recursively. The addresses of runs differ between nodes and must not be
+ * hashed. */
 static uint64_t
 mix_elements(uint64_t hash, const uint64_t *words, uint64_t count, uint32_t width,
              uint64_t run_words)
@@ -89,7 +90,7 @@ order_digest_end(struct order_digest *digest)
     digest->is_over = true;
 }
 
-/* Sums, since caches in different places may be opened in another order on each node. */
+/* A sum does not depend on order: each node may open its caches in another order. */
 void
 order_digest_note_cache(struct order_digest *digest, uint64_t content)
 {
@@ -97,6 +98,8 @@ order_digest_note_cache(struct order_digest *digest, uint64_t content)
     digest->caches += content != 0 ? 1 : UINT64_C(1) << 32;
 }
 
+/* Nodes that resume pass over slightly different numbers of elements. All of them hash again from
+ * the next interval on, so that their marks can be compared. */
 void
 order_digest_pass_over(struct order_digest *digest, uint64_t count)
 {

@@ -1,4 +1,4 @@
-/* order.c - the table of order stages, and what is the same for all iterators. */
+/* order.c - the table of order stages, and the parts that all iterators share. */
 #include "order/order.h"
 
 #include <inttypes.h>
@@ -54,7 +54,8 @@ order_is_indexed(const struct plan_node *node)
     return node->body == NULL || order_is_indexed(node->body->root);
 }
 
-/* A body's dataset objects live no longer than the outer element, so only inputs count. */
+/* Only inputs count: a body's dataset objects are gone with their outer element, so no later
+ * iterator can see how far they were pulled. */
 bool
 order_shows_lookahead(const struct plan_node *node)
 {
@@ -132,7 +133,8 @@ order_instance_open(const struct plan_graph *graph, const struct order_scope *sc
     return instance;
 }
 
-/* Numbers that begin at random places of 64 bits do not meet. */
+/* Start the ordinals of each body at a pseudo-random 64-bit offset, so that the ranges of two
+ * bodies do not overlap. (The finalizer of splitmix64.) */
 static uint64_t
 mix(uint64_t number)
 {
@@ -171,6 +173,7 @@ order_instance_close(struct order_instance *instance)
     free(instance);
 }
 
+/* Without an observer all counts go to one dummy, so that the hot path needs no test. */
 static struct tnd_stats_stage *
 counters_of(struct order_services *services, const struct plan_node *node)
 {
@@ -224,8 +227,8 @@ order_drop(struct order_iterator **iterator)
     *iterator = NULL;
 }
 
-/* Elements that came with an end or a failure go out first; the text is kept meanwhile, since other
- * iterators may fail before the next call. */
+/* Deliver the elements that came with an END or a failure first, and report that on the next call.
+ * The error text is copied: other iterators may fail in between. */
 enum order_result
 order_next_settle(struct order_iterator *iterator, enum order_result result, size_t *ret_count)
 {
@@ -252,6 +255,8 @@ order_next_held(struct order_iterator *iterator, size_t *ret_count)
     return ORDER_FAILED;
 }
 
+/* Count the time of this stage alone. inner_ns adds up the time of the stages it calls; it is
+ * subtracted here, and the caller's own sum gets the whole duration. */
 enum order_result
 order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -275,7 +280,7 @@ order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max, s
 
 enum { SKIP_WORDS = 4096 };
 
-/* Pull some elements and give them up. */
+/* Pull up to `count` elements and release them. */
 static enum order_result
 pull_some(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
@@ -302,6 +307,8 @@ order_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     while (passed < count && result == ORDER_OK) {
         uint64_t some = 0;
 
+        /* A stage may be unable to leap from where it stands (it then passes over none). Elements
+         * pulled instead bring it to where it can. */
         if (iterator->ops->pass_over != NULL && iterator->next_result == ORDER_OK) {
             result = iterator->ops->pass_over(iterator, count - passed, &some);
             if (result == ORDER_END)
@@ -319,7 +326,7 @@ void
 order_spread(uint64_t *words, size_t count, uint32_t from_width, uint32_t to_width,
              uint32_t first_word)
 {
-    /* From the last element on: no element is written before it has been read. */
+    /* Go backwards, since the wider elements overwrite those after them. */
     for (size_t i = count; i-- > 0;) {
         uint64_t *to = words + i * to_width;
 
@@ -344,6 +351,8 @@ order_room(const struct order_iterator *iterator, const char *parameter, uint64_
                       elements, room.wanted_bytes, room.limit_bytes, parameter);
 }
 
+/* Grow geometrically, but let the memory limit cut the growth: a stage fails only if the elements
+ * it needs now do not fit. */
 tundish_status
 order_grow(const struct order_iterator *iterator, const char *parameter,
            const struct order_growth *growth, size_t *ret_room)

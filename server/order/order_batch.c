@@ -1,5 +1,5 @@
-/* order_batch.c - elements side by side: a run in the place of several. To the order, all kinds of
- * batch are one; they differ in what content makes of them. */
+/* order_batch.c - several elements become one run. All kinds of batch are the same here; they
+ * differ only in the content that is made of a run. */
 #include "order/arguments.h"
 #include "order/cardinality.h"
 #include "order/columns.h"
@@ -18,7 +18,7 @@ struct batch {
     size_t count;
 };
 
-/* Room for a batch is made as its elements come: the size may be anything. */
+/* The buffer grows as elements arrive: a hostile batch_size must not allocate anything. */
 enum { ROOM_AT_FIRST = 1024 };
 
 static struct batch *
@@ -73,7 +73,7 @@ discard(struct batch *batch, const struct plan_node *input)
     batch->count = 0;
 }
 
-/* One batch; on a failure or an end the partial one is still there. */
+/* Fill the batch. After a failure or an END the partial batch is still in batch->words. */
 static enum order_result
 fill_batch(struct order_iterator *iterator)
 {
@@ -102,7 +102,7 @@ batch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
 
     while (*ret_count < max && result == ORDER_OK) {
         result = fill_batch(iterator);
-        /* As in tf.data, a failure takes the rows along that stood before it in its batch. */
+        /* As BatchDataset does: a failure discards the rows that were already in its batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && batch->drop_remainder))
             discard(batch, input);
         if (batch->count == 0)
@@ -122,11 +122,14 @@ batch_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_p
     enum order_result result;
 
     if (__builtin_mul_overflow(count, batch->size, &rows))
+        /* Pass over whole batches only, or the next call would start within one. */
         rows = UINT64_MAX / batch->size * batch->size;
     result = order_pass_over(batch->input, rows, &passed);
     *ret_passed = passed / batch->size;
     if (result == ORDER_END && passed % batch->size != 0 && !batch->drop_remainder)
         ++*ret_passed;
+    /* The input may end exactly after the last batch wanted: the caller meets END on the next call.
+     */
     return result == ORDER_END && *ret_passed == count ? ORDER_OK : result;
 }
 

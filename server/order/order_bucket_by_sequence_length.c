@@ -1,5 +1,6 @@
-/* order_bucket_by_sequence_length.c - batches of elements of similar length. A bucket becomes a
- * batch when it is full; what is left at the end comes in the order of the buckets. */
+/* order_bucket_by_sequence_length.c - batches of elements of similar length. A full bucket becomes
+ * a batch at once. At the end of the input the partial ones follow in the order of the buckets,
+ * since tf.data builds this from group_by_window with the bucket as the key. */
 #include "order/arguments.h"
 #include "order/columns.h"
 #include "order/peek.h"
@@ -19,12 +20,12 @@ struct bucket {
 
 struct buckets {
     struct order_peek peek;
-    int64_t *boundaries; /* one less than buckets */
+    int64_t *boundaries; /* one fewer than there are buckets */
     struct bucket *list;
     uint32_t count;
     bool drop_remainder, pad_to_boundary;
     bool input_ended;
-    uint32_t flushed; /* buckets emptied since then */
+    uint32_t flushed; /* buckets emptied after the end of the input */
 };
 
 enum { ROOM_AT_FIRST = 16 };
@@ -125,7 +126,8 @@ put_element(const struct order_iterator *iterator, struct bucket *bucket, const 
     return TUNDISH_OK;
 }
 
-/* Make a batch of what is in a bucket. The last one has no boundary to be padded to. */
+/* Make a batch of a bucket. tf.data fails for the last bucket with pad_to_bucket_boundary: it has
+ * no upper boundary to pad to. */
 static enum order_result
 flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
 {
@@ -146,7 +148,7 @@ flush(struct order_iterator *iterator, struct bucket *bucket, uint64_t *word)
     return ORDER_OK;
 }
 
-/* The next bucket that is not empty, after the end of the input. */
+/* After the end of the input: make a batch of the next bucket that is not empty. */
 static enum order_result
 next_left(struct order_iterator *iterator, uint64_t *word)
 {
@@ -160,6 +162,7 @@ next_left(struct order_iterator *iterator, uint64_t *word)
             continue;
         result = flush(iterator, bucket, word);
         if (result == ORDER_OK && buckets->drop_remainder)
+            /* Flush first: a missing boundary is an error even for a batch that is then dropped. */
             run_words_release(word, 1, 1, 1);
         else
             return result;

@@ -1,13 +1,13 @@
-/* order_cache.c - the elements of the first pass that was read to its end, in all later ones.
+/* order_cache.c - keep the elements of the first complete pass and replay them in all later ones.
  *
- * What is kept is references, by the dataset object. Whether an iterator reads or writes is decided
- * when it is made, as in tf.data; a pass that is not read to its end, or to its last element where
- * tf.data knows how many there are, leaves nothing. So a shuffle above is frozen, and no iterator
- * of the input is made any more.
+ * The dataset object keeps references, not content. As in tf.data (MemoryCache), an iterator
+ * decides when it is made whether it reads or writes. A pass leaves nothing unless it is read to
+ * its end, or to its last element where tf.data knows the cardinality. A shuffle before the cache
+ * is thereby frozen: no more iterators of the input are made.
  *
- * A place does not hold the references. What is counted (element_counts) is 1 once a pass is kept,
- * and everything before the cache then counts as it did when that pass began (only the cache makes
- * iterators of it), so that whoever resumes makes the same pass again.
+ * A checkpoint does not store the references. It stores element_counts = 1 once a pass is kept. The
+ * counts of all stages before the cache are then reset to those at the beginning of that pass (only
+ * the cache makes iterators of them), so that a resumed job makes the same pass again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #include "core/memory.h"
 #include "order/cardinality.h"
 
-/* Elements, by the dataset object once they are all there. */
+/* The kept elements. The dataset object owns them once the pass is complete, until then the writer.
+ */
 struct cached {
     uint64_t *words;
     uint64_t count, room;
@@ -24,10 +25,10 @@ struct cached {
 };
 
 struct cache {
-    struct order_iterator *input; /* NULL: this one reads */
-    uint64_t *counts;             /* of what is before the cache, when this pass began */
-    struct cached *cached;        /* what it reads, or has written so far */
-    int64_t cardinality;          /* of the input, below 0: not known */
+    struct order_iterator *input; /* NULL: this iterator reads */
+    uint64_t *counts;             /* of all stages before the cache, from when this pass began */
+    struct cached *cached;        /* what it reads or has written so far */
+    int64_t cardinality;          /* of the input; negative: not known */
     uint64_t at;
 };
 
@@ -51,7 +52,8 @@ cached_close(void *state)
     free(cached);
 }
 
-/* Copy the counts of `node` and all before it, `to` NULL: how many there are. */
+/* Copy the counts of `node` and all stages before it to `to`, and return how many there are. `to`
+ * may be NULL. */
 static size_t
 note_counts(const struct order_instance *instance, const struct plan_node *node, uint64_t *to)
 {
@@ -66,7 +68,7 @@ note_counts(const struct order_instance *instance, const struct plan_node *node,
     return count;
 }
 
-/* The other way. */
+/* Write the counts of note_counts back. */
 static size_t
 restore_counts(struct order_instance *instance, const struct plan_node *node, const uint64_t *from)
 {
@@ -97,7 +99,7 @@ cache_open(struct order_iterator *iterator)
     return order_open(node->inputs[0], iterator->instance, &cache->input);
 }
 
-/* For `count` more elements. */
+/* Make room for `count` more elements. */
 static tundish_status
 make_room(const struct order_iterator *iterator, struct cached *cached, size_t count)
 {
@@ -129,7 +131,8 @@ append(struct cached *cached, const uint64_t *words, size_t count)
     run_words_retain(words, count, cached->width, cached->run_words);
 }
 
-/* The first to get to the end is kept; another's pass is not needed. */
+/* Several iterators may write at once (under zip, for example). The first to reach the end is kept,
+ * the others are dropped. */
 static void
 keep_first_pass(struct order_iterator *iterator)
 {
@@ -147,8 +150,8 @@ keep_first_pass(struct order_iterator *iterator)
     restore_counts(iterator->instance, iterator->node->inputs[0], cache->counts);
 }
 
-/* All elements are there, but nobody has come to the end: what is left of this pass is what it
- * keeps behind the last of them. */
+/* All elements are here, but END was not requested. tf.data keeps the pass now, and a later
+ * iterator must find it. This iterator becomes a reader that stands after the last element. */
 static void
 keep_early(struct order_iterator *iterator)
 {
@@ -166,7 +169,7 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     struct cached *cached = cache->cached;
     enum order_result result;
 
-    /* A pass without end is never whole: nothing of it is needed again. */
+    /* An endless pass is never complete: keeping its elements would only fill memory. */
     if (cache->input != NULL && cache->cardinality == CARDINALITY_INFINITE)
         return order_next(cache->input, words, max, ret_count);
     if (cache->input != NULL) {
@@ -196,7 +199,7 @@ cache_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     return ORDER_OK;
 }
 
-/* Only what is kept can be passed over: what is written must be seen. */
+/* Only a reader can leap: a writer must see every element. */
 static enum order_result
 cache_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {
@@ -222,8 +225,8 @@ cache_close(struct order_iterator *iterator)
 
     if (cache->cached != NULL && cache->cached != iterator->instance->kept[node->number].state)
         cached_close(cache->cached);
-    /* A pass that is made again after a resume, but not to its end: it has been kept all the same.
-     */
+    /* After a resume the pass is made again although element_counts says it is kept. If it is
+     * abandoned here, its counts must still be those of a kept pass. */
     if (cache->input != NULL && iterator->instance->element_counts[node->number] != 0)
         restore_counts(iterator->instance, node->inputs[0], cache->counts);
     order_close(cache->input);

@@ -1,5 +1,6 @@
-/* order_choose_from_datasets.c - each element from the input that a dataset of numbers names. The
- * last of the plan node's inputs is that dataset. All inputs' iterators are made at once. */
+/* order_choose_from_datasets.c - a dataset of numbers (the last input of the plan node) chooses the
+ * input of each element. As DirectedInterleave does, the iterators of all inputs are made at once.
+ */
 #include "order/columns.h"
 #include "order/peek.h"
 
@@ -10,7 +11,7 @@
 
 struct choose {
     struct order_peek choices;
-    struct order_iterator **inputs; /* NULL: used up */
+    struct order_iterator **inputs; /* NULL: at its end */
     uint32_t input_count, open_count;
     bool stop_on_empty;
 };
@@ -77,8 +78,10 @@ choose_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t
         result = next_choice(iterator, max - *ret_count, &choice);
         if (result != ORDER_OK)
             return result;
+        /* DirectedInterleave skips choices of an exhausted input without an error. */
         if (choose->inputs[choice] == NULL)
             continue;
+        /* One element per choice: pulling more would advance an input farther than tf.data does. */
         result = order_next(choose->inputs[choice], element, 1, &count);
         if (result == ORDER_FAILED)
             return result;
@@ -115,7 +118,7 @@ choose_close(struct order_iterator *iterator)
     order_peek_close(&choose->choices);
 }
 
-/* The last input is numbers of datasets. */
+/* Check that the last input is a dataset of int64 scalars. */
 static tundish_status
 check_choice(const struct order_planning *planning, const struct plan_node *node)
 {

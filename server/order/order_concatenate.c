@@ -1,10 +1,10 @@
-/* order_concatenate.c - one input after the other; each one's iterator is made when its turn
- * comes. */
+/* order_concatenate.c - one input after the other. As in tf.data, the iterator of an input is made
+ * when its turn comes: reshuffling before it counts iterators. */
 #include "order/cardinality.h"
 #include "order/columns.h"
 
 struct concatenate {
-    struct order_iterator *input; /* NULL: not made, for a failure */
+    struct order_iterator *input; /* NULL: could not be opened; the next call goes on after it */
     uint32_t at;
 };
 
@@ -20,7 +20,7 @@ concatenate_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
 }
 
-/* The current input has ended. OK: the next is open. */
+/* The current input has ended: open the next one. */
 static enum order_result
 next_input(struct order_iterator *iterator)
 {
@@ -71,6 +71,7 @@ concatenate_next(struct order_iterator *iterator, uint64_t *words, size_t max, s
         if (result == ORDER_OK) {
             order_spread(words, *ret_count, input->width, node->width, input->first_word);
             for (size_t i = 0; i < *ret_count; i++)
+                /* Word 0 of a branch says which input the element is from. */
                 words[i * node->width] = concatenate->at;
         }
         if (result != ORDER_END)

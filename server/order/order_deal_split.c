@@ -1,8 +1,8 @@
-/* order_deal_split.c - the guide's rebatching: each batch cut into exactly as many slices as there
- * are replicas, ceil(n / N) rows each until they run out. Each component by its own count; where a
- * column may have another length (plan_node.cuts_content), content is cut, and slices only have
- * numbers here.
- */
+/* order_deal_split.c - the rebatching of the Distributed Input guide: cut each batch of n rows into
+ * exactly N slices, one per replica, of ceil(n / N) rows each until no rows are left (later slices
+ * may be short or empty). Each component is cut by its own row count. If only content knows a
+ * column's row count (plan_node.cuts_content), a slice is just a number here and content is cut
+ * later. */
 #include "order/arguments.h"
 #include "order/order.h"
 
@@ -14,7 +14,7 @@
 struct deal_split {
     struct order_iterator *input;
     uint64_t batch[PLAN_WIDTH_MAX]; /* the one being cut */
-    uint64_t slice, slices;         /* slice == slices: there is none */
+    uint64_t slice, slices;         /* slice == slices: no batch is being cut */
 };
 
 static struct deal_split *
@@ -34,6 +34,8 @@ deal_split_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &deal->input);
 }
 
+/* Empty slices are runs too: they still know their batch, whose shape and dtype the content of the
+ * slice needs. */
 static void
 cut_runs(const struct deal_split *deal, const struct plan_node *node, uint64_t *words)
 {
@@ -90,6 +92,7 @@ deal_split_next(struct order_iterator *iterator, uint64_t *words, size_t max, si
     return ORDER_OK;
 }
 
+/* Pass over slices of the batch at hand, which is released after its last one. */
 static uint64_t
 pass_over_slices(struct deal_split *deal, const struct plan_node *node, uint64_t count)
 {
@@ -105,7 +108,7 @@ pass_over_slices(struct deal_split *deal, const struct plan_node *node, uint64_t
     return count;
 }
 
-/* Whole batches are never looked at; the one that the last slice is of is pulled. */
+/* Pass over whole batches in the input. Only the batch that holds the last slice is pulled. */
 static enum order_result
 deal_split_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {

@@ -1,8 +1,8 @@
-/* order_enumerate.c - a number beside each element, as its last word.
+/* order_enumerate.c - add a number to each element, as its last word.
  *
- * `enumerate` counts from its start in every iterator. `ordinal`, which the plan puts before random
- * stages, goes on counting over all iterators of its dataset object, so that an epoch draws other
- * numbers than the one before; in a function every outer element's dataset has numbers of its own.
+ * `enumerate` starts from its parameter in every iterator. The plan puts `ordinal` before random
+ * stages; it keeps counting over all iterators of its dataset object, so that each epoch draws
+ * different numbers. In a function, the dataset of each outer element has its own range of numbers.
  */
 #include "order/cardinality.h"
 #include "order/order.h"
@@ -12,7 +12,7 @@ struct enumerate {
     struct order_iterator *input;
     uint64_t start;
     uint64_t own_next;
-    uint64_t base;  /* of an ordinal in a function */
+    uint64_t base;  /* where the ordinals of a body begin; 0 at the top */
     uint64_t *next; /* own_next, or the dataset object's */
 };
 
@@ -81,6 +81,7 @@ enumerate_count(struct order_iterator *iterator, uint64_t *ret_count)
     return enumerate->input->ops->count(enumerate->input, ret_count);
 }
 
+/* Random access numbers by index from `start`, so it does not depend on what was pulled before. */
 static tundish_status
 enumerate_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
              uint64_t *words)

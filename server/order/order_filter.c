@@ -1,5 +1,6 @@
-/* order_filter.c - the elements for which the predicate holds. Their content is made later, again;
- * here only what the predicate needs. */
+/* order_filter.c - the elements for which the predicate holds. Only the columns that the predicate
+ * needs are evaluated here. The content of the chosen elements is made later, from their
+ * references. */
 #include "order/cardinality.h"
 #include "order/peek.h"
 #include "plan/stage.h"

@@ -1,8 +1,9 @@
-/* order_group_by_window.c - batches of elements that have the same key. A window becomes a batch
- * when it is full; what is left at the end comes from the lowest key on, as tf.data keeps it.
+/* order_group_by_window.c - batches of elements that have the same key. A full window becomes a
+ * batch at once. At the end of the input the partial windows follow by ascending key:
+ * GroupByWindowDataset keeps them in a std::map.
  *
- * A key's window is made with its first element and forgotten with its batch, so keys without
- * elements take no room, and a size that an expression gives is asked for anew for each window.
+ * A window is made with its first element and freed with its batch. So a key without elements takes
+ * no memory, and window_size_func is evaluated again for each window.
  */
 #include <inttypes.h>
 #include <search.h>
@@ -16,20 +17,21 @@
 #include "plan/stage.h"
 
 struct window {
-    int64_t key; /* first: windows are found by it */
+    int64_t key; /* first member: the tree compares windows by it */
     uint64_t size;
     uint64_t *words;
     size_t count, room;
 };
 
 struct groups {
-    struct order_peek peek; /* the key; with window_size_func its size, too */
-    uint64_t size;          /* of every window; 0: the expression gives it */
+    struct order_peek peek; /* gives the key, and with window_size_func the size */
+    uint64_t size;          /* of every window; 0: window_size_func gives it */
     bool drop_remainder;
     void *windows; /* a tree of those that have elements (search.h), by key */
     uint64_t held; /* elements in all of them */
     bool input_ended;
-    struct window **left; /* since then: what was there, by key, from `at` on */
+    struct window *
+        *left; /* after the end of the input: the partial windows by key; [0, at) are gone */
     size_t left_count, at;
 };
 
@@ -91,7 +93,7 @@ window_free(struct window *window)
     free(window);
 }
 
-/* Make the window of a key that has none. */
+/* Make a window for a key. window_size_func may give a new size each time. */
 static tundish_status
 add_window(struct order_iterator *iterator, int64_t key, struct window **ret_window)
 {
@@ -127,7 +129,7 @@ make_room(struct order_iterator *iterator, struct window *window)
 
     if (window->count < window->room)
         return TUNDISH_OK;
-    /* Not only one window, but all of them together must be held. */
+    /* The memory limit applies to all windows together. */
     if (order_room(iterator, "window_size", groups->held + 1, growth.bytes_each + sizeof *window) !=
             TUNDISH_OK ||
         order_grow(iterator, "window_size", &growth, &window->room) != TUNDISH_OK)
@@ -136,7 +138,7 @@ make_room(struct order_iterator *iterator, struct window *window)
     return TUNDISH_OK;
 }
 
-/* Give up a window, of which nothing is left. */
+/* Free a window whose elements are gone. */
 static void
 forget(struct groups *groups, struct window *window)
 {
@@ -144,7 +146,7 @@ forget(struct groups *groups, struct window *window)
     window_free(window);
 }
 
-/* Put an element into its window. */
+/* Put an element into its window, which is made if there is none. */
 static tundish_status
 put_element(struct order_iterator *iterator, int64_t key, const uint64_t *element,
             struct window **ret_window)
@@ -168,7 +170,7 @@ put_element(struct order_iterator *iterator, int64_t key, const uint64_t *elemen
     return TUNDISH_OK;
 }
 
-/* The batch of what is in a window, which takes over its elements. */
+/* Make a run of a window. The run takes over its elements. */
 static uint64_t
 batch_of(struct order_iterator *iterator, const struct window *window)
 {
@@ -198,7 +200,7 @@ count_windows(const void *node, VISIT visit, void *context)
     *count += visit == postorder || visit == leaf;
 }
 
-/* The input has ended: what is left, by key. */
+/* The input has ended: list the partial windows by key. */
 static void
 end_input(struct groups *groups)
 {
@@ -291,7 +293,7 @@ groups_close(struct order_iterator *iterator)
     order_peek_close(&groups->peek);
 }
 
-/* As by the stage that `reduce` names. */
+/* Rows are combined as by the stage that `reduce` names. */
 static enum order_rows
 rows_of(const struct spec_stage *stage)
 {

@@ -1,9 +1,9 @@
-/* order_interleave.c - a function's dataset for each element of the input, `cycle_length` of them
- * in turn. flat_map is the cycle of one, with blocks without end.
+/* order_interleave.c - a function makes a dataset for each outer element; elements come from
+ * `cycle_length` of them in turn. flat_map is the cycle of one with endless blocks.
  *
- * A slot is opened when it is visited, not before; an exhausted one is cleared and passed by, and
- * opened anew on the next visit: tf.data's order for any number of threads. Where blocks are short,
- * a slot's elements are pulled some at a time.
+ * As in tf.data's InterleaveDataset, a slot is opened when it is visited, never earlier. An
+ * exhausted slot is cleared and left, and opened again on the next visit. The order is thus the
+ * same for any number of threads. If blocks are short, a slot's elements are pulled in chunks.
  */
 #include "order/arguments.h"
 #include "order/bodies.h"
@@ -15,27 +15,28 @@
 #include "core/memory.h"
 #include "order/rewind.h"
 
-enum { CHUNK = 32 }; /* elements that are pulled from a dataset whose turns are short */
+enum { CHUNK = 32 }; /* elements pulled at once from a dataset with short blocks */
 
 /* The dataset that the function made for one outer element. */
 struct slot {
     struct order_iterator *iterator; /* NULL: empty */
     struct order_instance *instance;
     struct order_scope *scope;
-    uint64_t *ahead; /* [at, count) are waiting; NULL: nothing is pulled ahead */
+    uint64_t *ahead; /* [at, count) are waiting; NULL: this slot is not pulled ahead */
     size_t at, count;
 };
 
 struct interleave {
     struct order_iterator *input; /* NULL: at its end */
     uint64_t cycle_length, block_length;
-    struct slot *slots; /* those visited so far: with few outer elements, few of the cycle */
+    struct slot *slots; /* those visited so far: a huge cycle_length over few outer elements takes
+                           little memory */
     size_t slot_count, slot_room;
     size_t open_count;
-    size_t at;        /* the slot whose turn it is */
-    uint64_t emitted; /* of its block */
-    bool pulls_ahead; /* nobody can see it, since a function's datasets end with their element */
-    struct bodies bodies; /* flat_map, for elements by number */
+    size_t at;            /* the slot whose turn it is */
+    uint64_t emitted;     /* elements of its block so far */
+    bool pulls_ahead;     /* unobservable: a body's datasets are gone with their outer element */
+    struct bodies bodies; /* flat_map: for random access */
 };
 
 static struct interleave *
@@ -44,7 +45,7 @@ state_of(struct order_iterator *iterator)
     return (struct interleave *)iterator->state;
 }
 
-/* `planned`: of a stage that the plan has put in. */
+/* Read a length parameter. A stage without a pipeline-file entry has its length from the plan. */
 static tundish_status
 read_length(struct order_iterator *iterator, const char *parameter, int64_t planned,
             uint64_t *ret_length)
@@ -130,7 +131,7 @@ open_slot(struct order_iterator *iterator, const uint64_t *outer_words)
 static void
 advance(struct interleave *interleave)
 {
-    /* Slots never visited stay empty once the input has ended, and need no visit. */
+    /* After the end of the input, a slot that was never visited stays empty and needs no visit. */
     uint64_t cycle = interleave->input != NULL ? interleave->cycle_length : interleave->slot_count;
 
     interleave->emitted = 0;
@@ -150,7 +151,8 @@ add_slot(struct interleave *interleave)
     interleave->slots[interleave->slot_count++] = (struct slot){ 0 };
 }
 
-/* The slot whose turn it is is empty: open the next element's dataset there, or go on. */
+/* The current slot is empty: open the next outer element's dataset there, or move on at the end of
+ * the input. NO_VALUE is a bad outer element; the next one gets the slot. */
 static enum order_result
 visit_empty(struct order_iterator *iterator)
 {
@@ -175,7 +177,8 @@ visit_empty(struct order_iterator *iterator)
     return status == TUNDISH_OK || status == TUNDISH_NO_VALUE ? ORDER_OK : ORDER_FAILED;
 }
 
-/* Put the outer element's words behind each of the body's. */
+/* Append the words of the outer element to each inner element, for bodies whose content uses $name.
+ */
 static void
 carry_outer(const struct plan_node *node, const struct slot *slot, uint64_t *words, size_t count)
 {
@@ -190,7 +193,8 @@ carry_outer(const struct plan_node *node, const struct slot *slot, uint64_t *wor
     }
 }
 
-/* `count` elements have come from the open slot, and `result`. */
+/* Account for `count` elements and `result` of the current slot. The turn ends with a full block or
+ * with the dataset, not with a failure. */
 static enum order_result
 leave_slot(struct order_iterator *iterator, enum order_result result, uint64_t count)
 {
@@ -206,7 +210,7 @@ leave_slot(struct order_iterator *iterator, enum order_result result, uint64_t c
     return result == ORDER_FAILED ? ORDER_FAILED : ORDER_OK;
 }
 
-/* Have elements waiting in a slot that is pulled ahead. */
+/* Make sure that a slot that is pulled ahead has an element waiting. */
 static inline enum order_result
 pull_ahead(struct slot *slot)
 {
@@ -216,7 +220,7 @@ pull_ahead(struct slot *slot)
     return order_next(slot->iterator, slot->ahead, CHUNK, &slot->count);
 }
 
-/* At most `max` elements of an open slot. */
+/* Take at most `max` elements from an open slot. */
 static inline enum order_result
 take_from(struct slot *slot, uint32_t width, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -237,7 +241,7 @@ take_from(struct slot *slot, uint32_t width, uint64_t *words, size_t max, size_t
     return ORDER_OK;
 }
 
-/* Pass over at most `max` elements of an open slot; OK may bring fewer. */
+/* Pass over at most `max` elements of an open slot. OK may mean fewer. */
 static enum order_result
 pass_over_some(struct slot *slot, const struct plan_node *root, uint64_t max, uint64_t *ret_passed)
 {
@@ -258,7 +262,7 @@ pass_over_some(struct slot *slot, const struct plan_node *root, uint64_t max, ui
     return ORDER_OK;
 }
 
-/* Some elements of the open slot's block. */
+/* Take elements of the current block from an open slot. */
 static enum order_result
 visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -275,7 +279,8 @@ visit_open(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     return leave_slot(iterator, result, *ret_count);
 }
 
-/* See that the cycle's turn is at a slot; *ret_open: it is open. END: all is used up. */
+/* Move to a valid slot, adding one that the cycle reaches for the first time. END: the input and
+ * all slots are exhausted. */
 static enum order_result
 reach_open_slot(struct order_iterator *iterator, bool *ret_open)
 {

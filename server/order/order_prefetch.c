@@ -1,4 +1,5 @@
-/* order_prefetch.c - nothing: the server reads ahead by itself. */
+/* order_prefetch.c - passes its input through: the server reads ahead by itself, and prefetch never
+ * changes the order. */
 #include "order/cardinality.h"
 #include "order/order.h"
 

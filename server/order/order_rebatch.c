@@ -1,9 +1,10 @@
-/* order_rebatch.c - batches of other sizes: rows are joined across batches. deal_carry is
- * TensorFlow's newer rebatching, whose sizes go round; rebatch has one, or a list of them.
+/* order_rebatch.c - batches of other sizes, made of rows from consecutive batches. deal_carry is
+ * TensorFlow's newer rebatching (RebatchDatasetV2), whose sizes cycle. rebatch has one size or a
+ * list of them.
  *
- * What comes out is a joined run (run.h): each batch that a new one takes rows from gives one
- * piece. How many rows a batch has, its runs say, or a type that knows it (rebatch_arguments.rows),
- * or its content.
+ * The output is a joined run (run.h), with one piece for each input batch that gives rows. The row
+ * count of an input batch comes from its runs, from the type (rebatch_arguments.rows), or from its
+ * content.
  */
 #include "order/arguments.h"
 #include "order/columns.h"
@@ -22,8 +23,8 @@ struct rebatch {
     size_t size_count, size_at;
     bool drop_remainder;
 
-    uint64_t batch[PLAN_WIDTH_MAX]; /* rows from `taken` on are left */
-    uint64_t taken, rows;           /* equal: there is none */
+    uint64_t batch[PLAN_WIDTH_MAX]; /* rows [taken, rows) are left */
+    uint64_t taken, rows;           /* equal: no batch is held */
 
     uint64_t *pieces; /* of the batch being made */
     size_t piece_count, piece_room;
@@ -35,7 +36,7 @@ state_of(struct order_iterator *iterator)
     return (struct rebatch *)iterator->state;
 }
 
-/* One size, or a list of them. */
+/* Read batch_size: an integer or a list. */
 static tundish_status
 read_sizes(struct order_iterator *iterator)
 {
@@ -71,7 +72,8 @@ rebatch_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &rebatch->input);
 }
 
-/* By TensorFlow's newer rule: as even as can be, the same sum on every step. */
+/* The size of a slice in RebatchDatasetV2: as even as possible. With the rotation, the slices of
+ * all workers on one step add up to one global batch. */
 static int64_t
 carried_size(const struct rebatch_arguments *arguments, int64_t slice)
 {
@@ -119,7 +121,7 @@ count_rows(struct order_iterator *iterator)
                       "the columns of a batch differ in their number of rows");
 }
 
-/* The next batch that has rows. */
+/* Hold a batch that has rows: empty ones are skipped, as they would give an empty piece. */
 static enum order_result
 fetch(struct order_iterator *iterator)
 {
@@ -143,7 +145,7 @@ fetch(struct order_iterator *iterator)
     return ORDER_OK;
 }
 
-/* Words of a piece: of the element, and where content is cut which rows. */
+/* Words of a piece: those of the element, and if content is cut the first row and the row count. */
 static uint32_t
 piece_width(const struct plan_node *node)
 {
@@ -204,6 +206,7 @@ next_batch(struct order_iterator *iterator, uint64_t *word)
         enum order_result result = fetch(iterator);
         uint64_t rows;
 
+        /* A failure discards the rows that were already in the new batch. */
         if (result == ORDER_FAILED || (result == ORDER_END && rebatch->drop_remainder))
             release_pieces(rebatch, node);
         if (result == ORDER_END && rebatch->piece_count > 0)
@@ -255,7 +258,7 @@ rebatch_close(struct order_iterator *iterator)
     order_close(rebatch->input);
 }
 
-/* The size asked for, if it is the same for every batch. */
+/* The requested size, if it is the same for every batch; else -1. */
 static int64_t
 rebatch_size(const struct plan_node *node)
 {
@@ -270,8 +273,8 @@ rebatch_size(const struct plan_node *node)
     return sizes->items[0].integer;
 }
 
-/* Known where no batch can be partial: what remains is dropped, or the rows of a batch that comes
- * in are known and a multiple. */
+/* The static row count, known only if no batch can be partial: the remainder is dropped, or the
+ * input batches have a known row count that is a multiple. */
 static int64_t
 rebatched_length(const struct order_planning *planning, const struct plan_node *node,
                  const struct schema *input)
@@ -286,7 +289,8 @@ rebatched_length(const struct order_planning *planning, const struct plan_node *
     return -1;
 }
 
-/* Ragged columns stay ragged, whatever their rows are. Elements that were never batched are now. */
+/* Ragged columns stay ragged, whatever their rows are. An unbatched input counts as batched from
+ * here on. */
 static tundish_status
 rebatch_columns(const struct order_planning *planning, struct plan_node *node)
 {

@@ -1,9 +1,9 @@
-/* order_repeat.c - the input again and again.
+/* order_repeat.c - the input, several times.
  *
- * How many iterators of its input it makes is part of its result (a shuffle further up draws seeds
- * for each), and tf.data makes one more than it needs: at the end of the last epoch too, unless the
- * count is 1. A shuffle directly before it is told to repeat by itself, as tf.data fuses the two
- * (but not inside functions).
+ * The number of iterators that this stage makes of its input is observable: an earlier shuffle
+ * draws new seeds for each. tf.data's RepeatDataset makes one more than it needs, at the end of the
+ * last epoch too, unless the count is 1. A shuffle directly before it repeats by itself, as in
+ * tf.data's fused ShuffleAndRepeat (the rewrite does not apply inside functions).
  */
 #include "order/cardinality.h"
 #include "order/planning.h"
@@ -11,7 +11,7 @@
 
 struct repeat {
     struct order_iterator *input;
-    int64_t count; /* -1: for ever */
+    int64_t count; /* -1: endless */
     int64_t epoch;
     bool fused;
     bool any_in_epoch; /* this epoch has had an element */
@@ -49,14 +49,14 @@ repeat_open(struct order_iterator *iterator)
     repeat->fused = input->order != NULL && input->order->repeat != NULL &&
                     iterator->instance->graph->outside == NULL;
     if (repeat->count < 0 && !repeat->fused)
-        return TUNDISH_OK; /* its input's iterators are made on first need */
+        return TUNDISH_OK; /* ForeverRepeat makes its first iterator on the first element */
     status = open_input(iterator);
     if (status == TUNDISH_OK && repeat->fused)
         repeat->input->ops->repeat(repeat->input, repeat->count);
     return status;
 }
 
-/* The input has ended. OK: another one is open. A failure to open it is final. */
+/* The input has ended: open the next epoch. A failure to open it is final. */
 static enum order_result
 next_epoch(struct order_iterator *iterator)
 {
@@ -73,6 +73,8 @@ next_epoch(struct order_iterator *iterator)
         repeat->count = 0;
         return ORDER_FAILED;
     }
+    /* Finite repeat opens the input once more than it reads it: the extra iterator counts for
+     * reshuffling. */
     if (repeat->epoch == repeat->count) {
         order_drop(&repeat->input);
         repeat->count = 0;
@@ -81,8 +83,9 @@ next_epoch(struct order_iterator *iterator)
     return ORDER_OK;
 }
 
-/* An epoch of `length` elements, begun at `before`, has just ended: leap over those to come that
- * are like it. */
+/* An epoch of `length` elements, which began with the counts `before`, has just ended. Leap over
+ * all following epochs that need not be looked at. This is exact because passes are alike: each has
+ * as many elements and adds as much to the counts. */
 static uint64_t
 leap(struct order_iterator *iterator, const struct order_counts *before, uint64_t length,
      uint64_t wanted)
@@ -99,8 +102,8 @@ leap(struct order_iterator *iterator, const struct order_counts *before, uint64_
     return epochs * length;
 }
 
-/* Epoch by epoch, so that inputs which can skip do, until one has shown how long each is. The first
- * does not: it may have been begun before. */
+/* Pass over one epoch at a time, so that an input that can leap does. One complete epoch tells the
+ * length of all the others. The first one does not count: part of it may have been read before. */
 static enum order_result
 pass_over_epochs(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {

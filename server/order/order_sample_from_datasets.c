@@ -1,9 +1,8 @@
-/* order_sample_from_datasets.c - each element from an input drawn at random, in the proportion of
- * the weights.
+/* order_sample_from_datasets.c - draw the input of each element at random, by weight.
  *
- * The draws are our own: 64 bits of Philox each, compared with the weights' running sum. They are
- * the same in every iterator, as tf.data's are by default. A draw of an input that is used up is
- * drawn again. All inputs' iterators are made at once. Datasets of weight 0 are no inputs.
+ * The draws are not TensorFlow's: each compares 64 bits of Philox with the cumulative weights. They
+ * repeat in every iterator, as tf.data's do by default. If the drawn input is exhausted, another is
+ * drawn. The iterators of all inputs are made at once. Datasets of weight 0 are not inputs.
  */
 #include "order/columns.h"
 
@@ -14,9 +13,8 @@
 #include "core/philox.h"
 
 struct sample {
-    struct order_iterator **inputs; /* NULL: used up */
-    uint64_t *limits;               /* an input is drawn by numbers below its limit, not below the
-                                       one before */
+    struct order_iterator **inputs; /* NULL: at its end */
+    uint64_t *limits;               /* input i is drawn by numbers in [limits[i - 1], limits[i]) */
     uint32_t open_count;
     bool stop_on_empty;
     struct tnd_random random;
@@ -46,7 +44,7 @@ total_of(const struct spec_value *weights)
     return total;
 }
 
-/* The running sums of the weights that are not 0, each being an input's, as parts of 2^64. */
+/* The cumulative weights of the inputs (weights that are not 0), scaled to 2^64. */
 static void
 read_weights(const struct plan_node *node, uint64_t *ret_limits)
 {
@@ -80,7 +78,7 @@ sample_open(struct order_iterator *iterator)
     sample->limits = tnd_zalloc(node->input_count, sizeof *sample->limits);
     sample->random = tnd_random_of_seeds(node->seed, node->seed2);
     sample->stop_on_empty = spec_bool(node->stage, "stop_on_empty_dataset");
-    if (is_empty) /* all weights are 0: one alone would not have made a node */
+    if (is_empty) /* all weights are 0: a single dataset would not have made a node */
         return TUNDISH_OK;
     read_weights(node, sample->limits);
     for (uint32_t i = 0; i < node->input_count && status == TUNDISH_OK; i++) {
@@ -171,8 +169,8 @@ draws(const struct spec_stage *stage)
     return weights == NULL || total_of(weights) > 0;
 }
 
-/* TensorFlow's leaves those of weight 0 out. Where all are, the first stands for an empty dataset
- * and nothing is drawn. */
+/* TensorFlow's sample_from_datasets omits datasets of weight 0. If all are 0, the first stands for
+ * an empty dataset and nothing is drawn. */
 static bool
 sample_takes(const struct spec_stage *stage, uint32_t dataset)
 {

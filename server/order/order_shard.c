@@ -1,4 +1,4 @@
-/* order_shard.c - every n-th element. */
+/* order_shard.c - every n-th element: the user's shard, and those that distribution adds. */
 #include "order/arguments.h"
 #include "order/cardinality.h"
 
@@ -13,9 +13,9 @@ enum { CHUNK_WORDS = 2048 };
 struct shard {
     struct order_iterator *input;
     uint64_t shards, index;
-    uint64_t position;           /* of the input's next element in its round: below shards */
+    uint64_t position; /* index of the input's next element in its round of `shards` elements */
     struct order_digest *digest; /* or NULL */
-    bool round_is_needed;        /* the first round must be whole, and has not been seen */
+    bool round_is_needed;        /* the first round must be complete, and has not been checked */
     uint64_t *own;               /* the first round's element of this shard */
 };
 
@@ -31,15 +31,15 @@ arguments_of(const struct plan_node *node)
     return node->arguments;
 }
 
-/* Its numbers are those of the shard that is dealt. */
+/* Evaluation deals shards at run time: the services say which one this iterator reads. */
 static bool
 is_of_evaluation(const struct plan_node *node)
 {
     return arguments_of(node)->place == SHARD_OF_EVALUATION;
 }
 
-/* Distribution gives numbers (also to a stage with SHARD_HINT that it has rewritten), the user
- * parameters. */
+/* Distribution sets the numbers of its shards in the plan, also for a user's stage with SHARD_HINT.
+ * Otherwise they are the stage's parameters. */
 static tundish_status
 read_numbers(struct order_iterator *iterator, int64_t *ret_shards, int64_t *ret_index)
 {
@@ -98,7 +98,7 @@ shard_open(struct order_iterator *iterator)
     return order_open(node->inputs[0], iterator->instance, &shard->input);
 }
 
-/* Copy the elements of this shard among the `count` at `from`, and give up the others. */
+/* Copy the elements of this shard out of the `count` at `from`, and release the others. */
 static size_t
 pick(struct shard *shard, const struct plan_node *node, const uint64_t *from, size_t count,
      uint64_t *words)
@@ -144,7 +144,8 @@ too_few(const struct order_iterator *iterator, uint64_t found, uint64_t shards)
                       found, shards);
 }
 
-/* See that every shard has an element before any worker starts, and keep this shard's. */
+/* TensorFlow fails if FILE sharding leaves a worker without a file. Check before any worker starts,
+ * by pulling one complete round, and keep this shard's element of it. */
 static enum order_result
 first_round(struct order_iterator *iterator)
 {
@@ -201,7 +202,7 @@ shard_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
         size_t count;
         uint64_t rest;
 
-        /* Up to the last element wanted, and not one more. */
+        /* Pull up to the last element wanted and not one more: an earlier stage may count them. */
         if (!__builtin_mul_overflow(max - *ret_count - 1, shard->shards, &rest) && rest < room &&
             before + 1 + rest < room)
             room = (size_t)(before + 1 + rest);
@@ -212,7 +213,7 @@ shard_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t 
     return result;
 }
 
-/* Up to the last element wanted, as when they are pulled. */
+/* Stop after the last element wanted, as shard_next does. */
 static enum order_result
 shard_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {

@@ -5,7 +5,7 @@
 struct skip {
     struct order_iterator *input;
     uint64_t count;
-    uint64_t left; /* to pass over before the first */
+    uint64_t left; /* still to pass over before the first element */
 };
 
 static struct skip *
@@ -14,7 +14,7 @@ state_of(struct order_iterator *iterator)
     return (struct skip *)iterator->state;
 }
 
-/* Skipping all (-1) makes no iterator of the input. */
+/* As in tf.data, skipping everything (a negative count) makes no iterator of the input. */
 static tundish_status
 skip_open(struct order_iterator *iterator)
 {
@@ -29,6 +29,8 @@ skip_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &skip->input);
 }
 
+/* Skip on the first pull, not on open: tf.data opens without reading. A failure within the skipped
+ * elements is reported, and the next call goes on after it. */
 static enum order_result
 pass_over_first(struct skip *skip)
 {

@@ -1,4 +1,4 @@
-/* order_take.c - the first elements, and no more than they are pulled. */
+/* order_take.c - the first elements. It never pulls more than those. */
 #include "order/cardinality.h"
 #include "order/order.h"
 #include "order/planning.h"
@@ -14,7 +14,7 @@ state_of(struct order_iterator *iterator)
     return (struct take *)iterator->state;
 }
 
-/* Taking none makes no iterator of the input. */
+/* As in tf.data, taking none makes no iterator of the input. */
 static tundish_status
 take_open(struct order_iterator *iterator)
 {
@@ -60,6 +60,8 @@ take_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_pa
     return result == ORDER_OK && wanted < count ? ORDER_END : result;
 }
 
+/* Random access counts the whole pass, so it asks for the parameter: `left` shrinks with each pull.
+ */
 static tundish_status
 take_count(struct order_iterator *iterator, uint64_t *ret_count)
 {

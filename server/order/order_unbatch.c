@@ -1,9 +1,8 @@
 /* order_unbatch.c - the rows of each batch, one by one.
  *
- * Of a batch that the order made, the rows are in its runs: each run word of the element is
- * replaced by the words of a row in it (order_row_width), other words are repeated. Rows that only
- * content has (plan_node.cuts_content) are the element with the row's number as one more, last
- * word.
+ * The rows of a batch that the order made are in its runs: the words of a row (order_row_width)
+ * replace each run word, other words are repeated. If only content has the rows
+ * (plan_node.cuts_content), a row is the element followed by the row's number.
  */
 #include "order/cardinality.h"
 #include "order/columns.h"
@@ -16,7 +15,7 @@
 struct unbatch {
     struct order_iterator *input;
     uint64_t batch[PLAN_WIDTH_MAX];
-    uint64_t row, rows; /* equal: there is no batch */
+    uint64_t row, rows; /* equal: no batch is held */
 };
 
 static struct unbatch *
@@ -31,8 +30,8 @@ unbatch_open(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &state_of(iterator)->input);
 }
 
-/* Rows are written side by side: `words` is where the first one's go, `stride` leads to the next
- * one's. */
+/* Where to write rows: the first one at `words`, each next one `stride` words later. One word of
+ * the batch fills a few words of each row. */
 struct rows_out {
     uint64_t *words;
     uint32_t stride;
@@ -51,6 +50,8 @@ write_plain_run(const struct run *run, uint64_t begin, uint64_t count, struct ro
         memcpy(out.words + i * out.stride, from + i * run->width, run->width * sizeof *from);
 }
 
+/* Find the pieces that hold the rows. A piece is an element of an earlier stage and is taken apart
+ * by that stage's layout, hence the recursion. */
 static void
 write_joined_run(const struct plan_node *elements, const struct run *run, uint64_t begin,
                  uint64_t count, struct rows_out out)
@@ -72,7 +73,8 @@ write_joined_run(const struct plan_node *elements, const struct run *run, uint64
     }
 }
 
-/* A word without a run belongs to another branch than this element's: zeros. */
+/* Write the rows of one run word. Without a run the word belongs to another branch of concatenate
+ * than this element: write zeros. */
 static void
 write_run(const struct plan_node *node, uint32_t word, const struct run *run, uint64_t begin,
           uint64_t count, struct rows_out out)
@@ -88,7 +90,7 @@ write_run(const struct plan_node *node, uint32_t word, const struct run *run, ui
         write_plain_run(run, begin, count, out);
 }
 
-/* Returns how many words a row has. */
+/* Write rows [begin, begin + count) of an element. Returns the words of a row. */
 static uint32_t
 write_rows(const struct plan_node *node, const uint64_t *element, uint64_t begin, uint64_t count,
            struct rows_out out)
@@ -178,7 +180,7 @@ unbatch_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     return ORDER_OK;
 }
 
-/* Which word of which element the unbatched word was. */
+/* Find what an unbatched word was: a word of which element. */
 static struct order_gathered
 row_gathered(const struct plan_node *node, uint32_t word)
 {
@@ -239,7 +241,7 @@ unbatch_columns(const struct order_planning *planning, struct plan_node *node)
     return TUNDISH_OK;
 }
 
-/* Where a shape says how many rows each batch has. */
+/* Known if a static shape says how many rows each batch has. */
 static int64_t
 unbatch_cardinality(const struct plan_node *node, const struct order_counting *counting)
 {

@@ -1,5 +1,5 @@
-/* order_window.c - windows over the input, each a batch: tf.data's window(...), every window
- * batched. A failure takes an element's place, and fails the windows that it is in. */
+/* order_window.c - windows over the input, each made a batch: tf.data's window(...) followed by
+ * batch. A failure takes the place of an element, and each window that contains it fails. */
 #include "order/arguments.h"
 #include "order/columns.h"
 
@@ -12,11 +12,11 @@
 struct window {
     struct order_iterator *input; /* NULL: at its end */
     uint64_t size, shift, stride;
-    uint64_t span; /* elements from a window's first to its last */
+    uint64_t span; /* from the first to the last element of a window */
     bool drop_remainder;
 
     uint64_t *words;
-    char **errors; /* one for each element held; NULL: it is good */
+    char **errors; /* per element held; NULL: no failure */
     size_t held, room;
     uint64_t *chosen; /* scratch for one window */
     size_t chosen_room;
@@ -112,6 +112,7 @@ fill_window(struct order_iterator *iterator)
         if (result == ORDER_END)
             order_drop(&window->input);
         if (result == ORDER_FAILED) {
+            /* Zeros hold no runs, so the slot of a failure can be released like any other. */
             memset(window->words + window->held * input->width, 0,
                    input->width * sizeof *window->words);
             window->errors[window->held++] = tnd_strdup(tnd_error_text());
@@ -120,7 +121,8 @@ fill_window(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
-/* Elements beyond the window, up to the next one's first: pulled at once, failures or not. */
+/* Discard elements between this window and the next (shift > span). WindowDataset pulls them at
+ * once and ignores failures among them. */
 static void
 discard(struct window *window, uint64_t count)
 {
@@ -158,6 +160,7 @@ shift(struct window *window, const struct plan_node *input)
     discard(window, beyond);
 }
 
+/* Make the run of one window. Windows may overlap, so the run takes counts of its own. */
 static enum order_result
 choose(struct window *window, const struct plan_node *input, uint64_t *word)
 {
@@ -227,7 +230,7 @@ window_close(struct order_iterator *iterator)
     order_close(window->input);
 }
 
-/* As by a batch(size) behind it, which may be short. */
+/* As batch(size) after it would declare them. A last window may be short. */
 static tundish_status
 window_columns(const struct order_planning *planning, struct plan_node *node)
 {

@@ -1,8 +1,8 @@
 /* order_zip.c - elements of several inputs side by side, until one ends.
  *
- * As in tf.data, whenever a row ends or fails for one input, all others are advanced by it too, so
- * they stay in step. Inputs are pulled ahead in chunks where that cannot be seen; where it can, and
- * more than one shows it, one element at a time.
+ * As in tf.data's ZipDataset, if one input ends or fails in a row, all the others still advance by
+ * that row, so they stay in step. Inputs are pulled in chunks if that cannot be observed. If more
+ * than one shows it, all of those are pulled one element at a time.
  */
 #include "order/cardinality.h"
 #include "order/order.h"
@@ -33,7 +33,7 @@ state_of(struct order_iterator *iterator)
     return (struct zip *)iterator->state;
 }
 
-/* All inputs' iterators are made at once. */
+/* As in tf.data, the iterators of all inputs are made at once. */
 static tundish_status
 zip_open(struct order_iterator *iterator)
 {
@@ -60,8 +60,8 @@ refill(struct part *part, size_t max)
     return order_next(part->iterator, part->words, max < CHUNK ? max : CHUNK, &part->count);
 }
 
-/* This row ended or failed for input `culprit`: take it from the others. True if one before the
- * culprit ends here, which tf.data takes for the end. */
+/* Input `culprit` ended or failed in this row: advance the others by it. True if an input before
+ * the culprit ends in the same row, which ZipDataset reports as the end. */
 static bool
 advance_others(struct zip *zip, const struct plan_node *node, uint32_t culprit)
 {
@@ -96,9 +96,9 @@ end_row(struct zip *zip, const struct plan_node *node, uint32_t culprit, enum or
     return result;
 }
 
-/* Make sure that every part has an element waiting; *ret_ready: how many all have, at most max.
- * Those whose lookahead cannot be seen go first, then one that shows it may be pulled as far as
- * they reach. */
+/* Make sure that every part has an element waiting. *ret_ready: how many all of them have, at most
+ * `max`. Parts whose lookahead is unobservable go first. A single part that shows it may then be
+ * pulled as far as they reach. */
 static enum order_result
 refill_all(struct order_iterator *iterator, size_t max, size_t *ret_ready)
 {
@@ -124,6 +124,7 @@ refill_all(struct order_iterator *iterator, size_t max, size_t *ret_ready)
     return ORDER_OK;
 }
 
+/* A row of a source has two words: the constant width lets the compiler keep them in registers. */
 static void
 copy_column(uint64_t *to, uint32_t to_width, const uint64_t *from, uint32_t width, size_t count)
 {
@@ -163,7 +164,7 @@ zip_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *r
     return ORDER_OK;
 }
 
-/* Pass over `count` elements of one part, those that wait first. */
+/* Pass over `count` elements of one part, beginning with those that are waiting. */
 static enum order_result
 pass_over_part(struct part *part, const struct plan_node *input, uint64_t count,
                uint64_t *ret_passed)
@@ -183,8 +184,8 @@ pass_over_part(struct part *part, const struct plan_node *input, uint64_t count,
     return result;
 }
 
-/* Part by part. At the end the longer ones are then farther than tf.data would pull them, so only
- * where that cannot be seen. */
+/* Pass over each part by itself. At the end the longer parts are then further than tf.data would
+ * pull them, so this is done only if that is unobservable. */
 static enum order_result
 zip_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {

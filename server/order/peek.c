@@ -1,4 +1,5 @@
-/* peek.c - see peek.h. */
+/* peek.c - see peek.h. Pulled elements wait in `words` with their numbers. If the evaluation of a
+ * chunk fails, its elements are evaluated one by one, so that only the bad one fails. */
 #include "order/peek.h"
 
 #include <stdlib.h>
@@ -49,7 +50,7 @@ number_of(const struct order_peek *peek, const struct column *column, size_t ele
     return 0;
 }
 
-/* See elements [at, at + count). */
+/* Evaluate the numbers of elements [at, at + count). */
 static tundish_status
 see(struct order_peek *peek, size_t at, size_t count)
 {
@@ -79,6 +80,8 @@ see(struct order_peek *peek, size_t at, size_t count)
     return TUNDISH_OK;
 }
 
+/* Pull what the caller is sure to want. If looking ahead is unobservable, double the chunk each
+ * time: the first element comes soon, and later ones share the cost of an evaluation. */
 static enum order_result
 refill(struct order_peek *peek, size_t max)
 {
@@ -111,6 +114,8 @@ order_peek_next(struct order_peek *peek, size_t max, const uint64_t **ret_words,
         if (result != ORDER_OK)
             return result;
         peek->at++;
+        /* The chunk failed as a whole. Its own evaluation tells whether this element is the bad
+         * one. */
         if (!peek->is_seen && see(peek, at, 1) != TUNDISH_OK) {
             run_words_release(words, 1, node->width, node->run_words);
             return ORDER_FAILED;

@@ -1,4 +1,4 @@
-/* rewind.c - what dataset objects remember, put back or forward. */
+/* rewind.c - saves, restores and extrapolates the counts of dataset objects. */
 #include "order/rewind.h"
 
 #include <stdlib.h>
@@ -42,6 +42,7 @@ add_counts(uint64_t *counts, const uint64_t *before, uint32_t node_count, uint64
         counts[i] += times * (counts[i] - before[i]);
 }
 
+/* Each pass adds the same to every count, so `times` more passes add `times` the difference. */
 void
 order_counts_add_passes(struct order_instance *instance, const struct order_counts *before,
                         uint64_t times)
@@ -50,7 +51,7 @@ order_counts_add_passes(struct order_instance *instance, const struct order_coun
     add_counts(instance->element_counts, before->elements, before->node_count, times);
 }
 
-/* Of a node, its inputs and its body: is it so for any? */
+/* True if `is` holds for the node, any of its inputs or its body. */
 static bool
 any_node(const struct plan_node *node, bool (*is)(const struct plan_node *))
 {
@@ -74,7 +75,7 @@ order_can_rewind(const struct plan_node *node)
     return !any_node(node, remembers_elements) && !any_node(node, order_reads_content);
 }
 
-/* How much alike the passes through a node are. */
+/* How similar the passes through a node are, from least to most. */
 enum alike {
     NOT_ALIKE,
     SAME_COUNT,    /* as many elements */
@@ -107,6 +108,9 @@ has_body(const struct plan_node *node)
     return node->body != NULL;
 }
 
+/* A pass of a random source has the same elements in another order. A stage that counts nothing and
+ * draws nothing repeats its pass exactly. Otherwise the similarity is that of the least similar
+ * input, limited by what the stage does. */
 static enum alike
 alike(const struct plan_node *node)
 {

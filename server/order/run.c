@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-/* Where a test counts runs, or NULL. */
+/* The counter of a test that checks for leaked runs, or NULL. */
 static _Atomic(_Atomic int64_t *) living;
 
 void
@@ -16,7 +16,7 @@ run_count_living(_Atomic int64_t *count)
     atomic_store_explicit(&living, count, memory_order_release);
 }
 
-/* Pairs with the store in run_count_living: the counter is there. */
+/* Acquire pairs with the store in run_count_living: the counter is initialized. */
 static void
 note_living(int64_t change)
 {
@@ -63,6 +63,7 @@ run_view(struct run *parent, uint64_t begin, uint64_t count)
         .element_count = count,
         .row_count = count,
         .words = parent->words + begin * parent->width,
+        /* Refer to the first parent, so that chains of slices stay one level deep. */
         .parent = run_retain(parent->parent != NULL ? parent->parent : parent),
     };
     return view;
@@ -79,8 +80,8 @@ run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t 
     return run;
 }
 
-/* The pieces that rows [begin, begin + count) lie in, cut to them. No rows are one empty piece of
- * the first, so that the slice still knows its batch. */
+/* The pieces that hold rows [begin, begin + count), cut to them. For no rows this is one empty
+ * piece of the first, so that the slice still knows its batch. */
 static struct run *
 slice_joined(struct run *run, uint64_t begin, uint64_t count)
 {
@@ -152,6 +153,7 @@ run_words_slice(const uint64_t *words, uint32_t width, uint64_t run_words, uint6
     }
 }
 
+/* Relaxed is enough: the caller already owns a count, so the run cannot be freed meanwhile. */
 struct run *
 run_retain(struct run *run)
 {
@@ -162,10 +164,12 @@ run_retain(struct run *run)
 void
 run_release(struct run *run)
 {
-    /* acq_rel: whoever frees sees what the other owners did with it. */
+    /* acq_rel: the thread that frees sees everything that other owners did with the run. */
     if (run == NULL ||
         atomic_fetch_sub_explicit(&run->count_of_owners, 1, memory_order_acq_rel) != 1)
         return;
+    /* A view does not own its elements: they lie in the parent, which it retains. A joined slice
+     * owns its pieces. */
     if (run->parent == NULL || run->joined)
         run_words_release(run->words, run->element_count, run->width, run->run_words);
     run_release(run->parent);

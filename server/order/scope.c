@@ -1,4 +1,4 @@
-/* scope.c - what $name means: the outer elements of functions, and where in the job this is. */
+/* scope.c - resolves $name: columns of outer elements, and numbers of the job. */
 #include "order/order.h"
 
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-/* Views of strings keep so many readable bytes behind them (bytes.h). */
+/* String views must be followed by this many readable bytes (bytes.h). */
 enum { STRING_TAIL_BYTES = 64 };
 
-/* One pass measures (block NULL), the next one copies. */
+/* The first pass measures (block NULL), the second copies. */
 struct placing {
     uint8_t *block;
     size_t used_bytes;
@@ -70,8 +70,8 @@ put_column(struct placing *placing, const struct column_spec *spec, const struct
         *to = copy;
 }
 
-/* The frame's memory is used again for the next element, so a scope has a block of its own: the
- * scope, the frame, its columns, the words, and all values. */
+/* The evaluation reuses the frame's memory for the next element. A scope therefore copies
+ * everything into one block: itself, the frame, its columns, the words and all values. */
 static struct order_scope *
 put_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
           const uint64_t *words)
@@ -129,7 +129,7 @@ order_scope_close(struct order_scope *scope, const struct plan_node *node)
     free(scope);
 }
 
-/* The column that a variable means, from the innermost function outwards; NULL: none. */
+/* Find the column of a variable, from the innermost function outwards. NULL: not found. */
 static const struct column *
 find_column(const struct order_scope *scope, const char *name, const struct column_spec **ret_spec)
 {
@@ -189,7 +189,7 @@ per_replica_batch_size(const struct order_services *services, int64_t global, in
     return TUNDISH_OK;
 }
 
-/* The variables of a from_function stream. */
+/* Resolve the InputContext variables of a from_function stream. */
 static tundish_status
 context_int(const struct order_services *services, const struct spec_value *value,
             int64_t *ret_value)

@@ -1,11 +1,11 @@
-/* order_permute.c - all elements of an indexed input in random order, in constant memory: no
- * window, and any position at once. Every iterator has another order.
+/* order_permute.c - all elements of an indexed input in random order, in constant memory. It has no
+ * window, and any position can be reached directly. Each iterator has another order.
  *
- * Up to SMALL elements the permutation is a table, shuffled by Fisher and Yates. Beyond, it is a
- * Feistel network over a rectangle of rows x columns, the smallest near-square one that holds all
- * numbers: in turn the row is rotated by a hash of the column and the column by a hash of the row.
- * The few numbers of the rectangle that are too large are sent through again until one is not, so
- * the numbers below the count are permuted among themselves.
+ * Up to SMALL elements the permutation is a table, shuffled by Fisher and Yates. Beyond that it is
+ * a Feistel network over a rectangle of rows x columns, the smallest nearly square one that holds
+ * all numbers. Each round rotates the row by a hash of the column, then the column by a hash of the
+ * row. The few numbers of the rectangle that are too large pass through again until the result is
+ * not (cycle walking), so the numbers below the count are permuted among themselves.
  */
 #include "order/cardinality.h"
 #include "order/planning.h"
@@ -22,7 +22,7 @@ struct permute {
     struct order_iterator *input;
     bool counted;
     uint64_t count, at;
-    uint32_t *table; /* of a small count */
+    uint32_t *table; /* for a small count */
     uint64_t rows, columns;
     uint64_t row_keys[ROUNDS], column_keys[ROUNDS];
 };
@@ -72,6 +72,7 @@ make_table(struct permute *permute, struct tnd_random *random)
     }
 }
 
+/* Integer square root, bit by bit: the rectangle must be the same on every machine. */
 static uint64_t
 square_root(uint64_t number)
 {
@@ -83,8 +84,8 @@ square_root(uint64_t number)
     return root;
 }
 
-/* The input's count may need a scan of its files, so it waits for the first element. The keys are
- * this iterator's stretch of the node's generator. */
+/* Count the input and draw the keys, on first use: counting may scan files. Each iterator draws
+ * from its own stretch of the generator, long enough for the largest table. */
 static tundish_status
 prepare(struct order_iterator *iterator)
 {
@@ -119,7 +120,7 @@ prepare(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
-/* A number below `limit` (at most 2^32) that hangs on all bits of `value` and `key`. */
+/* A number below `limit` (at most 2^32) that depends on all bits of `value` and `key`. */
 static inline uint64_t
 hash_below(uint64_t value, uint64_t key, uint64_t limit)
 {
@@ -129,6 +130,7 @@ hash_below(uint64_t value, uint64_t key, uint64_t limit)
     return (hash >> 32) * limit >> 32;
 }
 
+/* value + by modulo limit, both below the limit, without a division. */
 static inline uint64_t
 rotate(uint64_t value, uint64_t by, uint64_t limit)
 {
@@ -154,7 +156,8 @@ image_of(const struct permute *permute, uint64_t row, uint64_t column)
     }
 }
 
-/* As image_of, for several: each is a long chain of steps, so they go side by side. */
+/* image_of for LANES numbers at once. One image is a long chain of dependent steps; side by side
+ * the chains overlap. */
 static inline void
 images_of(const struct permute *permute, uint64_t *rows, uint64_t *columns, uint64_t *ret_images)
 {
@@ -177,8 +180,9 @@ images_of(const struct permute *permute, uint64_t *rows, uint64_t *columns, uint
     }
 }
 
-/* The images of `count` numbers from permute->at on, at most CHUNK: row and column are counted, not
- * divided. What is behind the last lane is made and dropped. */
+/* The images of the `count` (at most CHUNK) numbers from permute->at on. Rows and columns are
+ * counted up, since a division for each is slow. The last group may produce images beyond `count`,
+ * which are not used. */
 static void
 images_of_stretch(const struct permute *permute, size_t count, uint64_t *ret_images)
 {
@@ -193,7 +197,8 @@ images_of_stretch(const struct permute *permute, size_t count, uint64_t *ret_ima
             columns[lane] = column;
             row = row + 1 == permute->rows ? 0 : row + 1;
             column += row == 0;
-            /* Numbers from the count on may be sent round for ever. */
+            /* A number outside the permutation may never reach the count: the cycle walk would not
+             * end. */
             if (column * permute->rows + row >= permute->count)
                 row = column = 0;
         }
@@ -227,7 +232,7 @@ permute_at(struct order_iterator *iterator, const uint64_t *indices, size_t inde
     return status;
 }
 
-/* As permute_at, for a stretch. */
+/* Read `count` consecutive positions from permute->at on. */
 static tundish_status
 stretch(struct order_iterator *iterator, uint64_t *words, size_t count)
 {

@@ -1,11 +1,11 @@
-/* order_shuffle.c - TensorFlow's shuffle, bit for bit.
+/* order_shuffle.c - TensorFlow's shuffle (ShuffleDatasetOpBase), bit for bit.
  *
- * A window of references: each draw takes one of the window's elements at random, moves the oldest
- * into its place, and the next element of the input refills the window. With `repeat` fused into
- * it, the window may hold several epochs, oldest first; only the oldest is drawn from, so epochs
- * never mix, and the next ones are on their way already.
+ * The window holds references in a ring. Each draw takes a random element, moves the oldest into
+ * its place, and the next element of the input refills the window. If `repeat` is fused into it,
+ * the window may hold several epochs, oldest first. Only the oldest is drawn from, so epochs never
+ * mix, while the next ones already fill the window.
  *
- * Seeds come from the dataset object's generator, two words for each iterator (each epoch, when
+ * Seeds come from the generator of the dataset object: two words for each iterator (or epoch, if
  * fused), in the order in which they begin.
  */
 #include <inttypes.h>
@@ -20,12 +20,12 @@
 
 enum {
     WHOLE_EPOCH = -2,   /* tf.data.UNKNOWN_CARDINALITY as a buffer_size */
-    EPOCHS_AT_MOST = 3, /* with more in the window, tf.data does not refill it */
+    EPOCHS_AT_MOST = 3, /* tf.data does not refill a window that holds more */
     ROOM_AT_FIRST = 1024,
-    SAMPLE_LIMIT = 1 << 14, /* of the window, where any elements will do */
-    SHOWN_MAX = 1 << 30,    /* a larger buffer is meant to take whatever there is */
+    SAMPLE_LIMIT = 1 << 14, /* of the window, if services.samples */
+    SHOWN_MAX = 1 << 30,    /* a larger buffer_size means "everything" */
     HUGE_PAGE_BYTES = 2 << 20,
-    AHEAD = 32 /* draws known, and fetched, before they are used */
+    AHEAD = 32 /* draws made and prefetched before they are used */
 };
 
 void
@@ -50,8 +50,8 @@ wrap(const struct shuffle *shuffle, uint64_t at)
     return at >= shuffle->room ? at - shuffle->room : at;
 }
 
-/* A draw touches a random place, so a large window misses the TLB at each unless its pages are
- * huge: they make it several times as fast. */
+/* Each draw touches a random address, so a large window misses the TLB on each draw unless it has
+ * huge pages. They make draws several times as fast. */
 uint64_t *
 shuffle_window_alloc(uint64_t room, uint32_t width)
 {
@@ -62,12 +62,12 @@ shuffle_window_alloc(uint64_t room, uint32_t width)
     if (bytes < HUGE_PAGE_BYTES)
         return tnd_alloc(bytes);
     if (posix_memalign(&window, HUGE_PAGE_BYTES, bytes) != 0)
-        return tnd_alloc(bytes); /* which says what is missing */
+        return tnd_alloc(bytes); /* reports the lack of memory */
     madvise(window, bytes, MADV_HUGEPAGE);
     return window;
 }
 
-/* A larger ring, with what is held (all that fits) at its beginning. */
+/* Replace the ring by a larger one, with the held elements at its beginning. */
 static tundish_status
 grow(struct order_iterator *iterator)
 {
@@ -99,6 +99,8 @@ grow(struct order_iterator *iterator)
     return TUNDISH_OK;
 }
 
+/* Add an epoch to the queue of lengths. The queue slides forward in its array, and is moved back
+ * before it would grow. */
 void
 shuffle_append_length(struct shuffle *shuffle)
 {
@@ -128,6 +130,7 @@ back_length(struct shuffle *shuffle)
     return &shuffle->lengths[shuffle->first_length + shuffle->length_count - 1];
 }
 
+/* True if tf.data would refill the window before the next draw. */
 static bool
 wants_more(const struct shuffle *shuffle)
 {
@@ -138,11 +141,12 @@ wants_more(const struct shuffle *shuffle)
     if (shuffle->limit == UINT64_MAX && !shuffle->back_is_whole)
         return true;
     if (shuffle->limit == UINT64_MAX)
+        /* UNKNOWN_CARDINALITY: the first epoch decides how large the window is. */
         return shuffle->held < shuffle->most_held;
     return shuffle->held < shuffle->limit;
 }
 
-/* Pull elements straight into the ring. */
+/* Pull elements directly into the ring, as many as fit without wrapping. */
 static enum order_result
 pull(struct order_iterator *iterator)
 {
@@ -157,6 +161,7 @@ pull(struct order_iterator *iterator)
     tail = wrap(shuffle, shuffle->head + shuffle->held);
     room = tail >= shuffle->head ? shuffle->room - tail : shuffle->head - tail;
     if (shuffle->length_count > EPOCHS_AT_MOST)
+        /* Beyond EPOCHS_AT_MOST tf.data refills an empty window with a single element. */
         room = 1;
     result = order_next(shuffle->input, shuffle->window + tail * width, (size_t)room, &count);
     shuffle->held += count;
@@ -167,7 +172,7 @@ pull(struct order_iterator *iterator)
     return result;
 }
 
-/* A failure to is final: what is held is still drawn from. */
+/* Begin an epoch of the input. A failure ends the input; the held elements are still drawn. */
 static tundish_status
 begin_epoch(struct order_iterator *iterator)
 {
@@ -204,13 +209,14 @@ fill_buffer(struct order_iterator *iterator)
             order_drop(&shuffle->input);
             shuffle->back_is_whole = true;
             if (!shuffle->any_element && shuffle->epochs < 0)
-                return ORDER_OK; /* an empty input, repeated for ever, ends */
+                return ORDER_OK; /* an empty input ends even if it repeats endlessly */
         }
     }
     return ORDER_OK;
 }
 
-/* An epoch that has been used up gives way to the next, which draws seeds of its own. */
+/* Drop exhausted epochs from the front. Each epoch that begins draws its own seeds, even an empty
+ * one, as in tf.data. */
 static void
 forget_empty_epochs(struct order_iterator *iterator)
 {
@@ -233,7 +239,7 @@ copy_element(uint64_t *to, const uint64_t *from, uint32_t width)
         to[i] = from[i];
 }
 
-/* Take `count` elements of the oldest epoch; nothing is refilled. */
+/* Draw `count` elements of the oldest epoch without refilling. */
 ALWAYS_INLINE void
 drain(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
 {
@@ -250,9 +256,9 @@ drain(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
     shuffle->held -= count;
 }
 
-/* The steady state: `count` new elements lie at `words`; each in turn goes into the window, which
- * it fills, and a drawn one takes its place. The draws of the next few are made beforehand, so
- * that their memory is on its way. */
+/* The steady state, in place: each of the `count` new elements at `words` enters the window at its
+ * tail, and a drawn element takes its place. Draws are made AHEAD at a time and prefetched. This is
+ * exact, since the drawn addresses do not depend on the elements. */
 ALWAYS_INLINE void
 exchange(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t width)
 {
@@ -316,9 +322,9 @@ exchange_any(struct shuffle *shuffle, uint64_t *words, size_t count, uint32_t wi
         exchange(shuffle, words, count, width);
 }
 
-/* The window lacks just the element that the last draw took: new elements are pulled into `words`
- * and exchanged there. At most as many as the oldest epoch has, so that it is there to draw from
- * (it grows with them if it is the only one). */
+/* The window lacks one element. Pull new elements into `words` and exchange them there. If there
+ * are several epochs, exchange at most as many as the oldest has: only those can be drawn. (A
+ * single epoch gains an element for each one drawn.) */
 static enum order_result
 next_steady(struct order_iterator *iterator, uint64_t *words, size_t max, size_t *ret_count)
 {
@@ -361,7 +367,7 @@ shuffle_next(struct order_iterator *iterator, uint64_t *words, size_t max, size_
     if (shuffle->held == 0)
         return ORDER_END;
     forget_empty_epochs(iterator);
-    /* Where a draw lets the window be refilled, one draw is all until then. */
+    /* If the window must be refilled after one draw, make only that one. */
     shuffle->held--;
     if (wants_more(shuffle))
         max = 1;
@@ -380,7 +386,8 @@ is_shuffled_list(const struct plan_node *node)
            spec_bool(node->stage, "shuffle");
 }
 
-/* The list that the plan's shuffle is of: the last one before it, as distribution has found it. */
+/* The file list that a shuffle of the plan belongs to: the last one before it, as distribution
+ * finds it. */
 static const struct plan_node *
 shuffled_list(const struct plan_node *node)
 {
@@ -393,8 +400,8 @@ shuffled_list(const struct plan_node *node)
     return is_shuffled_list(node) ? node : NULL;
 }
 
-/* The shuffle that the plan puts after a list of files has a buffer as large as the list: it tells
- * where distribution has moved it after stages that repeat the list. */
+/* list_files shuffles with a buffer as large as its list. Distribution may move that shuffle after
+ * stages that repeat the list, where the size is observable. */
 static int64_t
 list_length(const struct order_iterator *iterator)
 {
@@ -415,7 +422,7 @@ read_buffer_size(const struct order_iterator *iterator, int64_t *ret_size)
     return TUNDISH_OK;
 }
 
-/* The input's iterator is made on first need, as tf.data does. */
+/* As in tf.data, the iterator of the input is made on the first pull. */
 static tundish_status
 shuffle_open(struct order_iterator *iterator)
 {

@@ -1,8 +1,12 @@
-/* shuffle_leap.c - a shuffle made to stand where others have drawn, without its draws.
+/* shuffle_leap.c - moves a new shuffle to a position without making all draws before it.
  *
- * Within an epoch the window is worked out (shuffle_seek.h), and only what it holds is taken from
- * the input; whole epochs are counted. The input may turn out to be shorter than a leap takes it to
- * be, and is then begun again.
+ * Within an epoch the contents of the window are computed backwards (shuffle_seek.h), and only
+ * those elements are pulled from the input. This is exact: Philox can start at any draw, and while
+ * the window is full the slots that a draw touches do not depend on the elements. Whole epochs are
+ * only counted.
+ *
+ * The input may turn out to be shorter than a leap assumes. Then its counts are restored, and it is
+ * opened again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +18,21 @@
 
 enum {
     LANDING_ELEMENTS = 1024,
-    WORTH_PASSING = 128,  /* elements; fewer are pulled and dropped */
-    UNSEEN_SIZE = 1 << 20 /* of a window that is made before it is known that the input fills it */
+    WORTH_PASSING = 128, /* shorter gaps are pulled and dropped */
+    UNSEEN_SIZE =
+        1 << 20 /* a window up to this size is made before the input is known to fill it */
 };
 #define UNSEEN_ELEMENTS (UINT64_C(1) << 40)
 
-/* What is to come into the window, the last first, and how far the input has been gone through. */
+/* The elements still to be put into the window, the last first, and the position in the input. */
 struct landing {
     struct shuffle_held *held;
-    uint32_t left; /* of them */
+    uint32_t left; /* held[0, left) are still to come */
     uint64_t at;
     uint64_t *words;
 };
 
-/* Pull elements before `end`, and put those wanted into the window. */
+/* Pull elements before `end`, store the wanted ones in the window and release the others. */
 static enum order_result
 land_some(struct order_iterator *iterator, struct landing *landing, uint64_t end)
 {
@@ -54,7 +59,7 @@ land_some(struct order_iterator *iterator, struct landing *landing, uint64_t end
     return result;
 }
 
-/* Give up what has come into the window. */
+/* Undo a landing: release the elements in the window. */
 static void
 take_off(struct order_iterator *iterator, const struct landing *landing)
 {
@@ -69,7 +74,8 @@ take_off(struct order_iterator *iterator, const struct landing *landing)
     order_drop(&shuffle->input);
 }
 
-/* Go through the input up to `end`; *ret_reached is how far it goes. */
+/* Read or pass over the input up to `end` and fill the window. *ret_reached: how far the input
+ * goes. */
 static enum order_result
 land(struct order_iterator *iterator, uint64_t draws, uint64_t end, uint64_t *ret_reached)
 {
@@ -108,8 +114,9 @@ open_input(struct order_iterator *iterator)
     return order_open(iterator->node->inputs[0], iterator->instance, &shuffle_of(iterator)->input);
 }
 
-/* See whether the input goes as far as `end`, where that is told sooner than by landing in vain.
- * OK: it does, or may; it has not been begun. */
+/* Check whether the input reaches `end`, if that is cheaper than a landing in vain: an indexed
+ * input knows its count, and a huge window would be allocated for nothing. OK: it does or may, and
+ * no iterator of it is open. */
 static enum order_result
 probe(struct order_iterator *iterator, uint64_t end, uint64_t *ret_reached)
 {
@@ -132,8 +139,9 @@ probe(struct order_iterator *iterator, uint64_t end, uint64_t *ret_reached)
     return result;
 }
 
-/* Stand in the first epoch where `draws` draws have been made. END: it has *ret_reached elements,
- * with which the window is not full at each, and has been gone through. */
+/* Move to where `draws` draws of the first epoch have been made. END: the input has only
+ * *ret_reached elements, so the window is not full at every draw. The input has then been read to
+ * its end. */
 static enum order_result
 leap_in_epoch(struct order_iterator *iterator, uint64_t draws, uint64_t *ret_reached)
 {
@@ -165,7 +173,7 @@ leap_in_epoch(struct order_iterator *iterator, uint64_t draws, uint64_t *ret_rea
     return ORDER_OK;
 }
 
-/* Begin `epochs` epochs later, as if those before had been drawn from. */
+/* Start `epochs` epochs later, with the seeds that tf.data would then have drawn. */
 static void
 leap_epochs(struct order_iterator *iterator, uint64_t epochs)
 {
@@ -179,9 +187,10 @@ leap_epochs(struct order_iterator *iterator, uint64_t epochs)
     shuffle->any_element = true;
 }
 
-/* How many of the whole epochs before element `count` to leap over. The last one stays, also of
- * those wanted: the next begins with its first draw. So does, before the one wanted, one that is
- * smaller than the window: it fills a part of it by then. */
+/* How many of the whole epochs before element `count` to leap over. The last epoch always stays,
+ * since the next one begins (and draws its seeds) with the first draw after it. An epoch smaller
+ * than the window stays too, if it precedes the one wanted: that one already fills part of the
+ * window. */
 static uint64_t
 epochs_to_leap(const struct shuffle *shuffle, uint64_t count, uint64_t length)
 {
@@ -192,7 +201,7 @@ epochs_to_leap(const struct shuffle *shuffle, uint64_t count, uint64_t length)
     return length < shuffle->limit && whole > 0 ? whole - 1 : whole;
 }
 
-/* All epochs are passed over: nothing is left to draw. */
+/* `count` is at or after the last element of the last epoch: nothing is left to draw. */
 static enum order_result
 leap_to_end(struct order_iterator *iterator, const struct order_counts *before, uint64_t length,
             uint64_t count, uint64_t *ret_passed)
@@ -207,8 +216,9 @@ leap_to_end(struct order_iterator *iterator, const struct order_counts *before, 
     return count > *ret_passed ? ORDER_END : ORDER_OK;
 }
 
-/* The input has been gone through once, since `before`, and has `length` elements: too few for a
- * leap to element `count` within the first epoch. */
+/* The input has been read once since `before` and has `length` elements, too few to leap to element
+ * `count` within the first epoch. Leap over whole epochs, then within the one that holds the
+ * element. */
 static enum order_result
 leap_far(struct order_iterator *iterator, const struct order_counts *before, uint64_t length,
          uint64_t count, uint64_t *ret_passed)
@@ -239,8 +249,8 @@ leap_far(struct order_iterator *iterator, const struct order_counts *before, uin
     return ORDER_OK;
 }
 
-/* Only from where nothing has been drawn yet. What fails here fails again, in its place, when
- * elements are pulled instead. */
+/* Leaps start only at the very beginning. A failure is hidden here: the elements are pulled
+ * instead, and it occurs again at its own position. */
 enum order_result
 shuffle_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *ret_passed)
 {

@@ -1,9 +1,13 @@
-/* shuffle_seek.c - the draws of a shuffle, backwards.
+/* shuffle_seek.c - computes the contents of a shuffle's window by undoing its draws.
  *
- * Draw j finds the oldest element at the ring's head, slot j % size. It takes the element of some
- * slot, moves the oldest there, and element size + j comes where the oldest was. So, backwards:
- * what a slot holds after the draw was at the head before it, and what the head holds afterwards is
- * the new element. Each slot is labelled with where its element ends up, if it does.
+ * Draw j finds the oldest element at the head of the ring, slot j % size. It takes the element of
+ * some slot, moves the oldest there, and element size + j enters where the oldest was. Backwards:
+ * the element in the drawn slot after draw j was at the head before it, and the element at the head
+ * after it is the new one, size + j. Each slot is labelled with the slot where its element ends up,
+ * if it stays.
+ *
+ * An element rarely survives many draws, so all labels are resolved after a small multiple of
+ * `size` draws, however far the position is.
  */
 #include "order/shuffle/shuffle_seek.h"
 
@@ -18,8 +22,8 @@ enum { CHUNK = 4096 };
 struct seek {
     uint32_t size;
     struct modulo by_size;
-    uint32_t *labels; /* of a slot: the one where its element ends up */
-    uint64_t *wanted; /* a bit for each slot: it has a label. Few do, far back */
+    uint32_t *labels; /* per slot: where its element ends up */
+    uint64_t *wanted; /* one bit per slot: it has a label; few have, far back */
     struct shuffle_held *held;
     uint32_t found, left;
 };
@@ -38,6 +42,7 @@ set_wanted(struct seek *seek, uint64_t slot, bool wanted)
     seek->wanted[slot / 64] = (seek->wanted[slot / 64] & ~bit) | (wanted ? bit : 0);
 }
 
+/* The element in this slot is number `number` of the input: record where it ends up. */
 static inline void
 take_found(struct seek *seek, uint64_t slot, uint64_t number)
 {
@@ -45,7 +50,7 @@ take_found(struct seek *seek, uint64_t slot, uint64_t number)
     seek->left--;
 }
 
-/* Undo draw `draw`, at which the head was at `head`. */
+/* Undo draw `draw`, made with the head at `head`. */
 static inline void
 undo(struct seek *seek, uint64_t draw, uint64_t head, uint32_t word)
 {
@@ -64,7 +69,7 @@ undo(struct seek *seek, uint64_t draw, uint64_t head, uint32_t word)
     }
 }
 
-/* Undo draws [begin, end), the last first. */
+/* Undo draws [begin, end), last first. */
 static void
 undo_some(struct seek *seek, uint64_t begin, uint64_t end, const uint32_t *words)
 {
@@ -91,6 +96,7 @@ shuffle_seek(uint64_t seed, uint64_t seed2, uint32_t size, uint64_t draws)
     uint32_t words[CHUNK];
 
     for (uint32_t slot = 0; slot < size; slot++) {
+        /* After the last draw, the slot of its head waits for the next element. */
         seek.labels[slot] = slot;
         set_wanted(&seek, slot, slot != (draws - 1) % size);
     }
@@ -103,6 +109,7 @@ shuffle_seek(uint64_t seed, uint64_t seed2, uint32_t size, uint64_t draws)
         undo_some(&seek, begin, end, words);
         end = begin;
     }
+    /* Labels left at the first draw belong to the elements that filled the window initially. */
     for (uint32_t slot = size; slot-- > 0 && seek.left > 0;)
         if (is_wanted(&seek, slot))
             take_found(&seek, slot, slot);
