@@ -1,15 +1,15 @@
-/* batch_rows.c - batch sizes, held against what comes in. */
+/* batch_rows.c - compares batch sizes with the number of rows that can arrive. */
 #include "plan/batch_rows.h"
 
 #include "order/cardinality.h"
 #include "order/planning.h"
 #include "plan/build.h"
 
-/* The stage that makes the batches, and what their sizes are. */
+/* The stage that makes the batches, and their size. */
 struct batching {
-    const struct plan_node *node; /* NULL: none that has one size */
+    const struct plan_node *node; /* NULL: no stage with a single size */
     int64_t size;                 /* as written; -1: a variable */
-    int64_t come;                 /* rows that it is given in all, at most, or a CARDINALITY_ */
+    int64_t come;                 /* upper bound of all rows it receives, or a CARDINALITY_ */
 };
 
 static int64_t
@@ -20,6 +20,7 @@ product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
+/* The largest of the sizes that are literals; -1 if there is none. */
 static int64_t
 rebatch_size(const struct plan_node *node)
 {
@@ -34,7 +35,7 @@ rebatch_size(const struct plan_node *node)
 
 static int64_t rows_of_batch(const struct plan_node *node, struct order_instance *instance);
 
-/* Rows that `rebatch` is given: those of all batches. */
+/* Upper bound of the rows that `rebatch` receives in all batches. */
 static int64_t
 rows_in_all(const struct plan_node *batches, struct order_instance *instance)
 {
@@ -64,7 +65,7 @@ find_batching(const struct plan_node *node, struct order_instance *instance)
     return (struct batching){ .size = -1, .come = CARDINALITY_UNKNOWN };
 }
 
-/* None at all if what remains is dropped. */
+/* Rows of the largest batch. If fewer rows arrive than a batch needs, it is partial, or dropped. */
 static int64_t
 rows_that_come(const struct batching *batching)
 {
@@ -81,8 +82,8 @@ rows_of_batch(const struct plan_node *node, struct order_instance *instance)
     return batching.size < 0 ? -1 : rows_that_come(&batching);
 }
 
-/* Of a batch of so many rows. Where rows carry over from batch to batch, a slice is filled from as
- * many as it takes. */
+/* Rows of the largest slice of a batch of `rows` rows. If rows carry over, a slice takes its rows
+ * from as many batches as it needs. */
 static int64_t
 rows_of_slice(const struct plan *plan, int64_t rows, struct order_instance *instance)
 {

@@ -1,4 +1,4 @@
-/* build.c - stages to nodes. */
+/* build.c - makes the nodes of a graph from the stages of a pipeline file. */
 #include "plan/build.h"
 
 #include <stdarg.h>
@@ -44,7 +44,8 @@ build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
     return node;
 }
 
-/* `name` is that of a stage, or of a source that the plan puts in its place. */
+/* Add a node for a stage. `name` is the stage's own, or that of a source that the plan uses in its
+ * place. */
 static struct plan_node *
 build_node(struct plan_graph *graph, const struct spec_stage *stage, const char *name)
 {
@@ -86,7 +87,7 @@ build_graph_close(struct plan_graph *graph)
 {
     if (graph == NULL)
         return;
-    /* What reads comes behind what it reads, so from the end. */
+    /* Nodes stand after their inputs, so close them from the end. */
     for (uint32_t i = graph->node_count; i-- > 0;)
         node_close(graph->nodes[i]);
     schema_close(&graph->outer_schema);
@@ -107,6 +108,8 @@ seeds_of(const struct order_ops *order, const struct spec_stage *stage)
     return order->seeds != NULL ? order->seeds(stage) : ORDER_SEEDS_NONE;
 }
 
+/* Draw a pair of seeds. TensorFlow draws when a dataset is constructed, so this must be called in
+ * the order in which the stages are written. */
 static void
 draw_seeds(struct plan_builder *builder, struct plan_node *node, const char *parameter,
            uint32_t *function_index)
@@ -123,7 +126,8 @@ static tundish_status build_dataset(struct plan_builder *builder, struct plan_gr
                                     const struct spec_dataset *dataset, uint32_t *function_index,
                                     struct plan_node **ret_last);
 
-/* A dataset that was built, for the seeds it draws, but that nobody reads. */
+/* Remove a dataset that nobody reads. It had to be built, since the seeds it draws shift those of
+ * later stages. */
 static void
 give_back_nodes(struct plan_graph *graph, uint32_t node_count)
 {
@@ -131,7 +135,7 @@ give_back_nodes(struct plan_graph *graph, uint32_t node_count)
         node_close(graph->nodes[--graph->node_count]);
 }
 
-/* What a stage unites; the dataset that decides which of them comes last. */
+/* Build the datasets that a stage unites. The one that decides which of them comes next is last. */
 static tundish_status
 build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struct spec_stage *stage,
              uint32_t *function_index, struct plan_node ***ret_inputs, uint32_t *ret_count)
@@ -162,7 +166,9 @@ build_inputs(struct plan_builder *builder, struct plan_graph *graph, const struc
     return status;
 }
 
-/* list_files (and directory) with shuffle is the sorted list, then a shuffle of all of it. */
+/* As in TensorFlow, list_files (and directory) with shuffle is the sorted list followed by a
+ * shuffle of all of it. The stage is set only while the seeds are drawn: nodes that the plan
+ * inserts have none. */
 static struct plan_node *
 shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *files,
               uint32_t *function_index)
@@ -176,8 +182,8 @@ shuffle_files(struct plan_builder *builder, struct plan_graph *graph, struct pla
     return shuffle;
 }
 
-/* Readers of several files are, in TensorFlow, a flat_map (or interleave) of the reader over the
- * names; built like that, FILE sharding finds the names to deal out. */
+/* TensorFlow implements readers of several files as a flat_map (or interleave) of the reader over
+ * the names. The plan does the same, so that FILE sharding finds the list of names to deal. */
 static struct plan_node *
 reader_of_names(struct plan_graph *graph, const struct spec_stage *stage)
 {
@@ -198,7 +204,7 @@ reader_of_names(struct plan_graph *graph, const struct spec_stage *stage)
     body->outside = graph;
     body->outer = names;
     body->root = build_node(body, stage, stage->info->name);
-    body->root->reads_outer_name = true; /* whatever the stage says */
+    body->root->reads_outer_name = true; /* the file name is the outer element, not the parameter */
     return each;
 }
 
@@ -224,7 +230,8 @@ build_body(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     return status;
 }
 
-/* A pass without end is never whole, so no file comes of it. */
+/* True if a cache keeps its elements in a file. An endless pass is never complete and makes no
+ * file. */
 static bool
 is_in_file(const struct spec_stage *stage, const struct order_ops *order,
            const struct plan_node *previous)
@@ -233,7 +240,8 @@ is_in_file(const struct spec_stage *stage, const struct order_ops *order,
            previous != NULL && !order_is_endless(previous);
 }
 
-/* A stage that draws random numbers draws them by where an element stands before it. */
+/* Number the elements for a stage that draws: its draws depend on the number of an element, not on
+ * the thread that makes it. */
 static struct plan_node *
 number_elements(struct plan_graph *graph, struct plan_node *previous)
 {
@@ -245,7 +253,7 @@ number_elements(struct plan_graph *graph, struct plan_node *previous)
 
 static bool value_draws(const struct spec_value *value);
 
-/* Does any stage of the dataset, or of those inside, draw random numbers by ordinals? */
+/* True if any stage of the dataset, or of a dataset inside it, draws random numbers by ordinals. */
 static bool
 dataset_draws(const struct spec_dataset *dataset)
 {
@@ -275,7 +283,7 @@ value_draws(const struct spec_value *value)
     return false;
 }
 
-/* A source's files in random order: sorted, then shuffled by the plan. */
+/* True for a source with shuffle: its list is sorted, then shuffled by the plan. */
 static bool
 is_shuffled_list(const struct spec_stage *stage, const struct plan_node *node)
 {
@@ -306,7 +314,7 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     }
 }
 
-/* Where the stage, or its function's body, draws by ordinals. */
+/* True if the stage, or the body of its function, draws by ordinals. */
 static bool
 needs_ordinals(const struct spec_stage *stage, const struct order_ops *order)
 {
@@ -317,7 +325,8 @@ needs_ordinals(const struct spec_stage *stage, const struct order_ops *order)
     return content != NULL && content_draws(content, stage);
 }
 
-/* The node of a stage after `previous` (NULL: it stands first), or the nodes in its place. */
+/* Finish a stage whose node is built and connected: build its body, draw its seeds, or replace it
+ * by several nodes. */
 static tundish_status
 build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node,
             uint32_t *function_index, struct plan_node **ret_node)
@@ -326,7 +335,7 @@ build_after(struct plan_builder *builder, struct plan_graph *graph, struct plan_
 
     *ret_node = node;
     if (is_reader_of_names(stage, node)) {
-        graph->node_count--; /* taken back: it stands in the body */
+        graph->node_count--; /* the reader goes into the body instead */
         node_close(node);
         *ret_node = reader_of_names(graph, stage);
         return TUNDISH_OK;
@@ -364,7 +373,8 @@ build_stage(struct plan_builder *builder, struct plan_graph *graph, const struct
         return status;
     }
     if (input_count == 1 && order->takes != NULL && seeds_of(order, stage) != ORDER_SEEDS_NONE) {
-        *ret_node = inputs[0]; /* as it is: nothing is drawn, no seed either */
+        *ret_node = inputs[0]; /* only one dataset has weight: as in TensorFlow nothing is drawn,
+                                  not even a seed */
         free(inputs);
         return TUNDISH_OK;
     }
@@ -397,7 +407,7 @@ build_dataset(struct plan_builder *builder, struct plan_graph *graph,
         if (one != TUNDISH_OK)
             status = one;
         if (last == NULL)
-            break; /* what follows has nothing to stand on */
+            break; /* the next stage would have no input */
     }
     *ret_last = last;
     return status;

@@ -1,7 +1,7 @@
-/* distribute.c - rebatching and sharding, put in where TensorFlow puts them.
+/* distribute.c - inserts rebatching and sharding where TensorFlow inserts them.
  *
- * Per worker TensorFlow makes dataset -> rebatch -> autoshard; so does this, by adding nodes. The
- * rules are those of distribute/input_ops.py, data/experimental/ops/distribute.py and
+ * For each worker TensorFlow builds dataset -> rebatch -> autoshard; this adds nodes to the same
+ * effect. The rules are those of distribute/input_ops.py, data/experimental/ops/distribute.py and
  * core/grappler/optimizers/data/auto_shard.cc.
  */
 #include "plan/build.h"
@@ -16,7 +16,8 @@
 #include "plan/shard_edges.h"
 #include "source/source.h"
 
-/* Rule 1: dimension 0 of every column is known. Returns whether the rule applies. */
+/* Rule 1: the batch size is dimension 0 of every column, if all are static. Returns whether the
+ * rule applies; *ret_batch is -1 if the columns differ. */
 static bool
 static_batch(const struct schema *schema, int64_t *ret_batch)
 {
@@ -43,7 +44,7 @@ passes_batch_size(const struct plan_node *node)
     return node->order != NULL && node->order->batch_size == ORDER_SIZE_INPUT;
 }
 
-/* A parallel batch is another operation, which TensorFlow does not look through. */
+/* ParallelBatchDataset is another op, which TensorFlow does not look through. */
 static bool
 is_parallel(const struct spec_stage *stage)
 {
@@ -54,7 +55,7 @@ is_parallel(const struct spec_stage *stage)
     return calls != NULL && calls->kind != SPEC_NULL;
 }
 
-/* Rule 2: walk back to the batch that made the elements. */
+/* Rule 2 (the ComputeBatchSize op): walk back to the batch that made the elements. */
 static int64_t
 batch_behind(const struct plan_node *node)
 {
@@ -75,8 +76,8 @@ batch_behind(const struct plan_node *node)
     return batch;
 }
 
-/* Rule 1 where bad rows are left out, so that no length is known: TensorFlow, which leaves none
- * out, knows that of batches without a remainder. */
+/* Rule 1 with skip_errors, which makes every length unknown. TensorFlow never omits rows, so there
+ * drop_remainder alone would make the length static. */
 static int64_t
 whole_batch(const struct plan_node *node)
 {
@@ -88,7 +89,7 @@ whole_batch(const struct plan_node *node)
                                                  : -1;
 }
 
-/* Let a stage that moves elements stand right after `below`, whose columns are its own then. */
+/* Make `node`, which only moves elements, read `below`, and give it the same columns. */
 static void
 stand_after(struct plan_node *node, struct plan_node *below)
 {
@@ -129,7 +130,7 @@ insert_shard(struct plan_graph *graph, struct plan_node *below, const struct pla
     return shard;
 }
 
-/* Where the stage stands, of one that the plan has put in or given its numbers. */
+/* Note where a shard stands that the plan has inserted or numbered. */
 static void
 place_shard(struct plan_node *node, enum shard_place place)
 {
@@ -138,7 +139,8 @@ place_shard(struct plan_node *node, enum shard_place place)
     arguments->place = place;
 }
 
-/* Returns the last that was found, or `found`. */
+/* Unlink all shuffles at and before `link`. Returns the one nearest to a source, or `found` if
+ * there is none. */
 static struct plan_node *
 take_out_shuffles(struct plan_node **link, struct plan_node *found)
 {
@@ -151,8 +153,8 @@ take_out_shuffles(struct plan_node **link, struct plan_node *found)
     return found;
 }
 
-/* All shuffles before the shard go; the one nearest to its source stands right after it, so that
- * unlike orders on two workers cannot deal a file twice. */
+/* As auto_shard.cc does: remove all shuffles before the shard and put the one nearest to the source
+ * right after it. Otherwise two workers with different orders could deal the same file twice. */
 static void
 shard_files(struct plan_graph *graph, struct edge edge, const struct plan_options *options)
 {
@@ -183,7 +185,7 @@ is_hint(const struct plan_node *node)
     return shards != NULL && shards->kind == SPEC_TEXT;
 }
 
-/* Every shard(SHARD_HINT) becomes this worker's. */
+/* Give every shard(SHARD_HINT) this worker's numbers. */
 static uint32_t
 shard_hints(struct plan_graph *graph, const struct plan_options *options)
 {
@@ -290,14 +292,14 @@ resolve_rule(struct plan *plan)
     plan->rule_reason = tnd_strdup(rule_reason(plan, asked, data));
 }
 
-/* Dimension 0 of a slice: known only if every slice is sure to have as many rows. */
+/* Dimension 0 of a slice: known only if all slices have equally many rows. */
 static int64_t
 slice_rows(int64_t batch, int64_t slices)
 {
     return batch < 0 || batch % slices != 0 ? -1 : batch / slices;
 }
 
-/* What was never batched may be batches all the same: rows of vectors. */
+/* Elements that no stage has batched may still be batches: every column has rows. */
 static bool
 could_be_unbatched(const struct schema *schema)
 {
@@ -322,8 +324,8 @@ complain_of_no_batch(const struct plan_builder *builder)
             : "");
 }
 
-/* Rows that were never batched are refused though TensorFlow would cut each of them: a batch was
- * forgotten. What a program writes is cut, as what a generator yields is: it may write batches. */
+/* Unbatched rows are refused, although TensorFlow would cut each of them: usually a batch was
+ * forgotten. The output of a program or generator is accepted, since it may be batches. */
 static bool
 has_batches(const struct plan_node *node)
 {
@@ -367,7 +369,8 @@ insert_split(struct plan *plan, int64_t slices)
     return deal;
 }
 
-/* Each worker begins with its own replicas, unless all have the same rows. */
+/* Rotate so that each worker begins with the sizes of its own replicas. Under DATA all workers see
+ * the same rows, so the sizes must be the same. */
 static struct plan_node *
 insert_carry(struct plan *plan, int64_t slices)
 {
@@ -404,7 +407,7 @@ rebatch(struct plan_builder *builder)
     return TUNDISH_OK;
 }
 
-/* Which shard it is, is known when an iterator is made. */
+/* Mark the shards of an evaluation: their numbers are known only when an iterator is made. */
 static void
 mark_shards(struct plan_graph *graph)
 {
@@ -418,7 +421,8 @@ mark_shards(struct plan_graph *graph)
     }
 }
 
-/* Where rows are not batches yet. */
+/* The link below the last batch, where elements are single rows: DATA shards of an evaluation cut
+ * rows, not batches. */
 static struct plan_node **
 link_below_batch(struct plan_graph *graph)
 {
@@ -470,7 +474,7 @@ visit(struct plan_node *node, struct plan_node **sorted, uint32_t *count)
     sorted[(*count)++] = node;
 }
 
-/* Inputs before what reads them, again. */
+/* Restore the invariant that a node stands after its inputs. */
 static void
 sort_nodes(struct plan_graph *graph)
 {
@@ -479,13 +483,13 @@ sort_nodes(struct plan_graph *graph)
 
     visit(graph->root, sorted, &count);
     for (uint32_t i = 0; i < graph->node_count; i++)
-        visit(graph->nodes[i], sorted, &count); /* shuffles that were taken out, to be freed */
+        visit(graph->nodes[i], sorted, &count); /* unlinked shuffles, which still must be freed */
     free(graph->nodes);
     graph->nodes = sorted;
     graph->node_count = count;
 }
 
-/* Records of files travel between nodes; files as they are do not. */
+/* Nodes exchange records of local files, but not whole files. */
 static bool
 needs_files(const struct plan_node *node)
 {
@@ -512,7 +516,7 @@ check_local(struct plan_builder *builder, const struct plan_graph *graph)
     return TUNDISH_OK;
 }
 
-/* Has each worker elements of its own here? */
+/* True if each worker has its own elements here. */
 static bool
 is_dealt(const struct plan_node *node, const struct edges *files)
 {
@@ -527,7 +531,8 @@ is_dealt(const struct plan_node *node, const struct edges *files)
     return false;
 }
 
-/* Files that are numbered before they are dealt have the same numbers on every worker. */
+/* True if the node numbers files before they are dealt: those numbers are the same on every worker.
+ */
 static bool
 numbers_files(const struct plan_node *node, const struct edges *files)
 {
@@ -537,9 +542,10 @@ numbers_files(const struct plan_node *node, const struct edges *files)
     return false;
 }
 
-/* A stage that draws random numbers draws them by how many elements came before: where each worker
- * has elements of its own, it counts those alone, as in TensorFlow. Inside a function the count
- * begins anew with each outer element, at a place that follows from that one's number. */
+/* Find a stage whose draws depend on the number of workers. Draws depend on how many elements came
+ * before; if each worker has its own elements, it counts only those, as in TensorFlow. Inside a
+ * function the count starts again for each outer element, at an offset that depends on its number.
+ */
 static const struct plan_node *
 find_own_draws(const struct plan *plan, const struct edges *files)
 {
@@ -556,9 +562,9 @@ find_own_draws(const struct plan *plan, const struct edges *files)
     return NULL;
 }
 
-/* TensorFlow rewrites the stream of a single worker, too, if it is AUTO that found the files: the
- * shard passes all, but shuffles before it move. A stream that says nothing of distribution is a
- * tf.data program that nobody distributes. */
+/* With AUTO, TensorFlow rewrites the stream even of a single worker: the shard passes everything,
+ * but shuffles before it move. A stream without a distribute section is a plain tf.data program and
+ * is not rewritten. */
 static bool
 deals_files(const struct plan *plan, uint32_t worker_count)
 {
@@ -592,7 +598,7 @@ build_distribution(struct plan_builder *builder)
     if (plan->stream->distribute.evaluation_shards != 0)
         status = cut_into_shards(builder, &files);
     if (plan->stream->distribute.evaluation_shards != 0)
-        worker_count = 1; /* any node may deal any shard */
+        worker_count = 1; /* shards are dealt at run time, to any node */
     if (plan->policy == SHARD_FILE && deals_files(plan, worker_count))
         for (uint32_t i = 0; i < files.count; i++)
             shard_files(plan->graph, files.list[i], &plan->options);

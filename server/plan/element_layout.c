@@ -1,5 +1,5 @@
-/* element_layout.c - the words of an element after each stage (order/run.h), and who needs a
- * number. */
+/* element_layout.c - lays out the words of an element after each stage (order/run.h), and decides
+ * which stages cut content by number. */
 #include "plan/build.h"
 
 #include <string.h>
@@ -24,7 +24,8 @@ value_uses_outer(const struct spec_value *value)
     return false;
 }
 
-/* Is content made of `$name` here? References of files and ranges hold what they need. */
+/* True if content is made from `$name` here. References to files and ranges already hold what they
+ * need. */
 static bool
 node_captures(const struct plan_node *node)
 {
@@ -45,7 +46,7 @@ shifted(uint64_t run_words, uint32_t by)
     return by < 64 ? run_words << by : 0;
 }
 
-/* Inputs whose elements the node hands on: all but the one that only says which. */
+/* Number of inputs whose elements the node passes on: all but the one that decides. */
 static uint32_t
 branch_count(const struct plan_node *node)
 {
@@ -58,8 +59,8 @@ has_form(const struct plan_node *node, enum order_form form)
     return node->order != NULL && node->order->form == form;
 }
 
-/* Branches lie over each other if none owns runs, else side by side: then the words of the branches
- * that an element is not of are zero, and zero is no run. */
+/* Branches share their words if none owns runs. Otherwise they lie side by side: the words of the
+ * other branches are then zero, which is not a run, and releasing all run words stays correct. */
 static void
 branch_layout(struct plan_node *node)
 {
@@ -104,22 +105,23 @@ body_layout(struct plan_node *node)
     }
 }
 
-/* Does content here bring rows together, or change how many there are? Where batches have been
- * taken off that are made before this, its rows are not those of the element. */
+/* True if content here combines rows or changes their number. After an unbatch (taken_off), any
+ * content stage does: its rows are those of the batch taken off, not those of the element. */
 static bool
 mixes_rows(const struct plan_node *node, uint32_t taken_off)
 {
     return node->content != NULL && node->order == NULL && (node->batch_wide || taken_off > 0);
 }
 
-/* Back to the batch that made the elements, or past as many more as have been taken off. */
+/* Walk back to the batch that made the elements, or past as many more as were taken off. True if a
+ * stage on the way must see whole batches. */
 static bool
 is_wide(const struct plan_node *node, uint32_t taken_off)
 {
     for (;; node = node->inputs[0]) {
         if (node->batch_wide || mixes_rows(node, taken_off))
             return true;
-        if (node->source != NULL) /* cache in a file, too: its rows are finished */
+        if (node->source != NULL) /* also a cache in a file, whose rows are complete */
             return false;
         if (node->body != NULL)
             return is_wide(node->body->root, taken_off);
@@ -138,7 +140,7 @@ build_is_wide(const struct plan_node *node)
     return is_wide(node, 0);
 }
 
-/* Runs among the words of a row that `unbatch` makes of word `word` (order_row_width). */
+/* Run words of a row that `unbatch` makes of word `word` (order_row_width). */
 static uint64_t
 row_run_words(const struct plan_node *node, uint32_t word)
 {
@@ -158,8 +160,8 @@ row_run_words(const struct plan_node *node, uint32_t word)
     return run_words;
 }
 
-/* Does an element carry a batch that its function was given? Its own rows are not those: whoever
- * cuts its runs would cut the rows that `$name` means, too. */
+/* True if an element carries the batch that its function was given. Its own rows are others:
+ * slicing all runs of the element would also cut the rows that `$name` refers to. */
 static bool
 carries_outer_runs(const struct plan_node *node)
 {
@@ -170,7 +172,7 @@ carries_outer_runs(const struct plan_node *node)
 
 static bool keeps_batches(const struct plan_node *node);
 
-/* Are the rows of an element no references, but only what its content turns out to have? */
+/* True if only content has the rows of an element, so that the order has no references to them. */
 static bool
 rows_are_content(const struct plan_node *node, uint32_t taken_off)
 {
@@ -194,8 +196,8 @@ rows_are_content(const struct plan_node *node, uint32_t taken_off)
     }
 }
 
-/* Is it a cache in a file of batches whose columns all have the rows that the order knows? Then the
- * element is a run, with the batch's record at every row; else it is one record. */
+/* True for a cache in a file that keeps batches whose rows the order knows. Its element is then a
+ * run that refers to the batch's record in each row; otherwise it is one record. */
 static bool
 keeps_batches(const struct plan_node *node)
 {
@@ -205,14 +207,14 @@ keeps_batches(const struct plan_node *node)
            (input->run_words & (input->run_words - 1)) == 0 && !rows_are_content(input, 0);
 }
 
-/* Rows that are references are handed on; those that only content has are cut from it by number. */
+/* True if rows are cut from content by number. Rows that are references are passed on instead. */
 static bool
 are_rows_cut(const struct plan_node *node)
 {
     return node->run_words == 0 || build_is_wide(node) || rows_are_content(node, 0);
 }
 
-/* Rows of every element, if the types of all columns say so; else -1. */
+/* The row count of every element, if the types of all columns agree on it; else -1. */
 static int64_t
 rows_of_types(const struct schema *schema)
 {
@@ -231,7 +233,7 @@ run_layout(struct plan_node *node)
     node->run_words = 1;
 }
 
-/* Rows are counted while the order is decided. */
+/* The order must count rows, from the runs (0), from the types, or by looking at content (-1). */
 static void
 rebatch_layout(struct plan_node *node)
 {
@@ -270,7 +272,7 @@ unbatch_layout(struct plan_node *node)
     }
 }
 
-/* The words of the node's input, and one that the stage adds. */
+/* The words of the input, plus one that the stage may add. */
 static void
 passing_layout(struct plan_node *node)
 {
@@ -313,7 +315,7 @@ order_layout(struct plan_node *node)
     }
 }
 
-/* Can the stage be run as it is laid out? */
+/* Complain if the stage cannot run with this layout. */
 static tundish_status
 check_layout(const struct plan_builder *builder, const struct plan_node *node)
 {
@@ -338,7 +340,7 @@ node_layout(struct plan_builder *builder, struct plan_graph *graph, struct plan_
     if (node->body != NULL) {
         status = build_layout(builder, node->body);
         if (node->body->captures && graph->outside != NULL)
-            graph->captures = true; /* the name may be from farther out */
+            graph->captures = true; /* the variable may come from a function further out */
     }
     if (keeps_batches(node))
         run_layout(node);

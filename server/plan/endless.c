@@ -1,8 +1,9 @@
-/* endless.c - who needs an end that never comes. */
+/* endless.c - complains of stages that wait for the end of an endless input. */
 #include "order/planning.h"
 #include "plan/build.h"
 
-/* How many elements, or rows of them, the stage gathers before it hands any on. */
+/* How many elements or rows the stage gathers before it passes any on. Sizes up to INT32_MAX may
+ * fill; larger ones are taken to mean "everything". */
 static int64_t
 gathered(const struct plan_node *node)
 {

@@ -1,4 +1,4 @@
-/* fusion.c - content stages in a row: each sees what follows it, and some are made as one. */
+/* fusion.c - shows each content stage those that follow it, so that some are evaluated as one. */
 #include <stdlib.h>
 
 #include "content/content.h"
@@ -11,7 +11,7 @@ is_content(const struct plan_node *node)
     return node->content != NULL && node->order == NULL && node->input_count == 1;
 }
 
-/* Whose only input the node is; NULL: nobody's. */
+/* The node whose only input this is, or NULL. */
 static struct plan_node *
 reader_of(const struct plan_graph *graph, const struct plan_node *node)
 {
@@ -21,14 +21,14 @@ reader_of(const struct plan_graph *graph, const struct plan_node *node)
     return NULL;
 }
 
-/* Put in by the plan between two stages of the user's: elements pass it as they are. */
+/* True for a node that the plan inserted between two stages: it does not change elements. */
 static bool
 is_between(const struct plan_node *node)
 {
     return node->stage == NULL && node->body == NULL && node->content == NULL;
 }
 
-/* The content stages from `first` on, and their nodes: as many as the graph has, at most. */
+/* Collect the content stages from `first` on, at most as many as the graph has nodes. */
 static uint32_t
 find_row(const struct plan_graph *graph, struct plan_node *first, struct content_step *steps,
          struct plan_node **nodes)
@@ -57,6 +57,8 @@ find_row(const struct plan_graph *graph, struct plan_node *first, struct content
     return count;
 }
 
+/* The fused evaluation is attached to the last node of the row: that is the one whose columns are
+ * asked for. */
 static tundish_status
 look_ahead(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {

@@ -1,4 +1,4 @@
-/* memory_cost.c - bytes by shapes: what shuffles hold, and a batch. */
+/* memory_cost.c - estimates from shapes how much memory shuffles and batches take. */
 #include "plan/memory_cost.h"
 
 #include "core/memory_room.h"
@@ -40,7 +40,8 @@ product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
-/* A string column needs its offsets at least. */
+/* A string takes at least its offset. Columns are padded to 64 bytes, as in a slot. -1: not known
+ * from the shape. */
 static int64_t
 column_bytes(const struct column_spec *spec, int64_t rows)
 {
@@ -78,7 +79,7 @@ plan_memory(const struct plan *plan, struct plan_memory *ret_memory)
     *ret_memory = memory;
 }
 
-/* For amounts below this the machine is not asked what it has. */
+/* Below this amount the machine is not asked how much memory it has. */
 static const uint64_t UNASKED_BYTES = 256 << 20;
 
 static tundish_status

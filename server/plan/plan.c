@@ -41,15 +41,15 @@ build(struct plan_builder *builder)
                        !order_gathered(plan->graph->root, 0).joined &&
                        !build_is_wide(plan->graph->root);
     schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
-    /* With several workers a slice may be empty on any step, so its rows are never known. */
+    /* With several workers a slice may be empty on any step, so its row count is never static. */
     for (uint32_t i = 0; plan->options.worker_count > 1 && i < plan->element_spec.count; i++)
         if (plan->element_spec.columns[i].rank > 0)
             plan->element_spec.columns[i].shape[0] = -1;
     return build_widen(builder);
 }
 
-/* Only lanes deal shares of a batch: readers of a queue or a broadcast, and those who evaluate, get
- * whole batches. */
+/* Only lanes share out a batch. Readers of a queue or a broadcast, and readers of an evaluation,
+ * get whole batches. */
 static uint32_t
 replicas_of(const struct spec_distribute *distribute, uint32_t asked)
 {

@@ -1,4 +1,4 @@
-/* plan_widen.c - deliver.widen against the columns there are. */
+/* plan_widen.c - checks deliver.widen against the columns of the stream. */
 #include <stdlib.h>
 
 #include "core/memory.h"
@@ -7,7 +7,7 @@
 #include "pipeline/errors.h"
 #include "plan/build.h"
 
-/* A number, or a list of them, as written; `otherwise` if there is none. */
+/* Read a number or a list of numbers; `otherwise` if the parameter is absent. */
 static double *
 read_numbers(const struct spec_value *value, double otherwise, uint32_t *ret_count)
 {
@@ -22,7 +22,7 @@ read_numbers(const struct spec_value *value, double otherwise, uint32_t *ret_cou
     return numbers;
 }
 
-/* A list runs along the last dimension, so that must be known, and as long. */
+/* A list applies along the last dimension, which must be known and of the same length. */
 static tundish_status
 check_list(const struct plan_builder *builder, const struct column_spec *column,
            const struct spec_value *list)
@@ -67,7 +67,7 @@ widen_column(const struct plan_builder *builder, const struct spec_value *entry,
     return TUNDISH_OK;
 }
 
-/* Every key names a column, or matches one. */
+/* Complain if a key neither names nor matches a column. */
 static tundish_status
 check_key(const struct plan_builder *builder, const struct spec_value *key)
 {

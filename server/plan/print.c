@@ -1,4 +1,4 @@
-/* print.c - a plan for people, for programs, and as a drawing. */
+/* print.c - prints a plan as text, as JSON, and as a Graphviz drawing. */
 #include "plan/print.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ all_lanes(const struct plan *plan, int64_t lane_bytes)
     return __builtin_mul_overflow(lane_bytes, (int64_t)plan->replicas, &all) ? INT64_MAX : all;
 }
 
-/* The arguments that were written, as they were. */
+/* Print an argument as written; long lists are cut after eight items. */
 static void
 print_value(FILE *file, const struct spec_value *value)
 {
@@ -186,7 +186,7 @@ print_widen(FILE *file, const struct plan_widen *widen)
     print_numbers(file, "offset", widen->offset, widen->offset_count);
 }
 
-/* Of one lane, and of all. */
+/* Print the bytes of one lane and, with several replicas, of all. */
 static void
 print_lane(const struct plan *plan, int64_t lane_bytes, FILE *file)
 {
@@ -259,7 +259,7 @@ json_numbers(struct json *json, const char *key, const double *numbers, uint32_t
     json_array_end(json);
 }
 
-/* What consumers make of the columns that are widened. */
+/* The conversions that consumers apply to widened columns. */
 static void
 json_widen(struct json *json, const struct plan *plan)
 {

@@ -1,4 +1,4 @@
-/* resume.c - which stage makes resuming dear. */
+/* resume.c - which stage dominates the cost of resuming. */
 #include "plan/resume.h"
 
 #include <stdlib.h>
@@ -8,22 +8,23 @@
 #include "order/rewind.h"
 #include "plan/build.h"
 
-/* What standing at a place costs for one stage, from the cheapest on. */
+/* The cost of moving one stage to a checkpoint, cheapest first. */
 enum cost {
     COST_NOTHING,
-    COST_WINDOW,   /* what a window holds is worked out from its last draws */
-    COST_COUNTING, /* references are counted or dealt again */
-    COST_LOOKING,  /* content is made again, to decide the order */
-    COST_MAKING    /* rows are made again, all of them */
+    COST_WINDOW,   /* the window is computed from its last draws */
+    COST_COUNTING, /* references are made again and counted */
+    COST_LOOKING,  /* content is evaluated again to decide the order */
+    COST_MAKING    /* all rows are made again */
 };
 
-/* A source whose rows are made again, none of which can be sought: a program. */
+/* True for a source that cannot seek and makes all rows again: a program. */
 static bool
 runs_again(const struct plan_node *node)
 {
     return node->source != NULL && node->input_count == 0 && node->order->remembers;
 }
 
+/* True for a source that reads compressed files, which cannot be entered in the middle. */
 static bool
 is_packed(const struct plan_node *node)
 {
@@ -53,7 +54,7 @@ node_cost(const struct plan_node *node)
                                                                           : COST_COUNTING;
 }
 
-/* The first of the dearest nodes, or `found` if that is as dear. */
+/* The first of the most expensive nodes, or `found` if none costs more. */
 static const struct plan_node *
 dearest(const struct plan_graph *graph, const struct plan_node *found)
 {

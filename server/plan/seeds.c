@@ -1,4 +1,4 @@
-/* seeds.c - TensorFlow's seeds, down to Python's generator. */
+/* seeds.c - TensorFlow's seeds, including the draws of Python's generator. */
 #include "plan/seeds.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ python_bits(struct python_random *random)
     return y ^ (y >> 18);
 }
 
-/* randint(0, 2^31 - 1) takes 32 bits until they are below 2^31. */
+/* Python's randint(0, 2^31 - 1) draws 32 bits until they are below 2^31. */
 static int64_t
 python_draw(struct python_random *random)
 {
@@ -93,7 +93,8 @@ python_draw(struct python_random *random)
     return bits;
 }
 
-/* splitmix64: any good mix will do, it only has to be the same on every worker. */
+/* splitmix64. These seeds are not TensorFlow's: any good mix will do, if it is the same on every
+ * worker. */
 static uint64_t
 split_mix(uint64_t seed, uint64_t number)
 {
@@ -110,6 +111,7 @@ root_draw(struct seed_source *source)
     return split_mix(source->root_seed, ++source->root_draws);
 }
 
+/* Floor modulo, as in Python: the result is never negative. */
 static uint64_t
 reduce(int64_t seed)
 {
@@ -118,6 +120,8 @@ reduce(int64_t seed)
     return (uint64_t)(rest < 0 ? rest + SEED_MODULUS : rest);
 }
 
+/* As tensorflow.python.data.util.random_seed does: (0, 0) would make an op choose random seeds, so
+ * the second becomes 2^31 - 1. */
 static struct seed_pair
 pair_of(int64_t first, int64_t second)
 {
@@ -139,6 +143,9 @@ seed_source_open(struct seed_source *source, const struct spec_file *file, uint6
     python_seed(&source->python, file->seed);
 }
 
+/* As tf.random's get_seed: a stage seed is paired with the global one or the default. Without both,
+ * TensorFlow is not deterministic, and the job's root seed is used. Inside a function TensorFlow
+ * counts the seeds of that graph instead of drawing one. */
 struct seed_pair
 seed_source_next(struct seed_source *source, const struct spec_value *stage_seed,
                  uint32_t *function_place)
@@ -171,7 +178,7 @@ count_in_value(const struct spec_value *value, const struct spec_stage *until, u
     return false;
 }
 
-/* Count stages that draw, in the order written. True: it was reached. */
+/* Count the stages that draw before `until`, in the order written. True: `until` was reached. */
 static bool
 count_until(const struct spec_dataset *dataset, const struct spec_stage *until, uint64_t *count)
 {
@@ -189,6 +196,8 @@ count_until(const struct spec_dataset *dataset, const struct spec_stage *until, 
     return false;
 }
 
+/* The seed depends on the stream and on the place of the stage among those that draw, so that equal
+ * stages draw different numbers. */
 int64_t
 seed_of_content(const struct spec_stream *stream, const struct spec_stage *stage,
                 uint64_t root_seed)

@@ -1,4 +1,5 @@
-/* shard_edges.c - from the stream's end towards its sources. */
+/* shard_edges.c - finds where FILE sharding deals, from the end of the stream to its sources
+ * (auto_shard.cc). */
 #include "plan/shard_edges.h"
 
 #include "core/memory.h"
@@ -26,7 +27,7 @@ add_edge(struct edges *edges, struct edge edge)
     edges->list[edges->count++] = edge;
 }
 
-/* Content stages are looked through. */
+/* How the search goes on from a node. It passes through content stages. */
 static enum order_search
 search_of(const struct plan_node *node)
 {
@@ -35,14 +36,14 @@ search_of(const struct plan_node *node)
     return node->order != NULL ? node->order->search : ORDER_SEARCH_INPUT;
 }
 
-/* A window is one, too: window and a flat_map of batch. */
+/* True for a function. A window counts: in tf.data it is window and a flat_map of batch. */
 static bool
 is_function(const struct plan_node *node)
 {
     return node->body != NULL || search_of(node) == ORDER_SEARCH_WINDOW;
 }
 
-/* A function that runs on what is held in memory, a list of names above all. */
+/* True for a function over values in memory, usually a list of file names. */
 static bool
 runs_on_list(const struct plan_node *node)
 {
@@ -51,13 +52,14 @@ runs_on_list(const struct plan_node *node)
     if (node->body == NULL)
         return false;
     input = node->inputs[0];
-    if (input->order == &order_ordinal) /* of ours, for the function's sake */
+    if (input->order == &order_ordinal) /* inserted by the plan, unknown to TensorFlow */
         input = input->inputs[0];
     return input->source != NULL && input->source->is_list;
 }
 
-/* TensorFlow has a way of its own with datasets of datasets: before a function that reads nothing,
- * it looks for one that runs on a list, and deals what that yields, be it files or rows. */
+/* TensorFlow treats datasets of datasets in a peculiar way: before a function that reads no files,
+ * it looks for one that runs on a list, and deals the elements of that one, whether files or rows.
+ */
 static bool
 find_list_behind(struct plan_node *function, struct edge *ret_edge)
 {
@@ -99,6 +101,8 @@ find_shard_edges(struct plan_node *root, struct edges *ret_edges)
     bool found = find_edges(root, ret_edges);
 
     if (!found)
+        /* One branch without files makes the whole search fail: edges of other branches must not be
+         * dealt. */
         ret_edges->count = 0;
     return found;
 }

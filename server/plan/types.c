@@ -1,4 +1,4 @@
-/* types.c - the columns after every stage, known before anything runs. */
+/* types.c - determines the columns after every stage before anything runs. */
 #include "plan/build.h"
 
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #include "order/columns.h"
 #include "source/source.h"
 
-/* What config->input of a source is. */
+/* The input columns of a source. */
 static const struct schema no_columns = { 0 };
 
-/* outer's columns, then those from farther out that it does not hide. */
+/* Collect the columns visible in a body: those of its outer element, then those from further out
+ * that it does not hide. */
 static void
 outer_columns(struct plan_graph *graph)
 {
@@ -23,8 +24,8 @@ outer_columns(struct plan_graph *graph)
             schema_pass(&graph->outer_schema, &graph->outside->outer_schema, i);
 }
 
-/* Bytes of the column in a row, as far as its dimensions are known; those of the batch it is in are
- * not its own, unless the stage gave it them. UINT64_MAX: more than can be counted. */
+/* Bytes of a column in one row, as far as its dimensions are known. The dimensions of the batch do
+ * not count, unless the stage itself added them. UINT64_MAX: overflow. */
 static uint64_t
 known_bytes(const struct plan_node *node, uint32_t index)
 {
@@ -46,7 +47,7 @@ known_bytes(const struct plan_node *node, uint32_t index)
     return bytes;
 }
 
-/* No row of a file may be longer either. */
+/* Complain of rows over 2 GiB: no row of a file may be longer either. */
 static tundish_status
 check_bytes(const struct plan_builder *builder, const struct plan_node *node)
 {
@@ -59,7 +60,7 @@ check_bytes(const struct plan_builder *builder, const struct plan_node *node)
     return TUNDISH_OK;
 }
 
-/* The lower of the limits that there are; 0: none. */
+/* The lower of the two limits; 0: no limit. */
 static uint64_t
 deliver_bytes(const struct spec_deliver *deliver)
 {
@@ -87,7 +88,7 @@ static tundish_status
 open_source(struct plan_node *node, const struct stage_config *config)
 {
     node->state = tnd_zalloc(1, node->source->state_bytes);
-    node->depth = config->depth; /* of a cache in a file: batches are kept whole */
+    node->depth = config->depth; /* for a cache in a file, which keeps whole batches */
     node->batch_wide = config->depth > 0;
     return node->source->open(node->state, config, &node->schema);
 }
@@ -100,13 +101,14 @@ open_content(struct plan_node *node, const struct stage_config *config)
     node->state = tnd_zalloc(1, node->content->state_bytes);
     node->depth = config->depth;
     status = node->content->open(node->state, config, &node->schema, &node->batch_wide);
-    /* A function has seen tensors, and gives tensors. */
+    /* As after a map in tf.data: a function takes tensors and returns tensors, so rows of ragged
+     * columns are dense now. */
     for (uint32_t i = 0; i < node->schema.count; i++)
         node->schema.columns[i].row_of_ragged = false;
     return status;
 }
 
-/* What an order stage asks content about the elements of its input. */
+/* Open the questions that an order stage asks content about the elements of its input. */
 static tundish_status
 open_answers(struct plan_node *node, struct stage_config *config)
 {
@@ -176,12 +178,12 @@ build_types(struct plan_builder *builder, struct plan_graph *graph)
 
         for (uint32_t k = 0; k < node->input_count; k++)
             if (node->inputs[k] == NULL)
-                return TUNDISH_E_PIPELINE; /* complained of already */
+                return TUNDISH_E_PIPELINE; /* already reported */
         status = node_types(builder, graph, node);
         if (status == TUNDISH_OK)
             status = check_bytes(builder, node);
         if (status != TUNDISH_OK) {
-            /* What reads this node would only complain of the same. */
+            /* Stop here: the nodes that read this one would only report the same error. */
             if (builder->errors->count == 0)
                 order_complain(builder->errors, node, "%s: %s", node->name, tnd_error_text());
             return TUNDISH_E_PIPELINE;
