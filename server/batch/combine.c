@@ -1,4 +1,5 @@
-/* combine.c - columns cut, joined and given a batch dimension. */
+/* combine.c - gathers, joins, batches, unbatches and slices columns. Results live in scratch, and
+ * share arrays with their inputs where nothing changes. */
 #include "batch/combine.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ index_array(struct scratch *scratch, int64_t count)
     return scratch_array(scratch, (size_t)count, sizeof(int64_t));
 }
 
-/* Values at `index`, with a switch on the size outside of the loop. */
+/* Copy the values at `index`. The switch on the size is outside of the loop, so that each loop is a
+ * simple gather. */
 static void
 gather_values(const void *from, size_t value_bytes, const int64_t *index, int64_t count, void *to)
 {
@@ -45,7 +47,8 @@ gather_values(const void *from, size_t value_bytes, const int64_t *index, int64_
 #undef GATHER
 }
 
-/* The lists of the next level that `index` selects; the new level goes to *ret_level. */
+/* The lists of the next level below those that `index` selects. The new level goes to *ret_level.
+ */
 static int64_t *
 descend(const struct level *level, const int64_t *index, int64_t count, struct scratch *scratch,
         struct level *ret_level, int64_t *ret_count)
@@ -106,7 +109,8 @@ column_gather(const struct column *from, tundish_dtype dtype, const int64_t *ind
     *ret_column = result;
 }
 
-/* One level of all parts, behind each other. */
+/* Concatenate level k of all parts. It stays uniform only if all parts have the same length there.
+ */
 static struct level
 join_level(const struct column *parts, uint32_t part_count, uint32_t k, struct scratch *scratch)
 {
@@ -187,7 +191,7 @@ column_join(const struct column *parts, uint32_t part_count, tundish_dtype dtype
     *ret_column = result;
 }
 
-/* Coordinates of sparse values gain the row's number in its batch. */
+/* The coordinates of sparse values, with the number of the row in its batch in front. */
 static const int64_t *
 batch_indices(const struct column *rows, const int64_t *splits, int64_t batch_count,
               struct scratch *scratch)
@@ -209,7 +213,7 @@ batch_indices(const struct column *rows, const int64_t *splits, int64_t batch_co
     return indices;
 }
 
-/* The dense shape of a batch: its rows, and the largest of theirs. */
+/* The dense shape of each batch: its row count, and the largest of its rows in each dimension. */
 static const int64_t *
 batch_shapes(const struct column *rows, const int64_t *splits, int64_t batch_count,
              struct scratch *scratch)
@@ -242,7 +246,7 @@ column_batch(const struct column *rows, const int64_t *splits, int64_t batch_cou
         indices = batch_indices(rows, splits, batch_count, scratch);
     if (rows->dense_shape != NULL)
         shapes = batch_shapes(rows, splits, batch_count, scratch);
-    for (uint32_t k = rank; k > 0; k--) /* backwards: the two may be one */
+    for (uint32_t k = rank; k > 0; k--) /* backwards: rows and ret_column may be the same */
         ret_column->levels[k] = rows->levels[k - 1];
     ret_column->levels[0] = batch_count == 1 ? (struct level){ .uniform = splits[1] }
                                              : (struct level){ .uniform = -1, .splits = splits };
@@ -254,7 +258,7 @@ column_batch(const struct column *rows, const int64_t *splits, int64_t batch_cou
     ret_column->dense_shape = shapes;
 }
 
-/* Tuples of so many without the first of each. */
+/* Copy tuples of `width` numbers without the first of each. */
 static const int64_t *
 without_first(const int64_t *tuples, int64_t count, uint32_t width, struct scratch *scratch)
 {
@@ -265,7 +269,7 @@ without_first(const int64_t *tuples, int64_t count, uint32_t width, struct scrat
     return left;
 }
 
-/* Each row has the shape of its batch, but for the rows. */
+/* The dense shape of each row: that of its batch without the first dimension. */
 static const int64_t *
 shapes_of_rows(const struct column *batches, struct scratch *scratch)
 {
@@ -303,7 +307,8 @@ column_rows(const struct column *batch)
     return batch->dense_shape != NULL ? batch->dense_shape[0] : level_length(&batch->levels[0], 0);
 }
 
-/* Of a sparse vector the values themselves say which rows they are in, rising. */
+/* Slice a sparse vector. Its rows are single values, so the (ascending) coordinates say which
+ * values are in the slice. */
 static void
 slice_vector(const struct column *batch, tundish_dtype dtype, int64_t begin, int64_t end,
              struct scratch *scratch, struct column *ret_column)
@@ -343,6 +348,8 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     for (uint32_t k = 1; k < batch->level_count; k++) {
         const struct level *level = &batch->levels[k];
 
+        /* An empty slice keeps the dimensions of its batch, which splits without lists could not
+         * express. */
         if (level->uniform < 0 && begin == end && column_is_uniform(batch, k, &length)) {
             result.levels[k] = (struct level){ .uniform = length };
         } else if (level->uniform < 0) {
@@ -377,6 +384,8 @@ column_slice(const struct column *batch, tundish_dtype dtype, int64_t begin, int
     *ret_column = result;
 }
 
+/* Make levels uniform whose lists all have the same length: dense columns need no splits after
+ * that. */
 void
 column_settle(struct column *column)
 {

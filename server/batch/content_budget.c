@@ -15,7 +15,8 @@ has_content(const struct plan_node *node)
     return false;
 }
 
-/* A function's outer element is made for what its stages ask of it. */
+/* True if the order needs content: a stage looks at it, or a function evaluates its outer elements.
+ */
 static bool
 is_looked_at(const struct plan_graph *graph)
 {
@@ -30,6 +31,8 @@ is_looked_at(const struct plan_graph *graph)
     return false;
 }
 
+/* Without memory_limit the budget is half of what is free. If the order evaluates content too, it
+ * and the workers get half of the budget each. */
 static struct budget *
 open_part(const struct plan *plan, uint32_t thread_count, uint64_t divisor)
 {

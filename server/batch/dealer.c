@@ -1,4 +1,5 @@
-/* dealer.c - slices dealt in turn. */
+/* dealer.c - deals slices to replicas in turn. All of it runs in one thread: the order is
+ * sequential. */
 #include "batch/dealer.h"
 
 #include <stdlib.h>
@@ -19,15 +20,15 @@ struct dealer {
     struct order_iterator *iterator;
     uint64_t epochs_started;
     uint64_t step;
-    uint64_t *state; /* at the epoch's start: two words for each node that counts */
+    uint64_t *state; /* at the start of the epoch: two words per node that counts */
     size_t state_count;
     bool ended;
     bool can_be_empty; /* a replica without a slice gets an empty batch */
 };
 
-/* Scalars have no dimension that could be 0: where all shapes are known, a single worker leaves the
- * last, incomplete round out, as tf.distribute does. (Else and on several workers it is filled with
- * zeros.) */
+/* True if a replica without a slice gets an empty batch. Scalars have no dimension that could be 0.
+ * If all shapes are static, a single worker drops the last incomplete round, as tf.distribute does.
+ * Otherwise, and with several workers, missing scalars are filled with zeros. */
 static bool
 can_be_empty(const struct plan *plan)
 {
@@ -95,7 +96,8 @@ dealer_close(struct dealer *dealer)
     free(dealer);
 }
 
-/* Does a dataset object of this node remember anything from one epoch to the next? */
+/* True if a dataset object of this node remembers anything between epochs: only its counts go into
+ * a checkpoint. */
 static bool
 counts(const struct plan_node *node)
 {
@@ -161,8 +163,8 @@ dealer_digest(const struct dealer *dealer)
     return &dealer->digest;
 }
 
-/* The last step before the end may be short of slices; and of several workers one may be at its end
- * while others go on. */
+/* Pass over whole steps. The last step of an epoch may lack slices, and of several workers one may
+ * be at its end while others continue. */
 static tundish_status
 pass_over_steps(struct dealer *dealer, uint64_t steps)
 {
@@ -192,6 +194,7 @@ dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step, const uint64
 
     order_close(dealer->iterator);
     dealer->iterator = NULL;
+    /* A new instance, so that nothing of the epoch before (a kept cache, for example) survives. */
     order_instance_close(dealer->instance);
     dealer->services.resumed = true;
     dealer->instance = order_instance_open(dealer->plan->graph, NULL, &dealer->services);
@@ -244,11 +247,14 @@ dealer_next_epoch(struct dealer *dealer)
 {
     uint64_t passed;
 
+    /* The rest of the epoch is passed over, not dropped: later epochs depend on how many elements
+     * were pulled. */
     if (!dealer->ended && order_pass_over(dealer->iterator, UINT64_MAX, &passed) == ORDER_FAILED)
         return TUNDISH_E_DATA;
     return dealer_start_epoch(dealer);
 }
 
+/* Release the slices of an incomplete round that is not delivered. */
 static void
 drop_round(struct deal_round *round)
 {

@@ -1,4 +1,10 @@
-/* evaluate.c - references to content, along the plan's tree. */
+/* evaluate.c - makes content from references, down the tree of the plan and up again.
+ *
+ * A request (words of some elements) goes down to the sources. Each form of node rewrites the words
+ * into those of its inputs, and turns the frames that come back into its own. A frame may have
+ * fewer elements than the request, since bad ones are left out; `kept` then says which are there.
+ * Everything lives in scratch until the next reset.
+ */
 #include "batch/evaluate.h"
 
 #include <string.h>
@@ -13,8 +19,8 @@
 #include "order/run.h"
 #include "source/source.h"
 
-/* A cache in a file of batches is asked for whole ones; its runs name the same record at each row.
- */
+/* A cache in a file that keeps batches reads whole ones. All rows of its runs refer to the same
+ * record, so the first is enough. */
 static void
 read_runs(struct evaluation *evaluation, struct source_read *read)
 {
@@ -53,7 +59,7 @@ evaluate_source(struct evaluation *evaluation, const struct plan_node *node,
     return status != TUNDISH_OK ? status : evaluate_settle(evaluation, NULL, 0, ret_frame);
 }
 
-/* A stage that draws stands behind an `ordinal`, whose number is the last word. */
+/* A stage that draws stands after an `ordinal`, whose number is the last word of an element. */
 static const uint64_t *
 ordinals_of(struct evaluation *evaluation, const struct plan_node *node,
             const struct evaluate_request *request, const struct frame *input)
@@ -71,7 +77,7 @@ ordinals_of(struct evaluation *evaluation, const struct plan_node *node,
     return ordinals;
 }
 
-/* Stages made together with `last` have their rows counted; their time is its. */
+/* Count the rows of stages fused with `last`. Their time is counted as that of `last`. */
 static void
 count_rows_between(struct evaluation *evaluation, const struct plan_node *before,
                    const struct plan_node *last, int64_t rows)
@@ -111,6 +117,8 @@ evaluate_apply(struct evaluation *evaluation, const struct plan_node *node,
     ret_frame->ordinals = ordinals_of(evaluation, node, request, input);
     if (evaluation->counters != NULL)
         ret_frame->vocabularies = evaluation->counters->stages[node->index].vocabularies;
+    /* Columns may be written directly into their slot, but not if elements are missing: positions
+     * would not match. */
     ret_frame->destinations = input->kept == NULL ? request->destinations : NULL;
     ret_frame->destination_bytes = request->destination_bytes;
     for (uint32_t i = 0; i < node->schema.count; i++) {
@@ -182,7 +190,7 @@ evaluate_enumerate(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* A stage that moves elements and leaves them as they are. */
+/* A stage that only moves elements: its content is that of its input. */
 static tundish_status
 evaluate_input(struct evaluation *evaluation, const struct plan_node *node,
                const struct evaluate_request *request, struct frame *ret_frame)
@@ -194,7 +202,7 @@ evaluate_input(struct evaluation *evaluation, const struct plan_node *node,
     return status;
 }
 
-/* Slices of runs are evaluated as batches of their own. */
+/* A slice of a batch that the order made is evaluated as a batch by itself. */
 static tundish_status
 evaluate_deal(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, struct frame *ret_frame)
@@ -238,8 +246,8 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
     must(false);
 }
 
-/* Bytes of a column's values. Of strings a few are looked at: all would cost as much as some stages
- * do. */
+/* Bytes of the values of a column. For strings this is an estimate from a few: visiting all would
+ * cost as much as some stages do. */
 static uint64_t
 bytes_of(const struct column *column, tundish_dtype dtype)
 {
@@ -257,7 +265,7 @@ bytes_of(const struct column *column, tundish_dtype dtype)
     return (uint64_t)((double)bytes / (double)sampled * (double)count);
 }
 
-/* What the node has made, without what has passed it by. */
+/* Bytes that the node itself made, without columns that pass through it. */
 static uint64_t
 bytes_made(const struct plan_node *node, const struct frame *frame)
 {
@@ -272,7 +280,8 @@ bytes_made(const struct plan_node *node, const struct frame *frame)
     return bytes;
 }
 
-/* The stage that a thread is in has the elements; it is back there when one before it is done. */
+/* Note which stage this thread runs and with how many elements; called again when it returns to the
+ * outer one. */
 static void
 enter_stage(struct evaluation_counters *counters, struct tnd_stats_stage *values, uint64_t count)
 {
@@ -284,7 +293,8 @@ enter_stage(struct evaluation_counters *counters, struct tnd_stats_stage *values
     counters->running_count = count;
 }
 
-/* The time of a stage, what it leaves out and whether it fails: without the stages before it. */
+/* Evaluate a node and count its time, skipped rows and errors, excluding those of the stages before
+ * it. */
 static tundish_status
 evaluate_counted(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, const struct evaluation_stage *stage,
@@ -334,12 +344,14 @@ evaluate(struct evaluation *evaluation, const struct plan_node *node,
         status = evaluate_node(evaluation, node, request, ret_frame);
     else
         status = evaluate_counted(evaluation, node, request, stage, ret_frame);
-    /* First of all: it may be why something else is wrong. */
+    /* Checked first: a file truncated while mapped reads as zeros, and may have caused the other
+     * error. */
     cut = tnd_mapped_check();
     return cut != TUNDISH_OK ? cut : status;
 }
 
-/* Of content alone, though the words may be those of a whole batch (plan_node.cuts_content). */
+/* True if the element is one row of content, although its words may be those of a whole batch
+ * (plan_node.cuts_content). */
 static bool
 is_row_of_content(const struct plan_node *node)
 {
@@ -349,7 +361,7 @@ is_row_of_content(const struct plan_node *node)
     return false;
 }
 
-/* Rows in an element of `node`: those of a batch, and of the batches in that; else one. */
+/* Rows in an element of `node`: those of a batch, including the batches in it; otherwise one. */
 static uint64_t
 count_rows(const struct plan_node *node, const uint64_t *element)
 {
@@ -368,8 +380,8 @@ count_rows(const struct plan_node *node, const uint64_t *element)
     return 1;
 }
 
-/* Elements without an answer are left out for good; bad rows inside the others are counted where
- * those are delivered. */
+/* Elements without an answer never appear again, so count their rows as skipped here. Bad rows
+ * inside the others are counted when those are delivered. */
 static void
 count_left_out(struct evaluation *evaluation, const struct plan_node *node,
                const struct evaluate_request *wanted, const struct frame *input, const uint8_t *bad)
@@ -384,7 +396,7 @@ count_left_out(struct evaluation *evaluation, const struct plan_node *node,
             evaluation->skipped += count_rows(node, wanted->words + (size_t)i * wanted->stride);
 }
 
-/* Elements of which an answer is bad have none. */
+/* Leave out elements with a bad answer. */
 static void
 leave_out_bad(struct evaluation *evaluation, const struct frame_errors *errors,
               struct frame *answers)
@@ -403,7 +415,7 @@ leave_out_bad(struct evaluation *evaluation, const struct frame_errors *errors,
     memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
 }
 
-/* What the order stage asks about elements of its input. */
+/* Answer what the order stage asks about elements of its input. */
 static tundish_status
 evaluate_answers(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *wanted, struct frame *ret_frame)
@@ -427,6 +439,7 @@ evaluate_answers(struct evaluation *evaluation, const struct plan_node *node,
         status = tnd_fail(errors->status, "%s", errors->text);
     if (status != TUNDISH_OK)
         return status;
+    /* Rows skipped on the way are evaluated and counted again at delivery. */
     evaluation->skipped = skipped;
     if (evaluation->skip_bad)
         count_left_out(evaluation, node->inputs[0], wanted, &input, errors->bad);
@@ -435,7 +448,8 @@ evaluate_answers(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* What stages of the order ask for, about elements of which all outer elements are the scope's. */
+/* The request for elements that an order stage looks at. All of them have the same outer element,
+ * that of the scope. Resets the scratch: the last frame was lent only until this call. */
 static struct evaluate_request
 request_of_order(struct evaluation *evaluation, const struct plan_node *node,
                  const struct order_scope *scope, const uint64_t *words, uint64_t count)

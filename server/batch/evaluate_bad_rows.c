@@ -1,9 +1,11 @@
-/* evaluate_bad_rows.c - a batch that a stage finds bad loses only its bad rows. Stages speak of
- * whole elements; those that mind their own rows are asked about each row as a batch of its own. */
+/* evaluate_bad_rows.c - removes only the bad rows of a bad batch. Stages report whole elements; a
+ * stage that treats rows independently is run again with each row as a batch by itself. */
 #include "batch/combine.h"
 #include "batch/evaluate_parts.h"
 #include "content/content.h"
 
+/* True if each row of the stages in (before, node] is independent of the others. Stages that draw
+ * are not: their draws follow the number of the batch. */
 static bool
 minds_its_rows(const struct plan_node *node, const struct plan_node *before)
 {
@@ -13,7 +15,7 @@ minds_its_rows(const struct plan_node *node, const struct plan_node *before)
     return before->depth > 0;
 }
 
-/* How many rows element `index` has in a column; -1: none that it could be parted into. */
+/* Rows of element `index` in a column; -1: it cannot be split into rows. */
 static int64_t
 rows_in(const struct column_spec *spec, const struct column *column, int64_t index)
 {
@@ -28,8 +30,8 @@ rows_in(const struct column_spec *spec, const struct column *column, int64_t ind
     return rows;
 }
 
-/* The rows of all batches, side by side; `splits` says whose they are. False: the columns of a
- * batch do not have the same rows. */
+/* Split all batches into rows; `splits` says which rows belong to which batch. False: the columns
+ * of a batch disagree on the row count. */
 static bool
 collect_rows(struct evaluation *evaluation, const struct frame *batches, struct frame *ret_rows,
              int64_t *splits)
@@ -69,7 +71,7 @@ put_together(struct evaluation *evaluation, const struct frame *rows, const int6
     }
 }
 
-/* What the stage says of each row. */
+/* Run the stage with each row as a batch, to learn which rows are bad. */
 static tundish_status
 ask_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *batches,
          const int64_t *splits, struct frame *rows)
@@ -89,7 +91,7 @@ ask_rows(struct evaluation *evaluation, const struct plan_node *node, const stru
     request.outer = evaluate_outer_kept(evaluation, batches->outer, batch_of, rows->count);
     evaluate_ready(evaluation, rows->schema, rows->count, request.outer, &singles);
     put_together(evaluation, rows, each, &singles);
-    evaluation->counters = NULL; /* the rows have been counted */
+    evaluation->counters = NULL; /* the rows are counted already */
     status = evaluate_apply(evaluation, node, &request, &singles, &made);
     evaluation->counters = counters;
     rows->errors = made.errors;

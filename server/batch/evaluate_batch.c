@@ -1,4 +1,4 @@
-/* evaluate_batch.c - rows to batches, batches to rows, and batches joined from pieces of others. */
+/* evaluate_batch.c - makes batches of rows, rows of batches, and batches from pieces of others. */
 #include "batch/evaluate_parts.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ run_at(const struct evaluate_request *request, int64_t element)
     return run_of_word(request->words[(size_t)element * request->stride]);
 }
 
-/* The rows of all runs as one request. */
+/* Request the rows of all runs at once, so that stages before the batch work on many rows. The rows
+ * of a single run need no copy. */
 static void
 rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *request, uint32_t width,
              struct evaluate_request *rows, int64_t *splits)
@@ -42,7 +43,7 @@ rows_of_runs(struct evaluation *evaluation, const struct evaluate_request *reque
     rows->words = words;
 }
 
-/* For each row, its batch's outer element. */
+/* The outer element of each row: that of its batch. */
 static const struct frame *
 outer_of_rows(struct evaluation *evaluation, const struct frame *outer, const int64_t *splits,
               int64_t batch_count)
@@ -58,17 +59,17 @@ outer_of_rows(struct evaluation *evaluation, const struct frame *outer, const in
     return evaluate_outer_kept(evaluation, outer, index, splits[batch_count]);
 }
 
-/* Rows that are to be put together: those that `splits` gives each batch, without what was left out
- * of `rows`. */
+/* Rows to be made batches. `splits` are their boundaries as requested, `rows` lacks those that were
+ * left out. */
 struct batching {
     const struct plan_node *node;
     const struct evaluate_request *batches;
-    const struct evaluate_request *rows_request; /* NULL: rows of pieces, which have no words */
+    const struct evaluate_request *rows_request; /* NULL for rows of pieces, which have no words */
     const int64_t *splits;
     struct frame rows;
 };
 
-/* Rows that were left out make their batches shorter. */
+/* The boundaries of the batches without the rows that were left out. */
 static const int64_t *
 splits_left(struct evaluation *evaluation, const struct batching *batching)
 {
@@ -96,8 +97,8 @@ pads(const struct plan_node *node)
     return node->order->form == ORDER_BATCHES && arguments->rows == ORDER_ROWS_PADDED;
 }
 
-/* Rows that do not fit their batch are bad. Where the plan does not know a rank, all rows may have
- * too many dimensions for one more. */
+/* Leave out rows that do not fit their batch. If the plan does not know a rank, a batch may also
+ * exceed RANK_MAX dimensions. */
 static tundish_status
 leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
 {
@@ -121,8 +122,8 @@ leave_out_unfit(struct evaluation *evaluation, struct batching *batching)
     return evaluate_settle(evaluation, rows, node->depth - 1, rows);
 }
 
-/* A scalar a row: all rows together are one list. Most columns are so, and where a batch is a row
- * what is done for each column is what it takes. */
+/* True for one scalar per row: the rows of a batch are then a single list. Most columns are like
+ * this, and for small batches the cost per column dominates. */
 static bool
 is_plain(const struct column *rows)
 {
@@ -148,7 +149,7 @@ static tundish_status
 finish_batches(struct evaluation *evaluation, const struct plan_node *node, struct frame *frame)
 {
     bool pad = pads(node);
-    /* Of the rows as they are: padding changes the column that says how long they are, too. */
+    /* Taken before padding, which also changes the column that gives the lengths. */
     const int64_t *bucket_lengths = pad ? pad_bucket_lengths(node, frame) : NULL;
 
     for (uint32_t i = 0; i < frame->column_count; i++) {
@@ -208,7 +209,8 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
     return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
 }
 
-/* The element of `node` that holds just this row, in temporary runs. */
+/* The element of `node` that holds just this row, in temporary runs. They live in scratch and are
+ * never released. */
 static uint64_t *
 element_of_row(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *row)
 {
@@ -255,7 +257,7 @@ take_off_batches(struct evaluation *evaluation, const struct plan_node *node,
         ret_frame->count = ret_frame->columns[0].count;
 }
 
-/* Which of the batches have their only row: one whose row was left out is empty. */
+/* Which of the single-row batches still have their row: one whose row was left out is empty. */
 static const int64_t *
 rows_kept(struct evaluation *evaluation, const struct frame *batches, int64_t row_count)
 {
@@ -271,8 +273,8 @@ rows_kept(struct evaluation *evaluation, const struct frame *batches, int64_t ro
     return kept;
 }
 
-/* Rows back out of a batch: each is evaluated as a batch of its own, which its stages - that mind
- * their own rows - cannot tell from the batch it was in. */
+/* Evaluate each row as a batch of one, and unbatch those. This is exact, because batches whose
+ * stages mix rows are unbatched by evaluate_content_rows instead. */
 tundish_status
 evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *request, struct frame *ret_frame)
@@ -298,8 +300,8 @@ evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Rows that only content has: the last word of each says which one of its element it is. Rows of
- * one element mostly come together, so it is made once for them. */
+/* Rows that only content has: the last word is the number of the row in its element. Rows of one
+ * element usually arrive together, so the element is evaluated once for all of them. */
 tundish_status
 evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *node,
                       const struct evaluate_request *request, struct frame *ret_frame)
@@ -326,8 +328,7 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     }
     inner.outer = evaluate_outer_kept(evaluation, request->outer, origin, inner.count);
     status = evaluate(evaluation, input, &inner, &batches);
-    evaluation->skipped =
-        skipped; /* the order, which made it to count its rows, has counted them */
+    evaluation->skipped = skipped; /* the order has counted them when it counted the rows */
     if (status == TUNDISH_OK && batches.kept != NULL)
         status = tnd_fail(TUNDISH_E_DATA, "%s: the element of this row is bad", node->name);
     if (status != TUNDISH_OK)
@@ -340,7 +341,7 @@ evaluate_content_rows(struct evaluation *evaluation, const struct plan_node *nod
     return TUNDISH_OK;
 }
 
-/* Rows of several batches behind each other. */
+/* Concatenate the rows of several batches. */
 static tundish_status
 join_rows(struct evaluation *evaluation, const struct plan_node *node, const struct frame *pieces,
           uint32_t piece_count, struct frame *rows)
@@ -365,7 +366,7 @@ join_rows(struct evaluation *evaluation, const struct plan_node *node, const str
     return TUNDISH_OK;
 }
 
-/* Rows of the element that a piece is of, as the order has counted them; -1: by its content. */
+/* Rows of the element of a piece, as the order counted them; -1: content decides. */
 static int64_t
 counted_rows(const struct plan_node *node, const uint64_t *piece)
 {
@@ -379,8 +380,8 @@ counted_rows(const struct plan_node *node, const uint64_t *piece)
     return (int64_t)rows;
 }
 
-/* The rows of a piece cut from column `index` of its element, which must have `counted` rows (-1:
- * any): else rows would be lost, or cut where none are. */
+/* Cut the rows of a piece from column `index` of its element. The column must have `counted` rows
+ * (-1: any), or rows would be lost or cut where there are none. */
 static tundish_status
 cut_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *piece,
           int64_t counted, uint32_t index, struct frame *frame)
@@ -404,7 +405,7 @@ cut_piece(struct evaluation *evaluation, const struct plan_node *node, const uin
     return TUNDISH_OK;
 }
 
-/* One piece of a joined run. Where bad rows were left out, its element has fewer than were
+/* Evaluate one piece of a joined run. If bad rows were left out, its element has fewer rows than
  * counted. */
 static tundish_status
 evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *words,
@@ -422,7 +423,8 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     if (status != TUNDISH_OK || !node->cuts_content)
         return status;
     counted = evaluation->skipped > skipped ? -1 : counted_rows(node, words);
-    if (words[input->width] > 0 || arguments->rows < 0) /* they have been counted before */
+    if (words[input->width] > 0 ||
+        arguments->rows < 0) /* counted already, with the first piece or by the order */
         evaluation->skipped = skipped;
     for (uint32_t i = 0;
          status == TUNDISH_OK && ret_frame->count > 0 && i < ret_frame->column_count; i++)
@@ -430,7 +432,7 @@ evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, cons
     return status;
 }
 
-/* The pieces of all elements, and where each element's rows begin. */
+/* Evaluate the pieces of all elements. `splits`: where the rows of each element begin. */
 static tundish_status
 evaluate_pieces(struct evaluation *evaluation, const struct plan_node *node,
                 const struct evaluate_request *request, struct frame *pieces, int64_t *splits)
@@ -465,7 +467,7 @@ evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
         ret_frame->columns[c] = column_of_none(&node->schema.columns[c]);
 }
 
-/* rebatch and deal_carry: batches put together from pieces of others (joined runs). */
+/* rebatch and deal_carry: make batches from pieces of others (joined runs). */
 tundish_status
 evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
                 const struct evaluate_request *request, struct frame *ret_frame)
@@ -482,7 +484,7 @@ evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
     status = evaluate_pieces(evaluation, node, request, pieces, splits);
     if (status != TUNDISH_OK)
         return status;
-    if (piece_count == 0) { /* slices of no rows at all: nothing says how large a row is */
+    if (piece_count == 0) { /* no piece at all, so the size of a row is unknown */
         evaluate_none(evaluation, node, request, ret_frame);
         return TUNDISH_OK;
     }

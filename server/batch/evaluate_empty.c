@@ -1,4 +1,5 @@
-/* evaluate_empty.c - slices without rows, whose dimensions are those of their batch's rows. */
+/* evaluate_empty.c - slices without rows. tf.distribute gives them the dimensions of the other
+ * slices, so one row of the batch is evaluated and cut to none. */
 #include "batch/combine.h"
 #include "batch/evaluate_parts.h"
 
@@ -19,7 +20,7 @@ evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_requ
     return any && request->count == 1;
 }
 
-/* Each run's batch, cut to its row `row`, or to its last. */
+/* Slice row `row` (or the last one) out of the batch of each run. */
 static void
 take_row(const struct plan_node *node, const uint64_t *element, uint64_t row, uint64_t *ret_words)
 {
@@ -62,7 +63,8 @@ evaluate_empty_slice(struct evaluation *evaluation, const struct plan_node *node
 
     inner.words = words;
     inner.destinations = NULL;
-    evaluation->counters = NULL; /* who delivers the row counts it */
+    evaluation->counters = NULL; /* counted where the row is delivered */
+    /* A bad row has no dimensions: try the next one. */
     for (uint64_t row = 0; status == TUNDISH_OK && is_left_out && row < rows; row++) {
         take_row(node, request->words, row, words);
         status = evaluate(evaluation, node->inputs[0], &inner, ret_frame);

@@ -1,4 +1,4 @@
-/* evaluate_frame.c - frames on their way up the tree: bad elements, destinations. */
+/* evaluate_frame.c - what all forms need for frames: bad elements, outer elements, destinations. */
 #include "batch/evaluate_parts.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ evaluate_take(struct evaluation *evaluation, size_t count, size_t bytes)
     return scratch_array(evaluation->scratch, count, bytes);
 }
 
-/* A frame for `count` elements of `schema`, columns zeroed. */
+/* Make a frame for `count` elements of `schema`, with cleared columns. */
 void
 evaluate_ready(struct evaluation *evaluation, const struct schema *schema, int64_t count,
                const struct frame *outer, struct frame *frame)
@@ -43,7 +43,7 @@ evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_
     frame->count = count;
 }
 
-/* Rows in element `index` of the frame, whose elements have been batched `depth` times. */
+/* Rows in element `index` of a frame whose elements have been batched `depth` times. */
 static uint64_t
 count_rows(const struct frame *frame, uint32_t depth, int64_t index)
 {
@@ -62,7 +62,7 @@ count_rows(const struct frame *frame, uint32_t depth, int64_t index)
     return 1;
 }
 
-/* Leave out the elements that are bad, and remember which are left. */
+/* Leave out the bad elements, count their rows, and note which are left. */
 static void
 drop_bad(struct evaluation *evaluation, const struct frame *before, uint32_t depth,
          struct frame *frame)
@@ -86,7 +86,7 @@ drop_bad(struct evaluation *evaluation, const struct frame *before, uint32_t dep
     frame_errors_clear(frame->errors);
 }
 
-/* After a stage has run: bad elements are left out, or end it. */
+/* After a stage has run: leave out bad elements, or fail because of them. */
 tundish_status
 evaluate_settle(struct evaluation *evaluation, const struct frame *before, uint32_t depth,
                 struct frame *frame)
@@ -99,7 +99,7 @@ evaluate_settle(struct evaluation *evaluation, const struct frame *before, uint3
     return TUNDISH_OK;
 }
 
-/* The outer elements of those that are left. */
+/* The outer elements of the elements that are left. */
 const struct frame *
 evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer, const int64_t *kept,
                     int64_t count)
@@ -126,7 +126,8 @@ evaluate_passed_from(const struct plan_node *node, const struct plan_node *input
     return from;
 }
 
-/* Destinations of an input's columns, from those of the columns that pass through. */
+/* Pass destinations on to the columns of `input` that reach `node` unchanged, so that the stage
+ * that makes a column can write it directly into the slot. */
 void
 evaluate_pass_destinations(struct evaluation *evaluation, const struct plan_node *node,
                            const struct plan_node *input,
@@ -156,8 +157,8 @@ evaluate_pass_destinations(struct evaluation *evaluation, const struct plan_node
     inner->destination_bytes = bytes;
 }
 
-/* Whatever the ranks of the branches, joined columns need the same levels. Fails for columns of
- * unknown rank whose branches differ. */
+/* Joined columns need equally many levels. Fails for columns of unknown rank that differ between
+ * branches. */
 tundish_status
 evaluate_check_levels(const struct plan_node *node, const struct column *parts, uint32_t part_count,
                       uint32_t column)

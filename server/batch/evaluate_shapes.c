@@ -1,9 +1,10 @@
-/* evaluate_shapes.c - rows of one batch are equally large: the first says how large. */
+/* evaluate_shapes.c - checks that all rows of a batch have the shape of the first, as BatchDataset
+ * does. */
 #include "batch/evaluate_parts.h"
 
 #include "column/dims.h"
 
-/* Are all lists of the row as long as `lengths` says, level by level? */
+/* True if all lists of the row have the lengths of `lengths`, level by level. */
 static bool
 fits(const struct column *rows, int64_t row, const int64_t *lengths)
 {
@@ -21,6 +22,7 @@ fits(const struct column *rows, int64_t row, const int64_t *lengths)
     return true;
 }
 
+/* If all levels are uniform, all rows have one shape and none needs a visit. */
 static bool
 are_alike(const struct column *rows)
 {

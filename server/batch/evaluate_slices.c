@@ -1,11 +1,12 @@
-/* evaluate_slices.c - slices cut from the content of elements, each column by its own length. */
+/* evaluate_slices.c - cuts slices from the content of elements, each column by its own row count.
+ */
 #include "batch/evaluate_parts.h"
 
 #include "batch/combine.h"
 #include "order/arguments.h"
 
-/* Slice `slice` of `slices` of the one element in `column`: as many rows each as the first can be
- * given, until they run out. */
+/* Cut slice `slice` of `slices` from the one element in `column`: ceil(rows / slices) rows each
+ * until none are left, as deal_split cuts runs. */
 static void
 cut_column(const struct evaluation *evaluation, tundish_dtype dtype, int64_t slice, int64_t slices,
            struct column *column)
@@ -29,7 +30,7 @@ evaluate_slice(struct evaluation *evaluation, const struct plan_node *node,
 
     if (status != TUNDISH_OK)
         return status;
-    if (slice > 0) /* the first has counted them */
+    if (slice > 0) /* counted with the first slice */
         evaluation->skipped = skipped;
     for (uint32_t i = 0; ret_frame->count > 0 && i < ret_frame->column_count; i++) {
         const struct column_spec *spec = &node->schema.columns[i];

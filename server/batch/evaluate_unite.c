@@ -1,11 +1,12 @@
-/* evaluate_unite.c - elements put together from several inputs, and those inside a function. */
+/* evaluate_unite.c - elements of zip, of branches, and of function bodies. */
 #include "batch/evaluate_parts.h"
 
 #include <string.h>
 
 #include "batch/combine.h"
 
-/* Elements that every part still has, for each part: which of its own they are. */
+/* Reduce all parts to the elements that every part still has: a zipped element with one bad part is
+ * bad. */
 static void
 intersect(struct evaluation *evaluation, struct frame *parts, uint32_t part_count, int64_t count)
 {
@@ -72,8 +73,8 @@ evaluate_zip(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* Join the frames of branches and bring their elements back into the order asked for. `origin`: for
- * each joined element its index in the request. */
+/* Join the frames of the branches and restore the requested order. `origin`: the position of each
+ * joined element in the request. */
 static tundish_status
 join_branches(struct evaluation *evaluation, const struct plan_node *node,
               const struct evaluate_request *request, const struct frame *parts,
@@ -110,7 +111,7 @@ join_branches(struct evaluation *evaluation, const struct plan_node *node,
     return TUNDISH_OK;
 }
 
-/* The elements of one branch, put together. Returns how many. */
+/* Collect the elements of one branch. Returns their number. */
 static int64_t
 select_branch(const struct evaluate_request *request, const struct plan_node *input,
               uint32_t branch, uint64_t *words, int64_t *origin)
@@ -129,7 +130,8 @@ select_branch(const struct evaluate_request *request, const struct plan_node *in
     return count;
 }
 
-/* concatenate, choose, sample: word 0 says which branch an element is of. */
+/* concatenate, choose, sample: word 0 says which branch an element is from. Each branch is
+ * evaluated once, with all of its elements. */
 tundish_status
 evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
                   const struct evaluate_request *request, struct frame *ret_frame)
@@ -154,6 +156,7 @@ evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
         struct frame *part = &parts[part_count];
         tundish_status status;
 
+        /* An empty request still evaluates one branch, which gives the columns their levels. */
         if (count == 0 && !(request->count == 0 && branch == 0))
             continue;
         status = evaluate(evaluation, input, &inner, part);
@@ -166,7 +169,7 @@ evaluate_branches(struct evaluation *evaluation, const struct plan_node *node,
     return join_branches(evaluation, node, request, parts, part_count, origin, total, ret_frame);
 }
 
-/* The outer element of each inner one: the columns that $name means in a body. */
+/* Evaluate the outer element of each inner one: the columns that $name refers to in a body. */
 static tundish_status
 evaluate_outer(struct evaluation *evaluation, const struct plan_node *node,
                const struct evaluate_request *request, const struct frame **ret_outer)
@@ -183,7 +186,7 @@ evaluate_outer(struct evaluation *evaluation, const struct plan_node *node,
     struct frame nearest;
     tundish_status status = evaluate(evaluation, node->inputs[0], &outer_request, &nearest);
 
-    evaluation->skipped = skipped; /* the order has counted them, when it opened the function */
+    evaluation->skipped = skipped; /* the order counted them when it opened the function */
     if (status != TUNDISH_OK)
         return status;
     if (nearest.kept != NULL)

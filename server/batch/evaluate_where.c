@@ -1,5 +1,5 @@
-/* evaluate_where.c - where in which file a row comes from, for the sentence about what is wrong
- * with it: stages that look at content do not know. */
+/* evaluate_where.c - adds the file and position of a row to an error message: stages that look at
+ * content do not know them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 #include "order/order.h"
 #include "source/files/fetch.h"
 
-/* The source of an element and what it knows it by; NULL if there is more than one row behind it.
- */
+/* The source of an element and its words there. NULL if the element has more than one row. */
 static const uint64_t *
 origin_of(const struct plan_node *node, const uint64_t *words, const struct plan_node **ret_source)
 {
@@ -42,7 +41,7 @@ origin_of(const struct plan_node *node, const uint64_t *words, const struct plan
     return words;
 }
 
-/* Behind the sentence, which stage it is about: many of a pipeline may say the same. */
+/* Append the stage to the message: several stages of a pipeline may report the same. */
 void
 evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors)
 {
@@ -54,7 +53,7 @@ evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors)
                  stage->info->name, stage->line, stage->file->path);
 }
 
-/* Before it, where the row lies. */
+/* Put the location of the row in front of the message. */
 static void prepend(struct frame_errors *errors, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -73,8 +72,8 @@ prepend(struct frame_errors *errors, const char *format, ...)
     snprintf(errors->text + used, sizeof errors->text - used, ": %s", text);
 }
 
-/* The first text of a column of one element of `node`: a path. It is made anew, uncounted; what is
- * wrong with it is another error than the one that is being told. */
+/* Evaluate a path: the string in a column of one element of `node`. It is made again without being
+ * counted. If that fails, the error is a different one and is not reported. */
 static bool
 find_path(const struct evaluation *evaluation, const struct plan_node *node, uint32_t column,
           const struct evaluate_request *element, struct byte_view *ret_path)
@@ -93,7 +92,7 @@ find_path(const struct evaluation *evaluation, const struct plan_node *node, uin
     return true;
 }
 
-/* The only column that `node` wrote; -1: there are several. */
+/* The only column that `node` wrote; -1 if there are several. */
 static int32_t
 written_column(const struct plan_node *node)
 {
@@ -122,7 +121,7 @@ file_reader_of(const struct plan_node *node)
     return node;
 }
 
-/* Where a whole file is the row: its path, which read_file was given, or which the source tells. */
+/* If the row is a whole file: name its path, which read_file was given or the source provides. */
 static void
 say_file(const struct evaluation *evaluation, const struct plan_node *node,
          const struct evaluate_request *element, struct frame_errors *errors)

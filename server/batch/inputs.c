@@ -1,8 +1,8 @@
-/* inputs.c - the stages that list and read files, asked one by one.
+/* inputs.c - checks at the start that all files of a stream exist, stage by stage.
  *
- * Nothing is pulled through a reader: names are taken from the list that a function runs on, and
- * the readers of its body are asked for each. A list with a row's content in it is not looked at,
- * since only reading could tell.
+ * No rows are read. Names come from the list that a function runs on, and the readers of its body
+ * are asked to check each. A list that depends on the content of rows is not checked, since only
+ * reading could tell.
  */
 #include "batch/inputs.h"
 
@@ -15,15 +15,15 @@
 #include "plan/plan.h"
 #include "source/source.h"
 
-/* Names beyond these are left to the steps that read them: a start must not take minutes. */
+/* Further names are checked when they are read: a start must not take minutes. */
 enum { NAMES_MAX = 100000 };
 
-/* evaluation_shards: auto is five for each reader, and there is one at least. */
+/* evaluation_shards: auto is five per reader, and there is at least one reader. */
 enum { AUTO_SHARDS_LEAST = 5 };
 
 static tundish_status check_graph(struct order_instance *instance);
 
-/* Elements that are held in memory or listed, through stages that make no datasets of their own. */
+/* True if elements are held in memory or listed, and only pass stages that make no datasets. */
 static bool
 is_list(const struct plan_node *node)
 {
@@ -35,7 +35,7 @@ is_list(const struct plan_node *node)
     return node->body == NULL;
 }
 
-/* Names as list_files found them: they are there. */
+/* True for names that list_files found: these files exist. */
 static bool
 is_found(const struct plan_node *node)
 {
@@ -45,7 +45,7 @@ is_found(const struct plan_node *node)
     return node->source->lists_files;
 }
 
-/* A shard that the plan has put in, or given its numbers. */
+/* True for a shard that the plan inserted or numbered. */
 static bool
 is_planned_shard(const struct plan_node *node)
 {
@@ -54,8 +54,8 @@ is_planned_shard(const struct plan_node *node)
     return node->order == &order_shard && arguments->whole_round;
 }
 
-/* All names, also those that other workers read: every node is to say the same. What stands after
- * them only chooses, or repeats for ever. */
+/* The node of all names, including those that other workers read: every node must report the same
+ * missing file. Later stages only choose among them or repeat them endlessly. */
 static const struct plan_node *
 all_names(const struct plan_node *node)
 {
@@ -66,7 +66,7 @@ all_names(const struct plan_node *node)
     return node;
 }
 
-/* The first element of a shard comes once there is one for each. */
+/* Check that each shard has an element: the first pull of a shard fails otherwise. */
 static tundish_status
 check_shard(const struct plan_node *shard, struct order_instance *instance)
 {
@@ -94,7 +94,7 @@ check_source(const struct plan_node *source, struct order_instance *instance)
     return status;
 }
 
-/* What the function does with one name. Takes over the words. */
+/* Check the body of a function for one name. Takes over the words. */
 static tundish_status
 check_name(const struct order_iterator *function, const struct plan_node *names,
            const uint64_t *words)
@@ -206,7 +206,7 @@ tundish_status
 inputs_check(const struct plan *plan, const struct source_files_options *options,
              const _Atomic int *stop)
 {
-    /* A table of its own: what is served may be other files by the time it is read. */
+    /* A separate table of files: by the time the stream reads them, the files may have changed. */
     struct source_files_options own = *options;
     struct source_files *files = NULL;
     tundish_status status;

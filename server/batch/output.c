@@ -1,4 +1,5 @@
-/* output.c - levels to shapes, row splits and indices. */
+/* output.c - turns levels into shapes, row splits and indices, the form in which batches are
+ * delivered. */
 #include "batch/output.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@
 static const int64_t no_rows[1] = { 0 };
 static const uint64_t zero_scalar[2] = { 0, 0 };
 
-/* The length that all lists of level k have; with no list, what the types say. */
+/* The length of all lists of level k. Without lists it is the static dimension, as in an empty
+ * tensor of TensorFlow. */
 static int64_t
 dense_dimension(const struct column *column, const struct column_spec *spec, uint32_t k)
 {
@@ -47,7 +49,7 @@ longest_list(const struct column *column, uint32_t k)
     return longest;
 }
 
-/* Coordinates of every value below list `list` of level k. */
+/* Write the coordinates of all values below list `list` of level k. */
 static int64_t *
 write_indices(const struct column *column, uint32_t k, int64_t list, int64_t *coordinates,
               int64_t *to)
@@ -126,6 +128,7 @@ output_column(const struct frame *frame, const struct schema *schema, uint32_t i
             ret_column->shape[k] = dense_dimension(column, spec, k);
 }
 
+/* A batch must have the static shape that the trainer was told; TensorFlow fails here too. */
 static bool
 is_as_promised(const struct output_column *column)
 {
@@ -166,6 +169,8 @@ output_columns(const struct frame *frame, const struct schema *schema, struct sc
     return TUNDISH_OK;
 }
 
+/* An empty batch for a replica without a slice. Unknown dimensions become 0. If all are static, the
+ * batch dimension must be: tf.distribute delivers zero rows. Scalars become 0. */
 void
 output_empty(const struct column_spec *spec, struct output_column *ret_column)
 {

@@ -1,4 +1,4 @@
-/* pad.c - padded_batch: lists made equally long. */
+/* pad.c - padded_batch: makes the lists of each level equally long. */
 #include "batch/pad.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "order/arguments.h"
 #include "shm/segment.h"
 
-/* What the parameter says for this column: a map by name, or a value for all. NULL: nothing. */
+/* The value of a parameter for this column: an entry of a map, or the value for all columns. NULL:
+ * none. */
 static const struct spec_value *
 parameter_for(const struct plan_node *node, const char *parameter, const char *column)
 {
@@ -24,7 +25,7 @@ parameter_for(const struct plan_node *node, const char *parameter, const char *c
     return value == NULL || value->kind == SPEC_NULL ? NULL : value;
 }
 
-/* One padding value of the column's dtype, at `to`. */
+/* Write one padding value of the column's dtype to `to`; 0 or "" by default. */
 static void
 padding_value(const struct plan_node *node, const struct column_spec *spec, void *to)
 {
@@ -75,8 +76,7 @@ fill_padding(struct padding *padding, int64_t count)
         memcpy(padding->to, padding->value, padding->value_bytes);
 }
 
-/* Values below one list of level k when all are as long as `lengths` says; INT64_MAX: more than can
- * be counted. */
+/* Number of values below one list of level k after padding. INT64_MAX: overflow. */
 static int64_t
 padded_count(const struct padding *padding, uint32_t k)
 {
@@ -88,7 +88,8 @@ padded_count(const struct padding *padding, uint32_t k)
     return count;
 }
 
-/* One long list among many short ones makes all of them long. */
+/* Check the memory that padding takes: one long list among many short ones lengthens all of them.
+ */
 static tundish_status
 check_room(const struct plan_node *node, const struct column_spec *spec, int64_t count,
            size_t value_bytes)
@@ -148,8 +149,8 @@ pads_to_boundary(const struct plan_node *node)
     return arguments->to_boundary;
 }
 
-/* With pad_to_bucket_boundary: what unknown dimensions of a row, list `row` of level `k`, are
- * padded to, which is one below the boundary above its length. -1: nothing of the kind. */
+/* With pad_to_bucket_boundary: the length to which unknown dimensions of a row (list `row` of level
+ * `k`) are padded, one less than the boundary above its length, as in tf.data. -1: none. */
 static int64_t
 bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t k, int64_t row)
 {
@@ -167,8 +168,8 @@ bucket_length(const struct plan_node *node, const struct frame *frame, uint32_t 
     return -1;
 }
 
-/* What each dimension of a batch's column is padded to, as asked for or as known; -1: to its
- * longest row, or its bucket's length. */
+/* The fixed length of each dimension of a batch, from padded_shapes or static. -1: pad to the
+ * longest row or to the length of the bucket. */
 static void
 fixed_lengths(const struct plan_node *node, const struct column_spec *spec, uint32_t level_count,
               int64_t fixed[RANK_MAX])
@@ -230,7 +231,7 @@ pad_bucket_lengths(const struct plan_node *node, const struct frame *frame)
     return lengths;
 }
 
-/* A dimension that every row has, also one that is empty in a dimension before it; else 0. */
+/* A dimension that all rows have, even those that are empty in an outer dimension; otherwise 0. */
 static int64_t
 known_length(const struct plan_node *node, uint32_t column_index, const struct level *level,
              uint32_t k)
@@ -242,7 +243,7 @@ known_length(const struct plan_node *node, uint32_t column_index, const struct l
     return (int)k <= row->rank && row->shape[k - 1] > 0 ? row->shape[k - 1] : 0;
 }
 
-/* The longest lengths of batch `index`. */
+/* The lengths to which batch `index` is padded if nothing else is asked for. */
 static void
 batch_lengths(const struct plan_node *node, uint32_t column_index, const struct frame *frame,
               int64_t index, int64_t *lengths)

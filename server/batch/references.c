@@ -1,10 +1,10 @@
-/* references.c - down the plan's tree to the sources, as evaluate goes. */
+/* references.c - visits the references of elements, down the tree of the plan as evaluate goes. */
 #include "batch/references.h"
 
 #include "order/run.h"
 #include "source/source.h"
 
-/* Each element by its own branch. */
+/* Visit each element through its own branch. */
 static void
 visit_branches(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
                references_visitor visit, void *user)
@@ -29,7 +29,8 @@ visit_zipped(const struct plan_node *node, const uint64_t *words, size_t stride,
                          user);
 }
 
-/* Pieces of a joined run begin with the words of the element that they are of (run.h). */
+/* Visit the elements of runs. A piece of a joined run begins with the words of its element (run.h).
+ */
 static void
 visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,
            references_visitor visit, void *user)

@@ -1,4 +1,4 @@
-/* round_ask.c - the rows of a round that other nodes have, asked for ahead. */
+/* round_ask.c - requests the rows of a round from the nodes that have their files, ahead of use. */
 #include "batch/dealer.h"
 #include "batch/references.h"
 #include "source/files/ask_ahead.h"

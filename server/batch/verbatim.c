@@ -1,4 +1,5 @@
-/* verbatim.c - a column followed down the plan's tree to where it comes from. */
+/* verbatim.c - follows a column down the tree of the plan to a source whose rows it holds
+ * unchanged. */
 #include "batch/verbatim.h"
 
 #include "order/arguments.h"
@@ -11,7 +12,7 @@ stacks(const struct plan_node *node)
     return arguments->rows == ORDER_ROWS_STACKED;
 }
 
-/* The column of its input that a content stage has passed on. */
+/* Follow a column through a content stage. False: the stage wrote it. */
 static bool
 follow_column(const struct plan_node *node, uint32_t *column)
 {
