@@ -1,4 +1,5 @@
-/* agree.c - every node posts its parts; each compares all with rank 0's, and concludes the same. */
+/* agree.c - every node posts its parts and compares all posts with that of rank 0. All nodes see
+ * the same posts, so all reach the same conclusion. */
 #include "link/agree.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "core/memory.h"
 
-/* A part as posted: hash, length of the name with its NUL, name. */
+/* A part as posted: 64-bit hash, length of the name including its NUL, name. */
 enum { HEAD_BYTES = 12 };
 
 struct list {
@@ -30,6 +31,7 @@ write_parts(const struct agree_part *parts, size_t count, struct list *list)
     }
 }
 
+/* Read the next part of a list. The bytes come from another node, so every length is checked. */
 static bool
 next_part(struct list *list, struct agree_part *ret_part)
 {

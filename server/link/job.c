@@ -1,4 +1,5 @@
-/* job.c - MPI's and Slurm's variables, and the module with MPI in it. */
+/* job.c - detects an MPI job by the variables of MPI and Slurm, and loads the module that uses MPI.
+ */
 #include "link/job.h"
 
 #include <dlfcn.h>
@@ -18,7 +19,8 @@ number_of(const char *variable)
     return text != NULL ? strtoul(text, NULL, 10) : 0;
 }
 
-/* mpirun says how many there are; srun's ways in only that there is something to join. */
+/* mpirun gives the number of ranks. With srun (PMI, PMIx) there may only be a sign that a job can
+ * be joined. */
 bool
 job_is_of_mpi(void)
 {
@@ -46,7 +48,7 @@ load_beside_program(void)
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
 }
 
-/* RTLD_GLOBAL: Open MPI loads parts of itself that expect to find the rest. */
+/* Open MPI loads plugins that look up its symbols globally, hence RTLD_GLOBAL. */
 tundish_status
 job_load_mpi(void **ret_module, const struct channel_ops **ret_channel)
 {

@@ -1,4 +1,4 @@
-/* kv.c - a table of posts. */
+/* kv.c - a table of posts by key and rank. */
 #include "link/kv.h"
 
 #include <stdlib.h>

@@ -1,4 +1,9 @@
-/* link.c - the thread that talks to the other nodes, and those that wait for it. */
+/* link.c - the thread that talks to the other nodes, the thread that notifies subscribers, and
+ * joining and leaving.
+ *
+ * States: JOINING -> JOINED -> LEAVING -> LEFT. REFUSED: joining failed. CUT: leaving took too
+ * long, so the thread stops without an orderly goodbye.
+ */
 #include "link/link_private.h"
 
 #include <dlfcn.h>
@@ -16,11 +21,11 @@
 
 static const int64_t BEAT_NS = 500000000, SILENCE_NS = 5000000000;
 static const int64_t PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 10000000, PAUSE_WANTED_NS = 1000000;
-/* While there are messages, more are to be expected. */
+/* Shorter pauses while messages flow: more are likely. */
 static const int64_t PAUSE_BUSY_NS = 300000, BUSY_NS = 100000000;
 static const int64_t JOIN_NS = 120000000000, FINISH_NS = 10000000000;
 static const int64_t LOOK_NS = 20000000;
-/* A thread that does not come out of MPI for so many of these is given up. */
+/* A thread that stays inside MPI for this many watch periods is given up. */
 static const int64_t WATCH_NS = 1000000000;
 enum { WATCHES_MAX = 5 };
 
@@ -47,7 +52,8 @@ arrived(void *user, uint32_t from, const struct link_key *key, struct byte_view 
     add_event(user, from, key, bytes);
 }
 
-/* With the lock held, which is given up while the subscriber runs: it may post. */
+/* Deliver the first event. The lock is held, but released while the subscriber runs, because it may
+ * post. */
 static void
 tell_first(struct link *link)
 {
@@ -88,6 +94,8 @@ link_subscribe(struct link *link, link_subscriber subscriber, void *user)
     link->subscriber = subscriber;
     link->subscriber_user = user;
     pthread_cond_signal(&link->has_event);
+    /* After unsubscribing, the old subscriber must not run any more: its caller frees `user` next.
+     */
     while (subscriber == NULL && link->subscriber_runs)
         pthread_cond_wait(&link->changed, &link->lock);
     pthread_mutex_unlock(&link->lock);
@@ -127,8 +135,8 @@ link_fail(struct link *link, const char *text)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* Is the thread still there? Its turns are counted, not timed: a process that stood still as a
- * whole has missed nothing. */
+/* Detects that the thread hangs in MPI. Its turns are counted, not timed: if the whole process was
+ * stopped, no turn was missed. */
 struct watchdog {
     int64_t next_ns;
     uint64_t turns;
@@ -154,7 +162,8 @@ watch_thread(struct link *link, struct watchdog *watchdog)
     note_failure(link);
 }
 
-/* A thread of its own: a subscriber that takes its time must not keep this node from beating. */
+/* Notify subscribers from a separate thread: a slow one must not delay heartbeats, or other nodes
+ * would take this one for lost. */
 static void *
 run_notifier(void *argument)
 {
@@ -189,7 +198,8 @@ longest_pause(const struct link *link)
     return link->waiting > 0 ? PAUSE_WANTED_NS : PAUSE_MAX_NS;
 }
 
-/* Talk until the job is over. Pauses grow while nothing moves, and end when somebody posts. */
+/* Exchange messages until the job is over. MPI has no wait that sleeps, so this polls: pauses
+ * double while nothing moves, and end when another thread posts. */
 static void
 talk(struct link *link)
 {
@@ -228,8 +238,8 @@ set_state(struct link *link, enum link_state state)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* MPI may take its time, or never come back: nobody shall wait for the lock meanwhile. What others
- * do to the node then is to add to what it has to say. */
+/* Release the lock around MPI calls, which may take long or never return. Meanwhile other threads
+ * only append to the node's queues. */
 static bool
 send_unlocked(void *state, uint32_t to, const void *bytes, size_t byte_count)
 {
@@ -275,7 +285,8 @@ open_node(struct link *link)
     node_open(&config, &link->node);
 }
 
-/* The only thread that calls MPI, from joining to leaving. */
+/* The only thread that calls MPI, from joining to leaving: MPI is initialized with
+ * THREAD_SERIALIZED. */
 static void *
 run(void *argument)
 {
@@ -375,7 +386,8 @@ link_open(const struct link_options *options, struct link **ret_link)
     return TUNDISH_OK;
 }
 
-/* Wait until the thread has left, or until nothing more is to be expected of it. */
+/* Wait until the thread has left, or until waiting longer is useless: first for the others to leave
+ * too (linger), then for MPI to finish. */
 static void
 wait_for_leaving(struct link *link, int64_t linger_ns)
 {
@@ -396,7 +408,8 @@ wait_for_leaving(struct link *link, int64_t linger_ns)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* A thread that hangs inside MPI is left where it is; the process is about to end. */
+/* A thread that hangs inside MPI is abandoned together with its link: the process is about to exit.
+ */
 void
 link_leave(struct link *link, int64_t linger_ns)
 {

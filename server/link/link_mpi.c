@@ -1,7 +1,8 @@
-/* link_mpi.c - the channel between the ranks of an MPI job, and the only file that knows MPI.
+/* link_mpi.c - the channel between the ranks of an MPI job, and the only file that uses MPI.
  *
- * A module of its own, loaded when there is such a job: it uses nothing of the server's. Nothing
- * here blocks but joining and leaving: a wait inside MPI burns a processor.
+ * It is a separate module, loaded only in such a job, and uses nothing of the server. Nothing here
+ * blocks except joining and leaving, since MPI waits by spinning on a processor. MPI makes progress
+ * only inside its calls, so the caller must keep polling, also to complete its sends.
  */
 #include "link/node_channel.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TAG = 1, WINDOW = 64 }; /* messages under way to one node */
+enum { TAG = 1, WINDOW = 64 }; /* WINDOW: messages in flight to one node */
 
 struct sending {
     struct sending *next;
@@ -29,10 +30,10 @@ struct receiving {
 
 struct mpi {
     int rank, size;
-    struct sending **sending; /* by node, the oldest first */
+    struct sending **sending; /* per node, oldest first */
     uint32_t *sending_count;
-    struct receiving *receiving; /* as they were announced */
-    struct receiving *received;  /* the caller's until its next call */
+    struct receiving *receiving; /* in the order of their announcements */
+    struct receiving *received;  /* lent to the caller until its next call */
 };
 
 static bool
@@ -58,11 +59,11 @@ mpi_open(uint32_t *ret_rank, uint32_t *ret_size, char ret_text[CHANNEL_TEXT_BYTE
         snprintf(ret_text, CHANNEL_TEXT_BYTES, "no memory");
         return NULL;
     }
-    /* Ranks of one machine talk through files, which those that are killed leave behind: in the
-     * job's own folder mpirun removes them. The user's own choice stands. */
+    /* Ranks of one machine communicate through backing files, which a killed rank leaves behind. In
+     * the folder of the job mpirun removes them. A choice of the user takes precedence. */
     if (getenv("OMPI_FILE_LOCATION") != NULL)
         setenv("OMPI_MCA_btl_vader_backing_directory", getenv("OMPI_FILE_LOCATION"), 0);
-    /* SERIALIZED, since the thread that joins is not the process' first. */
+    /* SERIALIZED, not FUNNELED: the thread that joins is not the main thread. */
     if (!explain(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
                  ret_text) ||
         !explain(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
@@ -79,8 +80,8 @@ mpi_open(uint32_t *ret_rank, uint32_t *ret_size, char ret_text[CHANNEL_TEXT_BYTE
     return mpi;
 }
 
-/* Forget what has been sent. An error of one request is that of a node that is gone, which is found
- * out by its silence. */
+/* Free completed sends. An error of a request means that the node is gone, which its silence will
+ * reveal. */
 static void
 reap(struct mpi *mpi, uint32_t to)
 {
@@ -113,7 +114,7 @@ mpi_send(void *state, uint32_t to, const void *bytes, size_t byte_count)
     if (MPI_Isend(message->bytes, (int)byte_count, MPI_BYTE, (int)to, TAG, MPI_COMM_WORLD,
                   &message->request) != MPI_SUCCESS) {
         free(message);
-        return true; /* as above: it is gone */
+        return true; /* the node is gone: not a reason to retry */
     }
     while (*last != NULL)
         last = &(*last)->next;
@@ -122,7 +123,8 @@ mpi_send(void *state, uint32_t to, const void *bytes, size_t byte_count)
     return true;
 }
 
-/* Begin to receive what has been announced. */
+/* Start to receive one announced message. A matched probe reserves the message, so its size is
+ * known before memory is taken. */
 static bool
 begin_receiving(struct mpi *mpi)
 {
@@ -153,7 +155,8 @@ begin_receiving(struct mpi *mpi)
     return true;
 }
 
-/* Is an earlier message of this node still coming? */
+/* True if an earlier message from this node is still incomplete. MPI matches messages in order, but
+ * they may complete in another, so delivery keeps the order here. */
 static bool
 has_elder(const struct mpi *mpi, const struct receiving *message)
 {
@@ -163,7 +166,8 @@ has_elder(const struct mpi *mpi, const struct receiving *message)
     return false;
 }
 
-/* A node that stops in the middle of a message holds up no other's. */
+/* Return the next complete message. A node that stops in the middle of one does not delay those of
+ * others. */
 static size_t
 mpi_receive(void *state, uint32_t *ret_from, const void **ret_bytes)
 {
@@ -189,8 +193,8 @@ mpi_receive(void *state, uint32_t *ret_from, const void **ret_bytes)
     return 0;
 }
 
-/* Requests of nodes that are gone may never end, and their bytes must stay: the process ends soon.
- */
+/* Requests to lost nodes may never complete, and MPI still owns their buffers. Unless all nodes
+ * left in order, nothing is freed: the process exits soon. */
 static void
 mpi_close(void *state, bool in_order)
 {

@@ -1,4 +1,4 @@
-/* link_none.c - the channel of a node that is alone. */
+/* link_none.c - the channel of a single node: nobody to send to, nothing to receive. */
 #include "link/node_channel.h"
 
 static char nothing;

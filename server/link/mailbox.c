@@ -1,4 +1,4 @@
-/* mailbox.c - messages from node to node, given to their mailboxes by the thread that talks. */
+/* mailbox.c - messages between two nodes, handed to their mailboxes by the link's thread. */
 #include <stdlib.h>
 
 #include "core/clock.h"
@@ -22,7 +22,8 @@ link_message_came(void *user, const struct link_message *message)
     link->message_ns = tnd_clock_ns();
 }
 
-/* The first message for a mailbox that somebody has opened. */
+/* Take the first message whose mailbox is open. Messages for others stay queued until theirs is
+ * opened. */
 static struct queued_message *
 take_queued(struct link *link)
 {
@@ -39,7 +40,7 @@ take_queued(struct link *link)
     return NULL;
 }
 
-/* With the lock held, which is given up while a handler runs. */
+/* Hand out messages. The lock is held, but released while a handler runs. */
 void
 link_hand_out(struct link *link)
 {
@@ -90,6 +91,7 @@ link_open_mailbox(struct link *link, enum link_mailbox mailbox, link_message_han
     link->mailboxes[mailbox] = (struct mailbox){ handler, user };
     link->has_posted = true;
     pthread_cond_signal(&link->posted);
+    /* After closing, the old handler must not run any more: its caller frees `user` next. */
     while (handler == NULL && link->handler_runs)
         pthread_cond_wait(&link->changed, &link->lock);
     pthread_mutex_unlock(&link->lock);

@@ -1,4 +1,5 @@
-/* node.c - posts, beats and who is missing. */
+/* node.c - the protocol of one node: posts, mail, heartbeats, and detection of lost nodes. It has
+ * no threads and no lock; the link calls it with its lock held. */
 #include "link/node.h"
 
 #include <stdio.h>
@@ -16,17 +17,17 @@ static const uint64_t POST_BYTES_MAX = UINT64_C(1) << 32;
 
 enum wire_kind { WIRE_BEAT = 1, WIRE_POST, WIRE_LOST, WIRE_LEAVE, WIRE_MAIL };
 
-/* Before the bytes of every message. */
+/* Header of every message. */
 struct wire {
     uint32_t magic;
     uint16_t version, kind;
     struct link_key key;    /* LOST: key.part is the rank */
-    uint64_t total, offset; /* of a post, which may come in pieces */
+    uint64_t total, offset; /* of a post or mail, which may be sent in pieces */
 };
 
 enum { PIECE_BYTES = CHANNEL_MESSAGE_BYTES - sizeof(struct wire) };
 
-/* Bytes on their way to several nodes. */
+/* Bytes shared by messages to several nodes. */
 struct payload {
     uint32_t owners;
     uint64_t byte_count;
@@ -36,7 +37,7 @@ struct payload {
 struct outgoing {
     struct outgoing *next;
     struct wire wire;
-    struct payload *payload; /* NULL: the wire is all */
+    struct payload *payload; /* NULL: header only */
 };
 
 struct peer {
@@ -45,7 +46,7 @@ struct peer {
     int64_t heard_ns, said_ns;
     bool left, lost;
 
-    /* The post or message that is coming in pieces. */
+    /* The post or mail that is arriving in pieces: one at a time, since pieces keep their order. */
     enum wire_kind kind;
     struct link_key key;
     int64_t began_ns;
@@ -55,7 +56,7 @@ struct peer {
 
 struct node {
     struct node_config config;
-    struct peer *peers; /* its own is there, and idle */
+    struct peer *peers; /* by rank; the own entry is unused */
     struct kv *kv;
     struct link_stats stats;
     int64_t stepped_ns;
@@ -162,6 +163,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
     payload->byte_count = byte_count;
     if (byte_count > 0)
         memcpy(payload->bytes, bytes, byte_count);
+    /* Only rank 0 shows counters, so they go to no other node and are not kept. */
     if (key->topic == LINK_COUNTERS) {
         if (node->config.rank != 0 && !node->peers[0].left)
             queue_message(node, 0, WIRE_POST, key, payload);
@@ -208,12 +210,12 @@ node_leave(struct node *node)
     if (node->left)
         return;
     for (uint32_t i = 0; i < node->config.size; i++)
-        if (i != node->config.rank) /* those that left wait for it */
+        if (i != node->config.rank) /* nodes that left wait for this message */
             queue_message(node, i, WIRE_LEAVE, NULL, NULL);
     node->left = true;
 }
 
-/* The next piece of a peer's first message. False: the channel takes no more. */
+/* Send the next piece of the first message to a peer. False: the channel is full. */
 static bool
 send_piece(struct node *node, uint32_t to)
 {
@@ -268,7 +270,7 @@ node_fail(struct node *node, const char *text)
     snprintf(node->failure, sizeof node->failure, "%s", text);
 }
 
-/* What was to be said to it is not said any more. */
+/* Mark a peer as lost and drop everything queued for it. */
 static void
 give_up(struct node *node, uint32_t rank)
 {
@@ -290,11 +292,13 @@ lose(struct node *node, uint32_t rank)
              node->peers[rank].name, (double)node->config.silence_ns * 1e-9);
     node_fail(node, text);
     give_up(node, rank);
-    queue_message(node, rank, WIRE_LOST, &key, NULL); /* it may only have stood still */
+    queue_message(node, rank, WIRE_LOST, &key,
+                  NULL); /* it may just have been stopped, and must then fail too */
     say_to_all(node, WIRE_LOST, &key, NULL);
 }
 
-/* Time in which this node itself stood still says nothing about the others. */
+/* Look for peers that have been silent too long. Time in which this node itself was stopped does
+ * not count against the others. */
 static void
 look_for_the_silent(struct node *node, int64_t now_ns)
 {
@@ -351,7 +355,8 @@ take_post(struct node *node, uint32_t from)
     peer->bytes = NULL;
 }
 
-/* False: it makes no sense. */
+/* Take a piece of a post or mail. False: malformed. Pieces must arrive in order and without gaps.
+ */
 static bool
 hear_piece(struct node *node, uint32_t from, const struct wire *wire, struct byte_view piece)
 {

@@ -1,4 +1,4 @@
-/* wait.c - what other threads do with a link: post, look, wait. */
+/* wait.c - how other threads use a link: post, look, wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "core/memory.h"
 #include "link/link_private.h"
 
-static const int64_t LOOK_NS = 20000000;   /* how often a wait looks whether to stop */
-static const int64_t LEFT_NS = 5000000000; /* how long one that has left may take to answer */
+static const int64_t LOOK_NS = 20000000;   /* how often a wait checks whether to stop */
+static const int64_t LEFT_NS = 5000000000; /* how long a node that has left may take to answer */
 
 uint32_t
 link_rank(const struct link *link)
@@ -78,7 +78,7 @@ link_check(struct link *link)
     return status;
 }
 
-/* Is there a reason to wait no longer? With the lock held. */
+/* Fail if there is a reason to stop waiting. The lock is held. */
 static tundish_status
 reason_to_stop(int64_t deadline_ns, const _Atomic int *stop)
 {
@@ -97,7 +97,7 @@ has_ended(const struct link *link, uint32_t rank)
                     node_name(link->node, rank));
 }
 
-/* What is waited for needs all nodes. */
+/* The wait needs all nodes: fail if any is lost or has left. */
 static tundish_status
 look_at_all(struct link *link)
 {
@@ -108,7 +108,7 @@ look_at_all(struct link *link)
     return left < link->size ? has_ended(link, left) : TUNDISH_OK;
 }
 
-/* It needs one, which goes on to answer for a while when it has left. */
+/* The wait needs one node, which keeps answering for a while after it has left. */
 static tundish_status
 look_at_one(struct link *link, uint32_t rank, int64_t *patient_until_ns)
 {
@@ -121,7 +121,8 @@ look_at_one(struct link *link, uint32_t rank, int64_t *patient_until_ns)
     return tnd_clock_left_ns(*patient_until_ns) == 0 ? has_ended(link, rank) : TUNDISH_OK;
 }
 
-/* `rank`: that of the one that matters, or the size: all do. */
+/* Wait until `ready`. `rank`: the node that matters, or link_size for all. `ready` is called
+ * without the lock, since it takes it itself; `changes` tells whether to call it again at once. */
 static tundish_status
 wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void *context),
          void *context, int64_t timeout_ns, const _Atomic int *stop)
