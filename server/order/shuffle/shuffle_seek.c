@@ -6,8 +6,8 @@
  * after it is the new one, size + j. Each slot is labelled with the slot where its element ends up,
  * if it stays.
  *
- * An element rarely survives many draws, so all labels are resolved after a small multiple of
- * `size` draws, however far the position is.
+ * Few elements survive many draws, so all labels are resolved after about size * log(size) draws,
+ * however far the position is.
  */
 #include "order/shuffle/shuffle_seek.h"
 
