@@ -34,6 +34,7 @@ check_spec(const struct expression_config *config, const struct stage_config *st
     return status;
 }
 
+/* Compile one question's expression. It sees the stage's input, or the answers before it. */
 static tundish_status
 open_answer(struct answer *answer, const struct stage_config *config,
             const struct stage_question *question, const struct spec_value *value,
@@ -88,6 +89,7 @@ static tundish_status
 answers_apply(const void *state, const struct frame *input, struct frame *output)
 {
     const struct answers *answers = state;
+    /* Expressions of answers read the columns that earlier ones wrote. */
     struct frame before = *output;
 
     for (uint32_t i = 0; i < answers->count; i++)

@@ -91,6 +91,7 @@ open_new(struct map *map, const struct stage_config *config, const struct spec_v
 
         if (schema_find(schema, names.names[i]) >= 0)
             continue;
+        /* The dtype is a placeholder until the expression is checked. */
         schema_add(schema, names.names[i], TUNDISH_BOOL);
         status = add_expression(map, config, entry, schema->count - 1, schema, batch_wide);
     }
@@ -99,6 +100,8 @@ open_new(struct map *map, const struct stage_config *config, const struct spec_v
     return status;
 }
 
+/* Put expressions that compute the same from different columns into one set. The search is
+ * quadratic, but runs once. */
 static void
 find_alike(struct map *map)
 {

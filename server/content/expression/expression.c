@@ -105,6 +105,7 @@ expression_apply(const struct expression *expression, const struct frame *input,
     }
     memset(run.is_shared, 0, expression->step_count * sizeof *run.is_shared);
     for (uint32_t i = 0; i < expression->step_count; i++) {
+        /* Other steps run inside the group of a root. */
         if (!expression->steps[i].is_root)
             continue;
         if (step_is_by_value(&expression->steps[i]))

@@ -33,6 +33,7 @@ only_column(const struct expression *expression)
     return found;
 }
 
+/* Whether two steps compute the same, whatever column they read. */
 static bool
 does_the_same(const struct step *a, const struct step *b)
 {

@@ -64,6 +64,7 @@ check_signed_function(struct checker *checker, const struct tree *tree,
     return operand_kernel(checker, function->op, tree->at, &operand, 1);
 }
 
+/* Emit a minimum or maximum of two numbers. */
 static struct operand
 check_extremum(struct checker *checker, const struct tree *tree, enum vector_op op,
                struct operand left, struct operand right)
@@ -135,6 +136,7 @@ check_cast(struct checker *checker, const struct tree *tree, const struct functi
     return operand_convert(checker, operand, dtype, tree->at);
 }
 
+/* length counts a text's bytes, or the items of dimension 0; size always counts items. */
 static struct operand
 check_length(struct checker *checker, const struct tree *tree, const struct function *function)
 {
@@ -153,6 +155,7 @@ check_length(struct checker *checker, const struct tree *tree, const struct func
     if (type->spec.kind == TUNDISH_SPARSE)
         return operand_complain(checker, tree->at, "%s is not defined for sparse columns",
                                 tree->text);
+    /* Dimension 0 of a batch is the batch: its length depends on all rows. */
     operand_crosses_rows(checker, operand);
     step.inputs[0] = operand.step;
     step.inputs[1] = step.inputs[2] = NO_STEP;
@@ -163,6 +166,7 @@ check_length(struct checker *checker, const struct tree *tree, const struct func
     return operand_emit(checker, &step);
 }
 
+/* Check half of a stateless seed: a scalar of int32 or int64, as TensorFlow demands. */
 static struct operand
 check_seed(struct checker *checker, const struct tree *tree, uint32_t index)
 {
@@ -213,6 +217,7 @@ check_uniform(struct checker *checker, const struct tree *tree, const struct fun
     return operand_emit(checker, &step);
 }
 
+/* Mark one axis, which must be a literal because the rank of the result depends on it. */
 static bool
 add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *axes)
 {
@@ -276,6 +281,7 @@ is_one_run(uint32_t axes)
     return (axes & (axes + lowest)) == 0;
 }
 
+/* Emit a reduction of a dense column of known rank. */
 static struct operand
 reduce(struct checker *checker, const struct tree *tree, const struct function *function,
        struct operand operand)

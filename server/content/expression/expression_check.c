@@ -43,6 +43,8 @@ operand_dtype(const struct checker *checker, struct operand operand)
     return operand_type(checker, operand)->spec.dtype;
 }
 
+/* Append a step. Steps are in order of evaluation, since operands are emitted before their users.
+ * */
 struct operand
 operand_emit(struct checker *checker, const struct step *step)
 {
@@ -65,6 +67,7 @@ step_new(enum step_kind kind, uint32_t at)
                                     .spec = { .kind = TUNDISH_DENSE, .passed_from = -1 } } };
 }
 
+/* Names may stand for numbers that the run supplies, such as the number of replicas. */
 static bool
 find_literal(struct checker *checker, const struct tree *tree, struct operand *ret)
 {
@@ -127,6 +130,8 @@ check_name(struct checker *checker, const struct tree *tree)
     step.type.spec.has_range = false;
     step.type.is_batched = !outer && checker->config->depth > 0;
     if (step.type.spec.kind != TUNDISH_DENSE)
+        /* Ragged and sparse columns combine only with themselves; the structure says which column
+         * it is. */
         step.type.structure = outer ? -2 - index : index;
     return operand_emit(checker, &step);
 }
@@ -150,6 +155,7 @@ rows_meet(const struct value_type *a, const struct value_type *b)
     return a->is_batched ? b->spec.rank >= a->spec.rank : a->spec.rank >= b->spec.rank;
 }
 
+/* Broadcast two dense shapes. A scalar goes with an unknown rank, nothing else does. */
 static bool
 broadcast_dense(struct checker *checker, uint32_t at, struct value_type *a,
                 const struct value_type *b)
@@ -255,6 +261,7 @@ result_dtype(enum vector_op op, tundish_dtype dtype)
     }
 }
 
+/* Emit a kernel over the common shape of its operands. */
 static struct operand
 emit_vector(struct checker *checker, enum vector_op op, uint32_t at, tundish_dtype dtype,
             const struct operand *operands, uint32_t count)

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
+/* Only steps of one shape can run in one loop. */
 static bool
 has_same_shape(const struct value_type *a, const struct value_type *b)
 {
@@ -157,6 +158,7 @@ locate_operands(struct expression *expression, struct group *group)
     free(pool.taken);
 }
 
+/* Collect the steps of a root in order of evaluation. */
 static void
 add_group(struct expression *expression, int32_t root)
 {

@@ -44,6 +44,8 @@ check_bound(struct checker *checker, const struct tree *tree, struct bound *ret)
     return operand.kind != OPERAND_BAD;
 }
 
+/* Check i:j:k. The step must be a literal, because its sign decides the defaults of start and stop.
+ * */
 static bool
 check_slice_item(struct checker *checker, const struct tree *tree, struct slice_item *item,
                  struct bound bounds[2])
@@ -132,6 +134,8 @@ check_item_count(struct checker *checker, const struct tree *tree, int rank)
     return false;
 }
 
+/* Check the item of each dimension, and build the shape. Inputs 2k and 2k + 1 are the bounds of
+ * dimension k. */
 static bool
 check_items(struct checker *checker, const struct tree *tree, struct step *step,
             const struct value_type *base)

@@ -33,6 +33,7 @@ operand_number(uint32_t at, double value)
     return (struct operand){ .kind = OPERAND_NUMBER, .at = at, .number = value };
 }
 
+/* Whether an integer is in the range of an integer dtype. */
 static bool
 fits(tree_integer value, tundish_dtype dtype)
 {
@@ -49,6 +50,7 @@ fits(tree_integer value, tundish_dtype dtype)
     }
 }
 
+/* The dtype that TensorFlow gives a Python number: float32, or int32 if it fits. */
 static tundish_dtype
 default_dtype(struct operand operand)
 {
@@ -94,6 +96,7 @@ operand_store(struct checker *checker, struct operand operand, tundish_dtype dty
     return true;
 }
 
+/* Repeat a constant over a whole block, so that kernels need no variant for scalars. */
 static void *
 block_of(const void *value, size_t bytes)
 {
@@ -121,7 +124,7 @@ operand_text(struct checker *checker, const struct tree *tree)
     struct byte_view view = { .size = tree->text_bytes };
 
     step.type.spec.dtype = TUNDISH_STRING;
-    step.text = tnd_zalloc(tree->text_bytes + 64, 1); /* readable bytes behind, as everywhere */
+    step.text = tnd_zalloc(tree->text_bytes + 64, 1); /* parsers may read 64 bytes past the end */
     memcpy(step.text, tree->text, tree->text_bytes);
     view.data = (const uint8_t *)step.text;
     step.constant = block_of(&view, sizeof view);
@@ -330,6 +333,7 @@ operand_unify(struct checker *checker, struct operand *operands, uint32_t count)
     return true;
 }
 
+/* Python's //, which rounds down; C truncates. */
 static tree_integer
 floor_divide(tree_integer a, tree_integer b)
 {
@@ -361,6 +365,7 @@ static struct operand
 fold_integers(struct checker *checker, enum tree_kind kind, uint32_t at, tree_integer a,
               tree_integer b)
 {
+    /* Two factors of 64 bits or more could overflow the 128 bits of the product. */
     bool a_is_long = a >= INTEGER_END / 2 || a < -INTEGER_END / 2;
     bool b_is_long = b >= INTEGER_END / 2 || b < -INTEGER_END / 2;
 
@@ -406,6 +411,7 @@ operand_fold(struct checker *checker, enum tree_kind kind, uint32_t at, struct o
     case TREE_FLOOR_DIVIDE:
         return operand_number(at, quotient);
     default:
+        /* Python's % has the sign of the divisor. */
         a = fmod(a, b);
         return operand_number(at, a != 0 && (a < 0) != (b < 0) ? a + b : a);
     }

@@ -63,6 +63,7 @@ refuse_dtype(struct checker *checker, uint32_t at, const char *sign, tundish_dty
     return operand_complain(checker, at, "%s is not defined for %s", sign, tnd_dtype_name(dtype));
 }
 
+/* + on texts concatenates, as tf.strings.join does. */
 static struct operand
 join(struct checker *checker, uint32_t at, const struct operand *operands)
 {
@@ -148,6 +149,7 @@ check_power(struct checker *checker, uint32_t at, struct operand left, struct op
     return operand_kernel(checker, VECTOR_POWER, at, operands, 2);
 }
 
+/* Check an arithmetic operator. Two literals are computed here and stay a literal. */
 static struct operand
 check_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, struct operand left,
                  struct operand right)
@@ -247,6 +249,8 @@ operand_binary(struct checker *checker, enum tree_kind kind, uint32_t at, struct
     return check_arithmetic(checker, kind, at, left, right);
 }
 
+/* Emit where(condition, yes, no). Both branches are computed for every element, as tf.where does.
+ * */
 struct operand
 operand_select(struct checker *checker, uint32_t at, struct operand condition, struct operand yes,
                struct operand no)

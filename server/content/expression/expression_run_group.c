@@ -31,6 +31,7 @@ reject_values(struct run *run, const struct group_op *op, const struct column *s
     }
 }
 
+/* Concatenate pairs of texts. One allocation serves all texts of the block. */
 static void
 join_texts(struct scratch *scratch, struct byte_view *out, const struct byte_view *a,
            const struct byte_view *b, size_t count)
@@ -42,6 +43,7 @@ join_texts(struct scratch *scratch, struct byte_view *out, const struct byte_vie
         total += a[i].size + b[i].size;
     text = scratch_alloc(scratch, total);
     for (size_t i = 0; i < count; i++) {
+        /* Empty texts may have no address, which memcpy must not get. */
         out[i] = (struct byte_view){ text, a[i].size + b[i].size };
         if (a[i].size > 0)
             memcpy(text, a[i].data, a[i].size);
@@ -100,6 +102,7 @@ run_op(struct run *run, const struct group_op *op, const struct group_data *data
         reject_values(run, op, data->structure, data->shared, first, operands, count);
 }
 
+/* Whether all leaves have one structure, which is the usual case and needs no broadcasting. */
 static bool
 leaves_agree(const struct run *run, const struct group *group)
 {
@@ -141,6 +144,7 @@ all_alike(const struct run *run, const struct group *group)
     return true;
 }
 
+/* Broadcast the leaves' shapes, once if all elements are alike, or for each element. */
 static void
 broadcast_dims(struct run *run, const struct group *group, int64_t count, bool shared,
                struct column *structure)

@@ -49,6 +49,7 @@ run_values(struct run *run, int32_t step, bool shared, int64_t value_count)
     return scratch_alloc(run->output->scratch, total);
 }
 
+/* A constant is one value that all elements share. */
 static void
 set_constant(struct run *run, int32_t step)
 {
@@ -73,6 +74,7 @@ run_input(struct run *run, int32_t input, bool *ret_shared)
     return &run->columns[input];
 }
 
+/* Stack columns along a new first dimension. Each element's values are gathered from every item. */
 static void
 run_stack(struct run *run, int32_t index)
 {
@@ -214,6 +216,7 @@ run_length(struct run *run, int32_t index)
     column_set_scalars(&run->columns[index], input->count, lengths);
 }
 
+/* tf.random.stateless_uniform with the Philox generator, four numbers at a time. */
 static void
 fill_uniform(int64_t seed0, int64_t seed1, float *values, int64_t count)
 {

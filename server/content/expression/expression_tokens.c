@@ -24,6 +24,8 @@ end_of_name(const char *text, uint32_t at)
     return at;
 }
 
+/* Scan a number in Python's notation. An e without digits after it belongs to the next token, which
+ * is then refused. */
 static void
 scan_number(struct parser *parser, uint32_t at)
 {

@@ -69,6 +69,7 @@ parse_integer(struct parser *parser)
     char *end;
 
     errno = 0;
+    /* C would take a leading 0 as octal, so name the base. */
     node->integer = strtoull(&parser->text[node->at], &end,
                              parser->text[node->at] == '0' &&
                                      tolower((unsigned char)parser->text[node->at + 1]) == 'x'
@@ -156,6 +157,7 @@ parse_name(struct parser *parser, enum tree_kind kind, uint32_t prefix)
     return node;
 }
 
+/* Parse arguments up to the closing bracket. Only axis= may be named. */
 static void
 parse_arguments(struct parser *parser, struct tree *call)
 {
@@ -242,6 +244,7 @@ parse_atom(struct parser *parser)
     return node_new(parser, TREE_OMITTED, parser->token.at);
 }
 
+/* A part of i:j:k, any of which may be left out. */
 static struct tree *
 parse_slice_part(struct parser *parser)
 {

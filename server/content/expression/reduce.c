@@ -285,6 +285,8 @@ reduce_alike(enum reduce_op op, tundish_dtype dtype, const void *values, int64_t
     return values;
 }
 
+/* argmax and the integer mean of no values are undefined. Other reductions have an identity, and
+ * the float mean is NaN. */
 static bool
 has_no_result(enum reduce_op op, tundish_dtype dtype, const int64_t *dims, uint32_t rank,
               uint32_t axes)
@@ -316,6 +318,7 @@ reduce_column(enum reduce_op op, tundish_dtype dtype, const struct column *colum
         ret_column->values = result;
         return;
     }
+    /* Elements of different shapes are reduced one at a time. */
     kept_sizes =
         scratch_array(scratch, (size_t)(column->count * (int64_t)kept), sizeof *kept_sizes);
     for (int64_t i = 0; i < column->count; i++) {

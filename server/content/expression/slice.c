@@ -64,6 +64,7 @@ walk_plan(const struct slice_item *items, const int64_t *dims, uint32_t rank, st
     return true;
 }
 
+/* List the offsets of the walk's values in order. The recursion is at most RANK_MAX deep. */
 static int64_t *
 write_offsets(const struct walk *walk, uint32_t k, int64_t offset, int64_t *offsets)
 {
@@ -146,6 +147,7 @@ slice_alike(const struct column *column, size_t bytes, const struct slice_item *
                taken);
 }
 
+/* Elements of different shapes, or with bounds of their own, need a walk each. */
 static void
 slice_each(const struct column *column, size_t bytes, const struct slice_item *items,
            size_t items_stride, struct scratch *scratch, struct column *ret_column,

@@ -96,6 +96,7 @@ measure(const struct decoded *decoded, const struct byte_view *files, struct fra
     return rank != 0 ? rank : 3;
 }
 
+/* Set the dimensions of each picture. A rejected one is empty. */
 static void
 set_shape(const struct picture_size *sizes, uint32_t rank, struct frame *output,
           struct column *column)

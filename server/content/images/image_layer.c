@@ -67,6 +67,7 @@ tundish_status
 image_layer_factor(const struct stage_config *config, const char *parameter, double least,
                    double *ret_low, double *ret_high)
 {
+    /* A number f means [-f, f], cut at the least that the layer allows. */
     const struct spec_value *factor = spec_get(config->stage, parameter);
     double a, b;
 
@@ -114,6 +115,8 @@ make_image(struct pass *pass, const struct images *images, const float *u, const
     images_to_first(pass->turned + values, images->height, images->width, images->channels, to);
 }
 
+/* Draw the numbers of all images of an element first, as Keras draws them, and then make each
+ * image. */
 static void
 make_element(struct pass *pass, const struct images *images, uint64_t ordinal, const float *from,
              float *to)

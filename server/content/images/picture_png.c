@@ -55,6 +55,7 @@ natural_channels(const struct png_job *job, bool has_transparency)
     return png_get_channels(job->png, job->info);
 }
 
+/* Remove an alpha channel that is not wanted, or add one: from a transparent colour, or opaque. */
 static void
 set_alpha(struct png_job *job, bool has_transparency)
 {
@@ -115,6 +116,7 @@ read_header(struct png_job *job)
     png_read_info(job->png, job->info);
     png_get_IHDR(job->png, job->info, &job->width, &job->height, &job->depth, &job->colour, NULL,
                  NULL, NULL);
+    /* Each row has a filter byte before its pixels. */
     row_bytes = png_get_rowbytes(job->png, job->info) + 1;
     if (row_bytes * job->height / INFLATED_MAX > job->left.size)
         return picture_fail(job->options, job->fault,

@@ -33,6 +33,8 @@ struct cubic {
     float weight[4];
 };
 
+/* The four source positions and weights of each target position. Positions outside get no weight,
+ * and the others are normalized, as with half_pixel_centers in TensorFlow. */
 static struct cubic *
 make_cubics(struct resample_work *work, unsigned room, int64_t from, int64_t to)
 {
@@ -244,6 +246,8 @@ struct spans {
     int64_t most;
 };
 
+/* Compute one target position's run and its weights, in the order and precision of
+ * ComputeSpansCore. */
 static void
 set_span(struct spans *spans, const struct kernel *kernel, int64_t i, float scale,
          float kernel_scale, int64_t from)

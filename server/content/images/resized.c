@@ -77,6 +77,7 @@ pad(const struct pass *pass, struct resample_work *rooms, const struct image_par
     return padded;
 }
 
+/* Copy a part that needs no resampling. */
 static void
 copy_rows(const struct pass *pass, const struct resample *resample, const uint8_t *from, void *to)
 {

@@ -68,6 +68,8 @@ pixel(const struct canvas *canvas, int64_t y, int64_t x, int64_t channel)
     return canvas->from[(y * canvas->width + x) * canvas->channels + channel];
 }
 
+/* Interpolate between four pixels; those outside have the fill value. The order of products is the
+ * op's. */
 static void
 between_four(const struct canvas *canvas, float y, float x, float *to)
 {

@@ -36,6 +36,7 @@ keyed_check(const struct stage_config *config, const struct column_spec *column,
     return TUNDISH_OK;
 }
 
+/* Open the learned keys as a vocabulary, which maps a key to its row. */
 tundish_status
 keyed_open(const struct stage_config *config, const struct learned_table *table,
            struct vocab **ret_keys)
@@ -61,6 +62,7 @@ keyed_values_each(const struct column *key, const struct column *column, int64_t
 
     column_value_range(key, element, element + 1, &key_begin, &key_end);
     column_value_range(column, element, element + 1, &begin, &end);
+    /* Without keys there may be no values either. */
     if (key_end == key_begin)
         return end == begin ? 0 : -1;
     return (end - begin) % (key_end - key_begin) == 0 ? (end - begin) / (key_end - key_begin) : -1;

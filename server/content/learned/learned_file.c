@@ -20,6 +20,7 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
 
     if (fstat(descriptor, &stat) != 0)
         return tnd_fail_errno(errno, "%s", path);
+    /* A pipe or a folder has no size to read. */
     if (!S_ISREG(stat.st_mode))
         return tnd_fail(TUNDISH_E_DATA, "%s is not a regular file", path);
     ret_file->byte_count = (size_t)stat.st_size;

@@ -39,6 +39,7 @@ learned_without_blanks(struct byte_view text, struct scratch *scratch)
     uint8_t *to;
 
     for (size_t i = 0; i < text.size; i++)
+        /* Count first: most terms have no blank, and need no copy. */
         count += text.data[i] == ' ';
     if (count == 0)
         return text;
@@ -68,6 +69,8 @@ add_entry(struct entries *entries, const uint8_t *data, size_t bytes)
     entries->list[entries->count++] = (struct byte_view){ data, bytes };
 }
 
+/* Split at line feeds. The files are this program's own, so a carriage return is part of its term.
+ * */
 static void
 split_lines(const struct learned_file *file, struct entries *entries)
 {
@@ -141,6 +144,7 @@ drop_frequencies(const char *path, const struct learned_form *form, struct entri
     return TUNDISH_OK;
 }
 
+/* Inflate a whole file, with zeros after it for parsers that read ahead. */
 static tundish_status
 inflate_all(int descriptor, struct learned_file *file)
 {

@@ -34,6 +34,7 @@ decode_csv_open(void *memory, const struct stage_config *config, struct schema *
         if (schema_find(ret_schema, column->name) >= 0)
             status = stage_complain(config, "'%s' is a column already", column->name);
         spec = schema_add(ret_schema, column->name, column->dtype);
+        /* Each output has the shape of the records. */
         spec->rank = records->rank;
         for (int i = 0; i < records->rank; i++)
             spec->shape[i] = records->shape[i];

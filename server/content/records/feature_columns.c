@@ -41,6 +41,8 @@ list_of(const char *key, tundish_dtype dtype)
     };
 }
 
+/* Tell the parser every list and value that columns need. Partitions of ragged features are lists
+ * of their own. */
 static void
 make_parser(struct feature_columns *state)
 {

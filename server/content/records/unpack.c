@@ -96,6 +96,7 @@ inflate_on(struct unpacker *unpacker, bool *ret_over)
             return status;
     }
     if (stream->avail_in == 0) {
+        /* The file ends, but the member does not. */
         if (unpacker->in_member)
             return tnd_fail(TUNDISH_E_DATA, "its %s data is truncated at byte %llu",
                             packing_name(unpacker->packing),

@@ -115,6 +115,7 @@ read_parameters(struct mel_spectrogram *layer, const struct stage_config *config
     if (fft_length > 1 << 24 || layer->stride > INT32_MAX || layer->bins > 1 << 16)
         return stage_complain(config, "mel_spectrogram: fft_length, sequence_stride or "
                                       "num_mel_bins is too large");
+    /* Keras' default for max_freq is sampling_rate // 2. */
     if (highest == 0)
         highest = floor(rate / 2);
     layer->decibels = spec_bool(config->stage, "power_to_db");
@@ -206,6 +207,7 @@ to_decibels(const struct mel_spectrogram *layer, float *values, int64_t count)
     float loudest = -INFINITY, quietest;
 
     for (int64_t i = 0; i < count; i++) {
+        /* The least power keeps the logarithm finite. */
         float power = values[i] > layer->least_power ? values[i] : layer->least_power;
 
         values[i] = 10.0F * (logf(power) / logf(10.0F)) - layer->reference;

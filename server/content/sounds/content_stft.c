@@ -75,6 +75,7 @@ stft_open(void *memory, const struct stage_config *config, struct schema *ret_sc
     state->pad_end = spec_bool(config->stage, "pad_end");
     if (frame_length > 1 << 24 || state->step > INT32_MAX)
         return stage_complain(config, "stft: frame_length and frame_step are too large");
+    /* tf.signal.stft's default: the smallest power of two that holds a frame. */
     while (fft_length < frame_length)
         fft_length *= 2;
     if (fft != NULL && fft->kind == SPEC_INTEGER)
@@ -107,6 +108,7 @@ transform(const struct stft *state, const struct spectrum *spectrum, const uint8
     return to;
 }
 
+/* Transform every signal of a column. Signals are contiguous along the last dimension. */
 static void
 transform_column(const struct stft *state, const struct spectrum *spectrum,
                  const struct column *from, struct scratch *scratch, uint8_t *to)

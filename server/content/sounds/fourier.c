@@ -28,6 +28,7 @@ complex_of(double real, double imaginary)
     return made;
 }
 
+/* Factor the length by trial division, which is quick for lengths up to 2^24. */
 static void
 find_factors(struct fourier *fourier)
 {
@@ -83,6 +84,8 @@ join_two(const struct fourier *fourier, int64_t part, int64_t stride, double com
     }
 }
 
+/* Combine p transforms for an odd prime p, by the definition: p^2 products for each of the `part`
+ * positions. */
 static void
 join(const struct fourier *fourier, int64_t p, int64_t part, int64_t stride, double complex *to,
      double complex *values)

@@ -39,6 +39,7 @@ frame64(const struct spectrum *spectrum, const double *samples, int64_t count, d
         ret_magnitudes[i] = cabs(out[i]);
 }
 
+/* The window in float32, since tf.signal computes it in the dtype of the signal. */
 static float *
 make_window32(const char *name, int64_t length, int64_t frame_length)
 {
@@ -114,6 +115,7 @@ close_plan32(void *plan)
     (void)plan;
 }
 
+/* Compute the magnitudes of one frame. Samples beyond the signal's end count as zeros. */
 static void
 frame32(const struct spectrum *spectrum, const float *samples, int64_t count, void *room,
         float *ret_magnitudes)

@@ -22,6 +22,8 @@ bad(struct cursor *cursor, const char *format, ...)
     return false;
 }
 
+/* Whether so many bytes follow. Comparing with what is left cannot overflow, unlike adding to the
+ * position. */
 static bool
 has(struct cursor *cursor, uint64_t bytes)
 {
@@ -95,6 +97,7 @@ find_format(struct cursor *cursor, uint32_t *ret_size)
     return true;
 }
 
+/* Read the format: only 16-bit PCM, as TensorFlow's wav_io decodes it. */
 static bool
 read_format(struct cursor *cursor, struct wav *wav)
 {
@@ -120,6 +123,7 @@ read_format(struct cursor *cursor, struct wav *wav)
     return size == 16 || skip(cursor, 2);
 }
 
+/* Find the only data chunk. Other chunks are skipped. */
 static bool
 find_data(struct cursor *cursor, struct wav *wav)
 {
@@ -128,6 +132,7 @@ find_data(struct cursor *cursor, struct wav *wav)
 
         if (!take(cursor, 4, &id) || !take(cursor, 4, &size))
             return false;
+        /* A size that would be negative as int32 is refused, as in wav_io. */
         if (size > INT32_MAX)
             return bad(cursor, "a chunk of the WAV says it has %u bytes", size);
         if (id != word("data")) { /* the last chunk may be cut short */

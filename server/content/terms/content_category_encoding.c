@@ -11,6 +11,7 @@ struct category_encoding {
     struct content_targets targets;
 };
 
+/* Find the column of weights, and refuse what Keras cannot weigh. */
 static tundish_status
 find_weights(const struct stage_config *config, struct category_encoding *layer)
 {

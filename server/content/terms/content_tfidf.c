@@ -49,6 +49,7 @@ find_input(struct tfidf *stage, const struct stage_config *config)
     return status;
 }
 
+/* Read the learned weights: one for each id of the vocabulary. */
 static tundish_status
 read_rarities(struct tfidf *stage, const struct stage_config *config, const char *name)
 {
@@ -166,6 +167,7 @@ tfidf_apply(const void *state, const struct frame *input, struct frame *output)
 
         for (int64_t i = 0; i < length; i++)
             sorted[i] = id_of(stage, values[begin + i]);
+        /* Sorting brings equal ids together, in the ascending order that the output needs. */
         qsort(sorted, (size_t)length, sizeof *sorted, compare_ids);
         for (int64_t i = 0, next; i < length; i = next) {
             for (next = i + 1; next < length && sorted[next] == sorted[i];)

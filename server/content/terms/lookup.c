@@ -69,6 +69,7 @@ read_oov_method(struct lookup_rules *rules, const struct stage_config *config)
     return status;
 }
 
+/* Read the mask and out-of-vocabulary tokens, for this stage and for learning. */
 static void
 read_specials(const struct spec_stage *stage, enum vocab_keys keys,
               struct learned_specials *ret_specials)

@@ -165,6 +165,7 @@ name_place(const struct stage_config *config, const struct spec_value *list)
     return tnd_sprintf("%s:%u", slash != NULL ? slash + 1 : path, list->line);
 }
 
+/* Open a vocabulary from the pipeline file through the cache, as one from a file. */
 static tundish_status
 open_list(const struct stage_config *config, const struct lookup_rules *rules,
           const struct spec_value *list, struct terms *terms, struct lookup_table *table)
@@ -291,6 +292,8 @@ learned_weights(const struct stage_config *config, const char *name, struct look
     return status;
 }
 
+/* Compute Keras' layout of indices: the mask, then the out-of-vocabulary indices, then the terms.
+ * */
 static void
 set_rule(const struct lookup_rules *rules, struct lookup_table *table)
 {
