@@ -23,8 +23,8 @@ open_column(const struct stage_config *config, const struct expand_dims *stage,
     if (axis < 0 || axis > column->rank || column->rank == RANK_MAX)
         return stage_complain(config, "expand_dims: axis %lld is outside: '%s' has %d dimensions",
                               (long long)stage->axis, column->name, column->rank);
-    /* After `batch`, dimension 0 is that of the batch: a new one before it takes the rows together.
-     * */
+    /* After `batch`, dimension 0 is that of the batch: a new one before it takes the rows
+     * together. */
     if (config->depth > 0 && axis == 0)
         *batch_wide = true;
     memmove(&column->shape[axis + 1], &column->shape[axis],

@@ -42,8 +42,8 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
         const char *text = name != NULL ? name->text : config->input->columns[i].name;
         struct column_spec *column;
 
-        /* The columns before this one have their new names already, so two columns may swap names.
-         * */
+        /* The columns before this one have their new names already, so two columns may swap
+         * names. */
         if (schema_find(ret_schema, text) >= 0)
             return spec_complain(config->errors, (name != NULL ? name : names)->line,
                                  (name != NULL ? name : names)->column,

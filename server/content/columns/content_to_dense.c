@@ -99,8 +99,8 @@ longest_lists(const struct column *from, int64_t element, int64_t *dims)
     }
 }
 
-/* The dimensions of one element's box: the given ones, else the sparse shape or the longest lists.
- * */
+/* The dimensions of one element's box: the given ones, else the sparse shape or the longest
+ * lists. */
 static void
 box_of(const struct to_dense *stage, const struct column *from, int64_t element, int64_t *dims)
 {

@@ -275,8 +275,8 @@ place_output(struct call *call, uint32_t output)
     return values;
 }
 
-/* Finish an output: lists become columns, and booleans become 0 or 1, which other stages rely on.
- * */
+/* Finish an output: lists become columns, and booleans become 0 or 1, which other stages rely
+ * on. */
 static void
 settle_output(struct call *call, uint32_t output)
 {

@@ -43,8 +43,8 @@ operand_dtype(const struct checker *checker, struct operand operand)
     return operand_type(checker, operand)->spec.dtype;
 }
 
-/* Append a step. Steps are in order of evaluation, since operands are emitted before their users.
- * */
+/* Append a step. Steps are in order of evaluation, since operands are emitted before their
+ * users. */
 struct operand
 operand_emit(struct checker *checker, const struct step *step)
 {

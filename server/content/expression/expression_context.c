@@ -54,8 +54,8 @@ expression_fill_in(const struct expression_config *config, char **ret_text)
         size_t argument_bytes = read_argument(at + name_bytes, &global);
         char number[24];
 
-        /* Distributed Input refuses a global batch size that the replicas cannot share evenly, too.
-         * */
+        /* Distributed Input refuses a global batch size that the replicas cannot share evenly,
+         * too. */
         if (argument_bytes > 0 && global % replicas != 0) {
             spec_complain(config->errors, config->line, config->column + (uint32_t)(at - text),
                           "the global batch size %" PRId64 " is not divisible by the %" PRId64

@@ -44,8 +44,8 @@ check_bound(struct checker *checker, const struct tree *tree, struct bound *ret)
     return operand.kind != OPERAND_BAD;
 }
 
-/* Check i:j:k. The step must be a literal, because its sign decides the defaults of start and stop.
- * */
+/* Check i:j:k. The step must be a literal, because its sign decides the defaults of start and
+ * stop. */
 static bool
 check_slice_item(struct checker *checker, const struct tree *tree, struct slice_item *item,
                  struct bound bounds[2])

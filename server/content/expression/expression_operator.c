@@ -249,8 +249,8 @@ operand_binary(struct checker *checker, enum tree_kind kind, uint32_t at, struct
     return check_arithmetic(checker, kind, at, left, right);
 }
 
-/* Emit where(condition, yes, no). Both branches are computed for every element, as tf.where does.
- * */
+/* Emit where(condition, yes, no). Both branches are computed for every element, as tf.where
+ * does. */
 struct operand
 operand_select(struct checker *checker, uint32_t at, struct operand condition, struct operand yes,
                struct operand no)

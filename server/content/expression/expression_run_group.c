@@ -131,8 +131,8 @@ element_dims(const struct run *run, const struct group *group, int64_t element,
     return true;
 }
 
-/* Whether every leaf's elements have one shape, which is usual. Then one element decides for all.
- * */
+/* Whether every leaf's elements have one shape, which is usual. Then one element decides for
+ * all. */
 static bool
 all_alike(const struct run *run, const struct group *group)
 {

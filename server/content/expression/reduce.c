@@ -113,8 +113,8 @@ INTEGER_SUM(i64, int64_t, uint64_t)
         }                                                                                          \
     }
 
-/* As in Eigen: a NaN is never the greatest, nor is a number that is not above the least finite one.
- * */
+/* As in Eigen: a NaN is never the greatest, nor is a number that is not above the least finite
+ * one. */
 #define ARGMAX(name, T, LEAST)                                                                     \
     static void name##_argmax(const void *in, void *out, struct shape3 shape)                      \
     {                                                                                              \

@@ -3,8 +3,8 @@
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
-/* The mean in Keras' order: down the columns first, then across. A float sum depends on the order.
- * */
+/* The mean in Keras' order: down the columns first, then across. A float sum depends on the
+ * order. */
 static float
 channel_mean(const struct images *images, int64_t channel, const float *from)
 {

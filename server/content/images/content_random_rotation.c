@@ -1,5 +1,5 @@
-/* content_random_rotation.c - keras.layers.RandomRotation: positive angles turn counter-clockwise.
- * */
+/* content_random_rotation.c - keras.layers.RandomRotation: positive angles turn
+ * counter-clockwise. */
 #include <math.h>
 
 #include "content/draws.h"

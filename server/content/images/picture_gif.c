@@ -105,8 +105,8 @@ read_extension(GifFileType *file)
     return true;
 }
 
-/* Read frames up to the end of the file. An incomplete last frame does not count, as in TensorFlow.
- * */
+/* Read frames up to the end of the file. An incomplete last frame does not count, as in
+ * TensorFlow. */
 static void
 read_frames(struct gif *gif)
 {

@@ -150,8 +150,8 @@ two_pixels(const uint8_t *row, int32_t first, int32_t second)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_insert_epi32(_mm_cvtsi32_si128(a), b, 1)));
 }
 
-/* For three channels. Reads one byte and writes two values beyond the row; both have room for it.
- * */
+/* For three channels. Reads one byte and writes two values beyond the row; both have room for
+ * it. */
 static __attribute__((target("avx2"))) void
 stretch_bytes_avx2(const struct row_taps *taps, const uint8_t *row, float *to)
 {

@@ -69,8 +69,8 @@ add_entry(struct entries *entries, const uint8_t *data, size_t bytes)
     entries->list[entries->count++] = (struct byte_view){ data, bytes };
 }
 
-/* Split at line feeds. The files are this program's own, so a carriage return is part of its term.
- * */
+/* Split at line feeds. The files are this program's own, so a carriage return is part of its
+ * term. */
 static void
 split_lines(const struct learned_file *file, struct entries *entries)
 {

@@ -242,8 +242,8 @@ normalize_alike(const struct normalized *layer, const float *x, float *y, int64_
         normalize_loop(x, (size_t)count, mean, deviation, y);
 }
 
-/* Repeat the statistics over the shape of every element, so that one loop serves any set of axes.
- * */
+/* Repeat the statistics over the shape of every element, so that one loop serves any set of
+ * axes. */
 static const float *
 spread(const float *statistics, uint32_t axes, const struct column *column, struct scratch *scratch)
 {

@@ -70,8 +70,8 @@ pca_open(void *state, const struct stage_config *config, struct schema *ret_sche
     return status;
 }
 
-/* A plain product in double: the sum runs in order, so that results do not depend on the processor.
- * */
+/* A plain product in double: the sum runs in order, so that results do not depend on the
+ * processor. */
 static void
 multiply(const struct components *components, const double *from, int64_t rows, double *to)
 {

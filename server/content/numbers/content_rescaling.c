@@ -190,8 +190,8 @@ scale_broadcast(const struct rescaling *layer, const struct column *from, const 
         y[i] = y[i] * scale[i] + offset[i];
 }
 
-/* Whether the factor leaves an element's shape alone: a number, or a list as long as the last axis.
- * */
+/* Whether the factor leaves an element's shape alone: a number, or a list as long as the last
+ * axis. */
 static bool
 keeps_shape(const struct factors *factors, const struct column_spec *column)
 {

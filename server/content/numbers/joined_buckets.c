@@ -1,6 +1,6 @@
 /* joined_buckets.c - the buckets of several keys in one row of boundaries, as tft.bucketize_per_key
- * joins them. All arithmetic is in float32, because its rounding decides buckets near a boundary.
- * */
+ * joins them. All arithmetic is in float32, because its rounding decides buckets near a
+ * boundary. */
 #include "content/numbers/joined_buckets.h"
 
 #include <math.h>

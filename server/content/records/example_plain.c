@@ -1,5 +1,5 @@
-/* example_plain.c - read a record step by step as TensorFlow does, and say what is wrong with it.
- * */
+/* example_plain.c - read a record step by step as TensorFlow does, and say what is wrong with
+ * it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -102,8 +102,8 @@ plain_values(struct parsing *parsing, uint32_t f, struct byte_view bytes)
 }
 
 /* Handle one feature. Entries are visited from the last to the first, since the last one counts in
- * protobuf maps. TensorFlow's two parsers differ on whether a feature without a kind counts, too.
- * */
+ * protobuf maps. TensorFlow's two parsers differ on whether a feature without a kind counts,
+ * too. */
 static bool
 plain_feature(struct parsing *parsing, uint32_t f, struct byte_view bytes)
 {

@@ -1,5 +1,5 @@
-/* example_ragged.c - build the levels of a ragged feature, from the innermost partition outwards.
- * */
+/* example_ragged.c - build the levels of a ragged feature, from the innermost partition
+ * outwards. */
 #include "content/records/example_ragged.h"
 
 #include <string.h>

@@ -245,8 +245,8 @@ padded_column(const struct feature *feature, struct frame *output, uint32_t inde
         column->levels[column->level_count++] = (struct level){ .uniform = feature->shape[i] };
 }
 
-/* VarLen in a batch: the dense shape is as wide as the longest row, also for slices of the batch.
- * */
+/* VarLen in a batch: the dense shape is as wide as the longest row, also for slices of the
+ * batch. */
 static void
 sparse_shape(struct frame *output, struct column *column, const struct example_values *list)
 {

@@ -1,5 +1,5 @@
-/* features.c - read the parameter `features`: {a: {type: FixedLen, dtype: int64, shape: []}, ...}.
- * */
+/* features.c - read the parameter `features`: {a: {type: FixedLen, dtype: int64, shape: []},
+ * ...}. */
 #include "content/records/features.h"
 
 #include <stdint.h>

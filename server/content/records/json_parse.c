@@ -235,8 +235,8 @@ list(struct json *json, int32_t feature, unsigned depth)
     return take(json, ']') || fail(json, "a list without a closing ]");
 }
 
-/* Reset the counts of all features with this path: the last of several members of one name counts.
- * */
+/* Reset the counts of all features with this path: the last of several members of one name
+ * counts. */
 static void
 meet(struct json *json, int32_t feature)
 {

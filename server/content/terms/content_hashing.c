@@ -168,8 +168,8 @@ bins_of_integers(const struct hashing *state, const int64_t *integers, int64_t c
         ret_bins[i] = integers[i] == state->mask_integer ? 0 : ret_bins[i];
 }
 
-/* Above INT64_MAX a number's text is not that of the int64 with the same bits, so hash these again.
- * */
+/* Above INT64_MAX a number's text is not that of the int64 with the same bits, so hash these
+ * again. */
 static void
 bins_of_naturals(const struct hashing *state, const struct column *column, int64_t *ret_bins)
 {

@@ -292,8 +292,8 @@ learned_weights(const struct stage_config *config, const char *name, struct look
     return status;
 }
 
-/* Compute Keras' layout of indices: the mask, then the out-of-vocabulary indices, then the terms.
- * */
+/* Compute Keras' layout of indices: the mask, then the out-of-vocabulary indices, then the
+ * terms. */
 static void
 set_rule(const struct lookup_rules *rules, struct lookup_table *table)
 {

@@ -6,8 +6,8 @@
 #include "core/hash_sip.h"
 #include "core/must.h"
 
-/* The index of an absent string among several: its hash modulo their number, as StringLookup does.
- * */
+/* The index of an absent string among several: its hash modulo their number, as StringLookup
+ * does. */
 static int64_t
 oov_string(const struct vocab_rule *rule, struct byte_view term)
 {

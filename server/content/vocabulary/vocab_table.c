@@ -158,8 +158,8 @@ vocab_term(const struct vocab *vocab, int64_t line, struct byte_view *ret_term)
 
     if (vocab->keys != VOCAB_STRINGS || line < 0 || line >= (int64_t)vocab->count)
         return false;
-    /* The index knows the position of every VOCAB_INDEX_STEPth term; walk the lengths from there.
-     * */
+    /* The index knows the position of every VOCAB_INDEX_STEPth term; walk the lengths from
+     * there. */
     next = vocab->index[line / VOCAB_INDEX_STEP];
     for (int64_t i = line / VOCAB_INDEX_STEP * VOCAB_INDEX_STEP; i <= line; i++)
         if (!vocab_term_at(vocab, next, &term, &next))

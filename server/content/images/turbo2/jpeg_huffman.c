@@ -221,8 +221,8 @@ lay_out(struct jpeg_huffman *huffman, uint8_t *to)
     return true;
 }
 
-/* Make sure that a block's bytes are in the window from `next` on. False: they are not in the file.
- * */
+/* Make sure that a block's bytes are in the window from `next` on. False: they are not in the
+ * file. */
 static bool
 top_up(struct jpeg_huffman *huffman, struct bits *bits)
 {
@@ -268,8 +268,8 @@ restart(struct jpeg_huffman *huffman)
     return begin_segment(huffman);
 }
 
-/* Refill to at least 56 bits without a branch. Bytes may be read twice, but with the same values.
- * */
+/* Refill to at least 56 bits without a branch. Bytes may be read twice, but with the same
+ * values. */
 static inline void
 refill(struct bits *bits)
 {
