@@ -1,5 +1,4 @@
-/* combine.h - columns cut, joined and given a batch dimension. New splits and values lie in
- * scratch.
+/* combine.h - slices, joins, batches and unbatches columns. New splits and values live in scratch.
  */
 #ifndef BATCH_COMBINE_H
 #define BATCH_COMBINE_H
@@ -14,7 +13,7 @@ size_t column_value_bytes(tundish_dtype dtype);
 void column_gather(const struct column *from, tundish_dtype dtype, const int64_t *index,
                    int64_t count, struct scratch *scratch, struct column *ret_column);
 
-/* The elements of all `parts`, one behind the other. They have the same levels. */
+/* The elements of all `parts`, one after the other. They have the same levels. */
 void column_join(const struct column *parts, uint32_t part_count, tundish_dtype dtype,
                  struct scratch *scratch, struct column *ret_column);
 
@@ -26,7 +25,7 @@ void column_batch(const struct column *rows, const int64_t *splits, int64_t batc
 void column_unbatch(const struct column *batches, struct scratch *scratch,
                     struct column *ret_column);
 
-/* Dimension 0 of the only batch in `batch`, which is no scalar. */
+/* Dimension 0 of the only batch in `batch`, which is not a scalar. */
 int64_t column_rows(const struct column *batch);
 
 /* Rows [begin, end) of the only batch in `batch`, as a batch. No rows still have the dimensions

@@ -18,7 +18,7 @@ struct deal_slice {
     const uint64_t *words; /* plan root's width; owned by the step until deal_round_release */
 };
 
-/* What this worker's replicas get at one step. */
+/* The slices of this worker's replicas at one step. */
 struct deal_round {
     uint64_t epoch, step;
     uint32_t present_count;    /* 0: this worker has nothing more */
@@ -46,7 +46,7 @@ void dealer_close(struct dealer *dealer);
 /* Begin the next epoch (0 at first): a new iterator over the stream. */
 tundish_status dealer_start_epoch(struct dealer *dealer);
 
-/* What an epoch hangs on besides the plan: for each random stage how many iterators and ordinals
+/* What an epoch depends on besides the plan: for each random stage, how many iterators and ordinals
  * its dataset object had counted when the epoch began. In an array that the dealer owns until the
  * next call. */
 size_t dealer_epoch_state(struct dealer *dealer, const uint64_t **ret_words);

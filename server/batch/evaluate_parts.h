@@ -13,8 +13,8 @@ void evaluate_ready(struct evaluation *evaluation, const struct schema *schema, 
 void evaluate_gather(struct evaluation *evaluation, struct frame *frame, const int64_t *index,
                      int64_t count);
 
-/* After a stage has run: bad elements are left out, or end it. Each counts as the rows it has in
- * `before`, which is as the stage was given them and batched `depth` times; NULL: as one. */
+/* After a stage has run: leave out bad elements, or fail because of them. Each counts as the rows
+ * it has in `before` (the input of the stage, batched `depth` times); NULL: as one. */
 tundish_status evaluate_settle(struct evaluation *evaluation, const struct frame *before,
                                uint32_t depth, struct frame *frame);
 
@@ -39,9 +39,9 @@ tundish_status evaluate_apply(struct evaluation *evaluation, const struct plan_n
                               const struct evaluate_request *request, struct frame *input,
                               struct frame *ret_frame);
 
-/* The stage `node` has found batches of its input bad: if rows of them are, leave those out, so
- * that it can be applied again. Not *ret_done: it minds more than its rows, or none is bad alone.
- */
+/* The stage `node` has found batches of its input bad: if single rows of them are, leave those out,
+ * so that it can be applied again. Not *ret_done: its rows depend on each other, or none is bad
+ * alone. */
 tundish_status evaluate_leave_out_rows(struct evaluation *evaluation, const struct plan_node *node,
                                        struct frame *batches, bool *ret_done);
 
@@ -49,8 +49,8 @@ tundish_status evaluate_leave_out_rows(struct evaluation *evaluation, const stru
 const struct frame *evaluate_outer_kept(struct evaluation *evaluation, const struct frame *outer,
                                         const int64_t *kept, int64_t count);
 
-/* The column of `input`, which is before `node` or farther ahead, that a column of `node` is as it
- * was there; -1: it was written since. */
+/* Index in `input` (an ancestor of `node`) of the column that this column of `node` passes through
+ * unchanged; -1 if a stage in between wrote it. */
 int32_t evaluate_passed_from(const struct plan_node *node, const struct plan_node *input,
                              uint32_t column);
 
@@ -60,8 +60,8 @@ void evaluate_pass_destinations(struct evaluation *evaluation, const struct plan
                                 const struct evaluate_request *outer_request,
                                 struct evaluate_request *inner);
 
-/* Whatever the ranks of the branches, joined columns need the same levels. Fails for columns of
- * unknown rank whose branches differ. */
+/* Joined columns need equally many levels. Fails for columns of unknown rank that differ between
+ * branches. */
 tundish_status evaluate_check_levels(const struct plan_node *node, const struct column *parts,
                                      uint32_t part_count, uint32_t column);
 
@@ -78,8 +78,8 @@ tundish_status evaluate_body(struct evaluation *evaluation, const struct plan_no
 tundish_status evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
                               const struct evaluate_request *request, struct frame *ret_frame);
 
-/* Rows back out of a batch: each is evaluated as a batch of its own, which its stages - that mind
- * their own rows - cannot tell from the batch it was in. */
+/* Evaluate each row as a batch of its own, which stages that treat rows independently cannot tell
+ * from the batch it was in. */
 tundish_status evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
                                 const struct evaluate_request *request, struct frame *ret_frame);
 

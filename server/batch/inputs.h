@@ -1,4 +1,4 @@
-/* inputs.h - what a stream reads, looked for before its first step. */
+/* inputs.h - checks before the first step that the files of a stream exist. */
 #ifndef BATCH_INPUTS_H
 #define BATCH_INPUTS_H
 

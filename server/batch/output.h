@@ -11,7 +11,7 @@ struct output_column {
     int64_t value_count;
     const void *values;               /* strings: struct byte_view */
     uint32_t splits_count;            /* RAGGED: how many row_splits, outermost first */
-    const int64_t *splits[RANK_MAX];  /* behind splits_count, as below, nothing is said */
+    const int64_t *splits[RANK_MAX];  /* entries from splits_count on are undefined */
     int64_t splits_lengths[RANK_MAX]; /* entries in each */
     const int64_t *indices;           /* SPARSE: value_count * rank */
 };

@@ -58,8 +58,8 @@ tundish_status link_open(const struct link_options *options, struct link **ret_l
 void link_leave(struct link *link, int64_t linger_ns);
 void link_close(struct link *link); /* leaves first, at once; accepts NULL */
 
-/* Somebody else knows that the job has failed: it has for this node, at once. Nothing on a single
- * node, which has nobody to lose. */
+/* Mark the job as failed for this node at once, for a reason found elsewhere. Does nothing on a
+ * single node. */
 void link_fail(struct link *link, const char *text);
 
 /* E_PEER_LOST if the job has failed. */
@@ -117,7 +117,7 @@ tundish_status link_wait_for_one(struct link *link, uint32_t rank,
                                  bool (*ready)(struct link *link, void *context), void *context,
                                  int64_t timeout_ns, const _Atomic int *stop);
 
-/* It is not heard of any more; it has said that it leaves, but may still answer for a while. */
+/* Is it silent for too long? Has it said that it leaves (it may still answer for a while)? */
 bool link_is_lost(struct link *link, uint32_t rank);
 bool link_has_left(struct link *link, uint32_t rank);
 

@@ -1,5 +1,5 @@
-/* link_private.h - a link's insides, for the files that are it: link.c talks, mailbox.c hands
- * messages out, wait.c posts and waits. */
+/* link_private.h - the state of a link, for its files: link.c exchanges messages, mailbox.c hands
+ * them out, wait.c posts and waits. */
 #ifndef LINK_LINK_PRIVATE_H
 #define LINK_LINK_PRIVATE_H
 
@@ -42,7 +42,7 @@ struct link {
 
     pthread_t thread, notifier;
     bool thread_started, notifier_started;
-    bool hangs; /* the thread, inside MPI */
+    bool hangs; /* the thread is stuck inside MPI */
 
     /* Everything below is under the lock. */
     pthread_mutex_t lock;

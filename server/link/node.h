@@ -1,13 +1,13 @@
-/* node.h - one node's part in a job, as a state machine: what it says, hears and concludes.
+/* node.h - one node's part in a job, as a state machine: what it sends, receives and concludes.
  *
  * Everything that nodes tell each other is a post: bytes under a key, which every node keeps for
  * every node that wrote them. Posts are facts about the job (a seed, the number of steps of an
- * epoch), so it does no harm if they arrive late, and nobody answers them: whoever needs what all
- * have to say waits until all have said it. A later post under the same key replaces the earlier.
+ * epoch), so they may arrive late and are never answered. A node that needs the posts of all waits
+ * until all are there. A later post under the same key replaces the earlier.
  *
- * Beside posts there are beats. A node from which nothing has come for `silence_ns` is lost; the
- * first to notice tells all, and the job has failed for good, for every node the same way. A node
- * that leaves says so, and is not missed.
+ * Besides posts there are heartbeats. A node from which nothing has come for `silence_ns` is lost.
+ * The first to notice tells all, and the job has failed permanently, in the same way for every
+ * node. A node that leaves says so, and is not missed.
  *
  * One thread; time comes from core/clock.h and messages from a channel, so tests run jobs of many
  * nodes through any interleaving.
@@ -39,8 +39,8 @@ struct node_config {
 void node_open(const struct node_config *config, struct node **ret_node);
 void node_close(struct node *node);
 
-/* Hear what has come, say what is to be said, look who is silent. Returns whether anything moved:
- * if not, there is nothing to do for a while, at most beat_ns. */
+/* Receive what has arrived, send what is due, look for silent nodes. Returns whether anything
+ * moved: if not, there is nothing to do for a while, at most beat_ns. */
 bool node_step(struct node *node);
 
 /* Copied. */
@@ -53,7 +53,7 @@ void node_send(struct node *node, uint32_t to, const struct link_key *key, const
 /* Bytes of messages for that node that the channel has not taken yet. */
 uint64_t node_queued(const struct node *node, uint32_t to);
 
-/* The job has failed for this node, whatever others think. */
+/* The job has failed for this node, whatever the others conclude. */
 void node_fail(struct node *node, const char *text);
 
 /* What `rank` posted under the key (this node's own posts too); false: nothing yet. Valid until the

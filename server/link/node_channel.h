@@ -31,7 +31,7 @@ struct channel_ops {
     void (*close)(void *state, bool in_order);
 };
 
-/* One node, which has nobody to talk to. */
+/* A single node, which has no other to send to. */
 extern const struct channel_ops link_none;
 
 /* A rank of an MPI job. The symbol of the loadable module that holds it. */

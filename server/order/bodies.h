@@ -1,5 +1,5 @@
-/* bodies.h - a function's datasets for all elements of an input, end to end, by number: flat_map
- * for those who ask for elements in another order. */
+/* bodies.h - the datasets of a function for all elements of an input, concatenated, with random
+ * access: flat_map for stages that read elements in another order. */
 #ifndef ORDER_BODIES_H
 #define ORDER_BODIES_H
 
@@ -14,12 +14,12 @@ struct body {
 
 struct bodies {
     struct body
-        *list; /* NULL: not made yet; behind the last, first is the number of all elements */
+        *list; /* NULL: not made yet; the entry after the last holds the number of all elements */
     uint64_t count;
 };
 
-/* Make the datasets of all elements of `input`, which is indexed, as are they: each is gone through
- * as far as it takes to count it. */
+/* Make the datasets of all elements of `input`. Input and datasets are indexed; each is read as far
+ * as counting it takes. */
 tundish_status bodies_open(struct bodies *bodies, const struct order_iterator *iterator,
                            struct order_iterator *input);
 

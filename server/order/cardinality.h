@@ -1,5 +1,5 @@
 /* cardinality.h - how many elements a pass has, as far as tf.data tells without making one. A cache
- * is whole once it has that many, even if nobody has asked for the end. */
+ * is complete once it has that many, even if END was not requested. */
 #ifndef ORDER_CARDINALITY_H
 #define ORDER_CARDINALITY_H
 

@@ -16,7 +16,7 @@ tundish_status order_batch_columns(const struct order_planning *planning, struct
 /* The length of every batch, if batch_size is a literal and none is partial; else -1. */
 int64_t order_batch_length(const struct order_planning *planning, const struct plan_node *node);
 
-/* Has the column rows? */
+/* Complain if the column has no rows. */
 tundish_status order_check_rows(const struct order_planning *planning, const struct plan_node *node,
                                 const struct column_spec *column);
 

@@ -37,8 +37,8 @@ void order_digest_end(struct order_digest *digest);
 /* A cache in a file was opened: content is what it holds; 0: it is being made. */
 void order_digest_note_cache(struct order_digest *digest, uint64_t content);
 
-/* `count` elements that nobody looked at. Nodes that resume at one step pass over nearly as many,
- * to where each has its own share; so they all hash again from the next interval on. */
+/* Skip `count` elements that were not hashed. Nodes that resume at one step skip nearly equally
+ * many, up to where each has its own share; so all hash again from the next interval on. */
 void order_digest_pass_over(struct order_digest *digest, uint64_t count);
 
 #endif

@@ -72,7 +72,7 @@ struct order_kept {
 };
 
 /* A graph brought to life: its dataset objects, which live longer than their iterators. The two
- * counts are what a place stores; whoever resumes may set them before the first order_open. */
+ * counts are what a place stores; a resuming dealer may set them before the first order_open. */
 struct order_instance {
     const struct plan_graph *graph;
     const struct order_scope *scope; /* NULL at the top */
@@ -119,8 +119,8 @@ enum order_result order_next_held(struct order_iterator *iterator, size_t *ret_c
 enum order_result order_next_timed(struct order_iterator *iterator, uint64_t *words, size_t max,
                                    size_t *ret_count);
 
-/* Who is asked for so many elements at once is timed, if somebody looks: the clock then costs less
- * than making content of them by far. The time of others is their caller's. */
+/* Time a call only if it asks for at least this many elements and stats are read: below that the
+ * clock costs too much. Untimed calls count as time of their caller. */
 enum { ORDER_TIMED_MIN = 256 };
 
 /* Elements of order_open's node; the caller owns the runs in them. *ret_count is set in every
@@ -152,7 +152,7 @@ void order_drop(struct order_iterator **iterator);
 /* The order stage that decides the elements of `node`: node itself, or the nearest above it. */
 const struct plan_node *order_node(const struct plan_node *node);
 
-/* Can elements of `node` be had by number? */
+/* Does `node` support random access by element index? */
 bool order_is_indexed(const struct plan_node *node);
 
 /* Can it be seen, by a later iterator or in content, if more elements of `node` are pulled than
@@ -166,7 +166,7 @@ bool order_reads_content(const struct plan_node *node);
 struct order_gathered order_gathered(const struct plan_node *node, uint32_t word);
 
 /* Words of one row of them: what `unbatch` makes of this word, so its width is the sum over the
- * words of its input, 1 for those that are no run. */
+ * words of its input, 1 for those that are not runs. */
 uint32_t order_row_width(const struct plan_node *node, uint32_t word);
 
 /* For stages that unite several inputs (plan_node.first_word): the input that word `word` comes

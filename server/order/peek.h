@@ -19,7 +19,7 @@ struct order_peek {
     bool asks;                    /* not its columns, but the answers to its questions */
     enum order_peek_kind kind;
     uint32_t column;
-    bool has_second; /* another int64 scalar, in the column behind that: */
+    bool has_second; /* another int64 scalar, in the next column: */
     int64_t second;  /* of the element that came last */
 
     struct order_iterator *input;
@@ -32,7 +32,7 @@ struct order_peek {
     size_t at, count, room;
 };
 
-/* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter behind
+/* Make an iterator of `input`, whose elements `node` evaluates: `input` itself, or a filter after
  * it. May fail half-way: close is called either way. */
 tundish_status order_peek_open(struct order_peek *peek, const struct plan_node *input,
                                struct order_instance *instance);

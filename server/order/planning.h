@@ -16,7 +16,7 @@ int64_t order_literal(const struct plan_node *node, const char *parameter, int64
 /* Is the parameter written, or by default, `true`? */
 bool order_is_true(const struct plan_node *node, const char *parameter);
 
-/* Does `node` go on for ever? (If its input has any element.) */
+/* Is `node` endless? (If its input has any element.) */
 bool order_is_endless(const struct plan_node *node);
 
 /* For order_ops.is_endless: is any of its inputs, or are all? */

@@ -51,7 +51,7 @@ struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t widt
 /* Rows [begin, begin + count) of a batch: a view, or of a joined run another joined run. */
 struct run *run_slice(struct run *run, uint64_t begin, uint64_t count);
 
-/* How many rows an element has that holds runs. False if they disagree, or there is no run. */
+/* How many rows an element has that holds runs. False if they disagree, or if it holds none. */
 bool run_words_rows(const uint64_t *words, uint32_t width, uint64_t run_words, uint64_t *ret_rows);
 
 /* Rows [begin, begin + count) of such an element: its runs sliced, other words copied. */

@@ -10,8 +10,8 @@ struct plan_memory {
     int64_t window_bytes; /* references held by shuffles, caches */
 };
 
-/* Shared memory that a server takes when it starts, where batches are whole; -1 where only data
- * tells. Made by who knows lanes (session/lane_size.h). */
+/* Shared memory that a server takes when it starts, if batches are complete; -1 if only data tells.
+ * Made where lanes are known (session/lane_size.h). */
 struct plan_lanes {
     int64_t lane_bytes;  /* of one replica */
     int64_t as_is_bytes; /* the same without compression */

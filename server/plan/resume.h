@@ -1,4 +1,4 @@
-/* resume.h - what it costs to stand at a place. */
+/* resume.h - the cost of resuming from a checkpoint. */
 #ifndef PLAN_RESUME_H
 #define PLAN_RESUME_H
 
@@ -10,7 +10,8 @@ enum plan_resume {
     RESUME_CONTENT     /* and some content is made again, or rows that lie in no file */
 };
 
-/* The dearest of the plan's stages, and the sentence that says so, for people; the caller frees. */
+/* The most expensive stage of the plan, and a sentence for people that says so; the caller frees.
+ */
 enum plan_resume plan_resume_cost(const struct plan *plan, char **ret_sentence);
 
 /* What random draws that each worker numbers by itself mean for another number of nodes, and for

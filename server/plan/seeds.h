@@ -39,8 +39,8 @@ void seed_source_open(struct seed_source *source, const struct spec_file *file, 
 struct seed_pair seed_source_next(struct seed_source *source, const struct spec_value *stage_seed,
                                   uint32_t *function_place);
 
-/* The seed of a stage that draws numbers for content and was given none: it hangs on how many such
- * stages are written before it in the stream, and on nothing else that the stream has. */
+/* The seed of a stage that draws numbers for content and was given none. It depends only on how
+ * many such stages are written before it in the stream. */
 int64_t seed_of_content(const struct spec_stream *stream, const struct spec_stage *stage,
                         uint64_t root_seed);
 

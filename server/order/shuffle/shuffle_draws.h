@@ -7,7 +7,7 @@
 enum { SHUFFLE_DRAWS = 64 };
 
 struct shuffle_draws {
-    struct tnd_philox philox; /* behind `words` */
+    struct tnd_philox philox; /* after `words` */
     uint32_t words[SHUFFLE_DRAWS];
     uint32_t drawn; /* of the words */
 };

@@ -1,5 +1,5 @@
-/* shuffle_private.h - a shuffle's insides, for the files that are it: order_shuffle.c draws,
- * shuffle_leap.c stands where others have drawn. */
+/* shuffle_private.h - the state of a shuffle, for its files: order_shuffle.c draws, shuffle_leap.c
+ * moves to a position. */
 #ifndef ORDER_SHUFFLE_PRIVATE_H
 #define ORDER_SHUFFLE_PRIVATE_H
 
@@ -8,7 +8,7 @@
 
 struct shuffle {
     struct order_iterator *input; /* NULL: not made yet, or at its end */
-    int64_t epochs;               /* -1: for ever */
+    int64_t epochs;               /* -1: endless */
     int64_t epochs_begun;
     bool any_element;
 

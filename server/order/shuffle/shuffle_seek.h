@@ -1,9 +1,9 @@
-/* shuffle_seek.h - what a shuffle's window holds after any number of draws, found without making
+/* shuffle_seek.h - the contents of a shuffle's window after any number of draws, without making
  * them all.
  *
- * A draw takes an element out of the window, so the farther one goes back, the fewer of those held
- * now were there already. Going back from the last draw, as many as the window's size times its
- * logarithm tell where each came from, however many there were before.
+ * A draw takes an element out of the window, so the further one goes back, the fewer of the
+ * elements held now were already there. Going back from the last draw, about size * log(size) draws
+ * tell where each came from, however many there were before.
  */
 #ifndef ORDER_SHUFFLE_SEEK_H
 #define ORDER_SHUFFLE_SEEK_H
