@@ -1,4 +1,5 @@
-/* processors.c - figures of the kernel's scheduler. */
+/* processors.c - whether the process gets the processors it needs: figures of the kernel's
+ * scheduler. */
 #include "stats/processors.h"
 
 #include <dirent.h>
@@ -15,10 +16,10 @@
 
 enum { CGROUPS = 16, PROCESSES = 4096 };
 
-/* Rivals are looked for while threads went without a processor for this share of the time. */
+/* Look for rivals only if threads waited for a processor for at least this share of the time. */
 static const double SHORT_SHARE = 0.2;
 
-/* And not more often than this: it reads a file for each process. */
+/* And at most this often, because it reads a file for each process. */
 static const int64_t RIVALS_NS = 1000000000;
 
 struct process {
@@ -28,17 +29,17 @@ struct process {
 
 struct processors {
     struct processors_use use;
-    uint64_t delay_before_ns; /* sum over the threads that were there */
+    uint64_t delay_before_ns; /* sum over the threads at the last look */
     int64_t looked_ns;
     char *cgroups[CGROUPS];       /* paths of cpu.stat */
     uint64_t throttled_before_ns; /* when this process began */
     uint32_t cgroup_count;
-    struct process *processes; /* as they were at the last look, by pid; NULL: not looked */
+    struct process *processes; /* at the last look, sorted by pid; NULL: there was none */
     uint32_t process_count;
     int64_t processes_ns; /* when that was */
 };
 
-/* A line "KEY NUMBER" of a small file; 0 if there is none. */
+/* The number of the line "KEY NUMBER" in a small file; 0 if there is no such line. */
 static uint64_t
 number_of(const char *path, const char *key)
 {
@@ -55,7 +56,8 @@ number_of(const char *path, const char *key)
     return found;
 }
 
-/* A quota of any of them stops the process. */
+/* Note a cgroup's cpu.stat. The process is in several nested ones, and the quota of each can stop
+ * it. */
 static void
 add_cgroup(void *context, const char *folder)
 {
@@ -76,6 +78,7 @@ throttled_longest_ns(const struct processors *processors)
     for (uint32_t i = 0; i < processors->cgroup_count; i++) {
         uint64_t throttled_ns = number_of(processors->cgroups[i], "throttled_usec") * 1000;
 
+        /* cgroup v2 counts microseconds, v1 nanoseconds under another key. */
         if (throttled_ns == 0)
             throttled_ns = number_of(processors->cgroups[i], "throttled_time");
         longest_ns = throttled_ns > longest_ns ? throttled_ns : longest_ns;
@@ -104,7 +107,8 @@ processors_close(struct processors *processors)
     free(processors);
 }
 
-/* The second number of a thread's schedstat. */
+/* Nanoseconds that a thread was ready to run and had no processor: the second number of its
+ * schedstat. */
 static uint64_t
 delay_of_thread(const char *tid)
 {
@@ -134,7 +138,7 @@ observe_threads(struct processors *processors)
         if (entry->d_name[0] != '.')
             delay_ns += delay_of_thread(entry->d_name);
     closedir(folder);
-    /* A thread that has ended takes its sum along. */
+    /* A thread that ends takes its count with it, so the sum may fall. */
     if (delay_ns > processors->delay_before_ns)
         processors->use.run_delay_ns += delay_ns - processors->delay_before_ns;
     processors->delay_before_ns = delay_ns;
@@ -149,7 +153,8 @@ look_at_cgroups(struct processors *processors)
         processors->use.throttled_ns = throttled_ns - processors->throttled_before_ns;
 }
 
-/* Its processor time, of user and of kernel: fields 14 and 15, counted from the name's last ')'. */
+/* Processor time of a process, user and kernel: fields 14 and 15 of its stat. Fields are counted
+ * from the last ')', because the name before it may hold spaces and parentheses. */
 static bool
 read_process(const char *pid, struct process *ret_process)
 {
@@ -202,7 +207,8 @@ read_processes(struct process *processes)
     return count;
 }
 
-/* Who used most since the last look, of those that were there then. */
+/* The process that used most processor time since the last look; a new one has no figure to compare
+ * with. */
 static void
 find_rival(struct processors *processors, const struct process *now, uint32_t count)
 {
@@ -252,6 +258,7 @@ processors_look(struct processors *processors, struct processors_use *ret_use)
     if (processors->looked_ns > 0 && lacked_ns > SHORT_SHARE * passed_ns) {
         look_at_processes(processors, now_ns);
     } else {
+        /* The next shortage begins with a look of its own. */
         processors->use.rival = 0;
         free(processors->processes);
         processors->processes = NULL;

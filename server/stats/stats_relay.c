@@ -1,4 +1,4 @@
-/* stats_relay.c - other nodes' figures, in files beside one's own. */
+/* stats_relay.c - figures of other nodes, in files beside this node's own. */
 #include "stats/stats_relay.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ path_of(const char *stats_path, uint32_t rank, char path[PATH_MAX_BYTES])
     snprintf(path, PATH_MAX_BYTES, "%.150s.%u", stats_path, rank);
 }
 
-/* Values first: a reader goes by the header. */
+/* Write the values before the header: a reader trusts what the header counts. */
 static void
 write_copy(int file, const struct tnd_stats_header *header, struct byte_view copy)
 {
@@ -33,7 +33,7 @@ write_copy(int file, const struct tnd_stats_header *header, struct byte_view cop
     atomic_store_explicit(&own.relayed_ns, tnd_clock_ns(), memory_order_relaxed);
     if (pwrite(file, copy.data + sizeof own, copy.size - sizeof own, sizeof own) < 0 ||
         pwrite(file, &own, sizeof own, 0) < 0) {
-        /* no room: this node is shown as silent */
+        /* the disk is full: that node is shown as silent */
     }
 }
 
@@ -44,13 +44,15 @@ stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy
     char path[PATH_MAX_BYTES];
     int file;
 
+    /* The copy comes from another node: a bad rank must not choose a path. */
     if (copy.size < sizeof *header || rank == 0 || rank >= NODES_MAX)
         return;
     path_of(stats->path, rank, path);
+    /* O_NOFOLLOW: the folder may be /tmp, where others could place a link. */
     file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
-    header = aligned_alloc(TND_STATS_LINE, sizeof *header); /* posts lie at any address */
+    header = aligned_alloc(TND_STATS_LINE, sizeof *header); /* a message may lie at any address */
     if (header != NULL) {
         memcpy(header, copy.data, sizeof *header);
         write_copy(file, header, copy);

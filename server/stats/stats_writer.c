@@ -1,4 +1,8 @@
-/* stats_writer.c - the file of figures beside the socket, written. */
+/* stats_writer.c - writes the file of figures beside the socket.
+ *
+ * Entries grow from the front, tracks of events from the end. Writers hold the lock to add; readers
+ * take no lock and never stop a writer. A reader looks only at what used_bytes and tracks_offset
+ * cover, so an entry is complete before these count it. */
 #include "stats/stats_writer.h"
 
 #include <errno.h>
@@ -20,8 +24,8 @@
 #include "stats/stats_private.h"
 #include "stats/stats_relay.h"
 
-/* Room for what may come: addresses, no memory. The blocks that are used are asked for one by one,
- * so that a disk that fills up is an error here and never a SIGBUS later. */
+/* The file is sparse and large enough for all that may come. Blocks are allocated one by one before
+ * they are used, so that a full disk is an error here and not a SIGBUS later. */
 static const uint64_t FILE_BYTES = UINT64_C(16) << 20;
 static const uint64_t THREAD_BYTES = UINT64_C(1) << 20;
 static const uint64_t FILE_BYTES_MAX = TND_STATS_FILE_BYTES_MAX;
@@ -32,6 +36,8 @@ struct unseen {
     alignas(TND_STATS_LINE) unsigned char bytes[];
 };
 
+/* Make the file under another name and rename it: a client sees the old server's file or a whole
+ * new one. */
 static tundish_status
 make_file(const char *path, uint64_t file_bytes, int *ret_file, struct tnd_mapped **ret_map)
 {
@@ -70,6 +76,7 @@ static void
 fill_header(struct tnd_stats_header *header, uint64_t file_bytes)
 {
     header->file_bytes = file_bytes;
+    /* A new number for each server: a client notices that the file at its path is another one. */
     if (getrandom(&header->generation, sizeof header->generation, 0) < 0)
         header->generation = (uint64_t)tnd_clock_wall_ns();
     header->process = getpid();
@@ -83,7 +90,7 @@ fill_header(struct tnd_stats_header *header, uint64_t file_bytes)
     tnd_stats_set(&header->tracks_offset, file_bytes / TND_STATS_LINE * TND_STATS_LINE);
 }
 
-/* What is logged from warnings up, so that a page can show it. */
+/* Keep the last warnings and errors of the log, so that a page can show them. */
 static void
 take_note(void *user, enum tnd_log_level level, const char *event, const char *sentence)
 {
@@ -97,11 +104,13 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
     pthread_mutex_lock(&stats->lock);
     number = stats->note_count++;
     note = &stats->header->notes[number % TND_STATS_NOTES];
+    /* The sequence is odd while the text changes, and a reader then leaves the note out. */
     atomic_fetch_add(&note->sequence, 1);
     note->level = level;
     note->wall_ns = tnd_clock_wall_ns();
     used = (size_t)snprintf(note->text, sizeof note->text, "%.60s: ", event);
-    tnd_printable(sentence, note->text + used, sizeof note->text - used); /* cut where it may be */
+    tnd_printable(sentence, note->text + used,
+                  sizeof note->text - used); /* cut between characters */
     atomic_fetch_add(&note->sequence, 1);
     atomic_store_explicit(&stats->header->note_count, number + 1, memory_order_release);
     tnd_stats_add(
@@ -109,8 +118,8 @@ take_note(void *user, enum tnd_log_level level, const char *event, const char *s
     pthread_mutex_unlock(&stats->lock);
 }
 
-/* Is there memory behind all bytes from..to? Entries are asked for upwards, tracks downwards; a
- * block more than is needed, so that this is not done for each. */
+/* Make sure that bytes from..to are allocated on the disk. Entries grow upwards, tracks downwards.
+ * Whole blocks are allocated, so that few entries need a system call. */
 static bool
 has_memory(struct stats *stats, uint64_t from, uint64_t to, bool upwards)
 {
@@ -131,7 +140,8 @@ has_memory(struct stats *stats, uint64_t from, uint64_t to, bool upwards)
     return true;
 }
 
-/* Room at the end, the lock held; counted when it is filled. NULL: there is none. */
+/* Room for an entry at the end, or NULL. The caller holds the lock, fills the entry and counts it
+ * with append. */
 static void *
 next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
 {
@@ -139,6 +149,7 @@ next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
     uint64_t whole = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
     struct tnd_stats_entry *entry;
 
+    /* Subtract rather than add: the two ends never cross. */
     if (whole > stats->tracks_offset - used || !has_memory(stats, used, used + whole, true))
         return NULL;
     entry = (void *)((char *)stats->header + used);
@@ -147,18 +158,21 @@ next_entry(struct stats *stats, uint32_t type, uint64_t byte_count)
     return entry;
 }
 
-/* What next_entry gave, for so many bytes. */
+/* Publish the entry that next_entry gave. */
 static void
 append(struct stats *stats, uint64_t byte_count)
 {
     uint64_t whole = (byte_count + TND_STATS_LINE - 1) / TND_STATS_LINE * TND_STATS_LINE;
 
     atomic_store(&stats->used_bytes, atomic_load(&stats->used_bytes) + whole);
+    /* Release: a reader reads the header first and the entries with a later read(2), so it sees the
+     * entries whole that used_bytes counts. */
     atomic_store_explicit(&stats->header->used_bytes, atomic_load(&stats->used_bytes),
                           memory_order_release);
 }
 
-/* What is counted goes nowhere; that it does is shown, and said once. */
+/* A set that no client sees, so that a full file needs no check where things are counted. The
+ * number of such sets is shown and logged once. */
 static void *
 take_unseen(struct stats *stats, uint64_t byte_count)
 {
@@ -174,7 +188,7 @@ take_unseen(struct stats *stats, uint64_t byte_count)
     return unseen->bytes;
 }
 
-/* Something found no room, the lock held. */
+/* Count a set or text that found no room. The caller holds the lock. */
 static void
 count_unseen(struct stats *stats)
 {
@@ -183,7 +197,7 @@ count_unseen(struct stats *stats)
         tnd_stats_set(&stats->server->unseen_sets, stats->unseen_count);
 }
 
-/* Once, without the lock, which a log's line takes. */
+/* Release the lock and warn once. Not under the lock: the log calls take_note, which takes it. */
 static void
 unlock_and_say(struct stats *stats)
 {
@@ -239,7 +253,7 @@ drop(struct stats *stats, enum tnd_stats_kind kind, void *slot)
     stats->dropped = dropped;
 }
 
-/* What was dropped of that kind, or NULL. */
+/* Reuse a dropped set of that kind, or NULL. Tracks have the kind TND_STATS_KINDS. */
 static void *
 take_dropped(struct stats *stats, enum tnd_stats_kind kind)
 {
@@ -261,7 +275,7 @@ set_of(void *values)
     return (void *)((char *)values - offsetof(struct tnd_stats_set_entry, values));
 }
 
-/* A set that nobody has, or NULL; what is new is counted at the end, whole. */
+/* A dropped set or a new one; NULL if there is no room. */
 static void *
 take_set(struct stats *stats, enum tnd_stats_kind kind, const char *labels)
 {
@@ -277,6 +291,7 @@ take_set(struct stats *stats, enum tnd_stats_kind kind, const char *labels)
         return NULL;
     set->kind_offset = stats->kinds[kind];
     snprintf(set->labels, sizeof set->labels, "%s", labels);
+    /* Release: the labels are written before the set is live again. */
     atomic_store_explicit(&set->live, 1, memory_order_release);
     if (is_new)
         append(stats, byte_count);
@@ -307,6 +322,7 @@ stats_drop(struct stats *stats, void *values)
     for (int kind = 0; kind < TND_STATS_KINDS; kind++) {
         struct tnd_stats_set_entry *set = set_of(values);
 
+        /* The entry itself tells its kind, by the offset of the kind's description. */
         if (stats->kinds[kind] == 0 || set->kind_offset != stats->kinds[kind])
             continue;
         atomic_store_explicit(&set->live, 0, memory_order_relaxed);
@@ -403,7 +419,8 @@ stats_drop_track(struct stats *stats, struct tnd_stats_track_entry *track)
     pthread_mutex_unlock(&stats->lock);
 }
 
-/* As Prometheus quotes: backslash and quote. (There is no newline: the text is printable.) */
+/* Escape backslash and quote, as Prometheus' text format asks. A newline cannot occur: the text is
+ * printable. */
 static size_t
 quote(const char *value, char *text, size_t room)
 {
@@ -422,7 +439,8 @@ quote(const char *value, char *text, size_t room)
     return used;
 }
 
-/* A value that is too long is cut, and told from others that begin alike by a hash of all of it. */
+/* Cut a value that is too long and append a hash of all of it, so that values with the same
+ * beginning stay different labels. */
 static void
 quote_value(const char *value, char quoted[TND_STATS_VALUE_BYTES])
 {
@@ -434,6 +452,7 @@ quote_value(const char *value, char quoted[TND_STATS_VALUE_BYTES])
         quote(printable, quoted, TND_STATS_VALUE_BYTES) < TND_STATS_VALUE_BYTES)
         return;
     do {
+        /* Escapes need room too: cut until the quoted text fits. */
         room -= HASH_BYTES;
         tnd_printable(value, printable, room);
     } while (quote(printable, quoted, TND_STATS_VALUE_BYTES - HASH_BYTES) >=
@@ -489,6 +508,7 @@ stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_st
     stats->server = stats_add(stats, TND_STATS_KIND_server, "");
     stats->processors = processors_open();
     tnd_log_set_tap(take_note, stats);
+    /* Last, with release: a client refuses the file until it finds the magic number. */
     atomic_store_explicit(&stats->header->magic, TND_STATS_MAGIC, memory_order_release);
     *ret_stats = stats;
     return TUNDISH_OK;
@@ -512,6 +532,7 @@ stats_close(struct stats *stats)
 {
     if (stats == NULL)
         return;
+    /* First: a line that is logged now must not touch the file that goes away. */
     tnd_log_set_tap(NULL, NULL);
     if (tnd_stats_get_state(stats->header) != TND_STATS_STARTING)
         stats_show_state(stats, TND_STATS_STOPPED);
