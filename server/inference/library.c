@@ -1,4 +1,4 @@
-/* library.c - tundish_transform.h, implemented. */
+/* library.c - the functions of tundish_transform.h. */
 #include "tundish/tundish_transform.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "core/memory.h"
 #include "inference/transform.h"
 
-enum { TAIL_BYTES = 64 }; /* that may be read behind a string */
+enum { TAIL_BYTES = 64 }; /* that vector loops may read after a string */
 
-/* A spec as the header has it, and what it points to. */
+/* The public spec and the memory that it points to. */
 struct public_spec {
     tundish_spec spec;
     tundish_column_spec *columns;
@@ -58,7 +58,8 @@ describe(const struct schema *schema, struct public_spec *spec)
                                  .columns = spec->columns };
 }
 
-/* The caller's options, of whatever version, as this one has them. */
+/* The caller's options with defaults for fields that its version of the header does not have;
+ * fields that this version does not know are ignored. */
 static tundish_transform_options
 known_options(const tundish_transform_options *options)
 {
@@ -155,6 +156,7 @@ tundish_transform_last_error(void)
     return tnd_error_text();
 }
 
+/* Begin a call: memory and tensors of the call before become invalid, as the header says. */
 static void
 begin(struct tundish_transformer *transformer)
 {
@@ -164,7 +166,8 @@ begin(struct tundish_transformer *transformer)
         transformer->tensors[i].tensor.name = NULL;
 }
 
-/* Texts are copied, one behind the other: what makes content may read a little past the end. */
+/* Copy texts into one block. The caller's memory cannot be used: vector loops read a little past
+ * the end of a text. */
 static struct byte_view *
 copy_texts(struct tundish_transformer *transformer, const tundish_bytes *texts, size_t count)
 {
@@ -194,7 +197,8 @@ tundish_transform_records(tundish_transformer *transformer, const tundish_bytes 
                                    (int64_t)record_count, &transformer->outputs);
 }
 
-/* The dimensions of rows: all known, or one of them counted row by row. */
+/* Set the levels of an input column: all sizes are known, or the first is counted for each row. The
+ * counts come from the caller, so every sum is checked for overflow. */
 static tundish_status
 set_levels(struct tundish_transformer *transformer, const tundish_column_spec *spec,
            const tundish_transform_column *from, int64_t rows, struct column *column)
@@ -260,6 +264,7 @@ tundish_transform_rows(tundish_transformer *transformer, const tundish_transform
                                                   (int64_t)row_count, &transformer->outputs);
 }
 
+/* The public form of strings: one block of bytes and offsets into it. */
 static void
 join_texts(struct tundish_transformer *transformer, const struct output_column *from,
            tundish_tensor *tensor)
@@ -296,6 +301,7 @@ make_tensor(struct tundish_transformer *transformer, const struct output_column 
         .shape = to->shape,
         .element_count = (uint64_t)from->value_count,
         .data_bytes = (uint64_t)from->value_count * tnd_dtype_bytes(from->spec->dtype),
+        /* Never NULL, so that callers need no special case for an empty tensor. */
         .data = from->values != NULL ? from->values : (const void *)to,
         .row_splits = from->splits_count > 0 ? to->splits : NULL,
         .row_split_counts = from->splits_count > 0 ? to->split_counts : NULL,
@@ -323,6 +329,7 @@ tundish_transform_tensor(tundish_transformer *transformer, uint32_t index,
         return tnd_fail(TUNDISH_E_ARGUMENT, "there is no column %u: there are %u", index,
                         transformer->transform->outputs.spec.column_count);
     tensor = &transformer->tensors[index];
+    /* Made on demand: strings are joined only for columns that the caller asks for. */
     if (tensor->tensor.name == NULL)
         make_tensor(transformer, &transformer->outputs[index], tensor);
     *ret_tensor = &tensor->tensor;

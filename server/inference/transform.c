@@ -1,4 +1,7 @@
-/* transform.c - the plan of a stream, its source replaced by rows that are handed in. */
+/* transform.c - the plan of a stream with its source replaced by the caller's rows.
+ *
+ * Inference thus runs the same stages as training. An element's word is a pointer to a fed_row
+ * instead of a reference into a file. */
 #include "inference/transform.h"
 
 #include <stdlib.h>
@@ -26,7 +29,7 @@ struct transform {
     struct schema outputs;
 };
 
-/* A row that goes in, as a word of the order part. */
+/* One row of the caller; its address is the word of an element. */
 struct fed_row {
     const struct column *columns;
     int64_t index;
@@ -62,6 +65,7 @@ fed_read(const void *state, const struct source_read *read)
     for (uint32_t c = 0; c < output->column_count; c++) {
         const struct column *from = &row_at(read, 0)->columns[c];
 
+        /* All rows in their order: pass the caller's column through without a copy. */
         if (is_whole && from->count == read->count)
             output->columns[c] = *from;
         else
@@ -79,7 +83,7 @@ is_content(const struct plan_node *node)
     return node->content != NULL && node->order == NULL;
 }
 
-/* Datasets are united here, or read: what goes in comes from here at the latest. */
+/* Does the node read files or unite several datasets? Rows are fed in here at the latest. */
 static bool
 makes_elements(const struct plan_node *node)
 {
@@ -106,6 +110,8 @@ complain_about(const struct plan_node *node, struct spec_errors *errors, const c
                          node->stage != NULL ? node->stage->column : 0, "%s: %s", node->name, why);
 }
 
+/* Make this node the place where rows come in. The plan is restored in transform_close, which frees
+ * it as it was. */
 static tundish_status
 feed(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
 {
@@ -128,7 +134,8 @@ feed(struct transform *transform, struct plan_node *node, struct spec_errors *er
 static tundish_status lay_out(struct transform *transform, struct plan_node *node,
                               struct spec_errors *errors);
 
-/* Rows go into what runs on each outer element, which therefore may not be asked for. */
+/* Feed rows into the inner dataset of interleave or flat_map. There is then no outer element whose
+ * columns could be used. */
 static tundish_status
 lay_out_body(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
 {
@@ -144,7 +151,8 @@ lay_out_body(struct transform *transform, struct plan_node *node, struct spec_er
     return status;
 }
 
-/* A batch of all that comes: nothing says which rows of a window or a bucket there would be. */
+/* Only a plain batch of all rows: which rows a window or a bucket would hold depends on rows that
+ * are not there. */
 static bool
 is_batch(const struct plan_node *node)
 {
@@ -152,7 +160,7 @@ is_batch(const struct plan_node *node)
            node->order->selection == ORDER_KEEPS;
 }
 
-/* The words of an element from the input on: a row is one word, a batch one run. */
+/* Set the words of elements from the input on: a row is one word, a batch one run. */
 static tundish_status
 lay_out(struct transform *transform, struct plan_node *node, struct spec_errors *errors)
 {
@@ -203,6 +211,7 @@ cut(struct transform *transform, const char *until, struct spec_errors *errors)
 
     if (until == NULL)
         return TUNDISH_OK;
+    /* The last stage of that name, if there are several. */
     while (count > 0 && strcmp(dataset->stages[count - 1].info->name, until) != 0)
         count--;
     if (count == 0)
@@ -212,7 +221,8 @@ cut(struct transform *transform, const char *until, struct spec_errors *errors)
     return TUNDISH_OK;
 }
 
-/* Rows that are not batched come out together all the same, ragged where they differ. */
+/* Without a batch stage rows still come out together: the outputs get a first dimension, and become
+ * ragged where rows differ in size. */
 static void
 describe_outputs(struct transform *transform)
 {
@@ -275,6 +285,7 @@ open_plan(struct transform *transform, const struct transform_options *options,
     folder = provenance_folder(transform->file, options->analysis);
     provenance_open(transform->file, folder, false, &transform->learned);
     free(folder);
+    /* The view has no random changes: the same row always gives the same result. */
     learn_view_open(&transform->view, &stream->dataset);
     transform->stream = *stream;
     transform->stream.dataset = transform->view.dataset;
@@ -381,7 +392,8 @@ transformer_begin(struct transformer *transformer)
     return transformer->evaluation.scratch;
 }
 
-/* A run that lies in scratch: it is never retained by what makes content. */
+/* A run in scratch memory. Its count of owners never changes, because content stages do not retain
+ * runs. */
 static uint64_t
 make_run(struct scratch *scratch, const uint64_t *words, int64_t count)
 {
@@ -396,7 +408,7 @@ make_run(struct scratch *scratch, const uint64_t *words, int64_t count)
     return run_word(run);
 }
 
-/* The rows that came out as one element with a dimension in front. */
+/* Join the rows into one element with a new first dimension. */
 static tundish_status
 join_rows(struct transformer *transformer, struct frame *frame)
 {
@@ -437,6 +449,7 @@ transformer_run(struct transformer *transformer, const struct column *columns, i
         rows[i] = (struct fed_row){ columns, i };
         words[i] = (uint64_t)(uintptr_t)&rows[i];
     }
+    /* All rows of a call are one batch, whatever the stream's batch_size is. */
     if (transform->is_batched) {
         batch = make_run(scratch, words, count);
         request.words = &batch;
