@@ -19,7 +19,7 @@
 
 struct peek {
     struct pipeline_options pipeline_options;
-    uint64_t steps; /* UINT64_MAX: to the end */
+    uint64_t steps; /* UINT64_MAX: until the end */
     uint64_t epochs;
     int64_t worker, replica; /* -1: all */
     bool json, stats;
@@ -148,7 +148,8 @@ is_shown(const struct peek *peek, uint32_t worker, uint32_t replica)
            (peek->replica < 0 || peek->replica == (int64_t)replica);
 }
 
-/* Make all slices that are wanted before any is printed: a step that fails on one fails on all. */
+/* Make all wanted slices of a step before any is printed: a step that fails for one worker fails
+ * for all. */
 static tundish_status
 show_step(struct peek *peek)
 {
@@ -268,7 +269,7 @@ show_all(struct peek *peek)
     return TUNDISH_OK;
 }
 
-/* Under DATA all workers leave the same rows out of their order. */
+/* With DATA sharding all workers skip the same rows in their order, so these count once. */
 static uint64_t
 count_skipped(const struct peek *peek)
 {

@@ -8,7 +8,8 @@
 #include "plan/print.h"
 #include "session/lane_size.h"
 
-/* Files of other nodes are found when all of them serve. */
+/* With local files the files of other nodes are not known here; the servers check them once all are
+ * linked. */
 static tundish_status
 check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
 {

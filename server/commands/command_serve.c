@@ -19,10 +19,10 @@
 #include "shm/channel.h"
 #include "shm/segment.h"
 
-/* serve --state: places are written this often, if they change. */
+/* serve --state: how often places are written, if they have changed. */
 enum { KEEP_NS = 100000000 };
 
-/* For other nodes to hear why this one does not serve. */
+/* How long a server that cannot start keeps the link open, so that other nodes hear the reason. */
 static const int64_t REFUSED_LINGER_NS = 2000000000;
 
 static tundish_status
@@ -59,6 +59,8 @@ sweep(void)
                 removed, removed == 1 ? "" : "s");
 }
 
+/* Open everything, in the order in which parts need each other. Nodes agree before the hub opens
+ * its socket, so no trainer attaches to a server of another job. */
 static tundish_status
 open_all(struct serve *serve)
 {
@@ -105,7 +107,9 @@ keep_places(struct serve *serve)
         session_state_keep(serve->sessions[i]);
 }
 
-/* linger_ns: how long to wait for nodes that go on; negative: until they end. */
+/* Close everything, in the order that leaves no part using one that is gone: sessions stop, then
+ * the hub, then the memory that both use. linger_ns is how long to wait for nodes that go on;
+ * negative: until they end. */
 static void
 close_all(struct serve *serve, int64_t linger_ns)
 {
@@ -121,7 +125,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     for (uint32_t i = 0; i < serve->session_count; i++)
         hub_remove(serve->hub, session_feed(serve->sessions[i]));
     if (serve->hub != NULL)
-        hub_stop(serve->hub); /* nobody looks at the sessions any more */
+        hub_stop(serve->hub); /* no connection uses the sessions any more */
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_close(serve->sessions[i]);
     named_sessions_close(serve->named_sessions);
@@ -143,7 +147,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     link_close(serve->link);
 }
 
-/* Tell whoever waits for the server that trainers may come. */
+/* Log that trainers may attach, and tell the process that gave --ready-fd. */
 static void
 say_ready(const struct serve *serve)
 {
@@ -154,6 +158,7 @@ say_ready(const struct serve *serve)
             serve->session_count == 1 ? "" : "s", serve->socket);
     if (serve->ready_descriptor < 0)
         return;
+    /* Never block: a launcher that does not read must not hold up the server. */
     if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)
         tnd_log(TND_LOG_WARNING, "ready", "--ready-fd %d: no process reads it", room.fd);
     else if (write(room.fd, line, strlen(line)) != (ssize_t)strlen(line))
@@ -177,7 +182,7 @@ refuse(const struct serve *serve)
     return refused ? EXIT_REFUSED : EXIT_SYSTEM;
 }
 
-/* Until told to stop. */
+/* Run until a signal stops the server. */
 static void
 keep_sessions(struct serve *serve)
 {

@@ -13,7 +13,8 @@
 #include "core/clock.h"
 #include "shm/channel.h"
 
-/* Who listens at the socket: a descriptor of that process. */
+/* Find the process that listens at the socket, and get a pidfd of it. A pid alone could be reused
+ * by another process before the signal is sent. */
 static tundish_status
 find_server(const char *path, int *ret_process, pid_t *ret_id)
 {

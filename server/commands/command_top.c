@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Present with the library, in one package. */
+/* The header comes with the library, in one package. */
 #if __has_include(<curses.h>)
 #include <curses.h>
 #define HAS_CURSES 1
@@ -22,7 +22,7 @@ static const int64_t SECOND_NS = 1000000000;
 static const int64_t FIRST_LOOK_NS = 200000000;
 #endif
 
-/* Where there is no terminal: one look below the other, until the server is gone. */
+/* Without a terminal: print one page after another until the server is gone. */
 static tundish_status
 print_on(struct watch_server *watch)
 {
@@ -34,7 +34,7 @@ print_on(struct watch_server *watch)
             watch_print(watch, &watch_page_plain);
         putchar('\n');
         if (fflush(stdout) != 0)
-            return TUNDISH_OK; /* as by `head`: nobody reads any more */
+            return TUNDISH_OK; /* the reader has closed the pipe, as `head` does */
     } while (status == TUNDISH_OK && tnd_stats_is_alive(&watch->now.copy));
     return status;
 }
@@ -90,7 +90,7 @@ draw(const struct watch_server *watch)
     refresh();
 }
 
-/* NULL: not on this terminal. */
+/* Begin full-screen output; NULL if this terminal cannot. */
 static SCREEN *
 begin_screen(void)
 {
@@ -115,7 +115,8 @@ begin_screen(void)
     return screen;
 }
 
-/* Until q. A server that is gone is shown as that, and the next one at its place is followed. */
+/* Draw until q is pressed. A server that ends is shown as gone, and the next one at the same socket
+ * is followed. */
 static tundish_status
 draw_on(struct watch_server *watch)
 {
@@ -134,7 +135,7 @@ draw_on(struct watch_server *watch)
         key = getch();
         if (key == 'q' || key == 'Q')
             break;
-        if (key != ERR) /* another size, or nothing for us */
+        if (key != ERR) /* the window was resized, or another key: draw again */
             continue;
         if (!tnd_stats_is_alive(&watch->now.copy))
             watch_server_follow(watch);

@@ -125,7 +125,8 @@ write_thread_name(struct trace *trace, const struct tnd_stats_track_entry *track
     json_object_end(&trace->json);
 }
 
-/* What is new on a track. While the copy was taken the oldest may have been written over. */
+/* The new events of a track. The server may have overwritten the oldest while the copy was taken.
+ */
 static void
 collect_track(struct trace *trace, const struct tnd_stats_track_entry *track, uint32_t number,
               bool is_first_look)
@@ -219,7 +220,7 @@ write_lanes(struct trace *trace, const struct watch_snapshot *now)
     }
 }
 
-/* What is in the lanes, and how much trainers waited, now and then. */
+/* Counters at intervals: the batches in each lane, and how long trainers waited. */
 static void
 collect_lanes(struct trace *trace)
 {

@@ -1,4 +1,4 @@
-/* rows_in.c - rows from a stream of bytes. */
+/* rows_in.c - reads rows from a stream of bytes: lines or TFRecord. */
 #include "commands/rows_in.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ cut_off(const struct rows_in *in)
                     (unsigned long long)in->taken);
 }
 
-/* NO_VALUE: there is no other. */
+/* Read the next TFRecord: length, its masked CRC-32C, data, their CRC. NO_VALUE at the end. */
 static tundish_status
 next_tfrecord(struct rows_in *in, struct scratch *scratch, struct byte_view *ret_record)
 {
@@ -90,6 +90,7 @@ next_tfrecord(struct rows_in *in, struct scratch *scratch, struct byte_view *ret
         return tnd_fail(TUNDISH_E_DATA,
                         "record %llu: its length is damaged; is this a TFRecord file?",
                         (unsigned long long)in->taken);
+    /* The length has passed its checksum and a limit, so it may size memory. */
     data = scratch_alloc(scratch, bytes);
     if (fread(data, 1, bytes, in->file) < bytes || fread(tail, 1, 4, in->file) < 4)
         return cut_off(in);
@@ -141,6 +142,7 @@ rows_in_blame(tundish_status status, struct transformer *transformer,
 {
     char *text = tnd_strdup(tnd_error_text());
 
+    /* Transform the rows one by one to find the bad one: only a whole batch had failed. */
     for (int64_t i = 0; i < count; i++) {
         const struct output_column *columns;
         tundish_status alone = transformer_run_records(transformer, &records[i], 1, &columns);

@@ -1,4 +1,5 @@
-/* rows_json.c - JSON objects, one a row, to named columns. */
+/* rows_json.c - JSON objects, one for each row, to named columns. They are parsed as tf.Examples
+ * with a required feature for each column. */
 #include "commands/rows_json.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct rows_json {
     struct example_parser *parser;
 };
 
-/* A column as a feature that every row must have. */
+/* Describe a column as a feature that every row must have. */
 static tundish_status
 make_feature(const struct column_spec *column, struct example_feature *feature)
 {
@@ -87,6 +88,7 @@ make_column(const struct column_spec *spec, const struct example_values *values,
         for (int k = 1; k < spec->rank; k++)
             item *= spec->shape[k];
         for (int64_t i = 0; i <= rows; i++)
+            /* The parser counts values; a level counts items of the inner shape. */
             splits[i] /= item;
         column->levels[0].splits = splits;
         lists = splits[rows];

@@ -1,4 +1,5 @@
-/* rows_npy.c - .npy files (version 1): the header is written again when the rows are counted. */
+/* rows_npy.c - .npy files (version 1). The header holds the number of rows, so it has a fixed size
+ * and is written again at the end. */
 #include "commands/rows_npy.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ struct npy_column {
     const struct column_spec *spec;
     struct artifact artifact;
     int rank;
-    int64_t shape[RANK_MAX]; /* but for the rows */
+    int64_t shape[RANK_MAX]; /* all but the number of rows */
 };
 
 struct rows_npy {
@@ -25,7 +26,7 @@ struct rows_npy {
     int64_t rows;
 };
 
-/* As NumPy writes the dtype; NULL: it has none such. */
+/* NumPy's name of the dtype; NULL if NumPy has none. */
 static const char *
 descr(tundish_dtype dtype)
 {
@@ -59,6 +60,8 @@ descr(tundish_dtype dtype)
     }
 }
 
+/* Magic, version, the length of the rest (2 bytes, little-endian), then a Python dict padded with
+ * spaces and ended by a newline. The whole is a multiple of 64 bytes, as the format asks. */
 static void
 write_header(const struct npy_column *column, int64_t rows)
 {

@@ -1,4 +1,4 @@
-/* rows_out.c - transformed rows as JSON lines and as TFRecord. */
+/* rows_out.c - transformed rows as JSON lines and as TFRecords of tf.Example. */
 #include "commands/rows_out.h"
 
 #include <errno.h>
@@ -67,14 +67,15 @@ row_count(const struct output_column *column)
     return column->splits_count > 0 ? column->splits_lengths[0] - 1 : column->shape[0];
 }
 
-/* Lists or values below entry `index` of dimension `k`. */
+/* Where the lists or values below entry `index` of dimension `k` begin. */
 static int64_t
 begin_below(const struct output_column *column, int k, int64_t index)
 {
     return k < (int)column->splits_count ? column->splits[k][index] : index * column->shape[k + 1];
 }
 
-/* The first value of a sparse column that is in `row` or behind: they stand in order. */
+/* The first value of a sparse column in `row` or a later one. Indices are sorted, so search by
+ * halves. */
 static int64_t
 sparse_begin(const struct output_column *column, int64_t row)
 {
@@ -179,6 +180,7 @@ append(struct buffer *buffer, const void *bytes, size_t count)
     buffer->used += count;
 }
 
+/* A protobuf varint: seven bits a byte, lowest first; the top bit says that more follow. */
 static void
 append_varint(struct buffer *buffer, uint64_t value)
 {
@@ -191,7 +193,7 @@ append_varint(struct buffer *buffer, uint64_t value)
     append(buffer, bytes, used);
 }
 
-/* A field that holds bytes. */
+/* A protobuf field of wire type 2: tag, length, bytes. */
 static void
 append_bytes(struct buffer *buffer, uint8_t field, const void *bytes, size_t count)
 {
@@ -258,6 +260,7 @@ put_feature(struct rows_out *out, const struct output_column *column, int64_t ro
     free(entry.bytes);
 }
 
+/* A TFRecord: length, masked CRC-32C of the length, data, masked CRC-32C of the data. */
 static void
 put_record(const void *bytes, uint64_t count)
 {
@@ -270,6 +273,7 @@ put_record(const void *bytes, uint64_t count)
     fwrite(&crc, sizeof crc, 1, stdout);
 }
 
+/* tf.Example: features (1) holds a map (1) from name (1) to feature (2). */
 static void
 put_example(struct rows_out *out, const struct output_column *columns, int64_t row)
 {

@@ -32,7 +32,7 @@ set_level(enum tnd_log_level level, char *text, size_t text_bytes)
     return TUNDISH_OK;
 }
 
-/* Where each stream stands: what a trainer, or --place, can start from. */
+/* The place of each stream, from which a trainer or --place can start. */
 static tundish_status
 tell_places(struct session **sessions, uint32_t session_count, char *text, size_t text_bytes)
 {
@@ -66,6 +66,7 @@ serve_control(struct session **sessions, uint32_t session_count, enum tnd_contro
         tnd_log(TND_LOG_NOTICE, "control", "an operator requested a drain");
         snprintf(text, text_bytes,
                  "draining: trainers get the batches that are ready, then STOPPED");
+        /* The same way as a signal from outside, so there is one path to drain. */
         kill(getpid(), SIGTERM);
         return TUNDISH_OK;
     case TND_CONTROL_LOG_ERROR:

@@ -1,4 +1,4 @@
-/* serve_crew.c - words between launchers, carried over the link. */
+/* serve_crew.c - messages between launchers, carried over the link. */
 #include "commands/serve_crew.h"
 
 #include <inttypes.h>
@@ -17,14 +17,16 @@ enum { LINE_BYTES = 1024 };
 enum crew_word { CREW_FAILED, CREW_DONE, CREW_WORD_COUNT };
 static const char *const words[CREW_WORD_COUNT] = { "failed", "done" };
 
-/* The launcher that does not read is about to end. */
+/* Send a line to the launcher. A failure is ignored: a launcher that does not read is about to end.
+ */
 static void
 tell_launcher(const struct serve *serve, const char *line)
 {
     (void)send(serve->crew_descriptor, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Every stream's trainers are gone before the first is waited for: other nodes wait for all. */
+/* Bring all streams to the same step. All streams are told before the first is waited for, because
+ * other nodes wait for all of them. */
 static tundish_status
 level_all(struct serve *serve, uint64_t number)
 {

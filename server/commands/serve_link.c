@@ -8,7 +8,7 @@
 #include "session/nodes/agreement.h"
 #include "stats/stats_relay.h"
 
-/* For the slowest node to get ready. */
+/* Time for the slowest node to get ready. */
 static const int64_t AGREE_NS = 600000000000;
 
 static tundish_status
@@ -24,7 +24,7 @@ open_peers(struct serve *serve)
     return peers_open(&options, &serve->peers);
 }
 
-/* Nothing may be opened before all nodes are seen to serve the same. */
+/* Nothing may be opened before all nodes agree that they serve the same streams. */
 tundish_status
 serve_agree(struct serve *serve)
 {
@@ -62,7 +62,7 @@ serve_hear_others(void *user, uint32_t from, const struct link_key *key, struct 
     named_sessions_link_hear(serve->named_sessions, from, key, bytes);
 }
 
-/* Rank 0's seed is that of the job. */
+/* The job's seed is that of rank 0. */
 tundish_status
 serve_open_link(struct serve *serve)
 {
@@ -78,7 +78,8 @@ serve_open_link(struct serve *serve)
     return status;
 }
 
-/* How much was said: nothing once a step, where the steps are known. */
+/* Log how many messages the link carried. Where the steps are known ahead it should be none per
+ * step. */
 void
 serve_log_link(const struct serve *serve)
 {

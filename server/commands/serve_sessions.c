@@ -63,7 +63,8 @@ open_session(struct serve *serve, const struct spec_stream *stream)
     return hub_add(serve->hub, session_feed(session));
 }
 
-/* Its readers get a session each; what is wrong with it must be said now. */
+/* Each reader of such a stream gets a session of its own later; errors in it must be reported now.
+ */
 static tundish_status
 check_evaluation(struct serve *serve, const struct spec_stream *stream)
 {

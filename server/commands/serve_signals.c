@@ -23,7 +23,7 @@ _Atomic int serve_stop_signal;
 _Atomic bool serve_job_failed;
 static sem_t woken;
 
-/* Until one comes that ends the server. */
+/* Wait for signals until one ends the server. */
 static int
 wait_for_signal(void)
 {
@@ -41,7 +41,7 @@ wait_for_signal(void)
     }
 }
 
-/* One drains the server; once more ends it at once. */
+/* The first signal drains the server, the second ends it at once. */
 static void *
 hear_signals(void *unused)
 {
@@ -57,7 +57,8 @@ hear_signals(void *unused)
     _exit(128 + number);
 }
 
-/* Blocked before any thread starts, so that all inherit it and one waits. */
+/* Block the signals before any thread starts: all inherit the mask, and one thread waits with
+ * sigwait. */
 tundish_status
 serve_hear_signals(void)
 {

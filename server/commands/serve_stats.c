@@ -1,4 +1,4 @@
-/* serve_stats.c - the figures of a server, for whoever looks. */
+/* serve_stats.c - the figures that a server shows its clients. */
 #include "commands/serve.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include "stats/stats_process.h"
 #include "stats/stats_relay.h"
 
-/* How often figures that are not counted as they happen are looked at. */
+/* How often figures are polled that are not counted as they happen. */
 enum { SHOW_NS = 100000000, TICKS_A_RELAY = 10 };
 
-/* The pipeline file as it was read, for whoever looks. */
+/* Show the pipeline file as it was read. */
 static void
 add_pipeline(struct serve *serve)
 {
@@ -47,7 +47,7 @@ serve_open_stats(struct serve *serve)
     return TUNDISH_OK;
 }
 
-/* What the link did; and rank 0 is sent all figures, now and then. */
+/* Show the link's counts, and send all figures to rank 0 at intervals. */
 static void
 show_link(struct serve *serve)
 {

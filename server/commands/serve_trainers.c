@@ -13,9 +13,10 @@ struct crew {
     size_t stream_bytes;
     uint32_t count;
 
-    uint32_t streams;               /* how many */
-    const struct spec_stream *most; /* that with the most replicas of those with lanes, or NULL */
-    bool takes_any;                 /* one of them is for any number of trainers */
+    uint32_t streams; /* how many */
+    const struct spec_stream
+        *most;      /* of the streams with lanes, the one with most replicas; or NULL */
+    bool takes_any; /* one of them is for any number of trainers */
     bool is_broadcast;
     bool has_shared; /* one of them is a queue or a broadcast */
 };
@@ -49,7 +50,7 @@ replicas_of(const struct serve *serve, const struct spec_stream *stream)
     return asked != 0 ? asked : stream->distribute.replicas;
 }
 
-/* create_per_worker_dataset: each trainer may have an iterator of its own. */
+/* As tf's create_per_worker_dataset: each trainer may have an iterator of its own. */
 static bool
 is_of_each(const struct serve *serve, const struct spec_stream *stream)
 {
@@ -74,7 +75,8 @@ add_stream(struct crew *crew, const struct serve *serve, const struct spec_strea
         crew->most = stream;
 }
 
-/* As many as the replicas of all groups, or of some; more only where any number may read. */
+/* Trainers must be as many as the replicas of all groups, or of some. More are allowed only where
+ * any number may read. */
 static bool
 fits(const struct crew *crew, const struct serve *serve)
 {

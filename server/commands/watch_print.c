@@ -30,7 +30,8 @@ put(const struct print *print, enum watch_style style, const char *format, ...)
     print->page->line(print->page->user, style, print->level, text);
 }
 
-/* A sentence, broken between words; lines begin below one another, the first behind `first`. */
+/* Print a sentence, broken between words. Lines are indented to begin below one another; the first
+ * follows `first`. */
 static void
 put_sentence(const struct print *print, enum watch_style style, const char *first, const char *text)
 {
@@ -52,7 +53,7 @@ put_sentence(const struct print *print, enum watch_style style, const char *firs
 
 enum { NUMBER_BYTES = 16 };
 
-/* "1.23 M" or "1.23 MB": three digits, and what they are of. */
+/* A number in three digits with its unit: "1.23 M" or "1.23 MB". */
 static const char *
 shorten(double value, const char *of, char text[NUMBER_BYTES])
 {
@@ -79,7 +80,7 @@ per_second(const struct print *print, const struct watch_set *set, const char *f
     return passed_s > 0 ? (double)watch_growth(&watch->before, set, field) / passed_s : 0;
 }
 
-/* Of a time, so many percent of each second. */
+/* The growth of a time as a percentage of the interval. */
 static double
 percent(const struct print *print, const struct watch_set *set, const char *field)
 {
@@ -140,7 +141,7 @@ shorten_time(uint64_t ns, char text[NUMBER_BYTES])
     return text;
 }
 
-/* Below which 99% of what was observed lately lies. */
+/* The 99th percentile of the interval. */
 static const char *
 worst_of(const struct print *print, const struct watch_set *set, const char *field,
          char text[NUMBER_BYTES])
@@ -196,7 +197,7 @@ count_threads(const struct print *print)
     return count > 0 ? count : 1;
 }
 
-/* The next stage of that part, NULL behind the last. */
+/* The next stage of that part, or NULL after the last. */
 static const struct watch_set *
 next_stage(const struct print *print, const char *part, const struct watch_set *previous)
 {
@@ -271,7 +272,7 @@ put_order(const struct print *print)
     }
 }
 
-/* A vocabulary, and the share of the values looked up in it that it did not have. */
+/* A vocabulary, and the share of looked-up values that it does not hold. */
 struct vocabulary_line {
     const struct watch_set *set;
     double of_late, since_start;
@@ -311,7 +312,7 @@ put_vocabulary(const struct print *print, const struct vocabulary_line *line)
         shorten((double)watch_value(line->set, "table"), "B", bytes));
 }
 
-/* The worst first. */
+/* Sorts the worst first. */
 static void
 put_vocabularies(const struct print *print)
 {
@@ -330,7 +331,7 @@ put_vocabularies(const struct print *print)
     free(lines);
 }
 
-/* What lanes take, and why their columns are stored the way they are. */
+/* The memory that lanes take, and how and why their columns are stored. */
 static void
 put_compression(const struct print *print)
 {
@@ -351,7 +352,7 @@ put_compression(const struct print *print)
     put_sentence(print, WATCH_PLAIN, "  lanes", text);
 }
 
-/* More than one job, or one with a name: where each is. */
+/* The jobs and their places, if there are several or one has a name. */
 static void
 put_groups(const struct print *print)
 {
