@@ -168,8 +168,8 @@ check_order_of_stages(struct check *check, const struct spec_stage *stages, uint
     }
 }
 
-/* How deep datasets go, and how many stages there are if each mention is built anew: both must stay
- * within what a plan can hold. */
+/* Measure how deep datasets are nested, and how many stages there are if every mention is built
+ * separately. A small file can name datasets that grow exponentially, so both are bounded. */
 static void
 measure(struct check *check, struct spec_dataset *dataset)
 {

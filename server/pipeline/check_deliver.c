@@ -30,8 +30,8 @@ open_section(struct check *check, const struct stage_info *info, const struct sp
     return section;
 }
 
-/* The value if it is of this kind: what is not has been complained about, so that anything will do
- * in its place. */
+/* The value if it is of this kind. A value of another kind was already reported, so any other may
+ * take its place. */
 static const struct spec_value *
 value_of(const struct section *section, const char *parameter, enum spec_kind kind)
 {
@@ -70,7 +70,7 @@ is_text(const struct section *section, const char *parameter, const char *text)
     return strcmp(text_of(section, parameter), text) == 0;
 }
 
-/* The place of a text among the parameter's choices. */
+/* The index of a text in the parameter's choices. */
 static unsigned
 choice_of(const struct section *section, const char *parameter)
 {

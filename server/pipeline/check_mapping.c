@@ -5,7 +5,7 @@
 #include "pipeline/check.h"
 #include "pipeline/describe.h"
 
-/* The key for what tf.data calls otherwise, or the word itself. */
+/* The key that corresponds to tf.data's name, or the word itself. */
 static const char *
 our_key(const char *word)
 {

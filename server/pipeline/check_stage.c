@@ -4,7 +4,7 @@
 #include "pipeline/check.h"
 #include "pipeline/describe.h"
 
-/* What people look for, and where it is. */
+/* Names that users try first, and where to find the function. */
 static const struct {
     const char *name, *answer;
 } not_offered[] = {

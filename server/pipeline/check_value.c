@@ -21,7 +21,7 @@ is_scalar(const struct spec_value *value)
            value->kind == SPEC_NUMBER || value->kind == SPEC_TEXT;
 }
 
-/* What is called otherwise elsewhere: YAML 1.1's booleans, Python's types. */
+/* Names from elsewhere and ours: YAML 1.1's booleans, Python's types. */
 static const char *
 other_name(uint32_t types, const char *word)
 {

@@ -100,7 +100,8 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits that make `right` of `left`: a letter more, less, or another, or two neighbours swapped. */
+/* The restricted Damerau-Levenshtein distance: letters that are inserted, deleted or replaced, and
+ * neighbours that are swapped. */
 static size_t
 distance(const char *left, size_t left_bytes, const char *right, size_t right_bytes)
 {

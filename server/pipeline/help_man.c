@@ -52,7 +52,8 @@ static const char *const example[] = {
     "    distribute: {replicas: 4}",
 };
 
-/* A line may not begin with a control character of roff, and - means a hyphen there. */
+/* Escape text for roff: a line must not begin with a control character, and a plain - is a hyphen.
+ */
 static void
 print_roff(const char *text, FILE *out)
 {

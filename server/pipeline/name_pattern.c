@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Does the class at `pattern` ("[a-z]", "[!a]") hold `c`? Returns what is behind it, or NULL if it
- * never closes: then [ is itself. */
+/* Does the class at `pattern` ("[a-z]", "[!a]") hold `c`? Returns the pattern after it, or NULL if
+ * it never closes: [ then stands for itself. */
 static const char *
 match_class(const char *pattern, char c, bool *ret_holds)
 {
@@ -29,7 +29,7 @@ match_class(const char *pattern, char c, bool *ret_holds)
     return at + 1;
 }
 
-/* One step of the pattern against one character. Returns the pattern behind it, or NULL. */
+/* Match one step of the pattern with one character. Returns the rest of the pattern, or NULL. */
 static const char *
 match_one(const char *pattern, char c)
 {
@@ -46,8 +46,8 @@ match_one(const char *pattern, char c)
     return *pattern == c ? pattern + 1 : NULL;
 }
 
-/* Going back to the last * alone is enough, so a pattern of many * costs no more than its length
- * times the name's. */
+/* Backtracking to the last * is enough, so even a pattern of many * costs at most its length times
+ * the name's. */
 bool
 glob_matches(const char *pattern, const char *name)
 {

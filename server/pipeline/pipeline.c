@@ -43,7 +43,7 @@ spec_open_text(const char *text, size_t text_bytes, const char *path, const char
     return TUNDISH_OK;
 }
 
-/* The whole file, at most one byte more than is allowed. */
+/* Read the whole file. One byte more than the limit is enough to know that it is too large. */
 static tundish_status
 read_whole(const char *path, char **ret_text, size_t *ret_bytes)
 {

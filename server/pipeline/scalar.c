@@ -34,7 +34,7 @@ name_bytes(const char *text)
     return bytes;
 }
 
-/* Write what "${..." at `text` stands for. Returns the bytes it takes up there, 0 on failure. */
+/* Expand the "${..." at `text`. Returns how many bytes of `text` it used, 0 on failure. */
 static size_t
 expand_one(const char *text, const struct spec_value *value, FILE *out, struct spec_errors *errors)
 {

@@ -1,4 +1,4 @@
-/* spec_memory.c - blocks that are filled from the front and freed together. */
+/* spec_memory.c - an arena: values of a pipeline file live and die together. */
 #include "pipeline/spec_memory.h"
 
 #include <stdalign.h>

@@ -56,7 +56,7 @@ stage_help_for(const char *name, const struct stage_info **ret_stage)
                     name);
 }
 
-/* `text` in lines of at most TEXT_COLUMNS, each indented. */
+/* Print text in lines of at most TEXT_COLUMNS, each indented. */
 static void
 print_wrapped(const char *text, int indent, FILE *out)
 {
@@ -79,7 +79,8 @@ print_wrapped(const char *text, int indent, FILE *out)
     fputc('\n', out);
 }
 
-/* Bytes of the first sentence, without its full stop; a name such as tf.Example has one, too. */
+/* Length of the first sentence without its full stop. A stop within a name such as tf.Example does
+ * not end it. */
 static int
 first_sentence_bytes(const char *text)
 {

@@ -3,7 +3,7 @@
 
 #include "pipeline/check.h"
 
-/* The value if it is an integer that was written, else NULL. */
+/* The value if it is an integer literal, else NULL. */
 static const struct spec_value *
 integer_of(const struct spec_stage *stage, const char *parameter)
 {
@@ -39,6 +39,8 @@ rule_shuffle(struct check *check, const struct spec_stage *stage)
 {
     const struct spec_value *size = integer_of(stage, "buffer_size");
 
+    /* tf.data's UNKNOWN_CARDINALITY (-2) asks for a buffer of all elements; INFINITE (-1) is not
+     * allowed. */
     if (size != NULL && (size->integer == 0 || size->integer == -1))
         spec_complain(check->errors, size->line, size->column,
                       "buffer_size of shuffle must be at least 1 (or -2 for all elements), not "
@@ -68,6 +70,7 @@ rule_shard(struct check *check, const struct spec_stage *stage)
                       (long long)shards->integer, (long long)index->integer);
 }
 
+/* ParallelInterleaveDatasetV4 refuses this when it runs; here it is an error of the file. */
 static void
 rule_interleave(struct check *check, const struct spec_stage *stage)
 {
@@ -180,6 +183,7 @@ rule_select_cols(struct check *check, const struct spec_stage *stage)
     check_rises(check, chosen, "select_cols");
 }
 
+/* A scalar may stand for both entries, so the table of types cannot ask for two. */
 static void
 rule_list_of_two(struct check *check, const struct spec_stage *stage)
 {

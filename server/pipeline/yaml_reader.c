@@ -1,4 +1,5 @@
-/* yaml_reader.c - libyaml's events to a tree. */
+/* yaml_reader.c - libyaml's events to a tree. Anchors, aliases, tags and merges are refused: with
+ * aliases a small file could expand to an enormous tree. */
 #include "pipeline/yaml_reader.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "pipeline/scalar.h"
 #include "pipeline/yaml_sentence.h"
 
-/* Values wait on one stack until the list or mapping around them ends; then they move into the
- * tree as one array. In a mapping keys and values alternate. */
+/* Values stay on one stack until the list or mapping around them ends. They are then copied into
+ * the tree as one array. In a mapping keys and values alternate. */
 struct reader {
     yaml_parser_t parser;
     struct yaml_source source;
@@ -106,7 +107,7 @@ take_scalar(struct reader *reader, const yaml_event_t *event, bool is_key)
 
 static tundish_status read_value(struct reader *reader, const yaml_event_t *event, unsigned depth);
 
-/* A copy in the tree of every step-th value from `first` to the top of the stack. */
+/* Copy every step-th value from `first` to the top of the stack into the tree. */
 static const struct spec_value *
 copy_from(struct reader *reader, size_t first, size_t step)
 {
@@ -174,9 +175,11 @@ by_text(const void *left_, const void *right_)
 
     if (order != 0)
         return order;
+    /* Equal names stay in the file's order, so that the later one is reported. */
     return left < right ? -1 : left > right;
 }
 
+/* Report names that occur twice. Sorted, because a hostile mapping may be large. */
 static void
 refuse_doubles(struct reader *reader, const struct spec_value *map)
 {
@@ -268,6 +271,7 @@ read_value(struct reader *reader, const yaml_event_t *event, unsigned depth)
 {
     struct spec_value where = value_at(event->start_mark, SPEC_BROKEN);
 
+    /* Bounds the recursion, and with it the C stack. */
     if (depth > YAML_DEPTH_MAX)
         return spec_complain(reader->errors, where.line, where.column,
                              "lists and mappings are nested more than %d deep", YAML_DEPTH_MAX);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The byte where the character of a mark begins. Marks come nearly in order, so going on from the
- * last one keeps the whole file linear. */
+/* The offset of a mark in bytes; libyaml counts characters. Marks come nearly in order, so
+ * continuing from the last one keeps the whole file linear. */
 static size_t
 offset_of(struct yaml_source *source, size_t index)
 {
@@ -37,7 +37,7 @@ char_at(struct yaml_source *source, size_t index)
     return offset < source->text_bytes ? source->text[offset] : '\0';
 }
 
-/* The last character before the mark on its line that is no space. */
+/* The last character before the mark that is not a space. */
 static char
 char_before(struct yaml_source *source, size_t index)
 {
@@ -54,7 +54,8 @@ says(const char *text, const char *part)
     return text != NULL && strstr(text, part) != NULL;
 }
 
-/* Bytes that are no UTF-8, or control characters: libyaml knows only how far it had read. */
+/* Report bytes that are not UTF-8, or control characters. libyaml gives only their offset, so count
+ * the line and column here. */
 static tundish_status
 complain_about_bytes(const yaml_parser_t *parser, const struct yaml_source *source,
                      struct spec_errors *errors)
