@@ -21,7 +21,7 @@ struct stage_question;
 enum order_result {
     ORDER_OK,    /* at least one element */
     ORDER_END,   /* none, and none will follow */
-    ORDER_FAILED /* none; tnd_error_text says why. The next call goes on behind the error, as
+    ORDER_FAILED /* none; tnd_error_text says why. The next call goes on after the error, as
                     tf.data's iterators do, where the stage can; else ORDER_END */
 };
 
@@ -120,7 +120,7 @@ struct order_ops {
     enum order_batch_size batch_size;
     enum order_rows rows; /* of its batches, if that does not hang on parameters */
     enum order_content_use content_use;
-    bool adds_word;       /* a number, behind the words of its input */
+    bool adds_word;       /* a number, after the words of its input */
     bool remembers;       /* a later iterator yields what an earlier one was given */
     bool counts_elements; /* the dataset object uses its element_counts: what is pulled from it is
                              remembered */
@@ -150,7 +150,7 @@ struct order_ops {
 
     /* The rest may be NULL: the stage has no such thing. */
 
-    /* Go through the input `count` times (-1: for ever) as tf.data's fused shuffle and repeat do.
+    /* Go through the input `count` times (-1: endlessly) as tf.data's fused shuffle and repeat do.
      * Called once, before next. */
     void (*repeat)(struct order_iterator *iterator, int64_t count);
 
@@ -195,7 +195,7 @@ struct order_ops {
     tundish_status (*check_inputs)(const struct order_planning *planning,
                                    const struct plan_node *node);
 
-    /* Does it go on for ever, if its input has any element? NULL: if any input does. */
+    /* Is it endless, if its input has any element? NULL: if any input is. */
     bool (*is_endless)(const struct plan_node *node);
 
     /* tf.data's Cardinality (order/cardinality.h). NULL: it is not known. */

@@ -91,8 +91,8 @@ struct order_iterator {
     struct tnd_stats_stage *counters; /* never NULL */
     size_t timed_from;                /* ORDER_TIMED_MIN, or SIZE_MAX */
     uint64_t iterator_number;         /* 0 for the first that its dataset object made */
-    enum order_result next_result; /* not OK: what order_next has still to say, or says for ever */
-    char *next_error;              /* FAILED: the text that goes with it */
+    enum order_result next_result;    /* not OK: what order_next reports next, or from now on */
+    char *next_error;                 /* FAILED: the text that goes with it */
     max_align_t state[];
 };
 

@@ -5,15 +5,15 @@
  * put beside it, and one - the address of a run - for a batch. So every stage moves whole elements
  * of a fixed size, wherever `batch` stands.
  *
- * Runs are counted. A word that holds a run owns one count (0 is no run). Made by the order's
+ * Runs are counted. A word that holds a run owns one count (0 is not a run). Made by the order's
  * thread, given up by any.
  *
  * rebatch and deal_carry join rows of several batches, which may come from different parts of the
  * plan (concatenate) and have been padded differently. So what they make is a joined run: its
- * elements are pieces, and the batch is what one gets by evaluating each piece and putting them
- * behind each other along dimension 0. A piece is an element of their input whose runs are cut to
- * the rows wanted; or, where content is cut (plan_node.cuts_content), the whole element and two
- * more words: the first row wanted, and how many. The latter are never sliced.
+ * elements are pieces, and the batch is what one gets by evaluating each piece and joining them one
+ * after the other along dimension 0. A piece is an element of their input whose runs are cut to the
+ * rows wanted; or, where content is cut (plan_node.cuts_content), the whole element and two more
+ * words: the first row wanted, and how many. The latter are never sliced.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H

@@ -59,7 +59,7 @@ struct plan_node {
     void *arguments; /* what the plan has decided: order_ops.arguments_bytes (order/arguments.h) */
 };
 
-/* The nodes that share a life: a stream, or a function's body, whose datasets are made anew for
+/* The nodes that share a life: a stream, or a function's body, whose datasets are made again for
  * every outer element. */
 struct plan_graph {
     struct plan_node *root;     /* the last stage */
