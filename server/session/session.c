@@ -61,10 +61,10 @@ session_open_dealer(struct session *session)
         .samples = !session->is_measured && !leaves_files(session->plan->graph),
         .skip_bad = session->plan->stream->deliver.skip_errors,
         .digest_steps = session->linked.link != NULL ? SESSION_MARK_STEPS : 0,
-        .counters = session->is_measured ? &session->dealing_counters.evaluation : NULL,
+        .counters = session->is_measured ? &session->dealing.counters.evaluation : NULL,
     };
 
-    session->dealer_skipped = 0;
+    session->ring.dealer_skipped = 0;
     return dealer_open(session->plan, &options, &session->dealer);
 }
 
@@ -141,14 +141,14 @@ open_steps(struct session *session)
 {
     uint32_t ahead = lookahead(session);
 
-    session->few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
-    session->capacity = session->few + ahead - LOOKAHEAD_MIN;
-    session->steps = tnd_zalloc(session->capacity, sizeof *session->steps);
-    for (uint32_t i = 0; i < session->capacity; i++) {
-        session->steps[i].shares =
-            tnd_zalloc(session->plan->replicas, sizeof *session->steps[i].shares);
+    session->ring.few = session->plan->stream->deliver.slots + LOOKAHEAD_MIN;
+    session->ring.capacity = session->ring.few + ahead - LOOKAHEAD_MIN;
+    session->ring.steps = tnd_zalloc(session->ring.capacity, sizeof *session->ring.steps);
+    for (uint32_t i = 0; i < session->ring.capacity; i++) {
+        session->ring.steps[i].shares =
+            tnd_zalloc(session->plan->replicas, sizeof *session->ring.steps[i].shares);
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            slot_init(feed_lane(session->feed, r), &session->steps[i].shares[r].slot);
+            slot_init(feed_lane(session->feed, r), &session->ring.steps[i].shares[r].slot);
     }
 }
 
@@ -178,15 +178,15 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     tundish_status status;
 
     session->options = *options;
-    session->shard = -1;
+    session->dealing.shard = -1;
     session->wakeup = options->wakeup;
-    session->skips.stream = options->stream->name;
-    session->skips.limit = options->stream->deliver.skip_limit;
-    pthread_mutex_init(&session->control, NULL);
-    pthread_mutex_init(&session->state, NULL);
-    init_lock(&session->lock);
-    pthread_cond_init(&session->work, NULL);
-    pthread_cond_init(&session->ring_space, NULL);
+    session->ring.skips.stream = options->stream->name;
+    session->ring.skips.limit = options->stream->deliver.skip_limit;
+    pthread_mutex_init(&session->control.lock, NULL);
+    pthread_mutex_init(&session->kept.lock, NULL);
+    init_lock(&session->ring.lock);
+    pthread_cond_init(&session->ring.work, NULL);
+    pthread_cond_init(&session->ring.space, NULL);
     session_link_open(session, options);
     status = plan_open(options->file, options->stream, &options->plan, errors, &session->plan);
     if (status == TUNDISH_OK)
@@ -201,7 +201,7 @@ session_open(const struct session_options *options, struct spec_errors *errors,
         status = session_spec_open(session->plan, &session->spec);
     if (status == TUNDISH_OK) {
         session_stats_open(session, options->stats);
-        worker_stats_open(&session->dealing_counters, session, "order");
+        worker_stats_open(&session->dealing.counters, session, "order");
     }
     if (status == TUNDISH_OK)
         status = open_workers(session, options->thread_count);
@@ -224,9 +224,9 @@ session_open(const struct session_options *options, struct spec_errors *errors,
 static void
 wait_for_groups(struct session *session)
 {
-    if (!session->barrier.closed)
+    if (!session->control.barrier.closed)
         start_barrier_close(session);
-    session->barrier.deadline_ns = TND_CLOCK_NEVER;
+    session->control.barrier.deadline_ns = TND_CLOCK_NEVER;
 }
 
 tundish_status
@@ -234,16 +234,16 @@ session_start(struct session *session)
 {
     tundish_status status = TUNDISH_OK;
 
-    pthread_mutex_lock(&session->control);
+    pthread_mutex_lock(&session->control.lock);
     if (session->options.shards != NULL)
         status = session_shards_start(session);
     else if (session->plan->stream->distribute.groups > 1)
         wait_for_groups(session);
-    else if (session->barrier.closed)
+    else if (session->control.barrier.closed)
         start_barrier_open(session); /* at a kept place */
     else
         status = session_run(session);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
     return status;
 }
 
@@ -258,8 +258,8 @@ publish_stopped(struct session *session, uint32_t replica)
         struct lane_stats stats;
 
         lane_stats(lane, &stats);
-        if (lane_publish_end(lane, stats.published, TND_SLOT_STOPPED, session->last_epoch,
-                             session->steps_published > 0 ? session->last_number + 1 : 0,
+        if (lane_publish_end(lane, stats.published, TND_SLOT_STOPPED, session->ring.last_epoch,
+                             session->ring.steps_published > 0 ? session->ring.last_number + 1 : 0,
                              TUNDISH_STOPPED, "the server was stopped") != TUNDISH_E_TIMEOUT)
             return;
         if (!feed_has_reader(session->feed, replica))
@@ -271,12 +271,12 @@ publish_stopped(struct session *session, uint32_t replica)
 void
 session_stop(struct session *session)
 {
-    if (session->steps == NULL)
+    if (session->ring.steps == NULL)
         return;
-    pthread_mutex_lock(&session->control);
-    session->stopping = true;
+    pthread_mutex_lock(&session->control.lock);
+    session->control.stopping = true;
     session_halt(session);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         publish_stopped(session, r);
 }
@@ -284,12 +284,12 @@ session_stop(struct session *session)
 static void
 close_steps(struct session *session)
 {
-    for (uint32_t i = 0; session->steps != NULL && i < session->capacity; i++) {
+    for (uint32_t i = 0; session->ring.steps != NULL && i < session->ring.capacity; i++) {
         for (uint32_t r = 0; r < session->plan->replicas; r++)
-            slot_fini(&session->steps[i].shares[r].slot);
-        free(session->steps[i].shares);
+            slot_fini(&session->ring.steps[i].shares[r].slot);
+        free(session->ring.steps[i].shares);
     }
-    free(session->steps);
+    free(session->ring.steps);
 }
 
 void
@@ -297,11 +297,11 @@ session_close(struct session *session)
 {
     if (session == NULL)
         return;
-    if (session->steps != NULL && session->dealing_started)
+    if (session->ring.steps != NULL && session->dealing.started)
         session_halt(session);
-    skips_tell_rest(&session->skips);
-    if (session->shard_share.reader != 0)
-        shards_leave(session->options.shards, session->shard_share.reader);
+    skips_tell_rest(&session->ring.skips);
+    if (session->dealing.shard_share.reader != 0)
+        shards_leave(session->options.shards, session->dealing.shard_share.reader);
     close_steps(session);
     feed_close(session->feed);
     for (uint32_t i = 0; session->workers != NULL && i < session->worker_count; i++) {
@@ -309,11 +309,11 @@ session_close(struct session *session)
         tnd_codec_context_close(session->workers[i].context);
         worker_stats_close(&session->workers[i].counters, session);
     }
-    worker_stats_close(&session->dealing_counters, session);
+    worker_stats_close(&session->dealing.counters, session);
     session_stats_close(session);
     free(session->workers);
     budget_close(session->budget);
-    free(session->kept);
+    free(session->kept.place);
     dealer_close(session->dealer);
     source_files_close(session->files);
     place_files_close(&session->place_files);
@@ -322,11 +322,11 @@ session_close(struct session *session)
     session_spec_close(&session->spec);
     plan_close(session->plan);
     session_link_close(session);
-    pthread_cond_destroy(&session->ring_space);
-    pthread_cond_destroy(&session->work);
-    pthread_mutex_destroy(&session->lock);
-    pthread_mutex_destroy(&session->control);
-    pthread_mutex_destroy(&session->state);
+    pthread_cond_destroy(&session->ring.space);
+    pthread_cond_destroy(&session->ring.work);
+    pthread_mutex_destroy(&session->ring.lock);
+    pthread_mutex_destroy(&session->control.lock);
+    pthread_mutex_destroy(&session->kept.lock);
     free(session);
 }
 
@@ -335,9 +335,9 @@ session_is_abandoned(struct session *session)
 {
     bool abandoned;
 
-    pthread_mutex_lock(&session->control);
-    abandoned = session->abandoned;
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_lock(&session->control.lock);
+    abandoned = session->kept.abandoned;
+    pthread_mutex_unlock(&session->control.lock);
     return abandoned;
 }
 

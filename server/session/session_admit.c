@@ -52,7 +52,7 @@ is_first_back(const struct session *session, const char *group, const struct fee
 static bool
 is_about_to_start(const struct session *session, uint32_t replica, const struct feed_start *start)
 {
-    const struct start *own = &session->start;
+    const struct start *own = &session->dealing.start;
     uint64_t epoch = own->after_end ? own->epoch - 1 : own->epoch;
     uint64_t step = own->after_end ? own->end_steps : own->step;
     struct lane_stats stats;
@@ -83,7 +83,7 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
 
     if (status != TUNDISH_OK)
         return status;
-    if (session->barrier.closed)
+    if (session->control.barrier.closed)
         return start_barrier_lower(session, group, &place, start);
     if (is_first_back(session, group, start))
         return move_start(session, group, &place, start);
@@ -108,8 +108,8 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
 
     if (status != TUNDISH_OK)
         return status;
-    if (!session->barrier.closed &&
-        (!feed_is_unused(session->feed) || (start->survivor && session->restored)))
+    if (!session->control.barrier.closed &&
+        (!feed_is_unused(session->feed) || (start->survivor && session->control.restored)))
         return TUNDISH_OK;
     if (start->survivor)
         return tnd_fail(
@@ -125,10 +125,11 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
 static tundish_status
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
-    const struct start_barrier *barrier = &session->barrier;
+    const struct start_barrier *barrier = &session->control.barrier;
 
     if (strcmp(barrier->brought_by, group) != 0 || barrier->brought_by[0] == '\0' ||
-        barrier->has_kept || session->restored || !feed_lacks(session->feed, group, replica))
+        barrier->has_kept || session->control.restored ||
+        !feed_lacks(session->feed, group, replica))
         return TUNDISH_OK;
     if (barrier->closed) {
         start_barrier_begin(session);
@@ -150,8 +151,8 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
     tundish_status status = TUNDISH_OK;
 
     (void)feed;
-    pthread_mutex_lock(&session->control);
-    if (session->stopping)
+    pthread_mutex_lock(&session->control.lock);
+    if (session->control.stopping)
         status = tnd_fail(TUNDISH_E_SERVER_GONE, "the server is stopping");
     else if (start->place == NULL || start->place_bytes == 0)
         status = admit_without_place(session, group, replica);
@@ -164,7 +165,7 @@ admit_trainer(void *user, struct feed *feed, const char *group, uint32_t replica
         status = admit_to_queue(session, group, start);
     else
         status = admit_at_place(session, group, replica, start);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
     return status;
 }
 
@@ -178,12 +179,12 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     (void)group;
     (void)replica;
     (void)present;
-    pthread_mutex_lock(&session->control);
-    session->abandoned = false;
+    pthread_mutex_lock(&session->control.lock);
+    session->kept.abandoned = false;
     session_link_mute(session, false); /* whoever has gone before has been told of */
-    if (!session->stopping)
+    if (!session->control.stopping)
         start_barrier_joined(session, full_group_count);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
 }
 
 static int64_t
@@ -193,10 +194,10 @@ tick_session(void *user, struct feed *feed, int64_t now_ns)
     int64_t next_ns = TND_CLOCK_NEVER;
 
     (void)feed;
-    pthread_mutex_lock(&session->control);
-    if (!session->stopping)
+    pthread_mutex_lock(&session->control.lock);
+    if (!session->control.stopping)
         next_ns = start_barrier_tick(session, now_ns);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
     return next_ns;
 }
 
@@ -206,9 +207,9 @@ note_abandoned(struct session *session, struct feed *feed)
 {
     bool abandoned;
 
-    pthread_mutex_lock(&session->control);
-    abandoned = session->abandoned = feed_is_unused(feed);
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_lock(&session->control.lock);
+    abandoned = session->kept.abandoned = feed_is_unused(feed);
+    pthread_mutex_unlock(&session->control.lock);
     if (abandoned && session->options.abandoned != NULL)
         session->options.abandoned(session->options.user);
 }
@@ -218,14 +219,14 @@ note_abandoned(struct session *session, struct feed *feed)
 static void
 give_shards_back(struct session *session)
 {
-    pthread_mutex_lock(&session->control);
-    session->stopping = true;
+    pthread_mutex_lock(&session->control.lock);
+    session->control.stopping = true;
     session_halt(session);
     session_shards_settle(session);
-    if (session->shard_share.reader != 0)
-        shards_leave(session->options.shards, session->shard_share.reader);
-    session->shard_share.reader = 0;
-    pthread_mutex_unlock(&session->control);
+    if (session->dealing.shard_share.reader != 0)
+        shards_leave(session->options.shards, session->dealing.shard_share.reader);
+    session->dealing.shard_share.reader = 0;
+    pthread_mutex_unlock(&session->control.lock);
 }
 
 static void

@@ -16,10 +16,10 @@ wait_for_place(struct session *session)
 {
     int64_t began_ns = tnd_clock_ns(), ended_ns;
 
-    pthread_cond_wait(&session->ring_space, &session->lock);
+    pthread_cond_wait(&session->ring.space, &session->ring.lock);
     ended_ns = tnd_clock_ns();
     tnd_stats_add(&session->counters.stream->deal_wait, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing_counters.evaluation.track, began_ns, ended_ns,
+    stats_event(session->dealing.counters.evaluation.track, began_ns, ended_ns,
                 TND_STATS_WAITS_STEPS, 0);
 }
 
@@ -27,8 +27,8 @@ wait_for_place(struct session *session)
 static void
 await_room(struct session *session, uint32_t at_most)
 {
-    session->dealer_wakes_at = at_most;
-    while (session->count > at_most && !session->draining && !session->failed)
+    session->ring.dealer_wakes_at = at_most;
+    while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed)
         wait_for_place(session);
 }
 
@@ -38,12 +38,13 @@ next_step(struct session *session)
 {
     struct step *step;
 
-    if (session->count == session->capacity)
-        await_room(session, session->capacity / 2);
-    if (session->count == session->capacity || session->draining || session->failed)
+    if (session->ring.count == session->ring.capacity)
+        await_room(session, session->ring.capacity / 2);
+    if (session->ring.count == session->ring.capacity || session->ring.draining ||
+        session->ring.failed)
         return NULL;
-    step = session_step(session, session->count);
-    step->position = session->next_position;
+    step = session_step(session, session->ring.count);
+    step->position = session->ring.next_position;
     step->status = TUNDISH_OK;
     step->text[0] = '\0';
     step->from_outside = false;
@@ -57,7 +58,7 @@ next_step(struct session *session)
 static bool
 was_visited(const struct session *session, uint64_t position)
 {
-    const struct start *start = &session->start;
+    const struct start *start = &session->dealing.start;
 
     return position < start->visited_count &&
            (start->visited[position / 8] >> position % 8 & 1) != 0;
@@ -69,10 +70,10 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
 {
     struct step *step;
 
-    pthread_mutex_lock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
     step = next_step(session);
     if (step == NULL) {
-        pthread_mutex_unlock(&session->lock);
+        pthread_mutex_unlock(&session->ring.lock);
         if (round != NULL)
             deal_round_release(round);
         return false;
@@ -80,8 +81,8 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     step->kind = kind;
     step->epoch = epoch;
     step->number = number;
-    step->shard = session->shard;
-    step->flags = session->flags;
+    step->shard = session->dealing.shard;
+    step->flags = session->dealing.flags;
     if (was_visited(session, step->position) && status == TUNDISH_OK) {
         step->passed_kind = kind;
         step->kind = STEP_PASSED;
@@ -90,17 +91,17 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
         step->round = *round;
     if (status != TUNDISH_OK) {
         session_fail_step(step, status);
-        session->failed = true;
+        session->ring.failed = true;
         tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
         session_link_tell_error(session, epoch, number, step->status, step->text);
     }
     step->state = STEP_WAITS;
     step->dealt_ns = tnd_clock_ns();
-    session->next_position++;
-    session->count++;
-    if (session->lacking == 0)
+    session->ring.next_position++;
+    session->ring.count++;
+    if (session->ring.lacking == 0)
         session_wake(session);
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_unlock(&session->ring.lock);
     return true;
 }
 
@@ -108,13 +109,13 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
 static void
 ask_ahead(struct session *session, struct deal_round *round)
 {
-    pthread_mutex_lock(&session->lock);
-    while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->count > 0 &&
-           !session->draining && !session->failed) {
-        session->dealer_wakes_at = session->count - 1;
+    pthread_mutex_lock(&session->ring.lock);
+    while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
+           !session->ring.draining && !session->ring.failed) {
+        session->ring.dealer_wakes_at = session->ring.count - 1;
         wait_for_place(session);
     }
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_unlock(&session->ring.lock);
     deal_round_ask(session->plan, session->files, round);
 }
 
@@ -127,15 +128,15 @@ deal_step(struct session *session, uint64_t number, struct deal_round *ret_round
     const char *text;
     uint64_t skipped = dealer_skipped(session->dealer, &text);
 
-    if (status == TUNDISH_OK && skipped != session->dealer_skipped) {
-        pthread_mutex_lock(&session->lock);
-        status = skips_add(&session->skips, skipped - session->dealer_skipped, text);
-        session->dealer_skipped = skipped;
-        pthread_mutex_unlock(&session->lock);
+    if (status == TUNDISH_OK && skipped != session->ring.dealer_skipped) {
+        pthread_mutex_lock(&session->ring.lock);
+        status = skips_add(&session->ring.skips, skipped - session->ring.dealer_skipped, text);
+        session->ring.dealer_skipped = skipped;
+        pthread_mutex_unlock(&session->ring.lock);
     }
 
     tnd_stats_add(&session->counters.stream->deal_busy, (uint64_t)(ended_ns - began_ns));
-    stats_event(session->dealing_counters.evaluation.track, began_ns, ended_ns, TND_STATS_DEALS,
+    stats_event(session->dealing.counters.evaluation.track, began_ns, ended_ns, TND_STATS_DEALS,
                 number);
     return status;
 }
@@ -193,10 +194,10 @@ publish_place(struct session *session, uint64_t epoch)
     if (status != TUNDISH_OK)
         return status;
     place_write(&place, bytes);
-    pthread_mutex_lock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
     /* The lanes remember the places of no more epochs than this leaves in the ring. */
-    await_room(session, session->few - 1);
-    pthread_mutex_unlock(&session->lock);
+    await_room(session, session->ring.few - 1);
+    pthread_mutex_unlock(&session->ring.lock);
     return feed_set_place(session->feed, epoch, bytes, place_bytes(&place));
 }
 
@@ -205,7 +206,7 @@ publish_place(struct session *session, uint64_t epoch)
 static tundish_status
 go_to_start(struct session *session)
 {
-    struct start *start = &session->start;
+    struct start *start = &session->dealing.start;
     bool whole = start->place_epoch == start->epoch;
     const uint64_t *state = start->state;
     size_t state_count = start->state_count;
@@ -225,10 +226,12 @@ start_epoch(struct session *session, uint64_t epoch, uint64_t *ret_number)
 {
     tundish_status status;
 
-    *ret_number = session->start.given && session->start.place_epoch == session->start.epoch
-                      ? session->start.step
+    *ret_number = session->dealing.start.given &&
+                          session->dealing.start.place_epoch == session->dealing.start.epoch
+                      ? session->dealing.start.step
                       : 0;
-    status = session->start.given ? go_to_start(session) : dealer_start_epoch(session->dealer);
+    status =
+        session->dealing.start.given ? go_to_start(session) : dealer_start_epoch(session->dealer);
     if (status == TUNDISH_OK)
         status = session_link_start_epoch(session, epoch, *ret_number);
     return status == TUNDISH_OK ? publish_place(session, epoch) : status;
@@ -244,10 +247,11 @@ session_deal(void *argument)
         session_deal_shards(session);
         return NULL;
     }
-    if (session->start.after_end && !session_push(session, TND_SLOT_END, session->start.epoch - 1,
-                                                  session->start.end_steps, NULL, TUNDISH_OK))
+    if (session->dealing.start.after_end &&
+        !session_push(session, TND_SLOT_END, session->dealing.start.epoch - 1,
+                      session->dealing.start.end_steps, NULL, TUNDISH_OK))
         return NULL;
-    first = session->start.given ? session->start.epoch : 0;
+    first = session->dealing.start.given ? session->dealing.start.epoch : 0;
     for (uint64_t epoch = first; epochs == 0 || epoch < epochs; epoch++) {
         uint64_t number = 0;
         tundish_status status = start_epoch(session, epoch, &number);

@@ -119,21 +119,55 @@ struct start_barrier {
     int64_t deadline_ns;
 };
 
-struct session {
-    pthread_mutex_t control; /* of barrier and stopping, and of starting and stopping the threads */
+/* Starting and stopping. */
+struct session_control {
+    pthread_mutex_t lock;
     struct start_barrier barrier;
     bool stopping;
-    bool restored;         /* it began where an earlier server had kept its place */
-    pthread_mutex_t state; /* of the next three, and of the file that they are about */
-    uint8_t *kept;         /* the place last written */
-    size_t kept_bytes;
-    bool keeping_failed; /* said once */
-    bool abandoned;      /* groups have been here, and the last has ended */
+    bool restored; /* it began where an earlier server had kept its place */
+};
 
-    struct start start; /* the dealing thread's while it runs, as are the next three */
+/* The place that the server keeps in a file (serve --state). */
+struct session_kept {
+    pthread_mutex_t lock; /* of the file, too */
+    uint8_t *place;       /* the one last written */
+    size_t place_bytes;
+    bool failed;    /* said once */
+    bool abandoned; /* groups have been here, and the last has ended */
+};
+
+/* The dealing thread's own while it runs: no lock. */
+struct session_dealing {
+    pthread_t thread;
+    bool started;
+    struct start start;
     struct shard_share shard_share;
-    int64_t shard;  /* of the steps being dealt */
-    uint32_t flags; /* likewise */
+    int64_t shard;                /* of the steps being dealt */
+    uint32_t flags;               /* likewise */
+    struct worker_stats counters; /* of stages that look at content to decide order */
+};
+
+/* The steps between the dealer, which brings them, and the workers, which make them. */
+struct session_ring {
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* a step has come, or room */
+    pthread_cond_t space; /* a step has gone: the dealer may go on */
+    struct step *steps;   /* a ring: first .. first + count */
+    uint32_t capacity, first, count;
+    uint32_t few;             /* an epoch is begun when there are fewer */
+    uint32_t dealer_wakes_at; /* signal `space` when there are no more than these */
+    bool a_worker_polls;
+    uint32_t lacking; /* not 0: of late there was no room for a step */
+    bool missed_room; /* somebody came while a step was being opened: look for room again */
+    uint64_t next_position;
+    bool draining, failed, ended, paused;
+    struct skips skips;
+    uint64_t dealer_skipped; /* of them, those that the order left out */
+    uint64_t steps_published, rows_published;
+    uint64_t last_epoch, last_number; /* of the last batch published */
+};
+
+struct session {
     struct plan *plan;
     struct session_options options;
     struct session_link linked;
@@ -151,31 +185,14 @@ struct session {
     _Atomic int stop;
     _Atomic uint64_t restart_epoch; /* end this epoch early; UINT64_MAX: none */
     struct session_stats counters;
-    struct worker_stats dealing_counters; /* of stages that look at content to decide order */
-
-    pthread_t dealing;
-    bool dealing_started;
-
-    /* Everything below is under the lock. */
-    pthread_mutex_t lock;
-    pthread_cond_t work;       /* a step has come, or room */
-    pthread_cond_t ring_space; /* a step has gone: the dealer may go on */
-    struct step *steps;        /* a ring: first .. first + count */
-    uint32_t capacity, first, count;
-    uint32_t few;             /* an epoch is begun when there are fewer */
-    uint32_t dealer_wakes_at; /* signal `ring_space` when there are no more than these */
-    bool a_worker_polls;
-    uint32_t lacking; /* not 0: of late there was no room for a step */
-    bool missed_room; /* somebody came while a step was being opened: look for room again */
-    uint64_t next_position;
-    bool draining, failed, ended, paused;
-    struct skips skips;
-    uint64_t dealer_skipped; /* of them, those that the order left out */
-    uint64_t steps_published, rows_published;
-    uint64_t last_epoch, last_number; /* of the last batch published */
 
     uint32_t worker_count;
     struct worker *workers;
+
+    struct session_control control;
+    struct session_kept kept;
+    struct session_dealing dealing;
+    struct session_ring ring;
 };
 
 /* Step `index` of those in the ring; the lock held, as for all below. */

@@ -8,23 +8,23 @@
 void
 session_halt(struct session *session)
 {
-    pthread_mutex_lock(&session->lock);
-    session->draining = true;
+    pthread_mutex_lock(&session->ring.lock);
+    session->ring.draining = true;
     atomic_store(&session->stop, 1);
-    pthread_cond_broadcast(&session->ring_space);
-    pthread_cond_broadcast(&session->work);
-    pthread_mutex_unlock(&session->lock);
+    pthread_cond_broadcast(&session->ring.space);
+    pthread_cond_broadcast(&session->ring.work);
+    pthread_mutex_unlock(&session->ring.lock);
     wakeup_signal(session->wakeup);
-    if (session->dealing_started)
-        pthread_join(session->dealing, NULL);
-    session->dealing_started = false;
+    if (session->dealing.started)
+        pthread_join(session->dealing.thread, NULL);
+    session->dealing.started = false;
     for (uint32_t i = 0; i < session->worker_count; i++) {
         if (session->workers[i].started)
             pthread_join(session->workers[i].thread, NULL);
         session->workers[i].started = false;
     }
     /* No thread is left that changes the ring, but the hub's still looks at how full it is. */
-    for (uint32_t i = 0; i < session->count; i++) {
+    for (uint32_t i = 0; i < session->ring.count; i++) {
         struct step *step = session_step(session, i);
 
         for (uint32_t r = 0; r < session->plan->replicas; r++)
@@ -34,10 +34,10 @@ session_halt(struct session *session)
         deal_round_release(&step->round);
         step->state = STEP_EMPTY;
     }
-    pthread_mutex_lock(&session->lock);
-    session->first = (session->first + session->count) % session->capacity;
-    session->count = 0;
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
+    session->ring.first = (session->ring.first + session->ring.count) % session->ring.capacity;
+    session->ring.count = 0;
+    pthread_mutex_unlock(&session->ring.lock);
 }
 
 tundish_status
@@ -48,14 +48,14 @@ session_run(struct session *session)
 
     if (status != TUNDISH_OK)
         return status;
-    session->draining = session->failed = session->ended = false;
-    session->lacking = 0;
+    session->ring.draining = session->ring.failed = session->ring.ended = false;
+    session->ring.lacking = 0;
     atomic_store(&session->restart_epoch, UINT64_MAX);
     atomic_store(&session->stop, 0);
-    error = pthread_create(&session->dealing, NULL, session_deal, session);
+    error = pthread_create(&session->dealing.thread, NULL, session_deal, session);
     if (error != 0)
         return tnd_fail_errno(error, "cannot start a thread");
-    session->dealing_started = true;
+    session->dealing.started = true;
     for (uint32_t i = 0; i < session->worker_count; i++) {
         error =
             pthread_create(&session->workers[i].thread, NULL, session_work, &session->workers[i]);

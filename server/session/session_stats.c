@@ -212,7 +212,7 @@ worker_stats_open(struct worker_stats *counters, const struct session *session, 
     counters->evaluation.stages =
         tnd_zalloc(session->plan->node_count, sizeof *counters->evaluation.stages);
     add_stages(counters, session, session->plan->graph);
-    if (counters == &session->dealing_counters) {
+    if (counters == &session->dealing.counters) {
         counters->evaluation.order =
             tnd_zalloc(session->plan->node_count, sizeof(struct tnd_stats_stage *));
         add_order(counters, session, session->plan->graph);
@@ -306,17 +306,17 @@ session_show(struct session *session)
     feed_losses(session->feed, &losses);
     tnd_stats_set(&stream->trainers_lost, losses.trainers);
     tnd_stats_set(&stream->groups_lost, losses.groups);
-    pthread_mutex_lock(&session->lock);
-    tnd_stats_set(&stream->epoch, session->last_epoch);
-    tnd_stats_set(&stream->step, session->last_number);
-    tnd_stats_set(&stream->steps, session->steps_published);
-    tnd_stats_set(&stream->rows, session->rows_published);
-    skips_tell(&session->skips);
-    tnd_stats_set(&stream->rows_skipped, session->skips.count);
-    tnd_stats_set(&stream->failed, session->failed);
-    tnd_stats_set(&stream->paused, session->paused);
-    tnd_stats_set(&stream->ready_steps, session->count);
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
+    tnd_stats_set(&stream->epoch, session->ring.last_epoch);
+    tnd_stats_set(&stream->step, session->ring.last_number);
+    tnd_stats_set(&stream->steps, session->ring.steps_published);
+    tnd_stats_set(&stream->rows, session->ring.rows_published);
+    skips_tell(&session->ring.skips);
+    tnd_stats_set(&stream->rows_skipped, session->ring.skips.count);
+    tnd_stats_set(&stream->failed, session->ring.failed);
+    tnd_stats_set(&stream->paused, session->ring.paused);
+    tnd_stats_set(&stream->ready_steps, session->ring.count);
+    pthread_mutex_unlock(&session->ring.lock);
     show_lanes(session);
     session_readers_show(session);
 }

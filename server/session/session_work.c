@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/must.h"
 #include "deliver/wakeup.h"
 
 /* A worker that has nothing to do looks this long before it sleeps: what a hand-over costs. */
@@ -20,15 +21,15 @@ enum { PARTS_REMEMBERED = 8 };
 struct step *
 session_step(struct session *session, uint32_t index)
 {
-    return &session->steps[(session->first + index) % session->capacity];
+    return &session->ring.steps[(session->ring.first + index) % session->ring.capacity];
 }
 
 /* Wake whoever can take work: one of the sleepers, or the one that waits for the wakeup. */
 void
 session_wake(struct session *session)
 {
-    pthread_cond_signal(&session->work);
-    if (session->a_worker_polls)
+    pthread_cond_signal(&session->ring.work);
+    if (session->ring.a_worker_polls)
         wakeup_signal(session->wakeup);
 }
 
@@ -105,15 +106,16 @@ open_shares(struct session *session, struct step *step)
     tundish_status failure = TUNDISH_OK;
     bool all = true;
 
+    must(step->state == STEP_WAITS);
     step->state = STEP_OPENING;
     if (lays_out)
-        pthread_mutex_unlock(&session->lock);
+        pthread_mutex_unlock(&session->ring.lock);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         step->shares[r].has_room = open_share(session, step, r, &failure);
         all &= step->shares[r].has_room;
     }
     if (lays_out)
-        pthread_mutex_lock(&session->lock);
+        pthread_mutex_lock(&session->ring.lock);
     if (failure != TUNDISH_OK)
         session_fail_step(step, failure);
     step->state = all ? STEP_OPEN : STEP_WAITS;
@@ -154,19 +156,19 @@ static bool
 find_room(struct session *session, struct step *step)
 {
     do {
-        session->missed_room = false;
+        session->ring.missed_room = false;
         open_step(session, step);
         if (step->state == STEP_WAITS && step->kind == TND_SLOT_BATCH &&
             step->status != TUNDISH_OK) { /* failed from outside, while it was being opened */
             turn_to_error(session, step);
-            session->missed_room = true;
+            session->ring.missed_room = true;
         }
-    } while (step->state == STEP_WAITS && session->missed_room);
+    } while (step->state == STEP_WAITS && session->ring.missed_room);
     if (step->state == STEP_WAITS) {
-        session->lacking = 2;
+        session->ring.lacking = 2;
         return false;
     }
-    session->lacking -= session->lacking > 0;
+    session->ring.lacking -= session->ring.lacking > 0;
     return true;
 }
 
@@ -207,6 +209,7 @@ take_of_step(struct session *session, struct step *step, struct part *ret_part)
 static void
 settle_taken(struct session *session, struct step *step)
 {
+    must(step->state == STEP_OPEN && step->unfinished > 0);
     step->next_share = UINT32_MAX;
     if (--step->unfinished == 0)
         finish_step(session, step);
@@ -215,11 +218,12 @@ settle_taken(struct session *session, struct step *step)
 static bool
 take_part(struct session *session, struct part *ret_part)
 {
-    for (uint32_t i = 0; i < session->count && !session->paused; i++) {
+    for (uint32_t i = 0; i < session->ring.count && !session->ring.paused; i++) {
         struct step *step = session_step(session, i);
 
         if (step->state == STEP_OPENING) {
-            session->missed_room = true; /* this worker may have been woken for room, and leaves */
+            session->ring.missed_room =
+                true; /* this worker may have been woken for room, and leaves */
             return false;
         }
         if (step->state == STEP_WAITS && !find_room(session, step))
@@ -231,24 +235,24 @@ take_part(struct session *session, struct part *ret_part)
         settle_taken(session, step);
         i = UINT32_MAX; /* steps may have gone: from the first again */
     }
-    session->lacking = 0; /* but steps are: whoever brings one wakes */
+    session->ring.lacking = 0; /* but steps are: whoever brings one wakes */
     return false;
 }
 
 static void
 drop_finished(struct session *session)
 {
-    while (session->count > 0 && session_step(session, 0)->state == STEP_DONE) {
+    while (session->ring.count > 0 && session_step(session, 0)->state == STEP_DONE) {
         struct step *step = session_step(session, 0);
 
         deal_round_release(&step->round);
         step->state = STEP_EMPTY;
-        session->first = (session->first + 1) % session->capacity;
-        session->count--;
+        session->ring.first = (session->ring.first + 1) % session->ring.capacity;
+        session->ring.count--;
     }
     /* Waking the dealer costs as much as making a small batch: not for every step. */
-    if (session->count <= session->dealer_wakes_at)
-        pthread_cond_signal(&session->ring_space);
+    if (session->ring.count <= session->ring.dealer_wakes_at)
+        pthread_cond_signal(&session->ring.space);
 }
 
 /* A step that failed becomes an error in every lane, for good. */
@@ -264,7 +268,7 @@ turn_to_error(struct session *session, struct step *step)
     }
     step->kind = TND_SLOT_ERROR;
     step->state = STEP_WAITS;
-    session->failed = true;
+    session->ring.failed = true;
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, step->text);
     if (!step->from_outside)
         session_link_tell_error(session, step->epoch, step->number, step->status, step->text);
@@ -276,18 +280,18 @@ step_to_fail(struct session *session)
 {
     struct step *step = session_step(session, 0);
 
-    if (session->count > 0)
+    if (session->ring.count > 0)
         return step;
     *step = (struct step){
         .shares = step->shares,
         .kind = TND_SLOT_ERROR,
-        .position = session->next_position++,
-        .epoch = session->last_epoch,
-        .number = session->last_number + 1,
+        .position = session->ring.next_position++,
+        .epoch = session->ring.last_epoch,
+        .number = session->ring.last_number + 1,
     };
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         step->shares[r].reserved = false;
-    session->count = 1;
+    session->ring.count = 1;
     return step;
 }
 
@@ -296,19 +300,19 @@ session_fail(struct session *session, tundish_status status, const char *text)
 {
     struct step *step;
 
-    pthread_mutex_lock(&session->lock);
-    if (!session->failed && !session->draining && !session->ended) {
+    pthread_mutex_lock(&session->ring.lock);
+    if (!session->ring.failed && !session->ring.draining && !session->ring.ended) {
         step = step_to_fail(session);
         step->status = status;
         snprintf(step->text, sizeof step->text, "%.1000s", text);
         step->from_outside = true;
-        session->failed = true;
+        session->ring.failed = true;
         if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
-        pthread_cond_broadcast(&session->ring_space);
+        pthread_cond_broadcast(&session->ring.space);
         session_wake(session);
     }
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_unlock(&session->ring.lock);
 }
 
 /* Rows of a batch in its slot, as its first column says. */
@@ -328,15 +332,16 @@ seal_step(struct session *session, struct step *step)
     if (!session->plan->stream->deliver.checksums || step->kind != TND_SLOT_BATCH ||
         step->status != TUNDISH_OK)
         return;
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_unlock(&session->ring.lock);
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_seal(feed_lane(session->feed, r), &step->shares[r].slot);
-    pthread_mutex_lock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
 }
 
 static void
 finish_step(struct session *session, struct step *step)
 {
+    must(step->unfinished == 0 && step->state == STEP_OPEN);
     seal_step(session, step);
     if (step->kind == TND_SLOT_BATCH && step->status != TUNDISH_OK) {
         turn_to_error(session, step);
@@ -344,17 +349,17 @@ finish_step(struct session *session, struct step *step)
     }
     if (step->kind == TND_SLOT_BATCH) {
         for (uint32_t r = 0; r < session->plan->replicas; r++) {
-            session->rows_published += rows_of(&step->shares[r].slot);
+            session->ring.rows_published += rows_of(&step->shares[r].slot);
             lane_publish(feed_lane(session->feed, r), &step->shares[r].slot);
         }
-        session->steps_published++;
+        session->ring.steps_published++;
         tnd_stats_observe(&session->counters.stream->step_make,
                           (uint64_t)(tnd_clock_ns() - step->opened_ns));
-        session->last_epoch = step->epoch;
-        session->last_number = step->number;
+        session->ring.last_epoch = step->epoch;
+        session->ring.last_number = step->number;
     }
     if (step->kind == TND_SLOT_END_OF_STREAM)
-        session->ended = true;
+        session->ring.ended = true;
     step->state = STEP_DONE;
     drop_finished(session);
 }
@@ -364,6 +369,7 @@ finish_part(struct session *session, struct step *step, tundish_status status)
 {
     if (status != TUNDISH_OK)
         session_fail_step(step, status);
+    must(step->state == STEP_OPEN && step->unfinished > 0);
     if (--step->unfinished == 0)
         finish_step(session, step);
 }
@@ -453,7 +459,8 @@ wants_help(const struct session *session, const struct worker *worker, const str
 static bool
 waits_for_slots(struct session *session)
 {
-    return session->count > 0 && session_step(session, session->count - 1)->state == STEP_WAITS;
+    return session->ring.count > 0 &&
+           session_step(session, session->ring.count - 1)->state == STEP_WAITS;
 }
 
 /* Nothing can be taken. One worker waits for the wakeup of trainers' releases, the others for that
@@ -464,14 +471,14 @@ wait_for_work(struct session *session, struct worker *worker)
     bool for_slots = waits_for_slots(session);
     int64_t began_ns = tnd_clock_ns();
 
-    if (session->a_worker_polls) {
-        pthread_cond_wait(&session->work, &session->lock);
+    if (session->ring.a_worker_polls) {
+        pthread_cond_wait(&session->ring.work, &session->ring.lock);
     } else {
-        session->a_worker_polls = true;
-        pthread_mutex_unlock(&session->lock);
+        session->ring.a_worker_polls = true;
+        pthread_mutex_unlock(&session->ring.lock);
         wakeup_wait(session->wakeup, SPIN_NS, -1);
-        pthread_mutex_lock(&session->lock);
-        session->a_worker_polls = false;
+        pthread_mutex_lock(&session->ring.lock);
+        session->ring.a_worker_polls = false;
     }
     count_wait(worker, for_slots, began_ns);
 }
@@ -483,7 +490,7 @@ add_skips(struct session *session, struct worker *worker)
     uint64_t fresh = worker->evaluation.skipped - worker->skipped;
 
     worker->skipped = worker->evaluation.skipped;
-    return skips_add(&session->skips, fresh, worker->evaluation.skipped_text);
+    return skips_add(&session->ring.skips, fresh, worker->evaluation.skipped_text);
 }
 
 void *
@@ -492,7 +499,7 @@ session_work(void *argument)
     struct worker *worker = argument;
     struct session *session = worker->session;
 
-    pthread_mutex_lock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
     while (!atomic_load_explicit(&session->stop, memory_order_relaxed)) {
         struct part part;
         tundish_status status;
@@ -504,8 +511,8 @@ session_work(void *argument)
         }
         budget_begin(&worker->memory); /* in the order in which parts are taken */
         if (wants_help(session, worker, part.step))
-            pthread_cond_signal(&session->work);
-        pthread_mutex_unlock(&session->lock);
+            pthread_cond_signal(&session->ring.work);
+        pthread_mutex_unlock(&session->ring.lock);
         began_ns = tnd_clock_ns();
         worker->part_waited_ns = 0;
         status = make_part(worker, &part);
@@ -516,22 +523,22 @@ session_work(void *argument)
         tnd_stats_add(&worker->counters.thread->busy, (uint64_t)busy_ns);
         stats_event(worker->counters.evaluation.track, began_ns, ended_ns, TND_STATS_MAKES_PART,
                     part.step->number);
-        pthread_mutex_lock(&session->lock);
+        pthread_mutex_lock(&session->ring.lock);
         worker->part_ns += (busy_ns - worker->part_ns) / PARTS_REMEMBERED;
         if (status == TUNDISH_OK)
             status = add_skips(session, worker);
         finish_part(session, part.step, status);
     }
-    pthread_cond_broadcast(&session->work);
-    pthread_mutex_unlock(&session->lock);
+    pthread_cond_broadcast(&session->ring.work);
+    pthread_mutex_unlock(&session->ring.lock);
     return NULL;
 }
 
 void
 session_pause(struct session *session, bool paused)
 {
-    pthread_mutex_lock(&session->lock);
-    session->paused = paused;
+    pthread_mutex_lock(&session->ring.lock);
+    session->ring.paused = paused;
     session_wake(session);
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_unlock(&session->ring.lock);
 }

@@ -30,17 +30,19 @@ wait_until(struct start_barrier *barrier, int64_t deadline_ns)
 void
 start_barrier_close(struct session *session)
 {
-    session->barrier = (struct start_barrier){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
-    pthread_mutex_lock(&session->lock);
-    session->draining = true; /* nothing goes into the ring */
-    pthread_mutex_unlock(&session->lock);
+    session->control.barrier =
+        (struct start_barrier){ .closed = true, .deadline_ns = TND_CLOCK_NEVER };
+    pthread_mutex_lock(&session->ring.lock);
+    session->ring.draining = true; /* nothing goes into the ring */
+    pthread_mutex_unlock(&session->ring.lock);
 }
 
 void
 start_barrier_reclose(struct session *session)
 {
     start_barrier_close(session);
-    wait_until(&session->barrier, tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
+    wait_until(&session->control.barrier,
+               tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
 }
 
 /* A place of a job whose root seed was another: its unseeded stages want that one. */
@@ -103,9 +105,9 @@ take_start_of(struct start_barrier *barrier, const struct place *place,
 void
 start_barrier_begin(struct session *session)
 {
-    session->barrier.is_beginning = true;
-    session->barrier.has_start = false;
-    session->barrier.brought_by[0] = '\0';
+    session->control.barrier.is_beginning = true;
+    session->control.barrier.has_start = false;
+    session->control.barrier.brought_by[0] = '\0';
 }
 
 /* Nobody says what a sibling that is here without a place lacks. */
@@ -113,7 +115,7 @@ static bool
 must_begin(const struct session *session, const char *group, const struct feed_start *start)
 {
     return group != NULL && session->plan->replicas > 1 && !start->has_kept &&
-           !session->barrier.has_kept && !session->restored &&
+           !session->control.barrier.has_kept && !session->control.restored &&
            feed_has_unplaced(session->feed, group);
 }
 
@@ -121,7 +123,7 @@ tundish_status
 start_barrier_lower(struct session *session, const char *group, const struct place *place,
                     const struct feed_start *start)
 {
-    struct start_barrier *barrier = &session->barrier;
+    struct start_barrier *barrier = &session->control.barrier;
     uint64_t epoch = start->has_kept ? start->kept_epoch : start->epoch;
     uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
@@ -158,12 +160,12 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
 static void
 take_start(struct session *session)
 {
-    const struct start_barrier *barrier = &session->barrier;
+    const struct start_barrier *barrier = &session->control.barrier;
 
-    session->start = (struct start){ 0 };
+    session->dealing.start = (struct start){ 0 };
     if (!barrier->has_start)
         return;
-    session->start = (struct start){
+    session->dealing.start = (struct start){
         .given = true,
         .after_end = barrier->is_end,
         .end_steps = barrier->step,
@@ -173,11 +175,11 @@ take_start(struct session *session)
         .state_count = barrier->place.state_count,
         .visited_count = barrier->visited_count,
     };
-    memcpy(session->start.state, barrier->place.state, sizeof barrier->place.state);
-    memcpy(session->start.visited, barrier->visited, sizeof barrier->visited);
+    memcpy(session->dealing.start.state, barrier->place.state, sizeof barrier->place.state);
+    memcpy(session->dealing.start.visited, barrier->visited, sizeof barrier->visited);
     tnd_log(TND_LOG_NOTICE, "resume", "stream %s continues at epoch %llu, step %llu",
-            session->plan->stream->name, (unsigned long long)session->start.epoch,
-            (unsigned long long)session->start.step);
+            session->plan->stream->name, (unsigned long long)session->dealing.start.epoch,
+            (unsigned long long)session->dealing.start.step);
 }
 
 /* Groups of the server before that are not here yet keep what they lack. */
@@ -186,11 +188,11 @@ await_groups(struct session *session)
 {
     const struct spec_stream *stream = session->plan->stream;
     const struct feed_groups groups = {
-        .present = session->barrier.groups_present,
-        .gone = session->barrier.groups_gone,
+        .present = session->control.barrier.groups_present,
+        .gone = session->control.barrier.groups_gone,
         .wait_ns = stream->deliver.group_wait_ns,
     };
-    uint32_t awaited = session->barrier.has_kept ? feed_await(session->feed, &groups) : 0;
+    uint32_t awaited = session->control.barrier.has_kept ? feed_await(session->feed, &groups) : 0;
 
     if (awaited > 0)
         tnd_log(TND_LOG_WARNING, "groups",
@@ -208,10 +210,10 @@ start_barrier_open(struct session *session)
     take_start(session);
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
-        lane_set_visited(feed_lane(session->feed, 0), session->start.visited,
-                         session->start.visited_count);
-    session->barrier.closed = false;
-    session->next_position = 0;
+        lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,
+                         session->dealing.start.visited_count);
+    session->control.barrier.closed = false;
+    session->ring.next_position = 0;
     if (session_run(session) == TUNDISH_OK)
         return;
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, tnd_error_text());
@@ -226,13 +228,13 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
     uint32_t wanted = session->plan->stream->distribute.groups;
     int64_t wait_ns = session->plan->stream->deliver.group_wait_ns;
 
-    if (!session->barrier.closed)
+    if (!session->control.barrier.closed)
         return;
-    session->barrier.full_group_count = full_group_count;
-    if (full_group_count >= wanted || session->barrier.has_kept)
+    session->control.barrier.full_group_count = full_group_count;
+    if (full_group_count >= wanted || session->control.barrier.has_kept)
         start_barrier_open(session);
     else if (wait_ns >= 0)
-        wait_until(&session->barrier, tnd_clock_deadline_ns(wait_ns));
+        wait_until(&session->control.barrier, tnd_clock_deadline_ns(wait_ns));
 }
 
 int64_t
@@ -240,15 +242,15 @@ start_barrier_tick(struct session *session, int64_t now_ns)
 {
     const struct spec_stream *stream = session->plan->stream;
 
-    if (!session->barrier.closed)
+    if (!session->control.barrier.closed)
         return TND_CLOCK_NEVER;
-    if (now_ns < session->barrier.deadline_ns)
-        return session->barrier.deadline_ns;
+    if (now_ns < session->control.barrier.deadline_ns)
+        return session->control.barrier.deadline_ns;
     if (stream->distribute.groups > 1)
         tnd_log(TND_LOG_WARNING, "groups",
                 "stream %s starts with %u of %u groups (distribute.groups): the others did not "
                 "attach in time; they will start at the oldest batch kept",
-                stream->name, session->barrier.full_group_count, stream->distribute.groups);
+                stream->name, session->control.barrier.full_group_count, stream->distribute.groups);
     start_barrier_open(session);
     return TND_CLOCK_NEVER;
 }

@@ -85,7 +85,7 @@ start_at(struct session *session, const uint8_t *bytes, size_t count)
 
         start_barrier_close(session);
         status = start_barrier_lower(session, NULL, &place, &start);
-        session->restored = session->barrier.is_restored = status == TUNDISH_OK;
+        session->control.restored = session->control.barrier.is_restored = status == TUNDISH_OK;
     }
     return status;
 }
@@ -205,17 +205,17 @@ static void
 keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
     if (bytes == NULL ||
-        (count == session->kept_bytes && memcmp(bytes, session->kept, count) == 0)) {
+        (count == session->kept.place_bytes && memcmp(bytes, session->kept.place, count) == 0)) {
         free(bytes);
         return;
     }
-    if (replace_file(session, bytes, count) != TUNDISH_OK && !session->keeping_failed) {
+    if (replace_file(session, bytes, count) != TUNDISH_OK && !session->kept.failed) {
         tnd_log(TND_LOG_ERROR, "state", "places are not saved: %s", tnd_error_text());
-        session->keeping_failed = true;
+        session->kept.failed = true;
     }
-    free(session->kept);
-    session->kept = bytes;
-    session->kept_bytes = count;
+    free(session->kept.place);
+    session->kept.place = bytes;
+    session->kept.place_bytes = count;
 }
 
 /* Under one lock from the look to the file, so that none is overtaken by an older one. */
@@ -227,10 +227,10 @@ session_state_keep(struct session *session)
 
     if (session->options.state == NULL)
         return;
-    pthread_mutex_lock(&session->state);
+    pthread_mutex_lock(&session->kept.lock);
     bytes = session_state_place(session, &count);
     keep_state(session, bytes, count);
-    pthread_mutex_unlock(&session->state);
+    pthread_mutex_unlock(&session->kept.lock);
 }
 
 void
@@ -240,8 +240,8 @@ session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
         .epoch = epoch,
         .step = step,
         .header_epoch = epoch,
-        .bit_count = session->start.visited_count,
-        .bits = session->start.visited,
+        .bit_count = session->dealing.start.visited_count,
+        .bits = session->dealing.start.visited,
     };
     uint8_t *header = NULL;
 
@@ -249,8 +249,8 @@ session_state_begin(struct session *session, uint64_t epoch, uint64_t step)
         !feed_place_of(session->feed, epoch, &header, &place.header_bytes))
         return;
     place.header = header;
-    pthread_mutex_lock(&session->state);
+    pthread_mutex_lock(&session->kept.lock);
     keep_state(session, bytes_of(&place), tnd_place_bytes(&place));
-    pthread_mutex_unlock(&session->state);
+    pthread_mutex_unlock(&session->kept.lock);
     free(header);
 }

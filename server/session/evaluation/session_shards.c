@@ -24,8 +24,8 @@ session_shards_start(struct session *session)
 
     if (status != TUNDISH_OK)
         return status;
-    session->shard_share.reader = membership.reader;
-    session->shard_share.epoch = membership.epoch;
+    session->dealing.shard_share.reader = membership.reader;
+    session->dealing.shard_share.epoch = membership.epoch;
     feed_set_first(session->feed, membership.epoch, membership.done);
     return session_run(session);
 }
@@ -46,7 +46,7 @@ was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
 static void
 settle_shards(struct session *session, uint64_t left_epoch)
 {
-    struct shard_share *share = &session->shard_share;
+    struct shard_share *share = &session->dealing.shard_share;
     struct lane_stats stats;
     uint32_t kept = 0;
 
@@ -98,14 +98,14 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
 static void
 note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty, bool is_cut)
 {
-    struct shard_share *share = &session->shard_share;
+    struct shard_share *share = &session->dealing.shard_share;
 
     if (is_empty && !is_cut)
         shards_finish(session->options.shards, share->reader, epoch, shard);
     else
         share->taken[share->count++] = (struct taken_shard){
             .epoch = epoch,
-            .end = is_cut ? UINT64_MAX : session->next_position,
+            .end = is_cut ? UINT64_MAX : session->ring.next_position,
             .epoch_begin = share->epoch_begin,
             .shard = shard,
         };
@@ -119,15 +119,15 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     bool is_empty = true, is_cut;
     tundish_status status = start_shard(session, epoch, shard);
 
-    session->shard = shard;
-    session->flags = 0;
+    session->dealing.shard = shard;
+    session->dealing.flags = 0;
     if (status == TUNDISH_OK)
         status = dealer_next(session->dealer, &round);
     while (status == TUNDISH_OK && round.present_count > 0 && !is_left(session, epoch)) {
         is_empty = false;
         status = dealer_next(session->dealer, &next);
         if (status == TUNDISH_OK && next.present_count == 0)
-            session->flags = TUNDISH_BATCH_SHARD_END;
+            session->dealing.flags = TUNDISH_BATCH_SHARD_END;
         if (!session_push(session, TND_SLOT_BATCH, epoch, (*number)++, &round, TUNDISH_OK)) {
             deal_round_release(&next);
             return false;
@@ -137,8 +137,8 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     }
     is_cut = round.present_count > 0;
     deal_round_release(&round);
-    session->shard = -1;
-    session->flags = 0;
+    session->dealing.shard = -1;
+    session->dealing.flags = 0;
     if (status != TUNDISH_OK) {
         session_push(session, TND_SLOT_ERROR, epoch, *number, NULL, status);
         return false;
@@ -158,12 +158,12 @@ look_again(struct session *session)
 static bool
 deal_epoch_of_shards(struct session *session, uint64_t epoch)
 {
-    struct shard_share *share = &session->shard_share;
+    struct shard_share *share = &session->dealing.shard_share;
     enum shards_next next = SHARDS_WAIT;
     uint64_t number = 0;
     uint32_t shard;
 
-    share->epoch_begin = session->next_position;
+    share->epoch_begin = session->ring.next_position;
     while (next != SHARDS_OVER && !is_left(session, epoch)) {
         session_shards_settle(session);
         next = SHARDS_WAIT;
@@ -189,7 +189,8 @@ session_deal_shards(struct session *session)
 {
     uint64_t epochs = session->plan->stream->deliver.epochs;
 
-    for (uint64_t epoch = session->shard_share.epoch; epochs == 0 || epoch < epochs; epoch++)
+    for (uint64_t epoch = session->dealing.shard_share.epoch; epochs == 0 || epoch < epochs;
+         epoch++)
         if (!deal_epoch_of_shards(session, epoch))
             return;
     session_push(session, TND_SLOT_END_OF_STREAM, epochs, 0, NULL, TUNDISH_OK);

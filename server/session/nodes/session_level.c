@@ -141,8 +141,8 @@ go_back(struct session *session, const struct standing *level)
 {
     tundish_status status = TUNDISH_OK;
 
-    pthread_mutex_lock(&session->control);
-    if (session->stopping || (session->restored && level->byte_count == 0))
+    pthread_mutex_lock(&session->control.lock);
+    if (session->control.stopping || (session->control.restored && level->byte_count == 0))
         status =
             tnd_fail(TUNDISH_E_PLACE, "stream '%s' cannot restart at the position of its trainers",
                      session->plan->stream->name);
@@ -155,7 +155,7 @@ go_back(struct session *session, const struct standing *level)
         status = lower_start(session, level);
     if (status == TUNDISH_OK)
         start_barrier_open(session); /* all who read are known, and stand here */
-    pthread_mutex_unlock(&session->control);
+    pthread_mutex_unlock(&session->control.lock);
     return status;
 }
 

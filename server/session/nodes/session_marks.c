@@ -150,9 +150,9 @@ tell_late(struct session *session, const char *text)
 {
     bool ended;
 
-    pthread_mutex_lock(&session->lock);
-    ended = session->ended;
-    pthread_mutex_unlock(&session->lock);
+    pthread_mutex_lock(&session->ring.lock);
+    ended = session->ring.ended;
+    pthread_mutex_unlock(&session->ring.lock);
     if (!ended)
         return;
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, text);
