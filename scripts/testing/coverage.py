@@ -49,7 +49,7 @@ def _report(note):
     for document in said.splitlines():
         for file in json.loads(document)["files"]:
             path = (BUILD / file["file"]).resolve()
-            if path.is_relative_to(suites.REPOSITORY):
+            if path.is_relative_to(suites.REPOSITORY) and path.exists():
                 name = path.relative_to(suites.REPOSITORY).as_posix()
                 if name.startswith(COUNTED) and not name.startswith(EXAMPLES):
                     lines = [(line["line_number"], line["count"]) for line in file["lines"]]

@@ -3,7 +3,7 @@
 #define BATCH_PAD_H
 
 #include "column/frame.h"
-#include "plan/node.h"
+#include "plan/plan_node.h"
 
 /* Rows that are longer than the node's padded_shapes says for a dense column are bad. */
 void pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame *rows);

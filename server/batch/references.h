@@ -2,7 +2,7 @@
 #ifndef BATCH_REFERENCES_H
 #define BATCH_REFERENCES_H
 
-#include "plan/node.h"
+#include "plan/plan_node.h"
 
 /* Called for each record of `count` elements of the node, with its two words and the bytes behind
  * it that are read too. Stages whose elements cannot be looked through so are passed over: this is

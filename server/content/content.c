@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 #define CONTENT(name, ...) extern const struct content_ops content_##name;
 #define PLANNED_CONTENT(name) CONTENT(name, )

@@ -5,7 +5,7 @@
 #include "learn/observe_parts.h"
 
 #include "order/ops.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 static bool
 is_missing(const struct observer *observer, const char *name)

@@ -16,7 +16,7 @@
 #include "order/digest.h"
 #include "order/ops.h"
 #include "order/run.h"
-#include "plan/node.h"
+#include "plan/plan_node.h"
 #include "shm/stats.h"
 
 struct byte_view;

@@ -9,7 +9,7 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
-#include "plan/node.h"
+#include "plan/plan_node.h"
 
 struct catalogue;
 struct learned;

@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/widen.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 #include "pipeline/errors.h"
 #include "plan/build.h"
 

@@ -4,7 +4,7 @@
 
 #include "batch/evaluate.h"
 #include "deliver/feed.h"
-#include "plan/node.h"
+#include "plan/plan_node.h"
 #include "session/fill.h"
 #include "session/session_readers.h"
 #include "session/session_vocabularies.h"

@@ -6,7 +6,7 @@
 #define SESSION_SESSION_VOCABULARIES_H
 
 #include "batch/evaluate.h"
-#include "plan/node.h"
+#include "plan/plan_node.h"
 
 struct session;
 

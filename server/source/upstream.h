@@ -2,7 +2,7 @@
 #ifndef SOURCE_UPSTREAM_H
 #define SOURCE_UPSTREAM_H
 
-#include "plan/node.h"
+#include "plan/plan_node.h"
 
 /* Stages and parameters up to `node`, its columns, and the files that content stages look things up
  * in, as they are now. Not the seeds that a job draws, and nothing that leaves rows as they are. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/must.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 #include "pipeline/pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);

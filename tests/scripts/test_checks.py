@@ -110,15 +110,15 @@ class Layers(Check):
         self.assertEqual(self.includes("server/source/source.c", '"order/order.h"'), "")
 
     def test_a_header_may_stand_lower_than_its_folder(self):
-        self.put("server/plan/node.h")
-        self.put("server/plan/plan.h", '#include "plan/node.h"')
-        self.assertEqual(self.includes("server/order/order.h", '"plan/node.h"'), "")
+        self.put("server/plan/plan_node.h")
+        self.put("server/plan/plan.h", '#include "plan/plan_node.h"')
+        self.assertEqual(self.includes("server/order/order.h", '"plan/plan_node.h"'), "")
         self.assertIn("stands above", self.includes("server/order/order.h", '"plan/plan.h"'))
 
     def test_a_low_header_includes_nothing_of_its_folder(self):
         self.put("server/plan/plan.h")
-        said = self.includes("server/plan/node.h", '"plan/plan.h"')
-        self.assertIn("plan stands above plan/node.h", said)
+        said = self.includes("server/plan/plan_node.h", '"plan/plan.h"')
+        self.assertIn("plan stands above plan/plan_node.h", said)
 
     def test_a_folder_without_a_place_in_the_order_is_named(self):
         said = self.includes("server/extra/extra.c", '"order/order.h"')

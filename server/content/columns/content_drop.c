@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "content/content.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 static bool
 is_listed(const struct name_list *names, const char *name)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "content/content.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 static tundish_status
 select_open(void *state, const struct stage_config *config, struct schema *ret_schema,

@@ -7,7 +7,7 @@
 #include "column/dims.h"
 #include "column/literal.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 /* A quarter of a usual first-level cache of 32 KiB; the columns' own lines need the rest. */
 enum { TILE_BYTES = 8 << 10 };

@@ -13,7 +13,7 @@
 #include "content/text/texts.h"
 #include "core/memory.h"
 #include "core/must.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 enum { WIDTH_MAX = 1 << 20 };
 

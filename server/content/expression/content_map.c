@@ -6,7 +6,7 @@
 #include "content/expression/expression.h"
 #include "content/expression/expression_alike.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 struct map {
     uint32_t count; /* of expressions */

@@ -8,7 +8,7 @@
 #include "column/literal.h"
 #include "content/records/number.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 /* Records to cut before converting them. Their field ends stay in the first-level cache. */
 enum { BLOCK = 32 };

@@ -9,7 +9,7 @@
 
 #include "column/literal.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 static const char *const type_names[] = { "FixedLen", "FixedLenSequence", "VarLen", "Ragged" };
 

@@ -9,7 +9,7 @@
 #include "content/terms/lookup.h"
 #include "core/hash_farm.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 struct crossed {
     uint32_t column; /* of the input */

@@ -8,7 +8,7 @@
 #include "column/literal.h"
 #include "content/learned/learned.h"
 #include "core/memory.h"
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 
 /* A vocabulary from the pipeline file, without the special tokens at its front. */
 struct terms {

@@ -1,7 +1,7 @@
-/* test_columns.c - names, globs and ranges. */
+/* test_column_list.c - names, globs and ranges. */
 #include "spec_fixture.h"
 
-#include "pipeline/columns.h"
+#include "pipeline/column_list.h"
 #include "pipeline/yaml_reader.h"
 #include "unit/test_file.h"
 
@@ -218,7 +218,7 @@ outputs_are_listed_or_named_after_their_columns(void **state)
     }
 }
 
-TEST_FILE(test_columns)
+TEST_FILE(test_column_list)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_count_and_keep_their_zeros),

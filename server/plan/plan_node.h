@@ -1,4 +1,5 @@
-/* node.h - the plan's tree as data: one node a stage, and the graphs that nodes share a life in.
+/* plan_node.h - the plan's tree as data: one node a stage, and the graphs that nodes share a life
+ * in.
  *
  * Sources, order and content stages read it; only the planner (plan.h) writes it. After plan_open
  * nothing here changes, and any thread may read it.

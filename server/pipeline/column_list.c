@@ -1,5 +1,5 @@
-/* columns.c - names, globs and ranges of columns. */
-#include "pipeline/columns.h"
+/* column_list.c - names, globs and ranges of columns. */
+#include "pipeline/column_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

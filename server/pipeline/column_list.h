@@ -1,10 +1,10 @@
-/* columns.h - column lists: names, globs (C*) and ranges (C1..C26).
+/* column_list.h - column lists: names, globs (C*) and ranges (C1..C26).
  *
  * A range stands for names made by counting (leading zeros kept), also where columns are being
  * named for the first time. A glob matches the names in force, in their order.
  */
-#ifndef PIPELINE_COLUMNS_H
-#define PIPELINE_COLUMNS_H
+#ifndef PIPELINE_COLUMN_LIST_H
+#define PIPELINE_COLUMN_LIST_H
 
 #include <stdbool.h>
 
