@@ -311,6 +311,7 @@ session_close(struct session *session)
     }
     worker_stats_close(&session->dealing.counters, session);
     session_stats_close(session);
+    free(session->dealing.shard_share.taken);
     free(session->workers);
     budget_close(session->budget);
     free(session->kept.place);

@@ -92,14 +92,15 @@ struct taken_shard {
     uint64_t epoch, end;
     uint64_t epoch_begin; /* where its epoch begins in the lane */
     uint32_t shard;
+    bool is_held; /* its reader has been returned all of it, and waits for more beside it */
 };
 
 struct shard_share {
-    uint32_t reader;      /* at the tracker; 0: none (any more) */
-    uint64_t epoch;       /* that was on when it came */
-    uint64_t epoch_begin; /* where the one that is dealt begins in the lane */
-    uint32_t count;
-    struct taken_shard taken[SHARDS_AT_A_TIME];
+    uint32_t reader;           /* on the tracker; 0: none (any more) */
+    uint64_t epoch;            /* that was on when it came */
+    uint64_t epoch_begin;      /* where the one that is dealt begins in the lane */
+    uint32_t count;            /* no more than two that are not held, and slots that are */
+    struct taken_shard *taken; /* freed with the session */
 };
 
 /* What is known, while nothing is published, of where to begin. */

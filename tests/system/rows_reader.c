@@ -15,6 +15,7 @@
  * --survive       go on after E_SERVER_GONE and E_PEER_LOST, as long as something follows
  * --widen         print "value" as the float32 that deliver.widen makes of it
  * --keep N        never give the first N batches back
+ * --late          give each batch back only after the next call of tundish_next
  * --places        print the place after each batch
  * --no-close      end without tundish_close
  * --restart       ask for the next epoch at once
@@ -33,7 +34,7 @@ struct wishes {
     unsigned long batches; /* 0: all */
     unsigned long delay_ms, keep;
     unsigned long restart_after; /* 0: never */
-    int hold, paced, survive, places, widen, no_close, restart;
+    int hold, late, paced, survive, places, widen, no_close, restart;
     const char *place;
 };
 
@@ -140,6 +141,16 @@ is_survived(const struct wishes *wishes, tundish_status status, int *was_told)
     return 1;
 }
 
+/* Late, it is the one before that goes back. */
+static void
+give_back(tundish_reader *reader, const struct wishes *wishes, const tundish_batch *batch)
+{
+    static const tundish_batch *before;
+
+    tundish_release(reader, wishes->late ? before : batch);
+    before = batch;
+}
+
 /* Returns what ended it; OK: as many batches as wished for. */
 static tundish_status
 read_all(tundish_reader *reader, const struct wishes *wishes)
@@ -160,6 +171,7 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
         was_told = 0;
         if (status == TUNDISH_END) {
             puts("end");
+            give_back(reader, wishes, NULL);
             fflush(stdout);
             continue;
         }
@@ -180,11 +192,11 @@ read_all(tundish_reader *reader, const struct wishes *wishes)
             fflush(stdout);
             while (wishes->hold)
                 pause();
-            tundish_release(reader, batch);
+            give_back(reader, wishes, batch);
             return TUNDISH_OK;
         }
         if (taken > wishes->keep)
-            tundish_release(reader, batch);
+            give_back(reader, wishes, batch);
         fflush(stdout);
         if (taken == wishes->restart_after && (status = tundish_restart(reader)) != TUNDISH_OK)
             return status;
@@ -209,7 +221,8 @@ main(int argc, char **argv)
         NO_CLOSE,
         RESTART,
         RESTART_AFTER,
-        KEEP
+        KEEP,
+        LATE
     };
     static const struct option options[] = {
         { "batches", required_argument, NULL, BATCHES },
@@ -217,6 +230,7 @@ main(int argc, char **argv)
         { "place", required_argument, NULL, PLACE },
         { "delay-ms", required_argument, NULL, DELAY },
         { "keep", required_argument, NULL, KEEP },
+        { "late", no_argument, NULL, LATE },
         { "paced", no_argument, NULL, PACED },
         { "survive", no_argument, NULL, SURVIVE },
         { "places", no_argument, NULL, PLACES },
@@ -247,6 +261,9 @@ main(int argc, char **argv)
             break;
         case KEEP:
             wishes.keep = strtoul(optarg, NULL, 10);
+            break;
+        case LATE:
+            wishes.late = 1;
             break;
         case PACED:
             wishes.paced = 1;

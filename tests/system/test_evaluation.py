@@ -141,6 +141,14 @@ class Evaluation(Rig):
             rows = self.rows(of_other, epoch) + self.rows(lines, epoch)
             self.assertEqual(sorted(rows), list(range(1000)))
 
+    def test_ends_for_readers_that_hold_a_batch_while_they_ask_for_the_next(self):
+        server = self.evaluation()
+        lines = self.all_lines(self.come_together(server, self.readers(2, "--late")))
+        self.check(lines, 2, 6)
+        for of_one in lines:
+            self.assertEqual(of_one.count("end"), 2)
+            self.assertEqual(of_one[-1], "end_of_stream")
+
     def test_forgets_readers_that_it_refuses(self):
         training = self.serve(self.pipeline(self.stages))
         token = place(self.lines(self.read("--batches", "1")))

@@ -214,8 +214,11 @@ TUNDISH_API tundish_status tundish_next_optional(tundish_reader *reader, int64_t
  * reader left: call this first to get whole epochs. Held batches stay valid.
  * In an evaluation (distribute.evaluation_shards) the readers still in the epoch get every shard
  * that this reader did not receive completely; the next epoch begins after they finish, or at once
- * if there are none, as after a reader's death. A reader that has returned no batch yet stays in an
- * epoch in which no shard is finished, and shares it with the others. */
+ * if there are none, as after a reader's death. A shard is finished when its last batch is
+ * released; a reader that holds this batch and waits for more gets END all the same. If it dies
+ * with the batch while others are still in the epoch, they get the shard again. A reader that has
+ * returned no batch yet stays in an epoch in which no shard is finished, and shares it with the
+ * others. */
 TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */

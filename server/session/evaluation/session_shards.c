@@ -41,8 +41,16 @@ was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
     return taken->end <= stats->taken && !is_passed_over;
 }
 
+/* Has it nothing left to be given, and asks for more? */
+static bool
+has_all(const struct lane_stats *stats)
+{
+    return stats->trainer_waits && stats->taken == stats->published;
+}
+
 /* A shard is done when what is published up to its end has been given back. Of an epoch that the
- * reader has left, others get what it was not given. */
+ * reader has left, others get what it was not given. A reader that waits may hold what it has:
+ * neither it nor others wait for that. */
 static void
 settle_shards(struct session *session, uint64_t left_epoch)
 {
@@ -52,14 +60,20 @@ settle_shards(struct session *session, uint64_t left_epoch)
 
     lane_stats(feed_lane(session->feed, 0), &stats);
     for (uint32_t i = 0; i < share->count; i++) {
-        const struct taken_shard *taken = &share->taken[i];
+        struct taken_shard *taken = &share->taken[i];
 
         if (was_returned(taken, &stats) && taken->end <= stats.released)
             shards_finish(session->options.shards, share->reader, taken->epoch, taken->shard);
         else if (taken->epoch == left_epoch && !was_returned(taken, &stats))
             shards_give_back(session->options.shards, share->reader, taken->epoch, taken->shard);
-        else
+        else {
+            if (!taken->is_held && was_returned(taken, &stats) && has_all(&stats)) {
+                taken->is_held = true;
+                shards_wait_beside(session->options.shards, share->reader, taken->epoch,
+                                   taken->shard);
+            }
             share->taken[kept++] = *taken;
+        }
     }
     share->count = kept;
 }
@@ -102,13 +116,15 @@ note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empt
 
     if (is_empty && !is_cut)
         shards_finish(session->options.shards, share->reader, epoch, shard);
-    else
+    else {
+        share->taken = tnd_realloc(share->taken, share->count + 1, sizeof *share->taken);
         share->taken[share->count++] = (struct taken_shard){
             .epoch = epoch,
             .end = is_cut ? UINT64_MAX : session->ring.next_position,
             .epoch_begin = share->epoch_begin,
             .shard = shard,
         };
+    }
 }
 
 /* Deal a shard, one step behind the dealer: the last has to be known as such. */
@@ -147,6 +163,16 @@ deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *nu
     return true;
 }
 
+static bool
+may_take_more(const struct shard_share *share)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < share->count; i++)
+        count += !share->taken[i].is_held;
+    return count < SHARDS_AT_A_TIME;
+}
+
 /* False: the session is being stopped. */
 static bool
 look_again(struct session *session)
@@ -167,7 +193,7 @@ deal_epoch_of_shards(struct session *session, uint64_t epoch)
     while (next != SHARDS_OVER && !is_left(session, epoch)) {
         session_shards_settle(session);
         next = SHARDS_WAIT;
-        if (share->count < SHARDS_AT_A_TIME)
+        if (may_take_more(share))
             next =
                 shards_take(session->options.shards, share->reader, epoch, tnd_clock_ns(), &shard);
         if (next == SHARDS_TAKEN && !deal_shard(session, epoch, shard, &number))

@@ -17,6 +17,7 @@ set_count(struct shards *shards, uint32_t count)
 {
     shards->count = count;
     shards->owner = tnd_zalloc(count, sizeof *shards->owner);
+    shards->is_held = tnd_zalloc(count, sizeof *shards->is_held);
 }
 
 struct shards *
@@ -42,6 +43,7 @@ shards_close(struct shards *shards)
     shards_peer_close(shards);
     pthread_mutex_destroy(&shards->lock);
     free(shards->owner);
+    free(shards->is_held);
     free(shards->readers);
     free(shards);
 }
@@ -58,13 +60,21 @@ add_reader(struct shards *shards, uint32_t reader, int64_t now_ns)
 }
 
 static void
+free_shard(struct shards *shards, uint32_t shard)
+{
+    shards->owner[shard] = FREE;
+    shards->done -= shards->is_held[shard];
+    shards->is_held[shard] = false;
+}
+
+static void
 drop_reader(struct shards *shards, uint32_t reader)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < shards->count; i++)
         if (shards->owner[i] == reader)
-            shards->owner[i] = FREE;
+            free_shard(shards, i);
     for (uint32_t i = 0; i < shards->reader_count; i++)
         if (shards->readers[i].number != reader)
             shards->readers[kept++] = shards->readers[i];
@@ -112,9 +122,9 @@ static void
 next_epoch(struct shards *shards)
 {
     shards->epoch++;
-    shards->done = 0;
     for (uint32_t i = 0; i < shards->count; i++)
-        shards->owner[i] = FREE;
+        free_shard(shards, i);
+    shards->done = 0;
 }
 
 static enum shards_next
@@ -164,7 +174,17 @@ finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t sh
 {
     if (!has_shard(shards, reader, epoch, shard))
         return;
+    free_shard(shards, shard);
     shards->owner[shard] = DONE;
+    shards->done++;
+}
+
+static void
+wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    if (!has_shard(shards, reader, epoch, shard) || shards->is_held[shard])
+        return;
+    shards->is_held[shard] = true;
     shards->done++;
 }
 
@@ -172,7 +192,7 @@ static void
 give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
     if (has_shard(shards, reader, epoch, shard))
-        shards->owner[shard] = FREE;
+        free_shard(shards, shard);
 }
 
 tundish_status
@@ -228,6 +248,18 @@ shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t s
 }
 
 void
+shards_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    if (shards_are_of_peer(shards)) {
+        shards_peer_wait_beside(shards, reader, epoch, shard);
+        return;
+    }
+    pthread_mutex_lock(&shards->lock);
+    wait_beside(shards, reader, epoch, shard);
+    pthread_mutex_unlock(&shards->lock);
+}
+
+void
 shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
     if (shards_are_of_peer(shards)) {
@@ -275,6 +307,8 @@ serve_request(struct shards *shards, uint32_t from, struct shards_message messag
         message.kind = SHARDS_ANSWER;
     } else if (message.kind == SHARDS_FINISH) {
         finish_shard(shards, message.reader, message.epoch, message.shard);
+    } else if (message.kind == SHARDS_WAIT_BESIDE) {
+        wait_beside(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_GIVE_BACK) {
         give_back(shards, message.reader, message.epoch, message.shard);
     } else if (message.kind == SHARDS_LEAVE) {

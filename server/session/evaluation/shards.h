@@ -1,12 +1,13 @@
 /* shards.h - the shards of an evaluation: who has which, and which are done.
  *
  * Each shard is given whole to one reader. It is done when that reader has given back its last
- * batch; what a reader had not done when it left is given to another. A reader may also go on to
- * the next epoch before this one is over. That begins when those who are still in this one have
- * done the rest of it, or at once if nobody is: then what nobody did is passed over. One tracker
- * serves all readers of a stream; of several nodes that of rank 0 serves all, and the others ask
- * it. What readers of a node that is gone had not done is given to others; without rank 0 nobody
- * gets any more. Any thread.
+ * batch; what a reader had not done when it left is given to another. One that has been returned
+ * all of a shard and waits for more may hold the last batch for as long as it likes: its shard
+ * counts as done while it is there. A reader may also go on to the next epoch before this one is
+ * over. That begins when those who are still in this one have done the rest of it, or at once if
+ * nobody is: then what nobody did is passed over. One tracker serves all readers of a stream; of
+ * several nodes that of rank 0 serves all, and the others ask it. What readers of a node that is
+ * gone had not done is given to others; without rank 0 nobody gets any more. Any thread.
  */
 #ifndef SESSION_SHARDS_H
 #define SESSION_SHARDS_H
@@ -45,6 +46,8 @@ enum shards_next {
 enum shards_next shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_ns,
                              uint32_t *ret_shard);
 void shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+/* It has been returned all of this one and waits for more, but still holds some of it. */
+void shards_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 /* It will not do this one. */
 void shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 

@@ -159,24 +159,34 @@ shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t
     return next == SHARDS_WAIT && is_hopeless(shards, asked_ns, now_ns) ? lost(shards) : next;
 }
 
-void
-shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+/* Of a shard that the reader has. */
+static void
+tell(struct shards *shards, enum shards_message_kind kind, uint32_t reader, uint64_t epoch,
+     uint32_t shard)
 {
     struct shards_message message = {
-        .kind = SHARDS_FINISH, .reader = reader, .epoch = epoch, .shard = shard
+        .kind = kind, .reader = reader, .epoch = epoch, .shard = shard
     };
 
     shards_send(shards, 0, &message);
 }
 
 void
+shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    tell(shards, SHARDS_FINISH, reader, epoch, shard);
+}
+
+void
+shards_peer_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    tell(shards, SHARDS_WAIT_BESIDE, reader, epoch, shard);
+}
+
+void
 shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    struct shards_message message = {
-        .kind = SHARDS_GIVE_BACK, .reader = reader, .epoch = epoch, .shard = shard
-    };
-
-    shards_send(shards, 0, &message);
+    tell(shards, SHARDS_GIVE_BACK, reader, epoch, shard);
 }
 
 void

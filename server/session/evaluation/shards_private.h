@@ -16,7 +16,8 @@ enum shards_message_kind {
     SHARDS_ANSWER,
     SHARDS_FINISH,
     SHARDS_LEAVE,
-    SHARDS_GIVE_BACK
+    SHARDS_GIVE_BACK,
+    SHARDS_WAIT_BESIDE
 };
 
 /* What nodes write each other. */
@@ -50,7 +51,8 @@ struct shards {
     uint32_t stream;
     uint32_t count;  /* 0: not known yet */
     uint32_t *owner; /* a reader's number, FREE or DONE */
-    uint32_t done;
+    bool *is_held;   /* its owner waits beside it */
+    uint32_t done;   /* or held */
     uint64_t epoch;
     uint32_t last_reader, reader_count;
     struct shards_reader *readers;
@@ -68,6 +70,8 @@ tundish_status shards_peer_join(struct shards *shards, struct shards_membership 
 enum shards_next shards_peer_take(struct shards *shards, uint32_t reader, uint64_t epoch,
                                   int64_t now_ns, uint32_t *ret_shard);
 void shards_peer_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+void shards_peer_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch,
+                             uint32_t shard);
 void shards_peer_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
 void shards_peer_leave(struct shards *shards, uint32_t reader);
 void shards_peer_hear(struct shards *shards, const struct shards_message *message);

@@ -1,10 +1,10 @@
 /* test_shards.c - a tracker of shards and made-up readers, taken through interleavings by a seed.
  *
  * No thread and no sleep: one loop draws what happens next, and time is a number. Readers come,
- * take shards, finish them, die with some unfinished, leave an epoch for the next. What must hold:
- * no shard of an epoch is finished twice, nobody is told that an epoch is over before each is
- * finished once, a reader that comes and wants a whole epoch begins one of which nothing is
- * finished, and it always goes on.
+ * take shards, finish them, wait for more with some unfinished, die with some unfinished, leave an
+ * epoch for the next. What must hold: no shard of an epoch is finished twice, nobody is told that
+ * an epoch is over before each is finished once or its reader waits beside it, a reader that comes
+ * and wants a whole epoch begins one of which nothing is finished, and it always goes on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +22,9 @@ struct reader {
     bool is_here;
     uint32_t number, held_count, held[SHARDS_MAX];
     uint64_t epoch;
+    bool waits_beside[SHARDS_MAX]; /* of what it has */
+    uint64_t told_epoch;           /* the last that it was told the end of */
+    bool kept[SHARDS_MAX];         /* what it held then */
 };
 
 struct model {
@@ -30,6 +33,7 @@ struct model {
     struct shards *shards;
     struct reader readers[READERS];
     uint32_t finished[EPOCHS + 1][SHARDS_MAX];
+    bool is_lost[EPOCHS + 1][SHARDS_MAX]; /* its reader died beside it: perhaps nobody does it */
     bool is_over;
 };
 
@@ -58,12 +62,51 @@ come(struct model *model, struct reader *reader)
         assert_int_equal(model->finished[reader->epoch][i], 0);
 }
 
+/* Does a reader that is here wait beside it? */
+static bool
+is_beside(const struct model *model, uint64_t epoch, uint32_t shard)
+{
+    for (uint32_t i = 0; i < READERS; i++)
+        for (uint32_t k = 0; k < model->readers[i].held_count; k++)
+            if (model->readers[i].is_here && model->readers[i].waits_beside[shard] &&
+                model->readers[i].epoch == epoch && model->readers[i].held[k] == shard)
+                return true;
+    return false;
+}
+
+static void
+wait_beside(struct model *model, struct reader *reader)
+{
+    for (uint32_t i = 0; i < reader->held_count; i++) {
+        reader->waits_beside[reader->held[i]] = true;
+        shards_wait_beside(model->shards, reader->number, reader->epoch, reader->held[i]);
+    }
+}
+
+/* What it holds counts from now on as finished by it. */
+static void
+end_epoch(struct model *model, struct reader *reader)
+{
+    memset(reader->kept, 0, sizeof reader->kept);
+    for (uint32_t i = 0; i < reader->held_count; i++) {
+        assert_true(reader->waits_beside[reader->held[i]]);
+        reader->kept[reader->held[i]] = true;
+        model->finished[reader->epoch][reader->held[i]]++;
+    }
+    memset(reader->waits_beside, 0, sizeof reader->waits_beside);
+    reader->held_count = 0;
+    reader->told_epoch = reader->epoch++;
+}
+
 /* It begins the next epoch, and does not do what it has. */
 static void
 leave_epoch(struct model *model, struct reader *reader)
 {
-    for (uint32_t i = 0; i < reader->held_count; i++)
+    for (uint32_t i = 0; i < reader->held_count; i++) {
+        model->is_lost[reader->epoch][reader->held[i]] |= reader->waits_beside[reader->held[i]];
         shards_give_back(model->shards, reader->number, reader->epoch, reader->held[i]);
+    }
+    memset(reader->waits_beside, 0, sizeof reader->waits_beside);
     reader->held_count = 0;
     reader->epoch++;
 }
@@ -72,6 +115,13 @@ static void
 die(struct model *model, struct reader *reader)
 {
     shards_leave(model->shards, reader->number);
+    for (uint32_t i = 0; i < reader->held_count; i++)
+        model->is_lost[reader->epoch][reader->held[i]] |= reader->waits_beside[reader->held[i]];
+    for (uint32_t i = 0; i < SHARDS_MAX; i++)
+        if (reader->kept[i]) {
+            model->is_lost[reader->told_epoch][i] = true;
+            model->finished[reader->told_epoch][i]--;
+        }
     reader->is_here = false;
 }
 
@@ -82,7 +132,8 @@ check_all_finished(const struct model *model, uint64_t epoch)
 
     assert_true(count > 0);
     for (uint32_t i = 0; i < count; i++)
-        assert_int_equal(model->finished[epoch][i], 1);
+        if (!model->is_lost[epoch][i] || model->finished[epoch][i] > 0)
+            assert_int_equal(model->finished[epoch][i] + is_beside(model, epoch, i), 1);
 }
 
 static void
@@ -96,7 +147,8 @@ take(struct model *model, struct reader *reader)
         assert_int_equal(model->finished[reader->epoch][shard], 0);
         for (uint32_t i = 0; i < READERS; i++)
             for (uint32_t k = 0; model->readers[i].is_here && k < model->readers[i].held_count; k++)
-                assert_true(model->readers[i].held[k] != shard);
+                assert_true(model->readers[i].epoch != reader->epoch ||
+                            model->readers[i].held[k] != shard);
         reader->held[reader->held_count++] = shard;
         break;
     case SHARDS_WAIT:
@@ -105,9 +157,8 @@ take(struct model *model, struct reader *reader)
         fail();
         break;
     case SHARDS_OVER:
-        assert_int_equal(reader->held_count, 0);
         check_all_finished(model, reader->epoch);
-        reader->epoch++;
+        end_epoch(model, reader);
         break;
     }
 }
@@ -119,6 +170,7 @@ finish(struct model *model, struct reader *reader)
 
     shards_finish(model->shards, reader->number, reader->epoch, reader->held[which]);
     model->finished[reader->epoch][reader->held[which]]++;
+    reader->waits_beside[reader->held[which]] = false;
     reader->held[which] = reader->held[--reader->held_count];
 }
 
@@ -135,6 +187,8 @@ step(struct model *model)
         die(model, reader);
     } else if (draw(model, 60) == 0) {
         leave_epoch(model, reader);
+    } else if (reader->held_count > 0 && draw(model, 6) == 0) {
+        wait_beside(model, reader);
     } else if (reader->held_count > 0 && draw(model, 2) == 0) {
         finish(model, reader);
     } else {
