@@ -22,6 +22,8 @@ arena_close(struct arena *arena)
     *arena = (struct arena){ 0 };
 }
 
+/* First fit. `offset` is where the gap before extents[index] begins, so the loop ends at the first
+ * gap that is large enough, or after the last extent. */
 bool
 arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset)
 {
@@ -34,6 +36,8 @@ arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset)
     bytes = (bytes + TND_BUFFER_ALIGN - 1) / TND_BUFFER_ALIGN * TND_BUFFER_ALIGN;
     for (; index < arena->count && arena->extents[index].offset - offset < bytes; index++)
         offset = arena->extents[index].offset + arena->extents[index].bytes;
+    /* After the last extent only the end of the arena bounds the gap. The last extent's rounded
+     * size may pass that end, so compare before subtracting. */
     if (index == arena->count &&
         (offset > arena->arena_bytes || arena->arena_bytes - offset < bytes))
         return false;
@@ -53,6 +57,8 @@ arena_put(struct arena *arena, uint64_t offset)
 
     while (index < arena->count && arena->extents[index].offset != offset)
         index++;
+    /* An offset that was never taken is an error in the lane's own book: no trainer can cause
+     * it. */
     must(index < arena->count);
     arena->used_bytes -= arena->extents[index].bytes;
     arena->count--;

@@ -24,11 +24,11 @@ struct arena {
 void arena_open(struct arena *arena, uint64_t arena_bytes, uint32_t extent_capacity);
 void arena_close(struct arena *arena); /* accepts zeros */
 
-/* Find room for that many bytes (not 0), rounded up to TND_BUFFER_ALIGN. False: there is none now.
- */
+/* Find room for that many bytes (not 0), rounded up to TND_BUFFER_ALIGN. False: there is no room
+ * now. */
 bool arena_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset);
 
-/* Give back what arena_take returned. */
+/* Give back the extent at an offset that arena_take returned. */
 void arena_put(struct arena *arena, uint64_t offset);
 
 #endif

@@ -15,8 +15,9 @@
 
 enum { STAT_BYTES = 512, FLAGS_FIELD = 7 }; /* fields after the name, which may hold anything */
 
-/* Reading a byte that nobody has says more than the byte: ESRCH only once the first thread has let
- * go of its memory; before that EFAULT, or EPERM where we may not read it. */
+/* Try to read a byte at address 0, which no process maps. Only the error matters: ESRCH comes only
+ * after the first thread has released its memory. Before that it is EFAULT, or EPERM where we may
+ * not read the process. */
 static bool
 has_no_memory(int pid)
 {
@@ -37,19 +38,21 @@ is_exiting(int task_folder, const char *thread)
     snprintf(path, sizeof path, "%.20s/stat", thread);
     file = openat(task_folder, path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return errno == ENOENT || errno == ESRCH; /* it has gone since */
+        return errno == ENOENT || errno == ESRCH; /* the thread ended after readdir */
     bytes = read(file, text, sizeof text - 1);
     close(file);
     if (bytes < 0)
-        return true; /* likewise */
+        return true; /* the thread ended after openat */
     text[bytes > 0 ? bytes : 0] = '\0';
+    /* The name is in parentheses and may itself contain parentheses and spaces. The last one ends
+     * it. */
     field = strrchr(text, ')');
     for (int i = 0; field != NULL && i < FLAGS_FIELD; i++)
         field = strchr(field + 1, ' ');
     return field != NULL && (strtoul(field, NULL, 10) & FLAG_EXITING) != 0;
 }
 
-/* A program's first thread may end before the others: all of them count. */
+/* A program's first thread may end before the others, so look at all of them. */
 static bool
 are_all_exiting(int pid)
 {

@@ -1,4 +1,7 @@
-/* feed.c - lanes side by side, and what is known of each epoch. */
+/* feed.c - the lanes of a session, and the place of each epoch.
+ *
+ * Lock order: the feed's lock, then a lane's, then a connection's. No lock is held in a callback.
+ */
 #include "deliver/feed.h"
 
 #include <stdio.h>
@@ -124,6 +127,8 @@ feed_reserve(struct feed *feed, uint32_t replica, struct slot *slot)
     status = lane_reserve(lane, slot);
     if (status != TUNDISH_E_TIMEOUT || !slot->lacks_room)
         return status;
+    /* Only now: most reservations succeed at once, and looking at every lane takes every lane's
+     * lock. */
     for (uint32_t i = 0; i < feed->lane_count && !slot->is_awaited; i++)
         slot->is_awaited = lane_is_awaited(feed->lanes[i]);
     return slot->is_awaited ? lane_reserve(lane, slot) : status;
@@ -137,6 +142,7 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
 
     if (byte_count == 0)
         return TUNDISH_OK;
+    /* The other half is for the bits of a queue and the place's own header. */
     if (byte_count > TND_PLACE_BYTES_MAX / 2)
         return tnd_fail(TUNDISH_E_MEMORY, "a place of %llu bytes is larger than %llu",
                         (unsigned long long)byte_count,
@@ -148,6 +154,8 @@ feed_set_place(struct feed *feed, uint64_t epoch, const void *bytes, uint64_t by
     *place = (struct epoch_place){ epoch, tnd_alloc(byte_count), byte_count };
     memcpy(place->bytes, bytes, byte_count);
     for (uint32_t i = 0; i < feed->lane_count; i++)
+        /* Before the epoch's first slot, so that each slot tells the trainer that a place exists
+         * and how long it is. */
         lane_set_place_bytes(feed->lanes[i], epoch, byte_count);
     for (struct group *group = feed->groups; group != NULL; group = group->next)
         for (uint32_t i = 0; i < group->member_count; i++)
@@ -168,7 +176,7 @@ feed_find_group(struct feed *feed, const char *name)
     return NULL;
 }
 
-/* Is it here, or may it be one that is awaited? */
+/* Is the group here, or may it be one of the awaited? */
 static bool
 knows_group(struct feed *feed, const char *name)
 {
@@ -213,7 +221,7 @@ feed_has_unplaced(struct feed *feed, const char *name)
     return found;
 }
 
-/* Where a replica of the group stands, or would begin. */
+/* Where a replica of the group is, or would begin. */
 static bool
 look_at_start(struct feed *feed, const char *name, uint32_t replica, struct lane_look *ret_look)
 {
@@ -239,14 +247,15 @@ feed_reaches(struct feed *feed, const char *name, uint32_t replica, uint64_t epo
 
     pthread_mutex_lock(&feed->lock);
     found = replica < feed->lane_count && look_at_start(feed, name, replica, &look);
-    /* Who follows somebody finds what that one had not given back, some of it behind the place. */
+    /* A successor gets the batches that its predecessor had not given back. Some of them may come
+     * before its place. */
     if (knows_group(feed, name))
         distance = feed->config.lane.slots;
     pthread_mutex_unlock(&feed->lock);
     if (!found)
         return false;
-    /* The end of an epoch stands behind all its steps: only who has had those is content with it.
-     */
+    /* The END slot comes after all steps of its epoch, so it suits only a trainer that has had all
+     * of them. */
     if (look.published && look.kind == TND_SLOT_END)
         *ret_near = (look.epoch + 1 == epoch && step <= distance) ||
                     (look.epoch == epoch && look.step == step);
@@ -261,6 +270,7 @@ is_unused(const struct feed *feed)
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         if (group->awaited != AWAITED_NOT)
             continue;
+        /* The group whose trainer is being admitted may move the start: nobody else reads. */
         if (feed->admitting == NULL || strcmp(group->name, feed->admitting) != 0)
             return false;
         for (uint32_t i = 0; i < group->member_count; i++)
@@ -338,6 +348,7 @@ rewind_if(struct feed *feed, bool unused)
             TUNDISH_E_ARGUMENT,
             "session %s has readers and cannot start at another place now; use another session",
             feed->session);
+    /* Their cursors were for positions that the new start counts differently. */
     feed_forget_awaited(feed);
     for (uint32_t i = 0; !untouched && i < feed->lane_count; i++)
         lane_reset(feed->lanes[i]);
@@ -380,7 +391,7 @@ feed_has_reader(struct feed *feed, uint32_t replica)
     return found;
 }
 
-/* Where it stands: what it takes next, or behind the last that was published. */
+/* The step it takes next, or the one after the last that was published. */
 static void
 find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_reader_stats *line)
 {
@@ -391,7 +402,7 @@ find_next(struct lane *lane, uint64_t taken, uint64_t published, struct feed_rea
     line->step = look.step;
 }
 
-/* The longest silence counts at once; when steps become shorter it is forgotten step by step. */
+/* A longer silence counts at once. A shorter one lowers the figure by an eighth at each step. */
 static void
 note_step(struct member *member, int64_t step_ns)
 {
@@ -408,6 +419,8 @@ observe_member(struct member *member, const struct lane_reader_stats *stats, int
 
     if (stats->released == member->seen_released && stats->taken == member->seen_taken)
         return;
+    /* The time before its first batch is start-up, not a step. Waiting for batches is not the
+     * trainer's own time either. */
     if (member->seen_taken > 0)
         note_step(member, now_ns - member->seen_at_ns - (waited_ns - member->seen_waited_ns));
     member->seen_released = stats->released;

@@ -47,11 +47,12 @@ struct feed_start {
     const uint8_t *bits;
 };
 
-/* How a trainer goes: its work is done, or nobody waits for it; it has closed its reader while
- * there are batches that others of its group cannot go on without; or it is gone without a word. */
+/* How a trainer leaves: it has finished, or no other waits for it; it has closed its reader while
+ * others of its group need batches to be released; or it died. */
 enum feed_leaving { FEED_LEFT, FEED_LEFT_EARLY, FEED_DIED };
 
-/* Called in the hub's thread, never with a lock held. None may wait for long. */
+/* Called in the hub's thread, never with the feed's lock held: the session takes its own lock first
+ * and calls the feed under it. None may wait for long. */
 struct feed_ops {
     /* A trainer of `group` asks for a replica: the first of a group that has nobody attached, or
      * the first of this replica, or one that brings a place or is a survivor. Decide whether it may
@@ -76,8 +77,8 @@ struct feed_ops {
      * replicas had not read all. */
     void (*group_ended)(void *user, struct feed *feed, const char *group, bool lost);
 
-    /* Every replica of every group on this server has asked for the epoch after `epoch`: if its END
-     * is not published yet, it is the next thing to publish. Called once an epoch. */
+    /* Every replica of every group on this server has asked for the epoch after `epoch`. If the END
+     * of `epoch` is not published yet, publish it next. Called once an epoch. */
     void (*restart)(void *user, struct feed *feed, uint64_t epoch);
 
     /* Time goes by: called often enough, and at the latest when it last said (TND_CLOCK_NEVER: it
@@ -108,8 +109,8 @@ void feed_close(struct feed *feed);
 
 struct lane *feed_lane(struct feed *feed, uint32_t replica);
 
-/* An evaluation's trainers are told that they are let in here: how many shards of the epoch are
- * done, which its lane cannot say. Before they come; any thread. */
+/* The position that trainers are told when they are let in. For an evaluation it is how many shards
+ * of the epoch are done, which the lane cannot tell. Set it before they come; any thread. */
 void feed_set_first(struct feed *feed, uint64_t epoch, uint64_t step);
 
 /* lane_reserve in that lane. A trainer that waits at any of the lanes counts as waiting at this
@@ -127,10 +128,10 @@ tundish_status feed_set_place(struct feed *feed, uint64_t epoch, const void *byt
 bool feed_reaches(struct feed *feed, const char *group, uint32_t replica, uint64_t epoch,
                   uint64_t step, bool *ret_near);
 
-/* Has it a group of this name, or one that is awaited, which may be this one? */
+/* Is there a group of this name, or an awaited one that may turn out to be this one? */
 bool feed_knows(struct feed *feed, const char *group);
 
-/* The group is here, and nobody has read as this replica of it yet. */
+/* The group is here, and no trainer has read as this replica of it yet. */
 bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
 
 /* Is some trainer of the group attached that was opened without a place? */
@@ -147,22 +148,22 @@ struct feed_groups {
 };
 uint32_t feed_await(struct feed *feed, const struct feed_groups *groups);
 
-/* Is nobody attached, and has no group a cursor here but the one being admitted? */
+/* Is no trainer attached, and has no group a cursor here except the one being admitted? */
 bool feed_is_unused(struct feed *feed);
 
 /* Empty every lane: position 0 is published next. Refused with E_ARGUMENT unless the feed is
  * unused, or nothing was published yet. Nothing may be reserved in a lane. */
 tundish_status feed_rewind(struct feed *feed);
 
-/* The same for groups that all of them come back: refused only if a trainer is attached. */
+/* The same for groups that will all come back: refused only if a trainer is attached. */
 tundish_status feed_rewind_groups(struct feed *feed);
 bool feed_has_trainers(struct feed *feed);
 
 /* Is a trainer attached to this replica, of whatever group? */
 bool feed_has_reader(struct feed *feed, uint32_t replica);
 
-/* Tell every trainer of the group (NULL: of all groups), at its next call, of somebody lost at
- * another server (PEER_LOST). */
+/* Tell every trainer of the group (NULL: of all groups), at its next call, that a trainer at
+ * another server is lost (PEER_LOST). */
 void feed_tell_lost(struct feed *feed, const char *group, const char *text);
 
 /* End the group here: another server has lost replicas of it for good (PEER_LOST, which stays). */
@@ -185,7 +186,7 @@ struct feed_reader_stats {
     uint64_t epoch, step; /* of what it takes next; the last of each if that is not known yet */
     int64_t silent_ns;    /* since it last took or released anything */
 };
-/* Who was lost since the feed was opened. Any thread. */
+/* Trainers and groups lost since the feed was opened. Any thread. */
 struct feed_losses {
     uint64_t trainers; /* died with steps left */
     uint64_t groups;   /* ended because no successor came in time, or cut off */

@@ -1,7 +1,7 @@
-/* feed_awaited.c - groups that read at the server before this one and have not come back.
+/* feed_awaited.c - groups that read at the previous server and have not come back.
  *
- * A group that is late or slow must find what it lacks. So as long as it is awaited it has its
- * cursors, as if it had been here all the time, and the others wait for it as for any slow group.
+ * A group that is late or slow must still find the batches it lacks. So while it is awaited it has
+ * cursors, as if it had been here all the time. The others wait for it as for any slow group.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +30,8 @@ feed_tell_groups(struct feed *feed)
 {
     uint32_t present, gone;
 
+    /* A server that ends detaches its trainers one by one. The survivors must see the counts from
+     * before that. */
     if (feed->is_ending)
         return;
     count_groups(feed, &present, &gone);
@@ -56,7 +58,9 @@ feed_find_awaited(struct feed *feed)
     return found;
 }
 
-/* One that outlived its server had been there. */
+/* A survivor was attached when its server died, so it takes a group that had trainers. Any other
+ * takes a group whose trainers were gone. If there is no such group either will do, since the names
+ * are unknown. */
 struct group *
 feed_take_awaited(struct feed *feed, const char *name, bool survivor)
 {
@@ -82,7 +86,7 @@ feed_forget_awaited(struct feed *feed)
         feed_unlink_group(feed, group);
 }
 
-/* Its name is for people: no trainer's group is found by it. */
+/* The name is for messages only: feed_find_group skips awaited groups. */
 static bool
 await_one(struct feed *feed, uint32_t number, enum awaited awaited, int64_t wait_ns)
 {
@@ -102,11 +106,12 @@ feed_await(struct feed *feed, const struct feed_groups *groups)
 {
     uint64_t all = (uint64_t)groups->present + groups->gone;
     uint32_t present, gone, here, count = 0;
-    bool is_open = true; /* there is room for one more */
+    bool is_open = true; /* the lanes have room for one more cursor */
 
     pthread_mutex_lock(&feed->lock);
     count_groups(feed, &present, &gone);
     here = present + gone;
+    /* Some groups may be back already. Count those first, so that no group is awaited twice. */
     while (is_open && here + count < all) {
         bool had_trainers = here + count < groups->present;
 

@@ -17,7 +17,8 @@ earlier(int64_t a_ns, int64_t b_ns)
     return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* Cut the group off and take its name away; whoever is still here leaves by himself. */
+/* Cut the group off and free its name for a new group. Trainers that are still attached are told,
+ * and leave by themselves. */
 static void
 end_group(struct feed *feed, struct group *group, enum tnd_message_type type, tundish_status status,
           const char *text)
@@ -85,13 +86,14 @@ gone_until_ns(const struct feed *feed, const struct group *group)
                : gone->gone_since_ns + feed->config.rejoin_ns;
 }
 
-/* What the session is told of a group that has ended. */
+/* The ended group, as the session is told of it. */
 struct ending {
-    char *name; /* NULL: none has */
+    char *name; /* NULL: no group has ended */
     bool lost;  /* some replica has not had all batches */
 };
 
-/* End the first group whose time is over, or say when the next one's is. */
+/* End the first group whose time is over, or find the next deadline. One at a time, since the
+ * session is told without the lock and the list may change meanwhile. */
 static struct ending
 end_gone_group(struct feed *feed, int64_t now_ns, int64_t *deadline_ns)
 {
@@ -131,6 +133,8 @@ held_up_for(struct feed *feed, const struct group *slow)
 
         lane_stats(feed->lanes[i], &lane);
         lane_reader_stats(slow->members[i].reader, &own);
+        /* Only a group at the lane's lowest position holds it up, and only while no slot is
+         * free. */
         if (!lane.full || own.released != lane.released)
             continue;
         for (struct group *group = feed->groups; group != NULL; group = group->next) {

@@ -1,4 +1,4 @@
-/* feed_groups.c - who may sit down, who has left, and what the others are told. */
+/* feed_groups.c - trainers attach to and leave groups, and the others are told. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* Its readers go with the lanes, or have been closed. */
+/* Its readers are closed already, by the lanes or by feed_unlink_group: they look at `released`. */
 void
 feed_free_group(struct group *group)
 {
@@ -69,7 +69,8 @@ feed_lowest_position(struct feed *feed)
     return position;
 }
 
-/* Where a group that comes new begins: not at the end of an epoch. */
+/* The first position of a new group. It skips the end of an epoch: the group would see an epoch
+ * without steps. */
 static uint64_t
 first_position(struct feed *feed)
 {
@@ -94,7 +95,8 @@ tie_readers(struct group *group, uint64_t position)
                         (struct lane_tie){ group->released, group->member_count, i });
 }
 
-/* Nobody of the group is here: all go on at the lowest step that one of them has not released. */
+/* No trainer of the group is attached. All replicas continue at the lowest step that one of them
+ * has not released, so that they stay in step. */
 static void
 level_group(struct group *group)
 {
@@ -162,6 +164,8 @@ check_request(struct feed *feed, const struct feed_request *request)
     return TUNDISH_OK;
 }
 
+/* The session decides where a start may be moved or a missing place matters. A successor without a
+ * place simply continues at its predecessor's cursor. */
 static bool
 must_be_admitted(struct feed *feed, const struct feed_request *request)
 {
@@ -184,7 +188,7 @@ send_places(struct feed *feed, struct connection *connection)
     }
 }
 
-/* Whoever is not here is given the time to rejoin. */
+/* Start the time to rejoin of every replica without a trainer. */
 static void
 expect_back(struct group *group)
 {
@@ -228,6 +232,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
     member = &group->members[is_queue ? 0 : request->replica];
     status = lane_reader_attach(member->reader, connection, &welcome);
     if (status != TUNDISH_OK) {
+        /* The group was made for this trainer alone. A group of a queue always is. */
         if (is_queue || is_new)
             feed_unlink_group(feed, group);
         else if (feed_count_present(group) == 0)
@@ -269,6 +274,8 @@ feed_attach(struct feed *feed, const struct feed_request *request, struct connec
     pthread_mutex_lock(&feed->lock);
     status = check_request(feed, request);
     ask = status == TUNDISH_OK && must_be_admitted(feed, request);
+    /* Callbacks run without the lock, and they call back into the feed. Only the hub's thread
+     * attaches and detaches, so the check above still holds afterwards. */
     feed->admitting = request->group;
     pthread_mutex_unlock(&feed->lock);
     if (ask)
@@ -307,8 +314,8 @@ tell_others(struct group *group, const struct member *but, tundish_status status
     }
 }
 
-/* Who has taken every batch up to the stream's end, or the error that ended it, needs no successor:
- * it was told the last epoch's end, or has at least given everything back. */
+/* A trainer that has taken every batch up to the stream's end, or up to the error that ended it,
+ * needs no successor. It was told the last epoch's end, or has at least given everything back. */
 static bool
 has_read_all(struct feed *feed, const struct member *member)
 {
@@ -362,6 +369,7 @@ leave_group(struct feed *feed, struct member *member, enum feed_leaving leaving)
 
     if (leaving == FEED_DIED && !group->ended)
         tell_of_death(feed, member);
+    /* Told first: the message names the process, whose connection goes here. */
     lane_reader_detach(member->reader);
     member->connection = NULL;
     member->gone_since_ns = leaving == FEED_LEFT ? -1 : tnd_clock_ns();
@@ -381,11 +389,12 @@ feed_detach(struct feed *feed, struct member *member, bool died)
     uint32_t replica = member->replica;
 
     pthread_mutex_lock(&feed->lock);
+    /* leave_group may free the group, and the callback needs its name. */
     name = tnd_strdup(member->group->name);
     leaving = leaving_of(feed, member, died);
     if (leaving == FEED_LEFT_EARLY &&
         (member->group->ended || feed_count_present(member->group) == 1))
-        leaving = FEED_LEFT; /* nobody is left to wait for it */
+        leaving = FEED_LEFT; /* no other trainer is left that waits for it */
     leave_group(feed, member, leaving);
     feed_tell_groups(feed);
     pthread_mutex_unlock(&feed->lock);
@@ -404,7 +413,7 @@ feed_tell_lost(struct feed *feed, const char *name, const char *text)
     pthread_mutex_unlock(&feed->lock);
 }
 
-/* Which epoch have all asked to leave? Those who are gone for good do not count. */
+/* The lowest vote: all have asked to leave this epoch. Ended groups do not count. */
 static uint64_t
 lowest_vote(const struct feed *feed)
 {
@@ -427,6 +436,7 @@ feed_vote_restart(struct feed *feed, struct member *member, uint64_t epoch)
     bool is_new;
 
     pthread_mutex_lock(&feed->lock);
+    /* The epoch comes from the trainer: UINT64_MAX would wrap, and a vote never goes back. */
     if (epoch < UINT64_MAX && epoch + 1 > member->restart_votes)
         member->restart_votes = epoch + 1;
     all = lowest_vote(feed);

@@ -1,4 +1,4 @@
-/* feed_private.h - a feed from the inside: for feed.c and feed_groups.c. */
+/* feed_private.h - the internals of a feed, for feed*.c. */
 #ifndef DELIVER_FEED_PRIVATE_H
 #define DELIVER_FEED_PRIVATE_H
 
@@ -8,26 +8,26 @@
 #include "deliver/lane_reader.h"
 #include "shm/place.h"
 
-/* A replica of a group. Its cursor is there as long as the group; somebody may be attached to it.
- */
+/* A replica of a group. Its cursor lives as long as the group, with or without a trainer attached
+ * to it. */
 struct member {
     struct group *group;
     uint32_t replica;
     struct lane_reader *reader;
-    struct connection *connection; /* NULL: nobody */
-    bool was_taken;                /* somebody has been here */
-    bool has_place;                /* who is or was here last had opened at a place */
-    int64_t gone_since_ns;         /* -1: somebody is here, or nobody has been yet */
+    struct connection *connection; /* NULL: no trainer */
+    bool was_taken;                /* a trainer has been attached before */
+    bool has_place;                /* the last trainer opened at a place */
+    int64_t gone_since_ns;         /* -1: a trainer is attached, or none has been yet */
     uint64_t restart_votes;        /* 1 + the last epoch it asked to leave */
     uint64_t seen_released;        /* for silent_ns */
     uint64_t seen_taken;
     int64_t seen_at_ns;
-    int64_t seen_waited_ns; /* what it had waited by then */
+    int64_t seen_waited_ns; /* its total wait by then */
     int64_t usual_step_ns;
 };
 
-/* A group of the server before this one that has not come back, and of which nobody knows the name;
- * when that server died it had trainers, or they were all gone but might still come back. */
+/* A group of the previous server that has not come back. Its name is unknown. When that server died
+ * the group had trainers, or they were all gone but might still come back. */
 enum awaited { AWAITED_NOT, AWAITED_PRESENT, AWAITED_GONE };
 
 struct group {
@@ -35,7 +35,7 @@ struct group {
     char *name;
     enum awaited awaited;
     int64_t awaited_until_ns;
-    bool ended;                 /* cut off; it goes when its last trainer does */
+    bool ended;                 /* cut off; freed when its last trainer leaves */
     _Atomic uint64_t *released; /* by member: see lane_tie; NULL in a queue */
     uint32_t member_count;
     struct member members[];
@@ -64,8 +64,8 @@ struct feed {
     uint32_t place_count, place_next;
 };
 
-/* The lowest position that is kept in all lanes: the highest of their lowest. The lock is held,
- * here and below. */
+/* The lowest position that all lanes still hold: the highest of their lowest positions. The lock is
+ * held, here and below. */
 uint64_t feed_lowest_position(struct feed *feed);
 
 struct group *feed_find_group(struct feed *feed, const char *name); /* not one that is awaited */
@@ -76,12 +76,13 @@ bool feed_group_has_finished(struct feed *feed, const struct group *group); /* r
 void feed_unlink_group(struct feed *feed, struct group *group);
 void feed_free_group(struct group *group);
 
-/* feed_awaited.c: is one awaited, and its cursors as a group of this name: NULL if none is. */
+/* feed_awaited.c: find an awaited group, or take its cursors for the group of this name. NULL: no
+ * group is awaited. */
 struct group *feed_find_awaited(struct feed *feed);
 struct group *feed_take_awaited(struct feed *feed, const char *name, bool survivor);
 void feed_forget_awaited(struct feed *feed);
 
-/* Tell those who may outlive this server how many groups it has. */
+/* Tell the trainers, which may outlive this server, how many groups it has. */
 void feed_tell_groups(struct feed *feed);
 
 #endif

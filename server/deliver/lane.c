@@ -21,6 +21,8 @@ round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+/* The element spec fixes the number of buffers, so each slot's tables have one size for the lane's
+ * whole life. */
 static uint32_t
 count_buffers(const tundish_spec *spec)
 {
@@ -75,7 +77,8 @@ write_header(struct lane *lane, const struct tnd_batches *header)
     batches->delivery = lane->config.queue ? TND_DELIVER_QUEUE : TND_DELIVER_LANE;
     atomic_store_explicit(&batches->heartbeat_ns, (uint64_t)tnd_clock_ns(), memory_order_relaxed);
     tnd_spec_write(lane->config.spec, lane->segment.bytes + header->spec_offset);
-    /* Pairs with the load in tnd_view_open. */
+    /* Release; partner: the load in tnd_view_open. A consumer that sees `ready` sees the whole
+     * header and spec. */
     atomic_store_explicit(&batches->ready, 1, memory_order_release);
 }
 
@@ -101,7 +104,10 @@ lane_open(const struct lane_config *config, struct lane **ret_lane)
     lane->config.arena_bytes = round_up(config->arena_bytes, 4096);
     lane->slots = tnd_zalloc(config->slots, sizeof *lane->slots);
     lane->index_of = tnd_alloc(config->slots * sizeof *lane->index_of);
+    /* All bytes 0xff make NO_SLOT. */
     memset(lane->index_of, 0xff, config->slots * sizeof *lane->index_of);
+    /* Each epoch takes at least its END slot, so the ring holds no more epochs than slots. One more
+     * is set before its first slot is published. */
     lane->places = tnd_zalloc(config->slots + 2, sizeof *lane->places);
     lane->refused_position = UINT64_MAX;
     arena_open(&lane->arena, lane->config.arena_bytes, config->slots);
@@ -133,6 +139,7 @@ lane_close(struct lane *lane)
 {
     if (lane == NULL)
         return;
+    /* First of all: after this the waiting thread no longer looks at the lane. */
     if (lane->batches != NULL && lane->config.wakeup != NULL)
         wakeup_remove(lane->config.wakeup, lane);
     for (uint32_t i = 0; i < lane->reader_limit; i++)
@@ -210,10 +217,11 @@ lane_free_slot(struct lane *lane, uint32_t index)
     *slot = (struct lane_slot){ .state = SLOT_FREE, .holder = NOBODY };
 }
 
-/* A segment for the first position that is not published: later ones can wait. As long as the lane
- * may grow it gets one at once. Beyond that, one at a time beside what trainers work on, unless one
- * has nothing left: what it waits for, the others' releases may wait for, too. As long as some
- * trainer can give back anything, a refusal is no error. */
+/* A segment for the first position that is not published; later ones can wait. While the lane may
+ * grow it gets one at once. Beyond that it gets one when a trainer waits, or for a batch larger
+ * than the arena while no other such segment is in use. A trainer that waits may block the others'
+ * releases, so it must not wait for them. While some trainer can still give back a batch, a refusal
+ * is not an error. */
 static tundish_status
 place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
 {
@@ -231,6 +239,7 @@ place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_sl
     if (status != TUNDISH_E_MEMORY ||
         (is_due && all_wait && (is_awaited || lane->visible_count == 0)))
         return status;
+    /* The caller retries often. Warn once for each position. */
     if (lane->refused_position != slot->position)
         tnd_log(TND_LOG_WARNING, "lane",
                 "%s: step %" PRIu64 " waits until trainers release batches: %s", lane->name,
@@ -271,6 +280,7 @@ hand_out(struct lane *lane, const struct lane_slot *book, struct slot *slot)
     }
 }
 
+/* The caller has checked has_slot, so a free slot exists. */
 static uint32_t
 find_free_slot(const struct lane *lane)
 {
@@ -283,8 +293,9 @@ find_free_slot(const struct lane *lane)
     return index;
 }
 
-/* Every position below this one that is not published yet keeps a slot. A queue's place tells of so
- * many positions, no more. */
+/* Each unpublished position below this one keeps a slot for itself. So a later one can never take
+ * the last slot that an earlier one needs. A queue's place describes at most TND_SLOTS_MAX
+ * positions. */
 static bool
 has_slot(const struct lane *lane, uint64_t position)
 {
@@ -332,6 +343,8 @@ reserve_locked(struct lane *lane, struct slot *slot)
     slot->lacks_room = false;
     if (!has_slot(lane, slot->position))
         return TUNDISH_E_TIMEOUT;
+    /* Under a limit an earlier position may find no memory for a segment of its own. In order, no
+     * later batch can hold the room that it needs. */
     if (lane->config.limit_bytes != 0 && !is_next_to_reserve(lane, slot->position))
         return TUNDISH_E_TIMEOUT;
     must(*index_of == NO_SLOT);
@@ -382,6 +395,8 @@ place_bytes_of(const struct lane *lane, uint64_t epoch)
     return 0;
 }
 
+/* Trainers map the segment and know no addresses of this process, so buffers are offsets from the
+ * segment's start. */
 static void
 write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memory)
 {
@@ -418,6 +433,7 @@ write_columns(struct lane *lane, const struct slot *slot, struct tnd_slot *memor
     }
 }
 
+/* No trainer reads the slot yet: no entry of a line names it before it is published or granted. */
 static void
 write_slot(struct lane *lane, const struct slot *slot)
 {
@@ -443,6 +459,7 @@ write_slot(struct lane *lane, const struct slot *slot)
         .text_bytes = (uint32_t)text_bytes,
     };
     if (text_bytes > 0)
+        /* The text lies at the slot's end, after tables of the largest size. */
         memcpy((uint8_t *)memory + lane->slot_stride - TND_SLOT_TEXT, slot->text, text_bytes);
     if (is_batch)
         write_columns(lane, slot, memory);
@@ -457,7 +474,7 @@ note_next(struct lane *lane, const struct lane_slot *slot)
     lane->next_step = is_end ? 0 : slot->step + 1;
 }
 
-/* Make visible what is ready, as far as no position is missing. */
+/* Make the ready slots visible, up to the first position that is missing. */
 static void
 publish_ready(struct lane *lane)
 {
@@ -471,6 +488,7 @@ publish_ready(struct lane *lane)
             break;
         lane->slots[*index].state = SLOT_PUBLISHED;
         note_next(lane, &lane->slots[*index]);
+        /* Relaxed: the store of `published` in tnd_ring_publish releases it. */
         atomic_store_explicit(&entries[published % lane->config.slots], *index,
                               memory_order_relaxed);
         *index = NO_SLOT;
@@ -482,7 +500,7 @@ publish_ready(struct lane *lane)
         return;
     lane->published = published;
     if (lane->config.queue)
-        lane_collect(lane); /* what was visited before goes at once */
+        lane_collect(lane); /* frees the slots that were visited before */
     tnd_ring_publish(lane->batches, published);
     lane_wake(lane);
 }
@@ -497,6 +515,7 @@ lane_seal(const struct lane *lane, struct slot *slot)
             tnd_crc32c(0, slot->buffers[i].data, slot->buffers[i].stored_bytes);
 }
 
+/* Positions become ready in any order. The one that fills the gap publishes all that follow it. */
 void
 lane_publish(struct lane *lane, struct slot *slot)
 {
@@ -569,6 +588,7 @@ lane_reset(struct lane *lane)
     for (uint32_t i = 0; i < lane->reader_limit; i++)
         must(lane->readers[i] == NULL || lane->readers[i]->connection == NULL);
     for (uint32_t i = 0; i < lane->config.slots; i++) {
+        /* A worker may be writing into a reserved slot. */
         must(lane->slots[i].state != SLOT_RESERVED);
         if (lane->slots[i].state != SLOT_FREE)
             lane_free_slot(lane, i);
@@ -583,10 +603,13 @@ lane_reset(struct lane *lane)
         if (reader == NULL)
             continue;
         reader->released = reader->taken = reader->granted = 0;
+        /* A value left from before would be too high: the other replicas' lanes would free slots
+         * that this one still needs. */
         if (reader->tie.released != NULL)
             atomic_store(&reader->tie.released[reader->tie.index], 0);
     }
     memset(lane->places, 0, (lane->config.slots + 2) * sizeof *lane->places);
+    /* No consumer is attached that could see the counter go back. */
     atomic_store(&lane->batches->published, 0);
     lane->progress++;
     pthread_mutex_unlock(&lane->lock);

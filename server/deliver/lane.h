@@ -18,9 +18,9 @@
  * the arena is full of later ones, or of batches that trainers hold, it gets a segment of its own,
  * at once while the lane may grow (most_bytes), else when a trainer waits for it. So a server that
  * reserves in any order and retries after the wakeup cannot deadlock. Under a limit there may be no
- * such segment: positions are reserved in order then, whoever comes first, and none waits for room
- * that a later one has taken. Where one trainer reads several lanes, the one that it waits at may
- * not be the one that lacks room: feed_reserve looks at all of them.
+ * memory for such a segment. Then positions are reserved strictly in order, so none waits for room
+ * that a later one has taken. Where one trainer reads several lanes, it may wait at one lane while
+ * another lacks room: feed_reserve looks at all of them.
  */
 #ifndef DELIVER_LANE_H
 #define DELIVER_LANE_H
@@ -91,8 +91,8 @@ struct slot {
     bool lacks_room; /* the lane's, with E_TIMEOUT: it would be reserved if it were awaited */
 };
 
-/* The memory is there, filled with zeros, when this returns: E_MEMORY says what there is and what
- * was asked for. */
+/* On return the memory is allocated and filled with zeros. E_MEMORY says how much there is and how
+ * much was asked for. */
 tundish_status lane_open(const struct lane_config *config, struct lane **ret_lane);
 
 /* Consumers keep what they have mapped. No reservation may be outstanding. Accepts NULL. */
@@ -101,7 +101,7 @@ void lane_close(struct lane *lane);
 /* Bytes of shared memory that lane_open would take. */
 uint64_t lane_segment_bytes(const struct lane_config *config);
 
-/* Why its memory is not where it was asked to be ("/dev/shm has ..."), or "". */
+/* Why its memory is not of the kind that was asked for ("/dev/shm has ..."), or "". */
 const char *lane_note(const struct lane *lane);
 
 /* Make the slot's tables, with the buffers that the lane's columns have, all sizes 0. The slot may
@@ -143,11 +143,11 @@ tundish_status lane_publish_end(struct lane *lane, uint64_t position, enum tnd_s
 tundish_status lane_pass(struct lane *lane, uint64_t position, enum tnd_slot_kind kind,
                          uint64_t epoch, uint64_t step);
 
-/* Does a trainer of this lane wait, with nothing published left to take? */
+/* Does a trainer of this lane wait, with no published batch left to take? */
 bool lane_is_awaited(struct lane *lane);
 
-/* A queue in which nothing is published: these of its first positions will be passed, and its place
- * says so from now on. At most TND_SLOTS_MAX. */
+/* A queue in which nothing is published: the set bits mark those of its first positions that will
+ * be passed. Its place reports them from now on. At most TND_SLOTS_MAX. */
 void lane_set_visited(struct lane *lane, const uint8_t *bits, uint64_t bit_count);
 
 /* Would lane_reserve find a slot for this position? */
@@ -181,8 +181,8 @@ struct lane_stats {
 };
 void lane_stats(struct lane *lane, struct lane_stats *ret_stats);
 
-/* Forget everything reserved-and-published and start at position 0 again, in the same memory.
- * Only while no consumer is attached and nothing is reserved. */
+/* Forget everything published and start at position 0 again, in the same memory. Only while no
+ * consumer is attached and nothing is reserved. */
 void lane_reset(struct lane *lane);
 
 #endif

@@ -1,4 +1,4 @@
-/* lane_private.h - a lane from the inside: for the files lane*.c. */
+/* lane_private.h - the internals of a lane, for lane*.c. */
 #ifndef DELIVER_LANE_PRIVATE_H
 #define DELIVER_LANE_PRIVATE_H
 
@@ -13,7 +13,7 @@
 #include "shm/segment.h"
 #include "shm/spec.h"
 
-/* What may happen to a slot, in this order. */
+/* The states of a slot, in this order. PINNED may be skipped. */
 enum slot_state {
     SLOT_FREE,
     SLOT_RESERVED,  /* being filled */
@@ -36,7 +36,7 @@ struct lane_slot {
     int holder;              /* queue: the line it is granted to, or NOBODY */
     uint64_t seen;           /* queue, not a BATCH: bit i: granted to line i + 1 */
     uint64_t visits;
-    bool passed; /* queue: nobody is given it, see lane_pass */
+    bool passed; /* queue: no reader is given it, see lane_pass */
 };
 
 /* A segment for one batch. Kept for the next one that fits. */
@@ -50,8 +50,8 @@ struct lane_reader {
     struct lane *lane;
     uint32_t line;
     bool cut_off;
-    struct connection *connection; /* NULL: nobody is attached */
-    struct tnd_segment returns;    /* its page, while somebody is */
+    struct connection *connection; /* NULL: no trainer is attached */
+    struct tnd_segment returns;    /* its page, while a trainer is attached */
     int event;                     /* we write: something is published */
     int wakeup;                    /* it writes: something is released */
     uint64_t released, taken;
@@ -121,7 +121,8 @@ lane_line_slots(struct lane *lane, uint32_t line)
     return (_Atomic uint32_t *)(void *)(lane_line(lane, line) + 1);
 }
 
-/* How long its trainer has waited by its own account; -1: it does not wait, or nobody is there. */
+/* How long its trainer has waited by its own account; -1: it does not wait, or no trainer is
+ * attached. */
 static inline int64_t
 lane_reader_waits_ns(const struct lane_reader *reader)
 {
@@ -148,7 +149,7 @@ lane_decoded_bytes(const struct slot_buffer *buffer)
 /* Add a filled slot's buffers to what its codecs have carried. The lock is held. */
 void lane_count_encoded(struct lane *lane, const struct slot *slot);
 
-/* What its page says, made to fit what can be true. The lock is held, here and below. */
+/* Read its page and clamp each value to what is possible. The lock is held, here and below. */
 void lane_reader_read(struct lane *lane, struct lane_reader *reader);
 
 /* Has the reader's trainer given this slot back, by its own account? */
@@ -156,26 +157,27 @@ bool lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, 
 
 bool lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *ret_look);
 
-/* Look at every page and free what all have released. The lock is held, here and below. */
+/* Read every page and free the slots that all readers have released. The lock is held, here and
+ * below. */
 void lane_collect(struct lane *lane);
 
-/* Give waiting trainers what is published, and wake those who sleep. */
+/* Grant a queue's trainers what is published, and wake the sleeping trainers. */
 void lane_wake(struct lane *lane);
 
-/* How many trainers of this lane wait for a batch, and whether that is all. If it is, nothing will
- * be released unless the next position comes. */
+/* How many trainers of this lane wait for a batch, and whether all of them do. If all wait, no slot
+ * will be released until the next position is published. */
 uint32_t lane_count_waiting(const struct lane *lane, bool *ret_all);
 
 void lane_free_slot(struct lane *lane, uint32_t index);
 void lane_free_visible(struct lane *lane, uint32_t index);
 
-/* A queue's own ways. */
+/* For a queue only. */
 void lane_collect_queue(struct lane *lane);
 bool lane_grant_all(struct lane *lane);
 void lane_skip_old_ends(struct lane *lane, uint32_t reader);
 
-/* A segment for one batch: one that is there and free, or a new one, announced to all. E_MEMORY
- * where the limit or the kernel leaves none. */
+/* A segment for one batch: a free one that fits, or a new one, which is announced to all trainers.
+ * E_MEMORY where the limit or the kernel leaves no memory. */
 tundish_status lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own);
 /* Would the lane, with such a segment in use, be within what it may grow to? */
 bool lane_own_is_growth(const struct lane *lane, uint64_t bytes);

@@ -1,5 +1,7 @@
-/* lane_queue.c - a lane whose batches go to whoever asks first: who is given what, and what is
- * done.
+/* lane_queue.c - a lane whose batches go to the reader that asks first.
+ *
+ * A trainer raises `wanted` in its page, the server names slots in the trainer's line and counts
+ * `granted` up. A batch has one holder. The end of an epoch goes once to each reader.
  */
 #include <string.h>
 
@@ -16,8 +18,9 @@ all_lines(const struct lane *lane)
     return lines;
 }
 
-/* A queue's batch is done when its holder has given it back; the end of an epoch when everybody who
- * is here has. What comes after the last epoch stays. */
+/* A queue's batch is done when its holder has given it back. The end of an epoch is done when every
+ * attached reader has given it back. Anything after the last epoch stays, for readers that come
+ * later. */
 static bool
 queue_slot_is_done(const struct lane *lane, uint32_t index)
 {
@@ -60,9 +63,10 @@ lane_collect_queue(struct lane *lane)
     lane->released = lowest;
 }
 
-/* The next slot for a reader of a queue: the first batch that nobody has; the end of an epoch, once
- * to each, when every batch before it is given back; nothing beyond an end it has not been given.
- */
+/* The next slot for a reader of a queue: the lowest of the batches that nobody holds and the ends
+ * that it has not been given. An end is given only when every batch before it is given back: until
+ * then a holder may die and its batch be offered again. No reader gets a batch after an end that it
+ * has not been given. */
 static int64_t
 find_grant(const struct lane *lane, uint32_t reader)
 {
@@ -110,7 +114,8 @@ grant_one(struct lane *lane, uint32_t index)
         &lane_line_slots(lane, reader->line)[reader->granted % lane->config.slots], (uint32_t)found,
         memory_order_relaxed);
     reader->granted++;
-    /* Pairs with the load in tnd_ring_ready. */
+    /* Partner: the acquire load in tnd_ring_ready. It releases the relaxed entry above and the
+     * slot's `visits`. */
     atomic_store(&line->granted, reader->granted);
     return true;
 }
@@ -127,7 +132,8 @@ lane_grant_all(struct lane *lane)
         if (reader == NULL || reader->connection == NULL)
             continue;
         wanted = atomic_load(&lane_reader_page(reader)->wanted);
-        /* No more at a time than there are slots, whatever the page says. */
+        /* No more grants at a time than slots, whatever the page says: the line's ring has no more
+         * entries. */
         while (wanted > reader->granted &&
                reader->granted - reader->released < lane->config.slots && grant_one(lane, i))
             granted = true;
@@ -135,6 +141,8 @@ lane_grant_all(struct lane *lane)
     return granted;
 }
 
+/* The hub's thread. It frees the returned slots first, so that one call both makes room and
+ * grants. */
 void
 lane_grant(struct lane *lane)
 {
@@ -151,7 +159,8 @@ lane_grant(struct lane *lane)
         wakeup_signal(lane->config.wakeup);
 }
 
-/* A newcomer to a queue does not get the ends that others have had. */
+/* A newcomer to a queue does not get the ends that others have been given. Marking them as returned
+ * keeps queue_slot_is_done from waiting for it. */
 void
 lane_skip_old_ends(struct lane *lane, uint32_t index)
 {
@@ -182,8 +191,8 @@ set_bit(struct lane_queue_state *state, uint64_t bit, bool is_set)
         (uint8_t)(is_set ? state->bits[bit / 8] | mask : state->bits[bit / 8] & ~mask);
 }
 
-/* What is published and not in a slot any more is given back; what is to come may have been before.
- */
+/* Published positions that no longer have a slot are given back. Positions yet to come may have
+ * been visited before the queue started here. */
 static void
 tell_visited(const struct lane *lane, struct lane_queue_state *state)
 {

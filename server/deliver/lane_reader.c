@@ -1,4 +1,9 @@
-/* lane_reader.c - what trainers took and gave back, believed only as far as it can be true. */
+/* lane_reader.c - cursors, and what trainers report in their pages.
+ *
+ * A trainer can write anything into its page at any time. So each field is read once into a local
+ * variable, clamped to what is possible, and used from the reader's own book. A lie can only cost
+ * the liar its own batches.
+ */
 #include "deliver/lane_reader.h"
 
 #include <errno.h>
@@ -20,7 +25,8 @@ clamp(uint64_t value, uint64_t low, uint64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Has the reader's trainer given this slot back, by its own account? */
+/* Acquire; partner: the release store in client/release.c, which follows the trainer's last read of
+ * the slot. So the server writes into the slot only after that read. */
 bool
 lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint64_t position)
 {
@@ -28,16 +34,18 @@ lane_reader_has_returned(const struct lane_reader *reader, uint32_t index, uint6
                                 memory_order_acquire) == position + 1;
 }
 
-/* What its page says, made to fit what can be true. */
+/* A trainer may release only what was published or granted, and can never take a release back. */
 void
 lane_reader_read(struct lane *lane, struct lane_reader *reader)
 {
     struct tnd_returns *page = lane_reader_page(reader);
     uint64_t limit = lane->config.queue ? reader->granted : lane->published;
-    /* seq_cst against tnd_ring_release and the server's `server_waits`. */
+    /* Sequentially consistent; partner: tnd_ring_release. Either this load sees the release, or the
+     * trainer sees `server_waits`. */
     uint64_t released = atomic_load(&page->released);
     uint64_t taken = atomic_load(&page->taken);
-    uint64_t passed_from = atomic_load(&page->passed_from); /* written before what it is about */
+    uint64_t passed_from =
+        atomic_load(&page->passed_from); /* stored before the positions it passes */
     uint64_t waiting_since_ns = atomic_load(&page->waiting_since_ns);
     uint64_t waited_ns = atomic_load_explicit(&page->waited_ns, memory_order_relaxed);
 
@@ -52,13 +60,15 @@ lane_reader_read(struct lane *lane, struct lane_reader *reader)
     if (passed_from != 0)
         lane->passed_from = passed_from - 1;
     reader->waiting_since_ns = waiting_since_ns;
+    /* Counted from 0 by each trainer, so add the sum of the earlier ones. A total never goes
+     * back. */
     waited_ns += reader->waited_before_ns;
     if (waited_ns > reader->waited_ns)
         reader->waited_ns = waited_ns;
 }
 
-/* How long its trainer's waits were: differences, since the page counts modulo 2^32 and the next
- * trainer's begins at 0. */
+/* Count its trainer's waits by duration. Add differences: the page counts modulo 2^32, and the next
+ * trainer's page begins at 0. */
 static void
 count_waits(struct lane_reader *reader)
 {
@@ -72,7 +82,9 @@ count_waits(struct lane_reader *reader)
     }
 }
 
-/* What all of its group are done with; its own share of that is told to the others. */
+/* The position that all replicas of the group have released. Also tells the others how far this one
+ * is. The other replicas read other lanes, so their values only decide how long a slot is kept.
+ * Relaxed is enough: a stale value is too low and keeps it a little longer. */
 static uint64_t
 released_by_group(const struct lane_reader *reader)
 {
@@ -132,6 +144,8 @@ collect_lane(struct lane *lane)
         released = released_by_group(reader);
         lowest = released < lowest ? released : lowest;
     }
+    /* Without readers, keep everything. `released` never goes back: a slot below it may be in use
+     * again. */
     if (lowest == UINT64_MAX || lowest < lane->released)
         lowest = lane->released;
     lane->released = lowest;
@@ -147,8 +161,8 @@ collect_lane(struct lane *lane)
     }
 }
 
-/* With several groups most releases free nothing, and most waits have others' batches to wait for:
- * whoever fills the lane is not called for those. */
+/* Wake the filling thread only if it can do something. With several groups most releases free no
+ * slot, and a trainer that waits for a published batch of another group needs no new one. */
 void
 lane_collect(struct lane *lane)
 {
@@ -179,7 +193,8 @@ lane_take_progress(struct lane *lane)
 void
 lane_set_waits(struct lane *lane, bool waits)
 {
-    /* A queue's trainers always signal: the hub grants what they want. */
+    /* A queue's trainers always signal, since the hub's thread grants their wishes. Partner of the
+     * store: the load in tnd_ring_release. */
     atomic_store(&lane->batches->server_waits, waits || lane->config.queue);
 }
 
@@ -195,6 +210,8 @@ lane_count_waiting(const struct lane *lane, bool *ret_all)
         if (reader == NULL || reader->cut_off)
             continue;
         had = lane->config.queue ? reader->granted : lane->published;
+        /* The page may claim a wait while batches are left to take. Only a trainer that has taken
+         * all counts. */
         waiting +=
             reader->connection != NULL && reader->waiting_since_ns != 0 && reader->taken == had;
         count++;
@@ -221,6 +238,7 @@ lane_wake(struct lane *lane)
 {
     bool somebody_sleeps = false;
 
+    /* A grant counts in a line of its own, so the sleeper's futex word has to change here, too. */
     if (lane->config.queue && lane_grant_all(lane))
         atomic_fetch_add(&lane->batches->signal, 1);
     for (uint32_t i = 0; i < lane->reader_limit; i++) {
@@ -228,6 +246,8 @@ lane_wake(struct lane *lane)
 
         if (reader == NULL || reader->connection == NULL)
             continue;
+        /* Partner: tnd_ring_sleep stores `sleeping` before its last look at the counter. The caller
+         * stored the counter before this load, so one of the two sees the other. */
         somebody_sleeps |= tnd_ring_is_asleep(lane_reader_page(reader));
         if (atomic_load(&lane_reader_page(reader)->polling) != 0)
             tnd_ring_event_raise(reader->event);
@@ -285,7 +305,7 @@ close_descriptor(int *descriptor)
     *descriptor = -1;
 }
 
-/* The lock is held. Of a queue's holder: what it held is offered again. */
+/* The lock is held. In a queue, the batches that it held are offered again. */
 static void
 forget_trainer(struct lane_reader *reader)
 {
@@ -302,6 +322,7 @@ forget_trainer(struct lane_reader *reader)
             slot->holder = NOBODY;
             slot->visits++;
         }
+        /* The line's next reader is another trainer, which has seen no end of an epoch. */
         slot->seen &= ~(UINT64_C(1) << (reader->line - 1));
     }
     if (lane->config.wakeup != NULL)
@@ -340,6 +361,7 @@ lane_reader_close(struct lane_reader *reader)
     lane = reader->lane;
     pthread_mutex_lock(&lane->lock);
     forget_trainer(reader);
+    /* The line may be reused at once, so clear its words before another reader opens it. */
     lane->readers[reader->line - 1] = NULL;
     atomic_store(&lane_line(lane, reader->line)->told, 0);
     atomic_store(&lane_line(lane, reader->line)->granted, 0);
@@ -367,6 +389,7 @@ make_page(struct lane_reader *reader)
     page->layout_minor = TND_LAYOUT_MINOR;
     page->slot_count = lane->config.slots;
     atomic_store(&page->released, reader->released);
+    /* A successor takes again what its predecessor took and did not release. */
     atomic_store(&page->taken, reader->released);
     return TUNDISH_OK;
 }
@@ -467,8 +490,9 @@ lane_reader_cut_off(struct lane_reader *reader)
     if (reader->connection != NULL) {
         atomic_store(&lane_line(lane, reader->line)->told, TND_TOLD_DETACHED);
         tnd_ring_notify(lane->batches);
-        /* The trainer stores `taken` before it looks at `told` for the last time (client/next.c),
-         * we do the reverse: what it goes on to use, we see here. */
+        /* The trainer stores `taken` before its last look at `told` (client/next.c). This thread
+         * stores `told` first and reads `taken` after. Both are sequentially consistent: if the
+         * trainer goes on to use a batch, it is seen here and stays pinned. */
         lane_reader_read(lane, reader);
     }
     reader->cut_off = true;

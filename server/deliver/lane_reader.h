@@ -1,5 +1,5 @@
-/* lane_reader.h - a cursor in a lane: what one group has taken and released, and the trainer that
- * reads there, if one is attached. For the feed.
+/* lane_reader.h - a cursor in a lane: how far one group has taken and released, and the trainer
+ * that reads there, if one is attached. For the feed.
  *
  * Everything the trainer writes in its page is clamped: it may release what it was given, no more,
  * and never take a release back.
@@ -12,8 +12,8 @@
 
 struct lane_reader;
 
-/* What each replica of a group has released, in its own lane. A slot is kept until all of them have
- * released its position, so that the group can go back to its lowest. */
+/* How far each replica of a group has released, in its own lane. A slot is kept until all of them
+ * have released its position, so that the group can go back to its lowest. */
 struct lane_tie {
     _Atomic uint64_t *released; /* `count` of them, or NULL: this cursor goes by itself */
     uint32_t count, index;
@@ -30,7 +30,7 @@ void lane_reader_tie(struct lane_reader *reader, struct lane_tie tie);
 /* Go back to a position that is still there. Nobody is attached. */
 void lane_reader_rewind(struct lane_reader *reader, uint64_t position);
 
-/* Drop it, with what it held. Accepts NULL. */
+/* Drop it and release all it held. Accepts NULL. */
 void lane_reader_close(struct lane_reader *reader);
 
 /* Let a trainer read from its first unreleased position on: make its page, event and wakeup, and
@@ -39,11 +39,11 @@ void lane_reader_close(struct lane_reader *reader);
 tundish_status lane_reader_attach(struct lane_reader *reader, struct connection *connection,
                                   struct tnd_welcome *welcome);
 
-/* The trainer is gone: what it has not released stays, or in a queue is offered again. */
+/* The trainer is gone. Its unreleased batches stay, or in a queue are offered again. */
 void lane_reader_detach(struct lane_reader *reader);
 
-/* Cut the trainer off: it gets nothing more, the lane no longer waits for it, and only what it has
- * taken and not released keeps its place until it does, or is gone. */
+/* Cut the trainer off: it gets no more batches, and the lane no longer waits for it. Only the slots
+ * that it has taken and not released stay, until it releases them or is gone. */
 void lane_reader_cut_off(struct lane_reader *reader);
 
 /* Make the trainer look at its socket. */
@@ -59,8 +59,8 @@ struct lane_reader_stats {
 };
 void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats);
 
-/* What stands at a position, or will: false if it is gone, or farther than the next to come, or
- * nothing was published yet. */
+/* What a position holds, or will hold. False if the slot is gone, if the position is after the next
+ * one to come, or if nothing was published yet. */
 struct lane_look {
     bool published;
     enum tnd_slot_kind kind; /* if published */
@@ -74,18 +74,19 @@ uint64_t lane_lowest(struct lane *lane);
 /* Slots of this epoch carry the size of its place (layout.h). */
 void lane_set_place_bytes(struct lane *lane, uint64_t epoch, uint64_t place_bytes);
 
-/* Once a second or so, while a trainer is attached: this server is alive. */
+/* About once a second, while a trainer is attached: this server is alive. */
 void lane_beat(struct lane *lane, int64_t now_ns);
 
-/* For those who outlive this server: groups that have trainers, and those that may come back. */
+/* For trainers that outlive this server: how many groups have trainers, and how many may come
+ * back. */
 void lane_tell_groups(struct lane *lane, uint32_t present, uint32_t gone);
 
-/* A queue: look at what trainers want, and grant. */
+/* A queue: read how many batches each trainer wants, and grant them. */
 void lane_grant(struct lane *lane);
 int lane_reader_wakeup(const struct lane_reader *reader);
 
-/* A queue's place: every position before the one of (epoch, step) is given back; bit i tells of the
- * i-th from there on. False: nothing was published yet. */
+/* A queue's place: every position before that of (epoch, step) is given back; bit i is set if the
+ * i-th from there on is. False: nothing was published yet. */
 struct lane_queue_state {
     uint64_t epoch, step;
     uint32_t bit_count; /* up to what is published */

@@ -1,11 +1,16 @@
-/* lane_segments.c - batches that do not fit into the arena. */
+/* lane_segments.c - segments for batches that do not fit into the arena.
+ *
+ * A trainer learns of a segment over its socket and maps it. The announcement is posted before a
+ * slot that names the segment is published, so the trainer always finds it.
+ */
 #include <stdlib.h>
 
 #include "core/memory.h"
 #include "core/status.h"
 #include "deliver/lane_private.h"
 
-/* Free ones kept for the next batch; rounding sizes up lets them serve it though it is larger. */
+/* Segments that stay mapped while they are free. Creating one costs page faults in every process.
+ * Sizes are rounded up, so that a slightly larger batch still fits. */
 enum { KEPT_MAX = 2 };
 #define ROUND_BYTES ((uint64_t)1 << 20)
 
@@ -21,7 +26,7 @@ announce_segment(const struct own_segment *own, struct connection *connection)
     connection_post(connection, head, NULL, &own->memory.read_descriptor, 1);
 }
 
-/* Tell every trainer attached, and let it look. */
+/* Tell every attached trainer, and make it look at its socket. */
 static void
 tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
 {
@@ -40,6 +45,8 @@ tell_all(struct lane *lane, const struct own_segment *own, bool is_new)
     tnd_ring_notify(lane->batches);
 }
 
+/* Trainers keep their mapping until they read the message. The memory goes when the last one unmaps
+ * it. */
 static void
 retire_segment(struct lane *lane, uint32_t index)
 {
@@ -51,7 +58,7 @@ retire_segment(struct lane *lane, uint32_t index)
     lane->own[index] = lane->own[--lane->own_count];
 }
 
-/* The smallest free one that is large enough, but not one four times too large. */
+/* The smallest free segment that is large enough, but not one four times too large. */
 static struct own_segment *
 find_free(struct lane *lane, uint64_t bytes)
 {
@@ -73,6 +80,7 @@ retire_free_ones(struct lane *lane, uint32_t keep)
 {
     uint32_t free_count = 0;
 
+    /* Backwards, since retire_segment moves the last one into the gap. */
     for (uint32_t i = lane->own_count; i-- > 0;)
         if (!lane->own[i]->busy && ++free_count > keep)
             retire_segment(lane, i);
@@ -103,7 +111,7 @@ lane_own_is_growth(const struct lane *lane, uint64_t bytes)
            round_up(bytes, ROUND_BYTES) <= lane->config.most_bytes - taken;
 }
 
-/* How large a new segment is made: no larger than the limit leaves. */
+/* The size of a new segment: rounded up for reuse, but no larger than the limit leaves. */
 static tundish_status
 choose_bytes(const struct lane *lane, uint64_t wanted, uint64_t *ret_bytes)
 {
@@ -128,7 +136,7 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
     tundish_status status;
 
     if (own == NULL) {
-        /* Those that were free do not fit: the memory is better used for this one. */
+        /* The free ones do not fit. Their memory is better used for this one. */
         retire_free_ones(lane, 0);
         status = choose_bytes(lane, bytes, &bytes);
         if (status != TUNDISH_OK)
@@ -140,6 +148,7 @@ lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own)
             free(own);
             return status;
         }
+        /* Never reused: a trainer may still hold a mapping of an older segment. */
         own->id = ++lane->own_id;
         lane->own = tnd_realloc(lane->own, lane->own_count + 1, sizeof(struct own_segment *));
         lane->own[lane->own_count++] = own;

@@ -1,4 +1,4 @@
-/* lane_stats.c - what a lane holds and has carried, in figures. */
+/* lane_stats.c - figures of what a lane holds and has carried. */
 #include "deliver/lane_private.h"
 
 #include <string.h>
@@ -65,6 +65,8 @@ lane_stats(struct lane *lane, struct lane_stats *ret_stats)
         const struct lane_reader *reader = lane->readers[i];
         int64_t waits_ns;
 
+        /* A trainer that was cut off no longer holds the lane back, so it must not count as the
+         * slowest. */
         if (reader == NULL || reader->cut_off)
             continue;
         if (reader->taken < stats.taken)

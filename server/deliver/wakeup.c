@@ -16,10 +16,11 @@
 #include "deliver/wakeup_lanes.h"
 #include "shm/ring.h"
 
-/* A lost wake-up (a trainer that lies about the flags) costs this long at most. */
+/* A trainer that lies about the flags can suppress a wake-up. Then the wait takes this long at
+ * most. */
 #define SLEEP_MAX_NS INT64_C(1000000000)
 
-/* Looks from one look at the clock to the next. */
+/* Reading the clock costs more than a look, so read it once in this many looks. */
 enum { LOOKS_PER_CLOCK = 8 };
 
 struct wakeup {
@@ -66,7 +67,8 @@ wakeup_close(struct wakeup *wakeup)
     free(wakeup);
 }
 
-/* Edge-triggered: each write is one event, nobody has to read the counter back. */
+/* Edge-triggered: each write is one event, and no thread has to read the counter back. A trainer
+ * could also reset the counter of its own eventfd, so its value must not matter. */
 bool
 wakeup_listen(struct wakeup *wakeup, int descriptor)
 {
@@ -87,6 +89,8 @@ wakeup_add(struct wakeup *wakeup, struct lane *lane)
     pthread_mutex_lock(&wakeup->lock);
     wakeup->lanes = tnd_realloc(wakeup->lanes, wakeup->lane_count + 1, sizeof(struct lane *));
     wakeup->lanes[wakeup->lane_count++] = lane;
+    /* A thread may be asleep already. Then the trainers of this lane have to signal from the
+     * start. */
     lane_set_waits(lane, atomic_load(&wakeup->waits));
     pthread_mutex_unlock(&wakeup->lock);
 }
@@ -106,9 +110,8 @@ wakeup_signal(struct wakeup *wakeup)
 {
     const uint64_t one = 1;
 
-    /* In one order with the store and load in wakeup_wait: either it sees `signalled`, or we see
-     * `waits`.
-     */
+    /* Sequentially consistent, as the stores and loads in wakeup_wait: either wakeup_wait sees
+     * `signalled` before it sleeps, or this thread sees `waits` and writes. */
     atomic_store(&wakeup->signalled, true);
     if (atomic_load(&wakeup->waits) && write(wakeup->self, &one, sizeof one) < 0)
         must(errno == EAGAIN);
@@ -117,6 +120,7 @@ wakeup_signal(struct wakeup *wakeup)
 static bool
 something_happened(struct wakeup *wakeup)
 {
+    /* Partner: the store in wakeup_signal. */
     bool happened = atomic_exchange(&wakeup->signalled, false);
 
     pthread_mutex_lock(&wakeup->lock);
@@ -126,6 +130,8 @@ something_happened(struct wakeup *wakeup)
     return happened;
 }
 
+/* Each store is sequentially consistent. Its partner is the load of `server_waits` in
+ * tnd_ring_release, which follows the trainer's store of `released`. */
 static void
 set_waits(struct wakeup *wakeup, bool waits)
 {
@@ -142,6 +148,7 @@ sleep_until_notified(struct wakeup *wakeup, int64_t timeout_ns)
     struct epoll_event event;
     int64_t milliseconds;
 
+    /* A wait without limit has a deadline far in the future, so this bounds it, too. */
     if (timeout_ns > SLEEP_MAX_NS)
         timeout_ns = SLEEP_MAX_NS;
     milliseconds = (timeout_ns + 999999) / 1000000;
@@ -163,6 +170,9 @@ wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns)
         }
     } while (!happened && tnd_clock_left_ns(spin_until_ns) > 0);
     while (!happened && tnd_clock_left_ns(deadline_ns) > 0) {
+        /* Raise the flags first and look again after. A release before that look is found by it.
+         * A release after it finds the flag raised and writes to the eventfd, which ends the
+         * sleep. */
         set_waits(wakeup, true);
         happened = something_happened(wakeup);
         if (!happened) {

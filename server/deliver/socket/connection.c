@@ -1,4 +1,4 @@
-/* connection.c - send now, or keep for later. */
+/* connection.c - send a message now, or keep it for later. */
 #include "deliver/socket/connection.h"
 
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 
 #include "core/memory.h"
 
-/* A trainer reads its socket at every tundish_next that finds a notice; what it may miss is bounded
- * by slots and epochs in the ring. */
+/* A trainer reads its socket at every tundish_next that finds a notice. The messages that it may
+ * miss in between are bounded by the slots and epochs in the ring, far below this number. */
 enum { OUTGOING_MAX = 65536 };
 
 struct outgoing {
@@ -72,6 +72,7 @@ queue_message(struct connection *connection, struct tnd_message_head head, const
     if (head.bytes > 0)
         memcpy(message->bytes, bytes, head.bytes);
     for (unsigned i = 0; i < descriptor_count; i++) {
+        /* The caller may close its descriptor before the message is sent. */
         int copy = fcntl(descriptors[i], F_DUPFD_CLOEXEC, 0);
 
         if (copy < 0)
@@ -96,6 +97,7 @@ connection_post(struct connection *connection, struct tnd_message_head head, con
     bool backed_up;
 
     pthread_mutex_lock(&connection->lock);
+    /* Messages that wait go first, to keep the order. */
     if (!connection->broken && connection->first == NULL)
         status = tnd_channel_send(connection->socket, head, bytes, descriptors, descriptor_count);
     if (!connection->broken && status == TUNDISH_E_TIMEOUT)
@@ -104,6 +106,7 @@ connection_post(struct connection *connection, struct tnd_message_head head, con
         connection->broken = true;
     backed_up = connection->first != NULL || connection->broken;
     pthread_mutex_unlock(&connection->lock);
+    /* Without the lock: the hub's thread may flush as soon as epoll is told. */
     if (backed_up && connection->backed_up != NULL)
         connection->backed_up(connection);
 }

@@ -1,8 +1,8 @@
 /* connection.h - a trainer's socket, as the server sees it.
  *
- * Any thread posts; what the socket does not take at once waits here, with its descriptor, until
- * the hub's thread finds it writable. A connection that lets more pile up than it could ever need
- * is cut off.
+ * Any thread posts. Messages that the socket does not take at once wait here, with their
+ * descriptors, until the hub's thread finds it writable. A connection that lets too many pile up is
+ * cut off.
  */
 #ifndef DELIVER_CONNECTION_H
 #define DELIVER_CONNECTION_H
@@ -18,7 +18,7 @@ struct connection {
     int socket;
     int pid; /* 0: not known (another PID namespace) */
     pthread_mutex_t lock;
-    bool broken; /* nothing is sent any more; the hub will close it */
+    bool broken;                                      /* no more is sent; the hub will close it */
     void (*backed_up)(struct connection *connection); /* called when messages wait; any thread */
     struct outgoing *first, *last;                    /* not sent yet */
     uint32_t outgoing_count;

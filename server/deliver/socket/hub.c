@@ -1,4 +1,4 @@
-/* hub.c - one thread, one epoll: new connections, their messages, their ends. */
+/* hub.c - one thread with one epoll set: new connections, their messages and their ends. */
 #include "deliver/socket/hub.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "shm/layout.h"
 
 #define BEAT_NS INT64_C(1000000000)
-#define LOOK_NS INT64_C(25000000) /* for trainers that are ending */
+#define LOOK_NS INT64_C(25000000) /* between looks for dying trainers */
 #define HELLO_DEFAULT_NS INT64_C(5000000000)
 
 enum { CLIENTS_DEFAULT = 256, EVENTS_AT_A_TIME = 64 };
@@ -88,7 +88,7 @@ hub_open(const struct hub_config *config, struct hub **ret_hub)
     return TUNDISH_OK;
 }
 
-/* Messages wait for the socket: ask to be told when it is writable. Any thread. */
+/* Messages wait for the socket. Ask epoll to say when it is writable. Any thread. */
 static void
 on_backed_up(struct connection *connection)
 {
@@ -106,7 +106,8 @@ hub_drop(struct hub *hub, struct hub_connection *entry, bool died)
     if (entry->is_dropped)
         return;
     entry->is_dropped = true;
-    /* Closing would not do: a child that was forked meanwhile may have the descriptors as well. */
+    /* Closing the descriptors is not enough: epoll watches open files, and a child forked meanwhile
+     * may hold the same ones. */
     epoll_ctl(hub->epoll, EPOLL_CTL_DEL, entry->protocol.connection.socket, NULL);
     if (entry->pidfd >= 0)
         epoll_ctl(hub->epoll, EPOLL_CTL_DEL, entry->pidfd, NULL);
@@ -130,7 +131,7 @@ free_connection(struct hub *hub, struct hub_connection *entry)
     free(entry);
 }
 
-/* Only processes of our own user, or root. */
+/* Accept only processes of the server's own user, or of root. */
 static bool
 is_accepted(int socket, int *ret_pid)
 {
@@ -161,7 +162,8 @@ accept_one(struct hub *hub, int socket)
     protocol_open(&entry->protocol, hub, socket, tnd_clock_deadline_ns(hub->config.hello_ns),
                   on_backed_up);
     entry->protocol.connection.pid = pid;
-    /* A number may have been given to another process by now, but then our socket hangs up. */
+    /* The process may have died and its number may have gone to another since. Then the socket
+     * hangs up, which drops the connection. */
     entry->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     entry->next = hub->connections;
     hub->connections = entry;
@@ -172,8 +174,8 @@ accept_one(struct hub *hub, int socket)
         free_connection(hub, entry);
 }
 
-/* With no descriptors left, a pending connection would wake this thread forever: accept it with the
- * spare descriptor, and close it. */
+/* Without free descriptors a pending connection would wake this thread endlessly. Accept it with
+ * the spare descriptor and close it. */
 static void
 refuse_one(struct hub *hub)
 {
@@ -204,7 +206,8 @@ serve_connection(struct hub *hub, struct hub_connection *entry, uint32_t events)
 {
     struct connection *connection = &entry->protocol.connection;
 
-    /* Flushed once more after the change: another thread may have posted in between. */
+    /* Another thread may have posted between the flush and the change, and asked for EPOLLOUT,
+     * which the change then removed. So flush once more after it. */
     if ((events & EPOLLOUT) != 0 && connection_flush(connection)) {
         watch_descriptor(hub, EPOLL_CTL_MOD, connection->socket, EPOLLIN, &entry->socket_watched);
         if (!connection_flush(connection))
@@ -230,7 +233,8 @@ serve_connection(struct hub *hub, struct hub_connection *entry, uint32_t events)
         hub_drop(hub, entry, true);
 }
 
-/* What it sent before it died is still in the socket: a BYE counts. */
+/* Its last messages are still in the socket. A BYE among them counts: then it left in good
+ * order. */
 static void
 drop_dead(struct hub *hub, struct hub_connection *entry)
 {
@@ -281,6 +285,8 @@ dispatch_event(struct hub *hub, const struct epoll_event *event)
     }
 }
 
+/* Never inside the dispatch loop: later events of the same epoll_wait may point to a dropped
+ * connection. */
 void
 hub_free_dropped(struct hub *hub)
 {
@@ -312,8 +318,8 @@ check_hellos(struct hub *hub, int64_t now_ns)
     return next_ns;
 }
 
-/* Whoever is ending, before the kernel has cleared it away and says so. Returns when to look again.
- */
+/* Drop trainers that are dying before the kernel has freed their memory and signals the pidfd.
+ * Returns when to look again. */
 static int64_t
 check_endings(struct hub *hub, int64_t now_ns)
 {
@@ -333,8 +339,8 @@ check_endings(struct hub *hub, int64_t now_ns)
     return hub->next_look_ns = now_ns + LOOK_NS;
 }
 
-/* Feeds are only removed by this thread (finish_removal), so the list may grow meanwhile, but what
- * was in it stays valid. */
+/* Only this thread removes feeds (hub_finish_removal). So the list may grow meanwhile, but its
+ * entries stay valid without the lock. */
 static int64_t
 tick_feeds(struct hub *hub, int64_t now_ns)
 {
@@ -363,6 +369,7 @@ milliseconds_until(int64_t deadline_ns)
 
     if (deadline_ns == TND_CLOCK_NEVER)
         return -1;
+    /* Rounded up: rounding down would wake just before the deadline, again and again. */
     return left_ns > INT64_C(60000000000) ? 60000 : (int)((left_ns + 999999) / 1000000);
 }
 
@@ -428,6 +435,7 @@ hub_close(struct hub *hub)
         return;
     hub_stop(hub);
     for (uint32_t i = 0; i < hub->feed_count; i++)
+        /* Before any trainer is detached: survivors read the group counts of this moment. */
         feed_note_ending(hub->feeds[i]);
     while (hub->connections != NULL)
         free_connection(hub, hub->connections);

@@ -1,4 +1,4 @@
-/* hub.h - the server's socket: trainers attach here, and here it is noticed that they are gone.
+/* hub.h - the server's socket: trainers attach here, and the hub notices when they are gone.
  *
  * One thread, asleep unless something happens. It listens, shakes hands, watches sockets and
  * pidfds, announces segments, and keeps the heartbeat. All that a connection sends is hostile:
@@ -23,11 +23,12 @@ struct hub_config {
     uint32_t client_limit;   /* sockets at a time; 0: 256 */
     int64_t hello_ns;        /* time a connection has to send HELLO; 0: 5 s */
 
-    /* Make what a trainer asks for and is not there: OK with a feed that has been added, or why
-     * not. In the hub's thread. NULL: only what was added is there. */
+    /* Make the session that a trainer asks for. OK with a feed that has been added, or with
+     * NULL; else the reason for the refusal. In the hub's thread. NULL: only the added feeds are
+     * served. */
     tundish_status (*make)(void *user, const struct hub_request *request, struct feed **ret_feed);
-    /* An operator asks for something; what becomes of it is told in `text`. In the hub's thread.
-     * NULL: nothing is done for operators. */
+    /* An operator's request; the result is described in `text`. In the hub's thread. NULL:
+     * operators' requests are refused. */
     tundish_status (*control)(void *user, enum tnd_control what, char *text, size_t text_bytes);
     void *user;
 };
@@ -49,8 +50,8 @@ tundish_status hub_add(struct hub *hub, struct feed *feed);
  * from one. */
 void hub_remove(struct hub *hub, struct feed *feed);
 
-/* The server is ending: whoever comes from now on is told E_SERVER_GONE, not that a stream which
- * was taken away is none. Any thread. */
+/* The server is ending: trainers that come from now on are told E_SERVER_GONE. Otherwise they would
+ * be told that a removed stream does not exist. Any thread. */
 void hub_shut(struct hub *hub);
 
 /* Other descriptors of the server may live in this loop (signals, control socket): `ready` is

@@ -1,4 +1,4 @@
-/* hub_feeds.c - what there is to read, found by name. */
+/* hub_feeds.c - the feeds that the hub serves, found by name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +27,7 @@ hub_find(struct hub *hub, const char *stream, const char *session)
         }
     }
     pthread_mutex_unlock(&hub->lock);
+    /* Without names several streams may match. Then the trainer has to name one. */
     return streams == 1 ? found : NULL;
 }
 
@@ -67,6 +68,8 @@ hub_describe(struct hub *hub, char *text, size_t text_bytes)
     pthread_mutex_unlock(&hub->lock);
 }
 
+/* The hub's thread, or the caller if that thread does not run. Detaching calls back into the
+ * session, so the lock is not held meanwhile. `removing` keeps new trainers away from the feed. */
 void
 hub_finish_removal(struct hub *hub)
 {
@@ -116,6 +119,7 @@ hub_shut(struct hub *hub)
     atomic_store(&hub->is_shut, true);
 }
 
+/* Never from the hub's own thread, which would wait for itself. */
 void
 hub_remove(struct hub *hub, struct feed *feed)
 {

@@ -1,4 +1,4 @@
-/* hub_private.h - the hub from the inside: for hub.c and hub_feeds.c. */
+/* hub_private.h - the internals of the hub, for hub.c and hub_feeds.c. */
 #ifndef DELIVER_HUB_PRIVATE_H
 #define DELIVER_HUB_PRIVATE_H
 
@@ -7,7 +7,7 @@
 
 #include "deliver/socket/hub_protocol.h"
 
-/* What an event of epoll is about; the first member of everything it points to. */
+/* The kind of an epoll event. It is the first member of every struct that an event points to. */
 enum watched_kind {
     WATCHED_LISTENER,
     WATCHED_WAKE,
@@ -50,7 +50,7 @@ struct hub {
     _Atomic bool stop, is_shut;
     struct hub_connection *connections; /* the hub's thread alone */
     uint32_t connection_count;
-    int64_t next_look_ns; /* for those that are ending */
+    int64_t next_look_ns; /* for dying trainers */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t removed;

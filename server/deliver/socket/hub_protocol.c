@@ -39,6 +39,7 @@ refuse_trainer(struct protocol *protocol, tundish_status status)
     return PROTOCOL_CONTINUES;
 }
 
+/* Names are used as C strings, and a hostile trainer may send one without an end. */
 static bool
 ends_in_time(const char name[TND_NAME_BYTES])
 {
@@ -85,7 +86,8 @@ find_feed(struct protocol *protocol, struct feed **ret_feed)
                     list[0] == '\0' ? "none" : list);
 }
 
-/* It begins no later than with what it wants next, and where the place's header is true. */
+/* Accept `kept` only if it is at or before the step that the trainer wants next, and if the place's
+ * header holds there. Otherwise ignore it. */
 static void
 read_kept(const struct tnd_hello *hello, struct feed_start *start)
 {
@@ -133,7 +135,7 @@ join_group(struct protocol *protocol)
 {
     struct feed_request request = { .replica = protocol->hello.replica };
     struct feed *feed = NULL;
-    /* First, since finding a feed may make one. */
+    /* Read the place first: a bad one must not cause find_feed to make a session. */
     tundish_status status = read_start(protocol, &request.start);
 
     request.group = protocol->hello.group[0] != '\0' ? protocol->hello.group : "default";
@@ -157,6 +159,8 @@ take_hello(struct protocol *protocol, const struct tnd_message *message)
 
     if (message->head.bytes < offsetof(struct tnd_hello, groups_present) || protocol->has_hello)
         return PROTOCOL_BROKEN;
+    /* An older trainer sends a shorter message: the missing fields stay 0. A newer one sends more,
+     * which is ignored. */
     memcpy(hello, message->bytes,
            message->head.bytes < sizeof *hello ? message->head.bytes : sizeof *hello);
     protocol->has_hello = true;
@@ -174,7 +178,8 @@ take_hello(struct protocol *protocol, const struct tnd_message *message)
     return PROTOCOL_CONTINUES;
 }
 
-/* Grows with what has come, not with what was announced. */
+/* The buffer grows with the bytes that arrive, not with the announced length: a trainer cannot
+ * reserve memory by a number. */
 static enum protocol_result
 take_place(struct protocol *protocol, const struct tnd_message *message)
 {
@@ -190,7 +195,7 @@ take_place(struct protocol *protocol, const struct tnd_message *message)
                                                                 : PROTOCOL_CONTINUES;
 }
 
-/* An operator's question, not a trainer's. Whoever may open the socket may ask. */
+/* A request of an operator, not of a trainer. Any process that may open the socket may ask. */
 static enum protocol_result
 take_control(struct protocol *protocol, const struct tnd_message *message)
 {

@@ -37,10 +37,10 @@ void protocol_close(struct protocol *protocol, bool died);
 /* Handle the messages that it has sent. */
 enum protocol_result protocol_read(struct protocol *protocol);
 
-/* The feed that is asked for, or NULL; and those there are, as a list. */
+/* The requested feed, or NULL; and a list of the feeds that exist. */
 struct feed *hub_find(struct hub *hub, const char *stream, const char *session);
-/* Have it made. OK and NULL: there is no such thing, and nobody who could make it. E_SERVER_GONE:
- * the hub is shut. */
+/* Have it made. OK and NULL: no such stream exists, or nothing makes sessions. E_SERVER_GONE: the
+ * hub is shut. */
 tundish_status hub_make(struct hub *hub, const struct hub_request *request, struct feed **ret_feed);
 tundish_status hub_control(struct hub *hub, enum tnd_control what, char *text, size_t text_bytes);
 void hub_describe(struct hub *hub, char *text, size_t text_bytes);

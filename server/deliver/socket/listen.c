@@ -29,7 +29,7 @@ enum { BACKLOG = 128, LOOK_AGAIN_NS = 10000000 };
 
 static const int64_t LOCK_PATIENCE_NS = 5000000000;
 
-/* The last folder of the path only: the one above it is the user's to make. */
+/* Make only the last folder of the path. The folders above it are for the user to make. */
 static tundish_status
 make_folder(const char *path)
 {
@@ -46,7 +46,7 @@ make_folder(const char *path)
     return status == TUNDISH_OK ? tnd_channel_check_folder(path) : status;
 }
 
-/* E_SERVER_GONE: nobody listens there. */
+/* E_SERVER_GONE: no server listens there. */
 static tundish_status
 find_listener(const char *path)
 {
@@ -89,7 +89,8 @@ bind_and_listen(int descriptor, const char *path)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
     memcpy(address.sun_path, path, strlen(path) + 1);
-    /* The mode of the socket's file is the descriptor's, less umask: set before there is a file. */
+    /* The file gets the descriptor's mode, less umask. Set it before the file exists, so that there
+     * is no moment with a wider mode. */
     if (fchmod(descriptor, 0600) != 0 ||
         bind(descriptor, (const struct sockaddr *)&address, sizeof address) != 0)
         return tnd_fail_errno(errno, "bind %s", path);
@@ -98,9 +99,9 @@ bind_and_listen(int descriptor, const char *path)
     return TUNDISH_OK;
 }
 
-/* Nobody sends us descriptors. One that was not taken is closed by the kernel while we read or hang
- * up, and that may wait for as long as its sender likes (SO_LINGER), so the kernel is asked to
- * refuse them. One that does not know how drops them. */
+/* Trainers send no descriptors. The kernel closes an untaken one while this thread reads or hangs
+ * up, and that may take as long as its sender likes (SO_LINGER). So ask the kernel to refuse them.
+ * An older kernel does not know the option; there they are only dropped. */
 static void
 refuse_descriptors(int socket)
 {
@@ -118,7 +119,7 @@ is_still_there(int descriptor, const char *name)
            ours.st_dev == present.st_dev && ours.st_ino == present.st_ino;
 }
 
-/* flock, but not for ever. */
+/* flock with a time limit: another process may hold the lock and never release it. */
 static tundish_status
 lock_in_time(int lock, const char *name, int64_t deadline_ns)
 {
@@ -138,8 +139,8 @@ lock_in_time(int lock, const char *name, int64_t deadline_ns)
     return TUNDISH_OK;
 }
 
-/* Between looking and binding nobody else may do the same. Whoever has the lock removes its file
- * when done, so what one waited for may be gone by then: try again. */
+/* No other server may look and bind between this one's look and its bind. The holder of the lock
+ * removes its file when done, so the file that this process waited for may be gone: try again. */
 static tundish_status
 lock_path(const char *name, int *ret_lock)
 {
@@ -208,7 +209,7 @@ listen_close(int socket, const char *path)
 {
     if (socket < 0)
         return;
-    /* Still listening here, nobody else can have bound the path. */
+    /* Unlink first: while this server still listens, no other can have bound the path. */
     unlink(path);
     close(socket);
 }
