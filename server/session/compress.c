@@ -11,8 +11,8 @@
 #include "session/compress_choose.h"
 #include "session/lane_size.h"
 
-/* A sample's bytes; what a codec must save of them at least, one part of so many; how often it is
- * timed. */
+/* A sample's size; the least part of it that a codec must save (one of WORTH_PARTS); how often it
+ * is timed. */
 enum { SAMPLE_BYTES = 256 << 10, WORTH_PARTS = 8, TRIES = 2, ZSTD_LEVEL = 1, ZSTD_CHUNK = 18 };
 
 struct sample {
@@ -55,7 +55,8 @@ take_sample(const struct output_column *column, struct scratch *scratch)
     return sample;
 }
 
-/* There and back. False: the codec cannot hold these values. */
+/* Time encoding and decoding. The best of several tries counts, since a try may include page faults
+ * or another thread's time. False: the codec cannot hold these values. */
 static bool
 time_codec(const struct tnd_codec *codec, const struct sample *sample,
            struct tnd_codec_context *context, struct scratch *scratch, uint64_t *ret_stored_bytes,
@@ -128,7 +129,7 @@ collect_offers(const struct fill *fill, struct evaluation *evaluation,
     return count;
 }
 
-/* The measured columns of a slice, and what may be done for them. */
+/* The measured columns of a slice, and the offers for them. */
 struct compression_choice {
     uint32_t column_count, offer_count;
     struct output_column *columns;
@@ -154,7 +155,7 @@ all_saved(const struct compression_choice *choice)
     return saved;
 }
 
-/* Would an arena for such slices, with what is taken, have no more than that? */
+/* With the offers taken, would an arena for such slices fit into `allowed`? */
 static bool
 arena_fits(const struct fill *fill, const struct compression_choice *choice,
            const struct slice_bytes *bytes, uint64_t allowed)
@@ -189,7 +190,7 @@ apply_compressed(struct fill *fill, const struct compression_choice *choice,
     }
 }
 
-/* Until the arena fits, or nothing more can be saved. */
+/* Take offers until the arena fits, or no offer saves more. */
 static void
 save_what_must_be(struct fill *fill, struct compression_choice *choice,
                   const struct slice_bytes *bytes, uint64_t allowed)
@@ -217,6 +218,7 @@ time_copying(struct scratch *scratch)
         int64_t began_ns = tnd_clock_ns(), took_ns;
 
         memcpy(to, from, SAMPLE_BYTES);
+        /* Makes each copy depend on the last one, so that the compiler keeps them all. */
         from[i] = to[SAMPLE_BYTES - 1];
         took_ns = tnd_clock_ns() - began_ns;
         if (took_ns < least_ns)
@@ -225,8 +227,8 @@ time_copying(struct scratch *scratch)
     return (double)least_ns / SAMPLE_BYTES;
 }
 
-/* A byte less is one that the server does not write and its trainer does not read, while the other
- * replicas do the same; and where memory is tight it is worth as much again that it is free. */
+/* A saved byte is one that the server does not write and the trainer does not read, while the other
+ * replicas do the same. Where memory is tight, freeing it is worth as much again. */
 static enum compress_why
 save_what_pays(const struct fill *fill, struct compression_choice *choice, struct scratch *scratch,
                const struct slice_bytes *bytes, uint32_t sharers, int64_t *ret_worth_ns)

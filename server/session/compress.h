@@ -4,7 +4,7 @@
  * may, columns are stored smaller if encoding and decoding them costs less than the memory is
  * worth: what writing and reading those bytes takes, and the more replicas do so at a time, the
  * more. All is measured, on a slice of the stream itself; what a column is stored as stands in each
- * slot, and its bytes are the same to whoever reads it.
+ * slot, and every reader decodes it to the same bytes.
  */
 #ifndef SESSION_COMPRESS_H
 #define SESSION_COMPRESS_H
@@ -30,7 +30,7 @@ struct compressed {
 
 /* What an arena may take. */
 struct compress_room {
-    uint64_t scarce_bytes; /* more is not to be had */
+    uint64_t scarce_bytes; /* there is no more */
     uint64_t spare_bytes;  /* of those, what columns stored smaller must leave free */
     uint64_t tight_bytes;  /* more is to be saved where that pays */
     uint32_t sharers;      /* replicas that read at a time */

@@ -27,6 +27,8 @@ gain_of(const struct offer *offer, const struct saving *saving)
     return offer == NULL ? 0 : saving->byte_ns * (double)offer->saved - (double)offer->cost_ns;
 }
 
+/* Taking any offer ends filling in place, which costs begun_ns once. So the columns pay together or
+ * not at all. */
 bool
 offers_paying(const struct offer *offers, uint32_t count, const struct saving *saving,
               uint32_t column_count, const struct offer **ret_taken)

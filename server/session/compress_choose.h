@@ -23,8 +23,8 @@ struct saving {
     double begun_ns; /* what it costs that there is any offer taken */
 };
 
-/* Of those that save more than the column does already (saved[column]), the one that saves most for
- * its time; or NULL. */
+/* Among the offers that save more than their column does already (saved[column]), the one that
+ * saves most for its time; or NULL. */
 const struct offer *offers_best(const struct offer *offers, uint32_t count, const uint64_t *saved);
 
 /* For each column the offer whose saving is worth most above its cost, or NULL: into

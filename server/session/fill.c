@@ -7,14 +7,14 @@
 #include "batch/verbatim.h"
 #include "core/memory.h"
 
-/* What one thread makes at a time: enough to pay for the hand-over, little enough to stay in its
- * cache on the way. */
+/* The size of a part: large enough to pay for the hand-over, small enough to stay in one
+ * processor's cache. */
 enum { PART_BYTES = 160 << 10, PART_ROWS_MIN = 64, PART_ROWS_MAX = 4096 };
 
-/* Whoever reads a string where it was put may look at this much behind it (frame_texts). */
+/* A reader of a string in place may look at this many bytes after it (frame_texts). */
 enum { TEXT_SLACK = 64 };
 
-/* Of any number of columns so large the sum can be counted. */
+/* A bound on a column's bytes, so that the sum over all columns cannot overflow. */
 #define COLUMN_BYTES_MAX (UINT64_C(1) << 44)
 
 struct tnd_codec
@@ -27,7 +27,7 @@ fill_narrow_codec(const struct column_spec *spec)
     return (struct tnd_codec){ .number = TND_CODEC_RAW };
 }
 
-/* What `auto` comes to is decided later, once there is something to measure (compress.h). */
+/* `auto` is decided later, when there is a first step to measure (compress.h). */
 static struct tnd_codec
 choose_codec(const struct spec_deliver *deliver, const struct column_spec *spec)
 {
@@ -153,6 +153,7 @@ fill_describe(const struct fill *fill, const struct deal_slice *slice, struct sl
             values->stored_bytes = (uint64_t)(rows * column->row_values) * column->value_bytes;
         } else {
             slot->columns[i].buffers[0].stored_bytes = (uint64_t)(rows + 1) * sizeof(int64_t);
+            /* place_texts takes the slack off again: it is room in the arena, not content. */
             values->stored_bytes = texts_bytes(column, slice, rows) + TEXT_SLACK;
         }
         values->decoded_bytes = values->stored_bytes;
@@ -177,6 +178,8 @@ place_texts(const struct fill_column *column, const struct deal_slice *slice,
     values->stored_bytes = values->decoded_bytes = (uint64_t)offsets[slot->shape[0]];
 }
 
+/* Offsets come first: each part then knows where its strings begin, without waiting for the parts
+ * before it. */
 void
 fill_begin(const struct fill *fill, const struct deal_slice *slice, struct slot *slot)
 {
@@ -203,7 +206,7 @@ part_of_column(const struct fill_column *column, const struct slot_column *slot,
     return data + (size_t)begin * row_bytes;
 }
 
-/* What was made elsewhere is copied to its place. */
+/* Stages write to the destination if they can. Values that were made elsewhere are copied. */
 static tundish_status
 copy_values(const char *name, const struct column *column, size_t value_bytes, void *to,
             size_t bytes)
@@ -216,6 +219,8 @@ copy_values(const char *name, const struct column *column, size_t value_bytes, v
     return TUNDISH_OK;
 }
 
+/* The file may have changed since its index was made, so compare each length with the one that the
+ * slot has room for. */
 static tundish_status
 bring_texts(const char *name, const struct column *column, int64_t begin, int64_t end,
             const struct slot_column *slot)
@@ -339,6 +344,8 @@ encode_values(const struct fill *fill, uint32_t index, const struct output_colum
         return TUNDISH_OK;
     stored = scratch_alloc(evaluation->scratch, bound);
     status = tnd_codec_encode(codec, values, bytes, stored, bound, context, &stored_bytes);
+    /* Values that the codec cannot hold, or cannot shrink, are stored as they are. Each slot says
+     * how. */
     if (status == TUNDISH_E_DATA || (status == TUNDISH_OK && stored_bytes >= bytes))
         return TUNDISH_OK;
     if (status != TUNDISH_OK)
@@ -449,7 +456,7 @@ fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *re
     *ret_bytes = all;
 }
 
-/* Of all buffers of a described column but the values. */
+/* Bytes of all buffers of a described column except the values. */
 static uint64_t
 outline_bytes(const struct output_column *column)
 {

@@ -1,9 +1,9 @@
 /* fill.h - the content of a slice, into its slot.
  *
- * Where every column has a fixed size, or one that references tell (a file's records as they are),
- * the slot's place is known before a byte is read, and any thread may make some rows of it in
- * place. Else, or where a column is stored encoded, one thread makes the whole slice, learns the
- * sizes, and copies it in.
+ * Every column may have a fixed size, or one that its references tell (a file's records as they
+ * are). Then the slot's place is known before a byte is read, and any thread can make some of its
+ * rows in place. Otherwise, or where a column is stored encoded, one thread makes the whole slice,
+ * learns its sizes, and copies it into the slot.
  */
 #ifndef SESSION_FILL_H
 #define SESSION_FILL_H

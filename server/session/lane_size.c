@@ -4,7 +4,7 @@
 #include "plan/batch_rows.h"
 #include "session/session_spec.h"
 
-/* Room in a lane beside its slots, where batches differ. */
+/* Extra room in a lane, where the sizes of batches vary. */
 #define VARYING_EXTRA (UINT64_C(1) << 20)
 /* A lane has a page at least. */
 #define ARENA_LEAST UINT64_C(4096)
@@ -29,6 +29,8 @@ lane_size(const struct fill *fill, const struct slice_bytes *slice, struct lane_
     const struct spec_deliver *deliver = &fill->plan->stream->deliver;
     struct lane_size size;
 
+    /* The first step is only a sample. Where slices vary, later ones may be larger: add a
+     * quarter. */
     size.most_bytes = fill->is_even
                           ? times(deliver->slots, slice->as_is)
                           : times(deliver->slots, slice->as_is + slice->as_is / 4) + VARYING_EXTRA;
@@ -47,7 +49,7 @@ lane_size(const struct fill *fill, const struct slice_bytes *slice, struct lane_
     *ret_size = size;
 }
 
-/* What memory_limit leaves the batches of a lane; 0: there is none. */
+/* How much memory_limit leaves for the batches of a lane; 0: there is no limit. */
 static uint64_t
 lane_limit(const struct plan *plan, const struct lane_config *lane)
 {
@@ -83,7 +85,7 @@ lane_reserve_bytes(const struct slice_bytes *slice)
     return slice->stored < slice->as_is ? slice->as_is : 0;
 }
 
-/* Below a limit the arena has no more than leaves the reserve, if the slots need no more. */
+/* Under a limit the arena leaves the reserve free, unless the slots need more. */
 static void
 fit_limit(struct lane_config *lane, const struct slice_bytes *slice)
 {
@@ -149,7 +151,8 @@ forecast_lane(const struct fill *fill, struct lane_config *lane, struct plan_lan
         slice.stored = slice.as_is;
         lanes->as_is_bytes = segment_bytes(fill, &slice, lane);
     }
-    /* What columns are stored as is chosen so, or serving is refused. */
+    /* Serving chooses the codecs so that the lanes fit the limit, or is refused. So the limit
+     * bounds the forecast. */
     if (!lanes->is_exact && share != 0 && (lanes->lane_bytes < 0 || lanes->lane_bytes > share))
         lanes->lane_bytes = share;
 }

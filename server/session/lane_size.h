@@ -30,8 +30,8 @@ void lane_describe(const struct plan *plan, const tundish_spec *spec,
 void lane_give_size(const struct fill *fill, const struct slice_bytes *slice,
                     struct lane_config *lane);
 
-/* What stays free below a limit for a batch that is not stored smaller: the trainer may work on one
- * while it waits for the next. */
+/* The room that stays free under a limit for a batch that does not compress: the trainer may hold
+ * one while it waits for the next. */
 uint64_t lane_reserve_bytes(const struct slice_bytes *slice);
 
 /* What all that comes to where shapes tell, before there is data. */

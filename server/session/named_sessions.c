@@ -103,8 +103,8 @@ open_named(struct named_sessions *sessions, const struct spec_stream *stream,
     return status;
 }
 
-/* The lock is held, here and below. Those that only wait for named_sessions_reap are as good as
- * gone. */
+/* The lock is held, here and below. Sessions that only wait for named_sessions_reap do not
+ * count. */
 static uint32_t
 count_used(const struct named_sessions *sessions)
 {
@@ -221,6 +221,8 @@ take_abandoned(struct named_sessions *sessions)
     return found;
 }
 
+/* The session leaves the list first and is closed without the lock: hub_remove waits for the hub's
+ * thread, which takes the lock to make a session. */
 void
 named_sessions_reap(struct named_sessions *sessions)
 {

@@ -1,11 +1,12 @@
 /* named_sessions.h - sessions beside the one that each stream has: made when a trainer names one,
- * gone when nobody is left to read it.
+ * gone when its last reader is.
  *
  * Each is an iterator of its own over the whole stream, at its own pace: what a worker of a
  * parameter server wants for itself. Its unseeded stages have seeds of their own, which follow from
- * the job's and the session's name. And
- * the readers of an evaluation (distribute.evaluation_shards): each gets its shards through a
- * session that nobody shares and that ends when it leaves.
+ * the job's and the session's name.
+ *
+ * Each reader of an evaluation (distribute.evaluation_shards) also gets its shards through a
+ * session of its own, which ends when the reader leaves.
  */
 #ifndef SESSION_NAMED_SESSIONS_H
 #define SESSION_NAMED_SESSIONS_H

@@ -20,12 +20,12 @@
 
 enum { THREADS_MAX = 256 };
 
-/* Steps are dealt ahead of the slots by two, and where batches are small by as many as make so many
- * bytes: then the dealer wakes once for many of them. */
+/* Two steps are dealt ahead of the slots. Where batches are small, it is as many as make
+ * LOOKAHEAD_BYTES, so that the dealer wakes once for many of them. */
 enum { LOOKAHEAD_MIN = 2, LOOKAHEAD_MAX = 256, LOOKAHEAD_BYTES = 4 << 20 };
 
 static const int64_t DRAIN_RETRY_NS = 5000000;
-/* slow_group: detach: longer than any pause between two steps that a healthy job makes. */
+/* For slow_group: detach. Longer than any pause of a healthy job between two steps. */
 static const int64_t DETACH_NS = 1000000000;
 
 uint32_t
@@ -38,7 +38,8 @@ session_processor_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
-/* What a pass leaves behind must be a true one, also when it is made to be measured. */
+/* A cache file must hold a whole pass over real data. So a stage that writes one is not run on
+ * samples, even to measure. */
 static bool
 leaves_files(const struct plan_graph *graph)
 {
@@ -88,6 +89,8 @@ open_workers(struct session *session, uint32_t thread_count)
             .skip_bad = session->plan->stream->deliver.skip_errors,
             .counters = &worker->counters.evaluation,
         };
+        /* One budget for all workers: the parts made at a time share the memory that content may
+         * take. */
         worker->memory.budget = session->budget;
         scratch_share(worker->evaluation.scratch, &worker->memory);
         snprintf(name, sizeof name, "content %u", i);
@@ -136,6 +139,7 @@ lookahead(const struct session *session)
                                    : (uint32_t)steps;
 }
 
+/* Slots are made once and reused by every step in their entry, so that no step allocates them. */
 static void
 open_steps(struct session *session)
 {
@@ -152,7 +156,8 @@ open_steps(struct session *session)
     }
 }
 
-/* It is held for less than going to sleep takes: who finds it held looks again for a while. */
+/* The lock is held for less time than going to sleep takes. So a thread that finds it taken spins
+ * for a while. */
 static void
 init_lock(pthread_mutex_t *lock)
 {
@@ -205,7 +210,8 @@ session_open(const struct session_options *options, struct spec_errors *errors,
     }
     if (status == TUNDISH_OK)
         status = open_workers(session, options->thread_count);
-    /* Sessions that trainers ask for read what was looked for when the server began. */
+    /* A session that a trainer asked for reads the same inputs, which were checked at the server's
+     * start. */
     if (status == TUNDISH_OK && options->name == NULL)
         status = inputs_check(session->plan, &files_options, options->stop);
     if (status == TUNDISH_OK)
@@ -240,15 +246,15 @@ session_start(struct session *session)
     else if (session->plan->stream->distribute.groups > 1)
         wait_for_groups(session);
     else if (session->control.barrier.closed)
-        start_barrier_open(session); /* at a kept place */
+        start_barrier_open(session); /* session_state_restore has set a kept place */
     else
         status = session_run(session);
     pthread_mutex_unlock(&session->control.lock);
     return status;
 }
 
-/* The last thing in a lane. A trainer that is there but has no room yet is waited for; a second
- * signal ends that. */
+/* Publish the lane's last slot. If an attached trainer leaves no slot free, wait until it releases
+ * one. A second signal ends the wait. */
 static void
 publish_stopped(struct session *session, uint32_t replica)
 {
@@ -299,10 +305,12 @@ session_close(struct session *session)
         return;
     if (session->ring.steps != NULL && session->dealing.started)
         session_halt(session);
+    /* The threads have stopped, so the last count is final. */
     skips_tell_rest(&session->ring.skips);
     if (session->dealing.shard_share.reader != 0)
         shards_leave(session->options.shards, session->dealing.shard_share.reader);
     close_steps(session);
+    /* After the threads, which write into its lanes, and after the steps' slots. */
     feed_close(session->feed);
     for (uint32_t i = 0; session->workers != NULL && i < session->worker_count; i++) {
         scratch_close(session->workers[i].evaluation.scratch);

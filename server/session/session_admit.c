@@ -1,4 +1,8 @@
-/* session_admit.c - what the session is told of trainers, and where it lets them start. */
+/* session_admit.c - the feed's callbacks, and where trainers may start.
+ *
+ * All run in the hub's thread. They take control.lock, which also keeps session_stop away while a
+ * start is being moved.
+ */
 #include "session/session_private.h"
 
 #include <inttypes.h>
@@ -7,7 +11,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 
-/* Nobody needs the session where it stands: it begins again at the place. */
+/* No trainer needs the session's present position, so restart it at the place. */
 static tundish_status
 move_start(struct session *session, const char *group, const struct place *place,
            const struct feed_start *start)
@@ -41,14 +45,14 @@ refuse_place(const struct session *session, const struct feed_start *start)
         session->plan->stream->name, start->epoch, start->step);
 }
 
-/* It outlived a server, and this one has had nobody yet who did. */
+/* It is a survivor, and no other survivor has come to this server yet. */
 static bool
 is_first_back(const struct session *session, const char *group, const struct feed_start *start)
 {
     return start->has_kept && feed_is_unused(session->feed) && !feed_knows(session->feed, group);
 }
 
-/* Is nothing published yet in this lane, and will what comes begin at the place or before it? */
+/* Is this lane still empty, and will it begin at the place or before? */
 static bool
 is_about_to_start(const struct session *session, uint32_t replica, const struct feed_start *start)
 {
@@ -71,8 +75,8 @@ read_place(const struct session *session, const struct feed_start *start, struct
                                 : status;
 }
 
-/* A trainer brings a place. While nothing runs the start is moved there; once it does, the trainer
- * is let in if what it wants is still to come: the SDK passes over what is before it. */
+/* A trainer brings a place. While the barrier is closed, the start moves there. Later, the trainer
+ * is let in if the step it wants is still to come: the SDK skips the steps before it. */
 static tundish_status
 admit_at_place(struct session *session, const char *group, uint32_t replica,
                const struct feed_start *start)
@@ -87,7 +91,8 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
         return start_barrier_lower(session, group, &place, start);
     if (is_first_back(session, group, start))
         return move_start(session, group, &place, start);
-    /* In this order: what is published goes on meanwhile. */
+    /* In this order, since the lane goes on meanwhile: a lane that starts between the two questions
+     * is still found by the second. */
     reached = (is_about_to_start(session, replica, start) ||
                feed_reaches(session->feed, group, replica, start->epoch, start->step, &near)) &&
               place.root_seed == session->plan->options.root_seed;
@@ -98,8 +103,8 @@ admit_at_place(struct session *session, const char *group, uint32_t replica,
     return move_start(session, group, &place, start);
 }
 
-/* A queue belongs to all its readers: one that comes to it under way reads on, whatever it brings.
- * Only the server knows what has been visited, so those that outlived one cannot start another. */
+/* All readers share a queue, so a late one reads on where the queue is, whatever place it brings.
+ * Only the server knows which batches were visited, so a survivor cannot start the queue again. */
 static tundish_status
 admit_to_queue(struct session *session, const char *group, const struct feed_start *start)
 {
@@ -120,8 +125,8 @@ admit_to_queue(struct session *session, const char *group, const struct feed_sta
     return move_start(session, group, &place, start);
 }
 
-/* Its siblings' places say where they stand, not where it does: what it lacks may be before that.
- */
+/* The places of its group's other replicas say where they are, not where this one is. It may lack
+ * earlier batches. */
 static tundish_status
 admit_without_place(struct session *session, const char *group, uint32_t replica)
 {
@@ -181,7 +186,7 @@ trainer_joined(void *user, struct feed *feed, const char *group, uint32_t replic
     (void)present;
     pthread_mutex_lock(&session->control.lock);
     session->kept.abandoned = false;
-    session_link_mute(session, false); /* whoever has gone before has been told of */
+    session_link_mute(session, false); /* earlier deaths have been handled */
     if (!session->control.stopping)
         start_barrier_joined(session, full_group_count);
     pthread_mutex_unlock(&session->control.lock);
@@ -201,7 +206,7 @@ tick_session(void *user, struct feed *feed, int64_t now_ns)
     return next_ns;
 }
 
-/* Is anybody there, or may still come back? */
+/* Note whether any trainer is attached or may still come back. */
 static void
 note_abandoned(struct session *session, struct feed *feed)
 {
@@ -210,11 +215,13 @@ note_abandoned(struct session *session, struct feed *feed)
     pthread_mutex_lock(&session->control.lock);
     abandoned = session->kept.abandoned = feed_is_unused(feed);
     pthread_mutex_unlock(&session->control.lock);
+    /* Without the lock: named_sessions takes it while it holds its own, so a callback under it
+     * could deadlock. */
     if (abandoned && session->options.abandoned != NULL)
         session->options.abandoned(session->options.user);
 }
 
-/* An evaluation's reader has gone: what it did not finish is for others, and this session deals no
+/* An evaluation's reader has left. Its unfinished shards go to others, and this session deals no
  * more. */
 static void
 give_shards_back(struct session *session)
@@ -222,6 +229,8 @@ give_shards_back(struct session *session)
     pthread_mutex_lock(&session->control.lock);
     session->control.stopping = true;
     session_halt(session);
+    /* After the threads have stopped, so that nothing is published any more: shards that were
+     * returned in full count as done. */
     session_shards_settle(session);
     if (session->dealing.shard_share.reader != 0)
         shards_leave(session->options.shards, session->dealing.shard_share.reader);
@@ -256,7 +265,7 @@ trainer_left(void *user, struct feed *feed, const char *group, uint32_t replica,
     note_abandoned(session, feed);
 }
 
-/* The session may have been made for it alone. */
+/* The session may have been made for this trainer alone. */
 static void
 trainer_refused(void *user, struct feed *feed)
 {
@@ -281,6 +290,7 @@ request_restart(void *user, struct feed *feed, uint64_t epoch)
     struct session *session = user;
 
     (void)feed;
+    /* The dealing thread reads it between steps and ends the epoch there. */
     atomic_store(&session->restart_epoch, epoch);
 }
 

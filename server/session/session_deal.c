@@ -8,7 +8,8 @@
 #include "session/checkpoint/session_state.h"
 #include "source/files/ask_ahead.h"
 
-/* Bytes of other nodes' rows, of a session's steps that are dealt and not made. */
+/* The limit on other nodes' rows that are asked for ahead, for steps that are dealt and not
+ * made. */
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;
 
 static void
@@ -23,7 +24,7 @@ wait_for_place(struct session *session)
                 TND_STATS_WAITS_STEPS, 0);
 }
 
-/* Wait until there are at most so many steps in the ring, or until the end; the lock held. */
+/* Wait until the ring holds no more than `at_most` steps, or until the end. The lock is held. */
 static void
 await_room(struct session *session, uint32_t at_most)
 {
@@ -39,6 +40,7 @@ next_step(struct session *session)
     struct step *step;
 
     if (session->ring.count == session->ring.capacity)
+        /* Down to half: the dealer then wakes once for many steps. */
         await_room(session, session->ring.capacity / 2);
     if (session->ring.count == session->ring.capacity || session->ring.draining ||
         session->ring.failed)
@@ -99,13 +101,15 @@ session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, u
     step->dealt_ns = tnd_clock_ns();
     session->ring.next_position++;
     session->ring.count++;
+    /* Without room in the lanes a worker could not open this step. The one that waits for the
+     * wakeup will. */
     if (session->ring.lacking == 0)
         session_wake(session);
     pthread_mutex_unlock(&session->ring.lock);
     return true;
 }
 
-/* Ask for the rows of a step that are on other nodes, when those before it do not hold too many. */
+/* Ask for the step's rows on other nodes, once the earlier steps hold few enough such bytes. */
 static void
 ask_ahead(struct session *session, struct deal_round *round)
 {
@@ -141,7 +145,7 @@ deal_step(struct session *session, uint64_t number, struct deal_round *ret_round
     return status;
 }
 
-/* Deal one epoch from `number` on. False: no more, for whatever reason. */
+/* Deal one epoch, starting at step `number`. False: stop dealing, for whatever reason. */
 static bool
 deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
 {
@@ -174,7 +178,8 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
     }
 }
 
-/* What a place taken in this epoch carries. */
+/* Tell the lanes what a place in this epoch carries. Before its first step: a trainer may save a
+ * place as soon as it has that. */
 static tundish_status
 publish_place(struct session *session, uint64_t epoch)
 {
@@ -195,14 +200,15 @@ publish_place(struct session *session, uint64_t epoch)
         return status;
     place_write(&place, bytes);
     pthread_mutex_lock(&session->ring.lock);
-    /* The lanes remember the places of no more epochs than this leaves in the ring. */
+    /* The lanes remember a limited number of places. With fewer steps in the ring, the next one
+     * overwrites none that is still needed. */
     await_room(session, session->ring.few - 1);
     pthread_mutex_unlock(&session->ring.lock);
     return feed_set_place(session->feed, epoch, bytes, place_bytes(&place));
 }
 
-/* Stand where the session was told to: epochs between the place's and the one wanted are passed
- * over whole. */
+/* Go to the start that the session was given. The place's state is of its own epoch, so run through
+ * the epochs after it whole. */
 static tundish_status
 go_to_start(struct session *session)
 {

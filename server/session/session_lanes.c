@@ -9,7 +9,7 @@
 #include "session/session_private.h"
 #include "shm/segment.h"
 
-/* What an arena may take before memory is scarce. */
+/* How much an arena may take before memory counts as scarce. */
 static uint64_t
 arena_allowed(const struct session *session, const struct lane_config *lane)
 {
@@ -22,7 +22,7 @@ arena_allowed(const struct session *session, const struct lane_config *lane)
                                                                      : allowed;
 }
 
-/* Lanes of all replicas may take an eighth of what they may before anybody cares. */
+/* The lanes of all replicas may take this part of the allowed memory before it counts as tight. */
 enum { TIGHT_PARTS = 8 };
 
 /* deliver.compression: auto. */
@@ -46,9 +46,9 @@ choose_codecs(struct session *session, const struct lane_config *lane,
         (void)fill_measure(&session->fill, &worker->evaluation, worker->context, slice, bytes);
 }
 
-/* The largest slice of the first step: what the lanes are sized by where shapes do not say. A first
- * step that fails does so again under way, where it can be told; neither is what it does, or leaves
- * out, counted before. */
+/* Measure the largest slice of the first step, which sizes the lanes where shapes do not. If the
+ * step fails here it fails again when it is dealt, where trainers can be told. So neither the
+ * failure nor any figure counts here. */
 static struct slice_bytes
 measure_first_step(struct session *session, const struct lane_config *lane)
 {
@@ -88,7 +88,7 @@ measure_first_step(struct session *session, const struct lane_config *lane)
     return largest;
 }
 
-/* All lanes, against what the file allows and what can be had. */
+/* Compare the size of all lanes with the file's limit and the machine's memory. */
 static tundish_status
 check_lanes(const struct session *session, const struct lane_config *lane,
             const struct slice_bytes *slice)

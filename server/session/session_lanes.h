@@ -7,7 +7,7 @@
 struct session;
 
 /* Measure the first step, choose codecs where that is left to the server, and give the lane its
- * size. Opens the dealer anew. E_MEMORY, with the arithmetic, if there is no room for all lanes. */
+ * size. Reopens the dealer. E_MEMORY, with the arithmetic, if there is no room for all lanes. */
 tundish_status session_size_lanes(struct session *session, struct lane_config *lane);
 
 #endif

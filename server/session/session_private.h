@@ -1,8 +1,11 @@
-/* session_private.h - a session's insides, for the files that are it.
+/* session_private.h - a session's internals, for its own files.
  *
  * session_deal.c puts steps into a ring, session_work.c takes them out and makes their content,
  * session_run.c starts and stops their threads, start_barrier.c decides where and when the first
- * step is dealt, session_admit.c lets trainers in, session.c opens and closes the whole.
+ * step is dealt, session_admit.c lets trainers in, session.c opens and closes the session.
+ *
+ * Lock order: control, then ring, then the feed's and the lanes'. kept.lock is taken before the
+ * feed's, and never together with control or ring.
  */
 #ifndef SESSION_SESSION_PRIVATE_H
 #define SESSION_SESSION_PRIVATE_H
@@ -22,12 +25,12 @@
 enum step_state {
     STEP_EMPTY,
     STEP_WAITS,   /* for free slots in every lane */
-    STEP_OPENING, /* one worker looks for them, and lays its texts out, perhaps without the lock */
+    STEP_OPENING, /* one worker reserves them and lays texts out, perhaps without the lock */
     STEP_OPEN,    /* its slices are being made */
     STEP_DONE
 };
 
-/* A step's kind, where a queue's place says that it was visited. */
+/* The kind of a step that was visited already, according to a queue's place. */
 #define STEP_PASSED ((enum tnd_slot_kind)0)
 
 /* One replica's part of a step. */
@@ -64,7 +67,7 @@ struct worker {
     struct tnd_codec_context *context;
     pthread_t thread;
     bool started;
-    int64_t part_ns;        /* what a part took of late */
+    int64_t part_ns;        /* the recent average for a part */
     int64_t part_waited_ns; /* how long the last one waited for room */
     struct worker_stats counters;
     uint64_t skipped; /* of evaluation.skipped, those accounted for; under the session's lock */
@@ -87,12 +90,12 @@ struct start {
 
 enum { SHARDS_AT_A_TIME = 2 };
 
-/* What an evaluation's reader has taken and not done: each up to before the position `end`. */
+/* A shard that an evaluation's reader has taken and not done. It ends before the position `end`. */
 struct taken_shard {
     uint64_t epoch, end;
     uint64_t epoch_begin; /* where its epoch begins in the lane */
     uint32_t shard;
-    bool is_held; /* its reader has been returned all of it, and waits for more beside it */
+    bool is_held; /* its reader has all its batches, holds some, and waits for more */
 };
 
 struct shard_share {
@@ -103,7 +106,7 @@ struct shard_share {
     struct taken_shard *taken; /* freed with the session */
 };
 
-/* What is known, while nothing is published, of where to begin. */
+/* What is known of the start while no step is published. */
 struct start_barrier {
     bool closed;
     bool has_start, has_kept;
@@ -133,11 +136,11 @@ struct session_kept {
     pthread_mutex_t lock; /* of the file, too */
     uint8_t *place;       /* the one last written */
     size_t place_bytes;
-    bool failed;    /* said once */
+    bool failed;    /* the failure was logged; once is enough */
     bool abandoned; /* groups have been here, and the last has ended */
 };
 
-/* The dealing thread's own while it runs: no lock. */
+/* Used only by the dealing thread while it runs: no lock. */
 struct session_dealing {
     pthread_t thread;
     bool started;
@@ -148,18 +151,18 @@ struct session_dealing {
     struct worker_stats counters; /* of stages that look at content to decide order */
 };
 
-/* The steps between the dealer, which brings them, and the workers, which make them. */
+/* The steps between the dealer, which adds them, and the workers, which make them. */
 struct session_ring {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a step has come, or room */
-    pthread_cond_t space; /* a step has gone: the dealer may go on */
+    pthread_cond_t space; /* a step was removed: the dealer may continue */
     struct step *steps;   /* a ring: first .. first + count */
     uint32_t capacity, first, count;
     uint32_t few;             /* an epoch is begun when there are fewer */
     uint32_t dealer_wakes_at; /* signal `space` when there are no more than these */
     bool a_worker_polls;
-    uint32_t lacking; /* not 0: of late there was no room for a step */
-    bool missed_room; /* somebody came while a step was being opened: look for room again */
+    uint32_t lacking; /* not 0: recently there was no room for a step */
+    bool missed_room; /* a worker came while a step was being opened: look for room again */
     uint64_t next_position;
     bool draining, failed, ended, paused;
     struct skips skips;
@@ -199,14 +202,14 @@ struct session {
 /* Step `index` of those in the ring; the lock held, as for all below. */
 struct step *session_step(struct session *session, uint32_t index);
 
-/* Wake whoever can take work: one of the sleepers, or the one that waits for the wakeup. */
+/* Wake a worker that can take work: a sleeper, or the one that waits for the wakeup. */
 void session_wake(struct session *session);
 
-/* The step ends with this thread's explanation, unless it failed before. */
+/* The step fails with this thread's error text, unless it failed before. */
 void session_fail_step(struct step *step, tundish_status status);
 
-/* What the threads run, and how they are started and stopped where they are. Steps that are not
- * published go with session_halt. Not under the lock. */
+/* The threads' functions, and starting and stopping them. session_halt drops steps that are not
+ * published. Not under the ring's lock. */
 void *session_work(void *worker);
 void *session_deal(void *session);
 tundish_status session_run(struct session *session);
@@ -217,8 +220,8 @@ void session_fail(struct session *session, tundish_status status, const char *te
 
 tundish_status session_open_dealer(struct session *session);
 
-/* Put a step into the ring, waiting for a free entry. False: there is none any more; the round is
- * released in any case. The dealing thread. */
+/* Put a step into the ring, waiting for a free entry. False: the threads are being stopped. The
+ * round is released in any case. The dealing thread. */
 bool session_push(struct session *session, enum tnd_slot_kind kind, uint64_t epoch, uint64_t number,
                   struct deal_round *round, tundish_status status);
 
@@ -234,8 +237,8 @@ void start_barrier_reclose(struct session *session); /* after it was open */
 /* `group`: whose trainer brings the place; NULL: a file. */
 tundish_status start_barrier_lower(struct session *session, const char *group,
                                    const struct place *place, const struct feed_start *start);
-/* Of a group whose trainers bring places one has none: unless somebody who outlived the server
- * before says what it lacks, that is all. */
+/* A replica has no place although others of its group brought theirs. Start at the beginning,
+ * unless a survivor of the previous server says what the group lacks. */
 void start_barrier_begin(struct session *session);
 void start_barrier_joined(struct session *session, uint32_t full_group_count);
 int64_t start_barrier_tick(struct session *session, int64_t now_ns);

@@ -45,7 +45,7 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
     return line;
 }
 
-/* The line of a reader, most likely where it was last time. */
+/* The line of a reader. Readers rarely change, so it is usually where it was last time. */
 static struct session_reader_line *
 find_reader(struct session *session, const struct feed_reader_stats *reader, uint32_t likely)
 {
@@ -80,7 +80,7 @@ find_group(struct session *session, const char *name)
     return line;
 }
 
-/* Those that were not met this time are gone for good. */
+/* Drop the lines of readers and groups that feed_stats no longer lists. */
 static void
 drop_gone(struct session_readers *readers, struct stats *stats)
 {
@@ -101,7 +101,8 @@ drop_gone(struct session_readers *readers, struct stats *stats)
     readers->group_count = kept;
 }
 
-/* A trainer counts the waits it had. What it took without any waited for no time. */
+/* A trainer counts only its waits. Batches that it took without one belong into the shortest
+ * bucket. */
 static void
 show_waits(struct session_reader_line *line, const struct feed_reader_stats *reader)
 {
@@ -116,6 +117,8 @@ show_waits(struct session_reader_line *line, const struct feed_reader_stats *rea
     line->at_once += (int64_t)(reader->taken_in_all - line->taken);
     line->at_once -= (int64_t)(waits - line->waits);
     first += reader->wait_counts[0] - line->short_waits;
+    /* Waits and batches are read at different moments, so the difference may be negative for a
+     * while. A histogram must not go back. */
     if (line->at_once > 0) {
         first += (uint64_t)line->at_once;
         line->at_once = 0;
@@ -127,7 +130,7 @@ show_waits(struct session_reader_line *line, const struct feed_reader_stats *rea
     line->short_waits = reader->wait_counts[0];
 }
 
-/* What its trainers waited is its lane's, also when they have gone. */
+/* The waits of its trainers count for the lane, even after the trainers are gone. */
 static void
 show_lane_wait(struct session *session, struct session_reader_line *line,
                const struct feed_reader_stats *reader)
@@ -159,7 +162,7 @@ show_reader(struct session_reader_line *line, const struct feed_reader_stats *re
     show_waits(line, reader);
 }
 
-/* The group is where its slowest replica is. */
+/* The group's position is that of its slowest replica. */
 static void
 add_to_group(struct session_group_line *group, const struct feed_reader_stats *reader)
 {

@@ -1,7 +1,7 @@
-/* session_readers.h - figures of those who read a session: a set for each trainer, one for each
+/* session_readers.h - figures of a session's readers: a set for each trainer, and one for each
  * group.
  *
- * They come and go; a set whose owner is gone is used for another.
+ * Trainers come and go; a set whose owner is gone is reused for another.
  */
 #ifndef SESSION_SESSION_READERS_H
 #define SESSION_SESSION_READERS_H

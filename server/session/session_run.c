@@ -4,16 +4,18 @@
 #include "core/memory.h"
 #include "deliver/wakeup.h"
 
-/* Threads stop where they are; steps that are not published go. */
+/* The threads stop after the part they are making. Steps that are not published are dropped. */
 void
 session_halt(struct session *session)
 {
     pthread_mutex_lock(&session->ring.lock);
+    /* Set under the lock, so that no thread can check them and go to sleep after the broadcasts. */
     session->ring.draining = true;
     atomic_store(&session->stop, 1);
     pthread_cond_broadcast(&session->ring.space);
     pthread_cond_broadcast(&session->ring.work);
     pthread_mutex_unlock(&session->ring.lock);
+    /* One worker does not wait for a condition but for the wakeup. */
     wakeup_signal(session->wakeup);
     if (session->dealing.started)
         pthread_join(session->dealing.thread, NULL);
@@ -23,7 +25,8 @@ session_halt(struct session *session)
             pthread_join(session->workers[i].thread, NULL);
         session->workers[i].started = false;
     }
-    /* No thread is left that changes the ring, but the hub's still looks at how full it is. */
+    /* No thread changes the ring any more. The hub's thread still reads how full it is, so that is
+     * changed under the lock below. */
     for (uint32_t i = 0; i < session->ring.count; i++) {
         struct step *step = session_step(session, i);
 

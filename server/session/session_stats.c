@@ -1,5 +1,5 @@
-/* session_stats.c - a session's figures: what is counted as it happens has its set made here, what
- * only has to be looked at is looked at now and then. */
+/* session_stats.c - a session's figures. Sets for events that are counted as they happen are made
+ * here. Other values are read from time to time. */
 #include "session/session_stats.h"
 
 #include <stdio.h>
@@ -147,7 +147,7 @@ makes_content(const struct plan_node *node)
     return false;
 }
 
-/* The line tells stages of the same name apart; what distribution puts in has none. */
+/* The line number tells stages of the same name apart. Stages that distribution adds have none. */
 static void
 label_stage(char labels[TND_STATS_LABEL_BYTES], const struct session *session,
             const struct plan_node *node, const char *part)
@@ -180,7 +180,8 @@ add_stages(struct worker_stats *counters, const struct session *session,
     }
 }
 
-/* What the order does with references: sets beside those of the content of the same stages. */
+/* Sets for what the order does with references, beside the sets for the content of the same
+ * stages. */
 static void
 add_order(struct worker_stats *counters, const struct session *session,
           const struct plan_graph *graph)

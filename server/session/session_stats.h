@@ -1,4 +1,4 @@
-/* session_stats.h - what a session shows of itself: its sets of figures, and keeping them true. */
+/* session_stats.h - a session's figures, and keeping them up to date. */
 #ifndef SESSION_SESSION_STATS_H
 #define SESSION_SESSION_STATS_H
 
@@ -32,7 +32,7 @@ struct worker_stats {
     struct vocabulary_lines vocabularies;
 };
 
-/* What tells this session's sets from others: the stream, and the session if it has a name. */
+/* Label this session's sets: with the stream, and with the session if it has a name. */
 void session_stats_label(char labels[TND_STATS_LABEL_BYTES], const struct session *session);
 
 /* Sets for the stream and its lanes; the pipeline file and the plan as texts. */

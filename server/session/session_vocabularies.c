@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "session/session_private.h"
 
-/* The stages of a plan, gone through. */
+/* A walk over the stages of a plan. */
 struct walk {
     const struct session *session;
     struct vocabulary_lines *lines;

@@ -1,4 +1,9 @@
-/* session_work.c - steps taken from the ring, their content made, and published. */
+/* session_work.c - workers take steps from the ring, make their content and publish them.
+ *
+ * A step waits for slots, is opened by one worker, is made in parts by all, and is published by the
+ * worker that finishes its last part. `unfinished` counts the parts in work, and one more while
+ * parts are left to take. So it reaches 0 exactly once.
+ */
 #include "session/session_private.h"
 
 #include <stdio.h>
@@ -10,12 +15,12 @@
 #include "core/must.h"
 #include "deliver/wakeup.h"
 
-/* A worker that has nothing to do looks this long before it sleeps: what a hand-over costs. */
+/* A worker without work polls this long before it sleeps: about the cost of waking it. */
 static const int64_t SPIN_NS = 20000;
 static const int64_t RETRY_NS = 100000;
-/* Parts that are made faster than this are not worth waking another worker for. */
+/* Parts that take less time than this are not worth waking another worker. */
 static const int64_t SHORT_NS = 20000;
-/* The last so many parts, about, say how long one takes. */
+/* The average time of a part covers about this many parts. */
 enum { PARTS_REMEMBERED = 8 };
 
 struct step *
@@ -24,7 +29,8 @@ session_step(struct session *session, uint32_t index)
     return &session->ring.steps[(session->ring.first + index) % session->ring.capacity];
 }
 
-/* Wake whoever can take work: one of the sleepers, or the one that waits for the wakeup. */
+/* Only the worker that waits for the wakeup needs its signal: without one, the call would cost a
+ * system call for each step. */
 void
 session_wake(struct session *session)
 {
@@ -54,8 +60,9 @@ name_slot(const struct step *step, struct share *share)
     share->slot.flags = step->flags;
 }
 
-/* Find room for a share. True: it is there (or never will be, as *failure says). Of a batch this
- * touches the share, and what the lane guards by itself: the session's lock need not be held. */
+/* Find room for a share. True: there is room, or *failure says why there never will be. For a batch
+ * this touches only the share and the lane, which has a lock of its own. So the session's lock need
+ * not be held. */
 static bool
 open_share(struct session *session, struct step *step, uint32_t replica, tundish_status *failure)
 {
@@ -78,6 +85,7 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
         return share->reserved;
     }
     if (!session->fill.in_place)
+        /* The sizes are not known before the content is made: make_whole reserves. */
         return lane_has_slot(lane, step->position);
     slice = &step->round.slices[replica];
     if (share->rows_of_part == 0) {
@@ -96,8 +104,8 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
     return true;
 }
 
-/* Find room for every share. Laying texts out takes time in proportion to the rows, so other
- * workers may have the lock meanwhile; they leave a step that is being opened alone. */
+/* Find room for every share. Laying texts out takes time in proportion to the rows, so release the
+ * lock for it. STEP_OPENING keeps other workers away from the step meanwhile. */
 static bool
 open_shares(struct session *session, struct step *step)
 {
@@ -125,7 +133,7 @@ open_shares(struct session *session, struct step *step)
 static void finish_step(struct session *session, struct step *step);
 static void turn_to_error(struct session *session, struct step *step);
 
-/* Try to open the step. */
+/* Try to open the step, and count how long each lane made it wait. */
 static void
 open_step(struct session *session, struct step *step)
 {
@@ -145,13 +153,17 @@ open_step(struct session *session, struct step *step)
     step->opened_ns = now_ns;
     tnd_stats_observe(&session->counters.stream->slot_wait,
                       (uint64_t)(step->opened_ns - step->dealt_ns));
+    /* The count for the parts to come: without it the first finished part would publish the
+     * step. */
     step->unfinished = 1;
     step->next_share = step->kind == TND_SLOT_BATCH ? 0 : session->plan->replicas;
 }
 
-/* Open the step, or note that there is no room. Whoever brings further steps then wakes nobody:
- * they find no room either, and the one that waits for the wakeup comes when there is some. A
- * single step that does find room is no sign that the next one will. */
+/* Open the step, or note that there is no room. Then the dealer wakes no worker for further steps:
+ * they need the same lanes, and the worker that waits for the wakeup comes when a slot is released.
+ * `lacking` counts down from 2, since one step that finds room does not mean that the next one
+ * will. A worker that came during STEP_OPENING may have consumed the wakeup for a release, so look
+ * again for it: its wake-up would be lost otherwise. */
 static bool
 find_room(struct session *session, struct step *step)
 {
@@ -205,7 +217,7 @@ take_of_step(struct session *session, struct step *step, struct part *ret_part)
     return true;
 }
 
-/* All parts have been taken: the count that stood for those to come goes. */
+/* All parts have been taken: remove the count for the parts to come. */
 static void
 settle_taken(struct session *session, struct step *step)
 {
@@ -222,8 +234,8 @@ take_part(struct session *session, struct part *ret_part)
         struct step *step = session_step(session, i);
 
         if (step->state == STEP_OPENING) {
-            session->ring.missed_room =
-                true; /* this worker may have been woken for room, and leaves */
+            /* This worker may have been woken for room, and goes away. */
+            session->ring.missed_room = true;
             return false;
         }
         if (step->state == STEP_WAITS && !find_room(session, step))
@@ -233,15 +245,17 @@ take_part(struct session *session, struct part *ret_part)
         if (take_of_step(session, step, ret_part))
             return true;
         settle_taken(session, step);
-        i = UINT32_MAX; /* steps may have gone: from the first again */
+        i = UINT32_MAX; /* steps may have been removed: start at the first again */
     }
-    session->ring.lacking = 0; /* but steps are: whoever brings one wakes */
+    session->ring.lacking =
+        0; /* steps are what is missing: the dealer wakes a worker for the next one */
     return false;
 }
 
 static void
 drop_finished(struct session *session)
 {
+    /* Steps finish in any order, but the ring only shrinks at its first step. */
     while (session->ring.count > 0 && session_step(session, 0)->state == STEP_DONE) {
         struct step *step = session_step(session, 0);
 
@@ -250,12 +264,13 @@ drop_finished(struct session *session)
         session->ring.first = (session->ring.first + 1) % session->ring.capacity;
         session->ring.count--;
     }
-    /* Waking the dealer costs as much as making a small batch: not for every step. */
+    /* Waking the dealer costs as much as making a small batch, so do it once for many steps. */
     if (session->ring.count <= session->ring.dealer_wakes_at)
         pthread_cond_signal(&session->ring.space);
 }
 
-/* A step that failed becomes an error in every lane, for good. */
+/* A failed step becomes an error in every lane, after which the stream has no more steps. It waits
+ * for slots again, since an ERROR needs one in each lane. */
 static void
 turn_to_error(struct session *session, struct step *step)
 {
@@ -274,7 +289,7 @@ turn_to_error(struct session *session, struct step *step)
         session_link_tell_error(session, step->epoch, step->number, step->status, step->text);
 }
 
-/* The first step of the ring, or one put into an empty ring. */
+/* The first step of the ring, or a new one if the ring is empty. */
 static struct step *
 step_to_fail(struct session *session)
 {
@@ -307,6 +322,8 @@ session_fail(struct session *session, tundish_status status, const char *text)
         snprintf(step->text, sizeof step->text, "%.1000s", text);
         step->from_outside = true;
         session->ring.failed = true;
+        /* A step that is being opened or made belongs to its workers. They see its status and turn
+         * it themselves. */
         if (step->state == STEP_WAITS || step->state == STEP_EMPTY)
             turn_to_error(session, step);
         pthread_cond_broadcast(&session->ring.space);
@@ -324,8 +341,8 @@ rows_of(const struct slot *slot)
                : 0;
 }
 
-/* Checksums go over every byte of the batch, so other workers may have the lock meanwhile. All
- * parts of the step are taken and made: nobody else touches it. */
+/* Checksums read every byte of the batch, so release the lock. All parts of the step are made, and
+ * no part is left to take: no other worker touches it. */
 static void
 seal_step(struct session *session, struct step *step)
 {
@@ -387,8 +404,8 @@ count_wait(struct worker *worker, bool for_slots, int64_t began_ns)
                 for_slots ? TND_STATS_WAITS_SLOT : TND_STATS_WAITS_ORDER, 0);
 }
 
-/* Wait for room in the arena. The lowest step finds it once a trainer waits for it, so this ends.
- */
+/* Wait for room in the arena. This ends: the lowest step gets a segment of its own once a trainer
+ * waits for it (lane.h), and parts are taken in step order. */
 static tundish_status
 reserve_whole(struct worker *worker, struct share *share, uint32_t replica)
 {
@@ -400,6 +417,7 @@ reserve_whole(struct worker *worker, struct share *share, uint32_t replica)
         return status;
     began_ns = tnd_clock_ns();
     while (status == TUNDISH_E_TIMEOUT) {
+        /* Relaxed: the flag carries no data, and session_halt joins this thread. */
         if (atomic_load_explicit(&session->stop, memory_order_relaxed))
             return tnd_fail(TUNDISH_E_TIMEOUT, "the server is stopping");
         nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
@@ -443,8 +461,9 @@ make_part(struct worker *worker, const struct part *part)
                      part->begin, part->end, &step->shares[part->replica].slot);
 }
 
-/* Is there work for one more worker, after this part was taken? If parts take long there is at
- * least the watch to take over; if not, this worker is back before another would be awake. */
+/* Should another worker be woken after this part was taken? If parts take long, it is: it makes
+ * another part, or waits for the wakeup instead of this worker. If not, this worker is back before
+ * another would be awake, so only wake one if parts are left. */
 static bool
 wants_help(const struct session *session, const struct worker *worker, const struct step *step)
 {
@@ -455,7 +474,7 @@ wants_help(const struct session *session, const struct worker *worker, const str
             step->shares[last].next_row < step->shares[last].rows);
 }
 
-/* What a worker without work waits for. */
+/* Does a worker without work wait for slots, or for steps? */
 static bool
 waits_for_slots(struct session *session)
 {
@@ -463,8 +482,9 @@ waits_for_slots(struct session *session)
            session_step(session, session->ring.count - 1)->state == STEP_WAITS;
 }
 
-/* Nothing can be taken. One worker waits for the wakeup of trainers' releases, the others for that
- * worker. */
+/* No part can be taken. One worker waits for the wakeup of trainers' releases, the others for that
+ * worker. A step that is added between the unlock and wakeup_wait is not missed: session_push sees
+ * a_worker_polls under the lock and signals the wakeup, which remembers it. */
 static void
 wait_for_work(struct session *session, struct worker *worker)
 {
@@ -483,7 +503,7 @@ wait_for_work(struct session *session, struct worker *worker)
     count_wait(worker, for_slots, began_ns);
 }
 
-/* Rows that the worker left out since it was last asked. */
+/* Count the rows that the worker left out since the last call. */
 static tundish_status
 add_skips(struct session *session, struct worker *worker)
 {
@@ -509,7 +529,8 @@ session_work(void *argument)
             wait_for_work(session, worker);
             continue;
         }
-        budget_begin(&worker->memory); /* in the order in which parts are taken */
+        /* Under the lock, so in the order in which parts are taken. */
+        budget_begin(&worker->memory);
         if (wants_help(session, worker, part.step))
             pthread_cond_signal(&session->ring.work);
         pthread_mutex_unlock(&session->ring.lock);
@@ -529,6 +550,7 @@ session_work(void *argument)
             status = add_skips(session, worker);
         finish_part(session, part.step, status);
     }
+    /* Other workers may wait for the one that polled. */
     pthread_cond_broadcast(&session->ring.work);
     pthread_mutex_unlock(&session->ring.lock);
     return NULL;

@@ -1,13 +1,13 @@
-/* start_barrier.c - what must be there before the first batch is dealt.
+/* start_barrier.c - the condition for dealing the first batch.
  *
- * The barrier is closed at first if several groups are to see the same batches, and again whenever
- * trainers bring a place to start at: the first of them may not be the one that stands lowest.
- * While it is closed nothing runs and nothing is published, so the start may still be moved,
- * whoever is attached. It opens when as many groups are full as there shall be, or when the time is
- * over.
+ * The barrier is closed at first if several groups are to see the same batches. It is closed again
+ * whenever trainers bring a place to start at, since the first of them may not have the lowest
+ * place. While it is closed no thread runs and no slot is published, so the start can still be
+ * moved, whatever trainers are attached. It opens when enough groups are full, or at its deadline.
  *
- * One that knows what a server that it outlived still kept for its groups opens it at once: nobody
- * stands lower, and those who are not back yet find what they lack (feed_await).
+ * A survivor may know which batches its dead server still kept for its groups. It opens the barrier
+ * at once: no trainer has a lower place, and groups that are not back yet will find what they lack
+ * (feed_await).
  */
 #include "session/session_private.h"
 
@@ -17,7 +17,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 
-/* Trainers of one group that bring places are started together. */
+/* How long to wait for the other trainers of a group, after one has brought a place. */
 static const int64_t GATHER_NS = 500000000;
 
 static void
@@ -45,7 +45,8 @@ start_barrier_reclose(struct session *session)
                tnd_clock_deadline_ns(session->plan->stream->deliver.rejoin_ns));
 }
 
-/* A place of a job whose root seed was another: its unseeded stages want that one. */
+/* The place may come from a job with another root seed. The unseeded stages need that seed to
+ * repeat their order. */
 static tundish_status
 take_root_seed(struct session *session, uint64_t root_seed)
 {
@@ -75,6 +76,8 @@ is_before(uint64_t epoch, uint64_t step, const struct start_barrier *barrier)
     return epoch < barrier->epoch || (epoch == barrier->epoch && step < barrier->step);
 }
 
+/* Survivors may report different counts. Take the highest: awaiting a group too many costs time,
+ * one too few loses its batches. */
 static void
 note_groups(struct start_barrier *barrier, const struct feed_start *start)
 {
@@ -105,12 +108,15 @@ take_start_of(struct start_barrier *barrier, const struct place *place,
 void
 start_barrier_begin(struct session *session)
 {
+    /* From here on places no longer move the start: a replica without a place needs the
+     * beginning. */
     session->control.barrier.is_beginning = true;
     session->control.barrier.has_start = false;
     session->control.barrier.brought_by[0] = '\0';
 }
 
-/* Nobody says what a sibling that is here without a place lacks. */
+/* A replica of the group is attached without a place. Does any survivor or kept place say what it
+ * lacks? If not, only the beginning is safe. */
 static bool
 must_begin(const struct session *session, const char *group, const struct feed_start *start)
 {
@@ -143,7 +149,8 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
         barrier->place = *place;
         return TUNDISH_OK;
     }
-    /* A file is older than what the server's memory said when it died. */
+    /* The server writes the file from time to time, so its memory, which a survivor has seen, is
+     * newer. */
     if (!barrier->has_start || (barrier->is_restored && start->has_kept) ||
         is_before(epoch, step, barrier)) {
         take_start_of(barrier, place, start);
@@ -182,7 +189,7 @@ take_start(struct session *session)
             (unsigned long long)session->dealing.start.step);
 }
 
-/* Groups of the server before that are not here yet keep what they lack. */
+/* Await the previous server's groups that are not here yet, so that their batches are kept. */
 static void
 await_groups(struct session *session)
 {
@@ -213,9 +220,11 @@ start_barrier_open(struct session *session)
         lane_set_visited(feed_lane(session->feed, 0), session->dealing.start.visited,
                          session->dealing.start.visited_count);
     session->control.barrier.closed = false;
+    /* Before any thread runs: positions count from the start, wherever in the stream it is. */
     session->ring.next_position = 0;
     if (session_run(session) == TUNDISH_OK)
         return;
+    /* No thread will publish, so tell the attached trainers here. */
     tnd_log(TND_LOG_ERROR, "stream", "%s: %s", session->plan->stream->name, tnd_error_text());
     for (uint32_t r = 0; r < session->plan->replicas; r++)
         lane_publish_end(feed_lane(session->feed, r), 0, TND_SLOT_ERROR, 0, 0, TUNDISH_E_SYSTEM,
@@ -237,6 +246,8 @@ start_barrier_joined(struct session *session, uint32_t full_group_count)
         wait_until(&session->control.barrier, tnd_clock_deadline_ns(wait_ns));
 }
 
+/* The hub calls this at the deadline. Without it a group that never comes would hold the others for
+ * good. */
 int64_t
 start_barrier_tick(struct session *session, int64_t now_ns)
 {

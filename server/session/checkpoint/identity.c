@@ -39,6 +39,7 @@ identity_add_stream(struct identity *identity, const struct plan *plan)
     const char *name = plan->stream->name;
     tundish_status status;
 
+    /* Part by part and with names, so that an error can say which part differs. */
     identity_add(identity, place_fingerprint(plan), "stream '%s' (stages, parameters and seeds)",
                  name);
     identity_add(identity, plan->replicas, "the number of replicas of stream '%s'", name);

@@ -1,4 +1,4 @@
-/* place_contents.c - what a place carries. */
+/* place_contents.c - the server's part of a place: written, read and checked. */
 #include "session/checkpoint/place_contents.h"
 
 #include <string.h>
@@ -38,8 +38,8 @@ replicas_that_matter(const struct plan *plan)
 
     if (plan->stream->distribute.from_function)
         return plan->replicas;
-    /* Carrying rows over joins short batches with the next: not so with one replica in all, where
-     * batches stay as they are. */
+    /* Carrying rows over joins a short batch with the next one. A single replica in all needs no
+     * carrying: its batches stay as they are. */
     if (plan->rule != REBATCH_CARRY ||
         (schema->count > 0 && schema->columns[0].rank > 0 && schema->columns[0].shape[0] >= 0))
         return 0;
@@ -120,6 +120,7 @@ place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place)
         .files = stored.files,
         .state_count = stored.state_count,
     };
+    /* Check the count before any use: the bytes come from a trainer. */
     if (place.state_count > PLACE_STATE_MAX || byte_count != place_bytes(&place))
         return tnd_fail(TUNDISH_E_PLACE, "the place has another length than its header says");
     memcpy(place.state, bytes + sizeof stored, place.state_count * sizeof place.state[0]);

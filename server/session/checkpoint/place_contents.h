@@ -1,4 +1,4 @@
-/* place_contents.h - what a place carries besides epoch and step: enough to stand there again.
+/* place_contents.h - what a place carries besides epoch and step: enough to continue there.
  *
  * The bytes are the server's own; trainers keep them and hand them back, so they are as hostile as
  * anything from a trainer. Little-endian, versioned.
@@ -33,10 +33,10 @@ void place_ready(const struct plan *plan, const struct place_files *files, struc
 size_t place_bytes(const struct place *place);
 void place_write(const struct place *place, uint8_t *bytes);
 
-/* From bytes. E_PLACE if they are none. */
+/* Read a place from bytes. E_PLACE if they are not a place. */
 tundish_status place_read(const uint8_t *bytes, size_t byte_count, struct place *ret_place);
 
-/* May this plan go on at the place? E_PLACE says why not. The root seed is not looked at. */
+/* May this plan continue at the place? E_PLACE says why not. The root seed is not compared. */
 tundish_status place_check(const struct place *place, const struct plan *plan,
                            const struct place_files *files);
 

@@ -16,7 +16,7 @@
 #include "source/files/matching_files.h"
 #include "source/source.h"
 
-/* Rows of a data set that was written anew differ nearly everywhere, so a few pages tell. */
+/* A data set that was written again differs nearly everywhere, so a few pages are enough. */
 enum { WHOLE_BYTES = 256 << 10, SAMPLES = 16, SAMPLE_BYTES = 4096, NAMES_BYTES = 512 };
 
 static uint64_t
@@ -33,6 +33,7 @@ mix_piece(uint64_t hash, int descriptor, int64_t offset, size_t byte_count)
 static uint64_t
 hash_file(const char *path)
 {
+    /* O_NONBLOCK: a FIFO of that name must not block the start. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat about;
     uint64_t hash = 1;
@@ -60,7 +61,7 @@ struct search {
     const struct catalogue *catalogue; /* of all nodes' files, or NULL */
 };
 
-/* Of a path only the last part counts: folders may differ between machines. */
+/* Only the last part of a path counts: folders may differ between machines. */
 static void
 add_match(struct search *search, const char *name, uint64_t hash)
 {
@@ -82,7 +83,8 @@ add_vocabulary(void *context, const char *name, uint64_t hash)
     add_match(context, name, hash);
 }
 
-/* One entry for each stage: its results lie in a folder that users seldom look into. */
+/* One entry for each stage: its results lie in a folder that users seldom look into, so the stage's
+ * name says more. */
 static void
 add_learned(struct search *search, const struct plan_node *node)
 {
@@ -187,6 +189,7 @@ walk_graph(struct search *search, const struct plan_graph *graph)
     return status;
 }
 
+/* Neighbours share a group, so that a changed group names files that lie together. */
 static uint32_t
 group_of(uint32_t index, uint32_t count)
 {

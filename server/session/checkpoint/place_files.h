@@ -1,7 +1,7 @@
-/* place_files.h - the files that a stream's batches hang on, and what they hold.
+/* place_files.h - the files that a stream's batches depend on, and hashes of their content.
  *
- * Data files are told by their size and a sample of their bytes, small ones by all of them, and
- * vocabularies and what was learned by all that is in them. A name is only what a pipeline file
+ * A data file's hash covers its size and a sample of its bytes, or all bytes of a small file.
+ * Vocabularies and learned results are hashed whole. A name is only what a pipeline file
  * calls it, a folder is not looked at: copies on other machines are the same.
  *
  * A place has no room for a hash of each file, and is yet to say which has changed. So files are
@@ -35,7 +35,7 @@ struct place_files {
     struct place_groups groups;
 };
 
-/* Find them by the plan's stages. A file that is not there is like no other. */
+/* Find the files by the plan's stages. The hash of a missing file matches no other. */
 tundish_status place_files_open(const struct plan *plan, struct place_files *ret_files);
 void place_files_close(struct place_files *files); /* accepts zeros */
 

@@ -14,7 +14,8 @@
 #include "session/session_private.h"
 #include "shm/place.h"
 
-/* What could lead out of the folder, and what says so, as in a URL. */
+/* The file's path. As in a URL, encode '/', which could lead out of the folder, and '%', which
+ * marks the encoding. */
 static char *
 path_in(const char *folder, const struct session *session)
 {
@@ -132,6 +133,7 @@ replace_file(const struct session *session, const uint8_t *bytes, size_t count)
     const char *folder = session->options.state;
     char *path = path_in(folder, session);
     char *fresh = tnd_sprintf("%s.new", path);
+    /* The rename is durable only after the folder is synced, too. */
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     tundish_status status = directory >= 0 ? write_whole(fresh, bytes, count)
                                            : tnd_fail_errno(errno, "open %s", folder);
@@ -145,7 +147,7 @@ replace_file(const struct session *session, const uint8_t *bytes, size_t count)
     return status;
 }
 
-/* What a place in the epoch carries. Behind the last epoch that is the last one's. */
+/* Find the header of a place in the epoch. After the last epoch use the last one's. */
 static bool
 find_header(struct session *session, struct tnd_place *place, uint8_t **ret_header)
 {
@@ -200,7 +202,7 @@ session_state_token(struct session *session)
     return token;
 }
 
-/* The state's lock is held. Takes the bytes, which may be NULL. */
+/* kept.lock is held. Takes ownership of the bytes, which may be NULL. */
 static void
 keep_state(struct session *session, uint8_t *bytes, size_t count)
 {
@@ -218,7 +220,8 @@ keep_state(struct session *session, uint8_t *bytes, size_t count)
     session->kept.place_bytes = count;
 }
 
-/* Under one lock from the look to the file, so that none is overtaken by an older one. */
+/* One lock covers both the look and the write, so that an older place never overwrites a newer
+ * one. */
 void
 session_state_keep(struct session *session)
 {

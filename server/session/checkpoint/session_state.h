@@ -1,11 +1,11 @@
 /* session_state.h - places that the server keeps itself (serve --state DIR).
  *
  * DIR/STREAM.place is the first step that some group has not given back, or of a queue what was
- * visited, as it stood a moment ago; written anew and renamed, so that it is whole at any time. It
- * is there before the first batch is. A server that starts finds the stream's seed and place there.
- * Trainers that outlived it know better where they are, and pass over what they had; trainers that
- * are started anew get again what was given back since the last time, or by some of their group
- * only, and so does a queue.
+ * visited, as of a moment ago. A new file is written and renamed, so it is always whole. It exists
+ * before the first batch does. A server that starts finds the stream's seed and place there.
+ * Trainers that outlived the server know their place better, and skip what they had. Trainers that
+ * are restarted, and queues, get some batches again: those given back since the last write, or by
+ * only some of their group.
  *
  * The folder is session_options.state, which each session keeps its own file in.
  */

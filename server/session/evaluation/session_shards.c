@@ -1,8 +1,8 @@
 /* session_shards.c - an evaluation's reader: shard after shard, as the tracker gives them.
  *
  * No more than two at a time, one being read and one made ready, so that a slow reader does not
- * keep what a fast one could have. Every shard is cut from an iterator of the same number, whoever
- * deals it: so all shards of an epoch together are the whole, however it is shuffled.
+ * keep what a fast one could have. Every shard of an epoch is cut from the same iterator, whichever
+ * session deals it. So all shards together are the whole, however it is shuffled.
  */
 #include "session/session_private.h"
 
@@ -15,7 +15,7 @@
 
 static const int64_t LOOK_AGAIN_NS = 5000000;
 
-/* The trainer is told how much of the epoch is done: its tundish_restart goes by that. */
+/* The trainer is told how much of the epoch is done, since its tundish_restart depends on that. */
 tundish_status
 session_shards_start(struct session *session)
 {
@@ -30,8 +30,8 @@ session_shards_start(struct session *session)
     return session_run(session);
 }
 
-/* Has the reader been given all of it? Not of what it passed over, since it left the epoch before.
- */
+/* Has the reader been given the whole shard? Batches that it skipped by leaving the epoch do not
+ * count. */
 static bool
 was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
 {
@@ -41,16 +41,16 @@ was_returned(const struct taken_shard *taken, const struct lane_stats *stats)
     return taken->end <= stats->taken && !is_passed_over;
 }
 
-/* Has it nothing left to be given, and asks for more? */
+/* Has the reader taken all that is published, and does it wait for more? */
 static bool
 has_all(const struct lane_stats *stats)
 {
     return stats->trainer_waits && stats->taken == stats->published;
 }
 
-/* A shard is done when what is published up to its end has been given back. Of an epoch that the
- * reader has left, others get what it was not given. A reader that waits may hold what it has:
- * neither it nor others wait for that. */
+/* A shard is done when all its batches have been given back. If the reader has left the epoch,
+ * others get the shards that it was not given in full. A reader that waits for more may hold its
+ * last batch, so neither it nor others wait for that shard. */
 static void
 settle_shards(struct session *session, uint64_t left_epoch)
 {
@@ -106,9 +106,9 @@ start_shard(struct session *session, uint64_t epoch, uint32_t shard)
     return status;
 }
 
-/* It is done once the reader has given back its last batch; of an empty one there is nothing to
- * give back, and what comes before it, the end of an epoch perhaps, is not its own. One that was
- * cut off is never done. */
+/* The shard is done once the reader has given back its last batch. An empty shard has no batch: it
+ * is done at once, since the slot before it may be the end of an epoch, not its own. A shard that
+ * was cut off is never done. */
 static void
 note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empty, bool is_cut)
 {
@@ -127,7 +127,8 @@ note_taken(struct session *session, uint64_t epoch, uint32_t shard, bool is_empt
     }
 }
 
-/* Deal a shard, one step behind the dealer: the last has to be known as such. */
+/* Deal a shard. Push each step only after the next one is dealt: the last step must carry the flag
+ * of the shard's end. */
 static bool
 deal_shard(struct session *session, uint64_t epoch, uint32_t shard, uint64_t *number)
 {

@@ -1,11 +1,12 @@
-/* shard_trackers.c - which stream has which tracker. */
+/* shard_trackers.c - the trackers of all streams that are evaluated. */
 #include "session/evaluation/shard_trackers.h"
 
 #include <stdlib.h>
 
 #include "core/memory.h"
 
-/* evaluation_shards: auto: readers that come within this are there from the start. */
+/* For evaluation_shards: auto. Readers that come within this time count for the number of
+ * shards. */
 static const int64_t READERS_GATHER_NS = 500000000;
 
 struct shard_trackers {
@@ -50,6 +51,7 @@ shard_trackers_close(struct shard_trackers *trackers)
 {
     if (trackers == NULL)
         return;
+    /* First, so that no message reaches a tracker that is being closed. */
     link_open_mailbox(trackers->link, LINK_SHARDS, NULL, NULL);
     for (uint32_t i = 0; i < trackers->count; i++)
         shards_close(trackers->shards[i]);

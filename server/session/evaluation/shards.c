@@ -107,7 +107,7 @@ find_reader(struct shards *shards, uint32_t reader)
     return NULL;
 }
 
-/* All of it is done, or nobody is left who would do the rest. */
+/* All shards are done, or all readers have left the epoch and none would do the rest. */
 static bool
 is_over(const struct shards *shards)
 {
@@ -134,6 +134,7 @@ take_known(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t *ret
 
     if (epoch < shards->epoch)
         return SHARDS_OVER;
+    /* Here, where a shard is about to be given out: the shards of a lost node become free first. */
     drop_gone(shards);
     asker = find_reader(shards, reader);
     if (asker == NULL)
@@ -172,6 +173,8 @@ has_shard(const struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t
 static void
 finish_shard(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
+    /* A message may be late, or another node's may be hostile. Only the owner can finish a shard,
+     * and only in this epoch. */
     if (!has_shard(shards, reader, epoch, shard))
         return;
     free_shard(shards, shard);
@@ -330,6 +333,7 @@ shards_hear(struct shards *shards, const struct link_message *received)
     memcpy(&message, received->bytes, sizeof message);
     if (shards_are_of_peer(shards))
         shards_peer_hear(shards, &message);
+    /* A node speaks only for its own readers. */
     else if (message.reader >> SHARDS_NODE_SHIFT == received->from &&
              !link_is_lost(shards->link, received->from))
         serve_request(shards, received->from, message);

@@ -7,7 +7,7 @@
  * over. That begins when those who are still in this one have done the rest of it, or at once if
  * nobody is: then what nobody did is passed over. One tracker serves all readers of a stream; of
  * several nodes that of rank 0 serves all, and the others ask it. What readers of a node that is
- * gone had not done is given to others; without rank 0 nobody gets any more. Any thread.
+ * gone had not done is given to others; without rank 0 no reader gets another shard. Any thread.
  */
 #ifndef SESSION_SHARDS_H
 #define SESSION_SHARDS_H
@@ -54,7 +54,7 @@ void shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, ui
 /* 0: not known yet. */
 uint32_t shards_count(struct shards *shards);
 
-/* What has come for the tracker from another node. */
+/* Handle a message of another node for the tracker. */
 void shards_hear(struct shards *shards, const struct link_message *received);
 
 #endif

@@ -7,9 +7,9 @@
 #include "session/evaluation/shards_private.h"
 
 static const int64_t JOIN_NS = 30000000000;
-/* After WAIT; one shard more or less is nothing to ask for a thousand times a second. */
+/* The pause after WAIT: an idle reader must not ask a thousand times a second. */
 static const int64_t ASK_AGAIN_NS = 20000000;
-/* A tracker whose node is about to end answers as long as it is there. */
+/* A node that has left the job still answers for a while before it ends. */
 static const int64_t ANSWER_NS = 5000000000;
 
 /* The lock is held, here and below. */
@@ -100,7 +100,7 @@ lost(const struct shards *shards)
     return SHARDS_LOST;
 }
 
-/* Nobody will answer. */
+/* No answer will come. */
 static bool
 is_hopeless(struct shards *shards, int64_t asked_ns, int64_t now_ns)
 {

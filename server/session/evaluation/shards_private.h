@@ -1,4 +1,5 @@
-/* shards_private.h - a tracker's insides: shards.c keeps it, shards_peer.c asks another node's. */
+/* shards_private.h - a tracker's internals: shards.c keeps it, shards_peer.c asks another node's.
+ */
 #ifndef SESSION_SHARDS_PRIVATE_H
 #define SESSION_SHARDS_PRIVATE_H
 

@@ -1,4 +1,4 @@
-/* agreement.c - plans made only to be compared. */
+/* agreement.c - plans that are made only for comparison. */
 #include "session/nodes/agreement.h"
 
 #include <stdlib.h>
@@ -51,6 +51,8 @@ agreement_reach(struct link *link, const struct agreement_options *options,
             status = plan_open(options->file, &options->file->streams[i], options->plan, errors,
                                &plans[i]);
     if (status == TUNDISH_OK)
+        /* Before the comparison: the files of a stream with local files are part of its
+         * identity. */
         status = catalogue_share(link, plans, count, options->timeout_ns, options->stop,
                                  options->catalogue);
     if (status == TUNDISH_OK)

@@ -1,4 +1,4 @@
-/* catalogue_share.c - lists of files, told by each node to all. */
+/* catalogue_share.c - each node sends its list of files to all nodes. */
 #include "session/nodes/catalogue_share.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* catalogue_share.h - what all nodes have of the files of streams with distribute.files: local. */
+/* catalogue_share.h - all nodes' files, for streams with distribute.files: local. */
 #ifndef SESSION_CATALOGUE_SHARE_H
 #define SESSION_CATALOGUE_SHARE_H
 
@@ -7,8 +7,8 @@
 #include "source/files/catalogue.h"
 
 /* All nodes call this with the plans of the same streams (NULL: not served). Each tells which files
- * it has and what they hold; the catalogue is the same everywhere then. It stays unmade if no
- * stream asks for one. E_ARGUMENT, on every node: two have unlike files by one name. */
+ * it has and their hashes. After that the catalogue is the same everywhere. It stays unmade if no
+ * stream asks for one. E_ARGUMENT, on every node: two have different files of one name. */
 tundish_status catalogue_share(struct link *link, struct plan *const *plans, uint32_t count,
                                int64_t timeout_ns, const _Atomic int *stop,
                                struct catalogue *catalogue);

@@ -1,4 +1,4 @@
-/* index_share.c - who wants which indexes, who makes them, and handing them on. */
+/* index_share.c - find the missing indexes, share out the work, and send the results to all. */
 #include "session/nodes/index_share.h"
 
 #include <stdlib.h>
@@ -91,6 +91,7 @@ find_wanted(struct sharing *sharing)
     return status;
 }
 
+/* Posted even if it failed, with no bytes: the other nodes wait for it. */
 static void
 make_own(struct sharing *sharing, uint32_t index)
 {
@@ -144,7 +145,7 @@ take_from(struct sharing *sharing, uint32_t index, uint32_t owner)
     return TUNDISH_OK;
 }
 
-/* First make, then take: nobody waits while there is something to do. */
+/* Make first and take after, so that no node waits while it has work to do. */
 static tundish_status
 exchange_indexes(struct sharing *sharing)
 {

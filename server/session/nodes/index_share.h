@@ -5,10 +5,9 @@
 #include "link/link.h"
 #include "plan/plan.h"
 
-/* Where every node reads every file (not under FILE), files that the cache folder of some node has
- * no index of are shared out, gone through once, and their indexes kept on every node. All nodes
- * call this, for the same stream and the same files. What one cannot index is left to whoever
- * reads it, to complain about. */
+/* Where every node reads every file (not under FILE): share out the files that some node's cache
+ * folder has no index of, read each once, and keep its index on every node. All nodes call this for
+ * the same stream and files. If a file cannot be indexed, its reader reports the error. */
 tundish_status index_share(struct link *link, const struct plan *plan, uint32_t stream,
                            int64_t timeout_ns, const _Atomic int *stop);
 

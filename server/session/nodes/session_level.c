@@ -1,4 +1,4 @@
-/* session_level.c - the lowest of all nodes' places, and the way back to it. */
+/* session_level.c - find the lowest of all nodes' places, and go back to it. */
 #include "session/nodes/session_level.h"
 
 #include <inttypes.h>
@@ -28,6 +28,7 @@ level_key(const struct session *session, uint64_t number)
     };
 }
 
+/* The trainers' processes are gone, but the hub may not have noticed it yet. */
 static tundish_status
 wait_until_unread(struct session *session, const _Atomic int *stop)
 {
@@ -91,7 +92,8 @@ is_before(const struct tnd_place *a, const struct tnd_place *b)
     return a->epoch < b->epoch || (a->epoch == b->epoch && a->step < b->step);
 }
 
-/* The lowest of all nodes' places, whose bytes the caller frees; and whether any is another. */
+/* Find the lowest of all nodes' places, whose bytes the caller frees, and whether any place differs
+ * from it. */
 static tundish_status
 find_lowest(struct session *session, const struct link_key *key, struct standing *ret_lowest,
             bool *ret_differ)
@@ -154,7 +156,7 @@ go_back(struct session *session, const struct standing *level)
     if (status == TUNDISH_OK)
         status = lower_start(session, level);
     if (status == TUNDISH_OK)
-        start_barrier_open(session); /* all who read are known, and stand here */
+        start_barrier_open(session); /* all readers are known, and start here */
     pthread_mutex_unlock(&session->control.lock);
     return status;
 }
@@ -173,7 +175,7 @@ session_level_reach(struct session *session, uint64_t number, const _Atomic int 
     status = link_wait_for_all(linked->link, &key, -1, stop);
     if (status == TUNDISH_OK)
         status = find_lowest(session, &key, &lowest, &differ);
-    /* All of them: who goes back needs what the others have forgotten. */
+    /* All nodes go back: a node that goes back needs steps that the others have already dealt. */
     if (status == TUNDISH_OK && differ)
         status = go_back(session, &lowest);
     if (status == TUNDISH_OK)

@@ -1,4 +1,9 @@
-/* session_link.c - ends, cuts, errors and places, common to all workers. */
+/* session_link.c - ends of epochs, cuts, errors and places that all workers share.
+ *
+ * Posts of other nodes arrive in the link's thread, while the dealing thread changes the same
+ * state. The lock keeps them apart: a question that arrives between two steps is either seen by the
+ * next note_dealt or answered by hear_steps, never by neither.
+ */
 #include "session/nodes/session_link.h"
 
 #include <stdio.h>
@@ -22,7 +27,7 @@ struct link_steps {
     uint64_t has, ended;
 };
 
-/* Posted as LINK_ERROR, with a sentence behind it. */
+/* Posted as LINK_ERROR, followed by a sentence. */
 struct link_error {
     uint64_t epoch, step;
     int64_t status;
@@ -71,7 +76,8 @@ session_link_key(const struct session *session, enum link_topic topic, uint64_t 
     };
 }
 
-/* Under DATA a batch gives every worker equally many slices, unless they carry over. */
+/* Under DATA a batch gives every worker equally many slices, unless rows carry over. Then every
+ * worker knows the steps of all. */
 static bool
 steps_are_known(const struct session *session)
 {
@@ -113,6 +119,7 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
         }
     }
     pthread_mutex_unlock(&linked->lock);
+    /* A node may be behind by an epoch and still ask about it, so keep a few. */
     if (epoch >= 3) {
         struct link_key old = session_link_key(session, LINK_STEPS, epoch - 3);
 
@@ -130,7 +137,8 @@ struct question {
     enum job_step answer;
 };
 
-/* What the others' posts say of the step that is asked about. */
+/* Do the others' posts answer the question? A missing post reads as zeros: its node has not said
+ * anything yet. */
 static bool
 is_answered(struct link *link, void *context)
 {
@@ -184,6 +192,7 @@ note_dealt(struct session *session, uint64_t dealt, bool ended)
     pthread_mutex_lock(&linked->lock);
     linked->dealt = dealt;
     linked->ended = ended;
+    /* Most steps need no post: another worker asks only when it has no rows left. */
     if (linked->asked || ended)
         post_steps(session);
     pthread_mutex_unlock(&linked->lock);
@@ -262,7 +271,8 @@ latest_of_all(struct session *session, const struct link_key *key)
     return latest;
 }
 
-/* First all must want it. Then each stands still and says where, and the farthest is the end. */
+/* First every worker must want the cut. Then each stops and posts its step, and the highest one is
+ * the end: no worker can take back a step that it has dealt. */
 tundish_status
 session_link_cut(struct session *session, uint64_t number, bool *ret_cut)
 {
@@ -449,7 +459,7 @@ hear_death(struct session *session, const char *who, bool of_group, struct byte_
     feed_tell_lost(session->feed, death.group, text);
 }
 
-/* Every group here is told at its next call, and the stream ends with what is published. */
+/* Tell every group at its next call. The stream ends after the steps that are published. */
 static void
 hear_failure(struct session *session, struct byte_view bytes)
 {

@@ -1,4 +1,4 @@
-/* session_link.h - one session on several nodes: what their servers must tell each other.
+/* session_link.h - one session on several nodes: the messages between their servers.
  *
  * Under DATA every worker knows the number of steps, and nothing is said but a hash now and then.
  * Otherwise workers may have different numbers of steps: one that has no more tells the others, and
@@ -77,7 +77,7 @@ void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t s
                              tundish_status status, const char *text);
 void session_link_tell_death(struct session *session, const char *group, uint32_t replica);
 
-/* Those of all nodes are being ended: from here on, until the next one comes, no death is told. */
+/* The trainers of all nodes are being ended. Until the next trainer comes, no death is told. */
 void session_link_mute(struct session *session, bool mute);
 void session_link_tell_group_end(struct session *session, const char *group);
 

@@ -13,9 +13,9 @@
 
 enum { TEXT_BYTES = 1024, MARKS_KEPT = 16 };
 
-/* Posted as LINK_ORDER. Compared where `variant` is the same: a stream that is resumed hashes anew,
- * one of another seed has another order, and references into caches differ where one node has to
- * make its own. */
+/* Posted as LINK_ORDER. Only marks of the same `variant` are compared. A resumed stream starts its
+ * hash again, another seed gives another order, and references into caches differ where one node
+ * has to make its own. */
 struct link_mark {
     uint64_t passed, hash, variant;
 };
@@ -34,6 +34,7 @@ mark_of(const struct session *session, uint64_t passed, uint64_t hash)
     const struct order_digest *digest = dealer_digest(session->dealer);
     uint64_t numbers[] = { digest->from, digest->caches, session->plan->options.root_seed };
 
+    /* Odd, so that it is never UNCOMPARED. */
     return (struct link_mark){ passed, hash, tnd_hash_farm(numbers, sizeof numbers) | 1 };
 }
 
@@ -119,13 +120,16 @@ session_marks_post(struct session *session)
     linked->marks_posted = digest->mark_count;
     key.part ^= digest->mark_count;
     link_post(linked->link, &key, &mark, sizeof mark);
+    /* A node compares when it hears, so a mark is needed only until the slowest node has posted its
+     * own. */
     if (digest->mark_count <= MARKS_KEPT)
         return;
     key.part ^= digest->mark_count ^ (digest->mark_count - MARKS_KEPT);
     link_forget(linked->link, &key);
 }
 
-/* Of an epoch that was cut short nodes may have seen more or less. */
+/* In an epoch that was cut short, nodes may have seen different numbers of rows, so their marks are
+ * not compared. */
 tundish_status
 session_marks_end(struct session *session, uint64_t step)
 {
@@ -144,7 +148,7 @@ session_marks_end(struct session *session, uint64_t step)
     return compare_ends(session, &end.mark);
 }
 
-/* Where all has been published, trainers that have not taken it are told all the same. */
+/* If the whole stream is published already, tell the trainers that have not taken it all. */
 static void
 tell_late(struct session *session, const char *text)
 {
