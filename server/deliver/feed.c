@@ -270,7 +270,7 @@ is_unused(const struct feed *feed)
     for (const struct group *group = feed->groups; group != NULL; group = group->next) {
         if (group->awaited != AWAITED_NOT)
             continue;
-        /* The group whose trainer is being admitted may move the start: nobody else reads. */
+        /* The group whose trainer is being admitted may move the start: no other group reads. */
         if (feed->admitting == NULL || strcmp(group->name, feed->admitting) != 0)
             return false;
         for (uint32_t i = 0; i < group->member_count; i++)

@@ -3,18 +3,19 @@
  *
  * The session opens a feed, publishes into its lanes (lane.h), and is told through feed_ops when
  * trainers come, go, or want the next epoch. Sockets and liveness are the hub's (hub.h); this file
- * decides who may read what from where.
+ * decides which trainer may read what, and from where.
  *
- * Groups. The replicas of one job. Each has a cursor in every lane; a slot is free when every
- * group has released it, and a group has when all its replicas have. When a trainer dies, the
- * others of its group get E_PEER_LOST at their next call and its unreleased slots stay: a
- * successor within `rejoin` gets its first unreleased step. A group that comes back whole goes on
- * at the lowest of its replicas'. If none comes, or the whole group is gone for that long, the
- * group ends: its cursors are dropped and what trainers it has are told. So it does when only some
- * of its trainers come back to a server that was started again; a whole group that is not back yet
- * is awaited (feed_await). One that closes its reader in good
- * order gets the same time before its group is told, and is not missed if it has read all. A new
- * group starts at the oldest slot kept, or after it if that is the end of an epoch that had steps.
+ * Groups. A group is the replicas of one job. It has a cursor in every lane. A slot is free when
+ * every group has released it, and a group has released it when all its replicas have. When a
+ * trainer dies, the others of its group get E_PEER_LOST at their next call and its unreleased slots
+ * stay: a successor within `rejoin` gets its first unreleased step. A group whose trainers all come
+ * back continues at the lowest step of its replicas. If no successor comes in time, or the whole
+ * group is gone for that long, the group ends: its cursors are dropped and its remaining trainers
+ * are told. A group also ends when only some of its trainers come back to a restarted server. A
+ * whole group that is not back yet is awaited (feed_await). If a trainer closes its reader in good
+ * order, a successor gets the same time before the group is told, and none is needed if the trainer
+ * has read all. A new group starts at the oldest slot kept, or after it if that slot is the end of
+ * an epoch that had steps.
  */
 #ifndef DELIVER_FEED_H
 #define DELIVER_FEED_H
@@ -137,10 +138,10 @@ bool feed_lacks(struct feed *feed, const char *group, uint32_t replica);
 /* Is some trainer of the group attached that was opened without a place? */
 bool feed_has_unplaced(struct feed *feed, const char *group);
 
-/* Nothing is published yet. The server before had so many groups; those that are not here yet may
- * lack all that is published from now on, and each holds it until a group that is not known comes
- * and takes its cursor. Those that had trainers are awaited for wait_ns (-1: for ever; and under
- * `detach` until they hold up another), those whose trainers were gone for rejoin_ns. Returns how
+/* Nothing is published yet. The previous server had this many groups. Those that are not here yet
+ * may lack all that is published from now on. So each holds it until an unknown group comes and
+ * takes its cursor. Groups that had trainers are awaited for wait_ns (-1: without limit; under
+ * `detach`, until they hold up another), those whose trainers were gone for rejoin_ns. Returns how
  * many are awaited. */
 struct feed_groups {
     uint32_t present, gone;

@@ -1,4 +1,4 @@
-/* feed_ends.c - groups that end: nobody came back in time, or they held up another. */
+/* feed_ends.c - groups that end: no trainer came back in time, or they held up another group. */
 #include <stdio.h>
 #include <stdlib.h>
 

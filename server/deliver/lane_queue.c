@@ -63,10 +63,10 @@ lane_collect_queue(struct lane *lane)
     lane->released = lowest;
 }
 
-/* The next slot for a reader of a queue: the lowest of the batches that nobody holds and the ends
- * that it has not been given. An end is given only when every batch before it is given back: until
- * then a holder may die and its batch be offered again. No reader gets a batch after an end that it
- * has not been given. */
+/* The next slot for a reader of a queue: the lowest of the batches without a holder and the ends
+ * that the reader has not been given. An end is given only when every batch before it is given
+ * back: until then a holder may die and its batch be offered again. No reader gets a batch after an
+ * end that it has not been given. */
 static int64_t
 find_grant(const struct lane *lane, uint32_t reader)
 {

@@ -1,6 +1,6 @@
-/* compress.h - deliver.compression: auto. Columns are delivered as they are, which costs nobody
- * anything, as long as there is memory for that. Where there is not, those are stored smaller that
- * save the most bytes for the time they take. In between, where lanes take a good part of what they
+/* compress.h - deliver.compression: auto. Columns are delivered as they are, which costs nothing,
+ * as long as there is memory for that. If there is not, the columns that save the most bytes for
+ * the time they take are stored smaller. In between, where lanes take a good part of what they
  * may, columns are stored smaller if encoding and decoding them costs less than the memory is
  * worth: what writing and reading those bytes takes, and the more replicas do so at a time, the
  * more. All is measured, on a slice of the stream itself; what a column is stored as stands in each

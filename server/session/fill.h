@@ -44,8 +44,8 @@ int64_t fill_rows(const struct fill *fill, const struct deal_slice *slice);
  * thread should make at a time. */
 int64_t fill_describe(const struct fill *fill, const struct deal_slice *slice, struct slot *slot);
 
-/* In place, once the slot is reserved and before its first part: what parts need to know of each
- * other. */
+/* In place, after the slot is reserved and before its first part: write what all parts depend
+ * on. */
 void fill_begin(const struct fill *fill, const struct deal_slice *slice, struct slot *slot);
 
 /* In place: make rows [begin, end) of the slice in the reserved slot. */
@@ -65,7 +65,7 @@ tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
                          struct tnd_codec_context *context, const struct deal_slice *slice,
                          struct slot *slot, struct filled *ret_filled);
 
-/* Are values of all columns stored in a size that their number tells? */
+/* Does the number of values alone tell the stored size of every column? */
 bool fill_is_sized(const struct fill *fill);
 
 /* What a slice of so many rows takes: is_even. `stored` is the most where it is not sized. */
@@ -77,8 +77,8 @@ tundish_status fill_measure(const struct fill *fill, struct evaluation *evaluati
                             struct slice_bytes *ret_bytes);
 
 /* For measuring and printing: a slice's columns as they are delivered, in evaluation->scratch; the
- * bytes of a column's values; and how integers whose range is known are stored smaller (RAW: they
- * are not, or are no such). */
+ * bytes of a column's values; and the codec that stores integers of a known range smaller (RAW:
+ * there is none for this column). */
 tundish_status fill_columns(const struct fill *fill, struct evaluation *evaluation,
                             const struct deal_slice *slice, struct output_column *columns);
 uint64_t fill_values_bytes(const struct output_column *column);

@@ -37,10 +37,10 @@ void named_sessions_link_hear(struct named_sessions *sessions, uint32_t from,
 
 void named_sessions_show(struct named_sessions *sessions); /* figures; the hub's thread */
 
-/* Close what nobody reads any more. Not in the hub's thread, as all below. */
+/* Close the sessions without readers. Not in the hub's thread, as all below. */
 void named_sessions_reap(struct named_sessions *sessions);
 
-/* No more are made, and those that are there publish STOPPED and are taken off the hub. */
+/* Make no more sessions. The existing ones publish STOPPED and are taken off the hub. */
 void named_sessions_stop(struct named_sessions *sessions);
 void
 named_sessions_close(struct named_sessions *sessions); /* after the hub has stopped; accepts NULL */

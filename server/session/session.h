@@ -1,9 +1,9 @@
 /* session.h - one run over a stream, delivered: order, content and lanes put together.
  *
- * One thread deals: it asks the order for the next step and describes who gets which rows. Worker
- * threads make the content of the steps' slices, in step order, straight into the slots. A step is
- * published when all its slices are made, so that a bad row is the error of its step for every
- * replica. Only the slots wait for trainers.
+ * One thread deals: it asks the order for the next step and describes which replica gets which
+ * rows. Worker threads make the content of the steps' slices, in step order, straight into the
+ * slots. A step is published when all its slices are made, so that a bad row is the error of its
+ * step for every replica. Only the slots wait for trainers.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H

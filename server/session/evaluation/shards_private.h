@@ -57,7 +57,7 @@ struct shards {
     uint64_t epoch;
     uint32_t last_reader, reader_count;
     struct shards_reader *readers;
-    int64_t gather_ns, counted_at_ns; /* -1: nobody has come yet */
+    int64_t gather_ns, counted_at_ns; /* -1: no reader has come yet */
     struct peer_reader *peer_readers; /* where the tracker is another node's */
 };
 

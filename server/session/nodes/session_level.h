@@ -15,10 +15,9 @@
 struct session;
 
 /* Where nodes do not deal steps together these do nothing. `number` counts from 1, on all nodes.
- *
- * The first waits until the trainers, whose processes are gone, are gone here too, and tells where
- * they stood; the second waits for the other nodes and goes where all begin. E_TIMEOUT: somebody
- * goes on reading, or *stop is not 0; E_PEER_LOST: there is no job any more. */
+ * session_level_tell waits until the hub has noticed that the trainers' processes are gone, and
+ * posts their place. session_level_reach waits for the other nodes and goes to the lowest place.
+ * E_TIMEOUT: a trainer still reads, or *stop is not 0; E_PEER_LOST: the job has failed. */
 tundish_status session_level_tell(struct session *session, uint64_t number,
                                   const _Atomic int *stop);
 tundish_status session_level_reach(struct session *session, uint64_t number,

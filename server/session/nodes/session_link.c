@@ -119,7 +119,7 @@ session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step)
         }
     }
     pthread_mutex_unlock(&linked->lock);
-    /* A node may be behind by an epoch and still ask about it, so keep a few. */
+    /* Another node may be an epoch late and still ask about it, so keep a few. */
     if (epoch >= 3) {
         struct link_key old = session_link_key(session, LINK_STEPS, epoch - 3);
 

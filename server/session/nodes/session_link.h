@@ -45,12 +45,12 @@ struct link_key session_link_key(const struct session *session, enum link_topic 
 enum link_restart { LINK_RESTART_WANTED, LINK_RESTART_STEP };
 struct link_key session_link_restart_key(const struct session *session, enum link_restart part);
 
-/* Whole batches (queue, broadcast) are no steps that nodes take together; nor are the steps of
- * sessions that each worker asked for itself, to read at its own pace (from_function). */
+/* Nodes do not take steps of whole batches (queue, broadcast) together. Neither do they share the
+ * steps of sessions that each worker asked for itself, to read at its own pace (from_function). */
 void session_link_open(struct session *session, const struct session_options *options);
 void session_link_close(struct session *session);
 
-/* The dealing thread: an epoch begins. E_PEER_LOST: there is no job any more. */
+/* The dealing thread: an epoch begins. E_PEER_LOST: the job has failed. */
 tundish_status session_link_start_epoch(struct session *session, uint64_t epoch, uint64_t step);
 
 /* The dealing thread: this worker has `present` slices at step `number`. What is it for the job?
