@@ -1,4 +1,4 @@
-/* bytes.h - bytes that lie in somebody else's memory. */
+/* bytes.h - views of bytes that another object owns. */
 #ifndef TND_CORE_BYTES_H
 #define TND_CORE_BYTES_H
 
@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* `size` bytes at `data`, any byte, no NUL behind them; `data` may be NULL only if `size` is 0.
- * Whoever hands out views of read buffers keeps 64 readable bytes behind them, so that short
- * terms may be loaded a word at a time. */
+/* `size` bytes at `data`, of any value, without a NUL after them; `data` may be NULL only if `size`
+ * is 0. A view into a read buffer has 64 readable bytes after it, so that short terms can be loaded
+ * a word at a time. */
 struct byte_view {
     const uint8_t *data;
     uint64_t size;

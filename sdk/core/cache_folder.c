@@ -1,8 +1,8 @@
-/* cache_folder.c - finding the folder, and publishing files in it by rename.
+/* cache_folder.c - find the folder, and publish files in it by rename.
  *
- * The lock of a build is a flock on the building file itself. Whoever gets it after a wait may
- * hold a file that has meanwhile been renamed or removed; then the name leads to another inode,
- * or nowhere, and the lock is asked for anew. So nothing but published files is left behind.
+ * The lock of a build is a flock on the building file itself. A process that gets the lock after a
+ * wait may hold a file that was renamed or removed meanwhile. Then the name leads to another inode,
+ * or to none, and the process locks again. So no lock files remain, only published files.
  */
 #include "core/cache_folder.h"
 
@@ -77,6 +77,7 @@ tnd_cache_folder_open(const char *path, int *ret_folder)
     folder = open(chosen, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return tnd_fail_errno(errno, "cache folder %s (set TUNDISH_CACHE to another)", chosen);
+    /* Checked on the open folder, not on its path, which could be exchanged in between. */
     if (fstat(folder, &about) != 0 || about.st_uid != geteuid() ||
         (about.st_mode & 07777) != 0700) {
         close(folder);
@@ -178,6 +179,7 @@ tnd_cache_build_publish(struct tnd_cache_build *build, int *ret_file)
     char building[TND_CACHE_NAME_BYTES + 16];
 
     building_name(build, building);
+    /* Synced before the rename: after a power failure the name must not lead to an empty file. */
     if (fsync(build->file) != 0 ||
         renameat(build->folder, building, build->folder, build->name) != 0) {
         tnd_fail_errno(errno, "publish %s in the cache folder", build->name);

@@ -1,7 +1,7 @@
 /* cgroups.c - from /proc/self/cgroup to folders under /sys/fs/cgroup.
  *
- * In a container the path may be the host's, which is not there: the way up ends at the mount,
- * which is then the container's own group.
+ * In a container the path may be the host's, which does not exist there. The way up ends at the
+ * mount, which is then the container's own group.
  */
 #include "core/cgroups.h"
 

@@ -7,7 +7,7 @@
 
 static _Atomic(const struct tnd_clock *) installed;
 
-/* Pairs with the store in tnd_clock_install: the clock's members are there. */
+/* Acquire pairs with the release store in tnd_clock_install: the clock's members are set. */
 static const struct tnd_clock *
 clock_in_place(void)
 {

@@ -1,4 +1,4 @@
-/* clock.h - what time it is, from one place.
+/* clock.h - the time, from one place.
  *
  * Every timeout, heartbeat and back-off reads tnd_clock_ns, so that a test can put its own clock
  * underneath and drive a state machine through hours in milliseconds, without sleeping.
@@ -16,8 +16,8 @@ struct tnd_clock {
     void *context;
 };
 
-/* Nanoseconds since some moment in the past; never goes back, runs on while nobody looks
- * (CLOCK_MONOTONIC, the clock of futex waits). Any thread. */
+/* Nanoseconds since some moment in the past; never goes back (CLOCK_MONOTONIC, the clock of
+ * futex waits). Any thread. */
 int64_t tnd_clock_ns(void);
 
 /* tnd_clock_ns as of the kernel's last tick, a few milliseconds ago at most: for hot paths. */

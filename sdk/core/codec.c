@@ -100,7 +100,7 @@ tundish_status
 tnd_codec_decode(const struct tnd_codec *codec, const void *stored, uint64_t stored_bytes,
                  void *out, uint64_t out_bytes, struct tnd_codec_context *context)
 {
-    const struct tnd_codec copy = *codec; /* it may lie in shared memory */
+    const struct tnd_codec copy = *codec; /* the original may lie in shared memory and change */
     const struct codec_ops *ops = NULL;
     tundish_status status = check(&copy, out_bytes, &ops);
 

@@ -1,4 +1,4 @@
-/* codec.h - columns made smaller in their slots, without loss.
+/* codec.h - lossless compression of columns in their slots.
  *
  * A column is stored under one struct tnd_codec, which the slot keeps beside it; the trainer's
  * side gets back exactly the bytes that went in. Everything a decoder is given is hostile: the

@@ -1,4 +1,4 @@
-/* codec_ops.h - what each codec is to codec.c. */
+/* codec_ops.h - the interface between codec.c and the codecs. */
 #ifndef TND_CORE_CODEC_OPS_H
 #define TND_CORE_CODEC_OPS_H
 

@@ -1,6 +1,6 @@
 /* codec_zstd.c - zstd in independent chunks.
  *
- *   stored size of each chunk, 4 bytes each | chunks, one behind the other
+ *   stored size of each chunk, 4 bytes each | chunks, one after the other
  *
  * All chunks but the last hold 2^width bytes of the column. A chunk that zstd cannot make smaller
  * is stored as is, with the top bit of its size set; so a column never grows by more than the
@@ -106,7 +106,8 @@ zstd_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes, ui
     return TUNDISH_OK;
 }
 
-/* The sizes are read once each: they may lie in memory that somebody else can write. */
+/* Each size is read once: it may lie in memory that the server can still write, and a second read
+ * could differ from the checked one. */
 static tundish_status
 zstd_decode(const struct tnd_codec *codec, const uint8_t *stored, uint64_t stored_bytes,
             uint8_t *out, uint64_t out_bytes, struct tnd_codec_context *context)

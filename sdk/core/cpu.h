@@ -1,5 +1,5 @@
-/* cpu.h - what the processor can do, asked in one place: everything with several ways of doing the
- * same takes the one for the highest level that there is. The results are the same on every level.
+/* cpu.h - the instruction sets of this processor. Code that exists in several versions takes the
+ * one for the highest level available. The results are the same at every level.
  */
 #ifndef CORE_CPU_H
 #define CORE_CPU_H

@@ -162,7 +162,7 @@ choose(void)
         best = update_by_instruction;
     }
 #endif
-    /* Pairs with the load in tnd_crc32c: the tables are there. */
+    /* Release pairs with the acquire load in tnd_crc32c: the tables are filled. */
     atomic_store_explicit(&update, best, memory_order_release);
 }
 

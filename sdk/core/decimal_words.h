@@ -1,5 +1,5 @@
-/* decimal_words.h - the decimal text of an integer in registers, for those who hash it: what is
- * stored in small pieces and loaded in larger ones is waited for. */
+/* decimal_words.h - the decimal text of an integer in registers, for hashing. Through memory it
+ * would be slower: a wide load waits until narrower stores to the same bytes have completed. */
 #ifndef TND_CORE_DECIMAL_WORDS_H
 #define TND_CORE_DECIMAL_WORDS_H
 
@@ -36,7 +36,8 @@ tnd_short_decimal(uint32_t number, size_t *ret_bytes)
     return (digits | UINT64_C(0x3030303030303030)) >> zeros;
 }
 
-/* The text, its first byte lowest and zeros behind the last; false: it is longer than that. */
+/* The text, its first byte lowest and zeros after the last. False: the number is too long for it.
+ */
 static inline bool
 tnd_decimal_words(int64_t number, tnd_text_words *ret_text, size_t *ret_bytes)
 {

@@ -20,7 +20,7 @@ enum { LANES = 4 };
 
 typedef uint64_t lanes __attribute__((vector_size(32)));
 
-/* In a register or on the stack before the loop; compilers that see the value make it anew for
+/* In a register or on the stack before the loop; compilers that see the value compute it again for
  * every four numbers, or shifts and additions of a multiplication by it. */
 FOUR_LANES lanes
 all_lanes(uint64_t value)
@@ -99,7 +99,7 @@ are_within(lanes x, lanes limit)
     return !any_of((lanes)_mm256_cmpgt_epi64((__m256i)x, (__m256i)limit));
 }
 
-/* Up to 15 bytes: the first eight, those behind them, zeros behind the last one. */
+/* Up to 15 bytes: the first eight, those after them, zeros after the last one. */
 struct texts {
     lanes first, second;
     lanes last; /* the last eight, where there are eight */

@@ -1,5 +1,5 @@
-/* hash_farm.h - FarmHash's Fingerprint64, the hash behind TensorFlow's fast buckets and crosses.
- * The same value on every machine, for good. */
+/* hash_farm.h - FarmHash's Fingerprint64, the hash of TensorFlow's fast buckets and crosses.
+ * The same value on every machine and in every version. */
 #ifndef TND_CORE_HASH_FARM_H
 #define TND_CORE_HASH_FARM_H
 

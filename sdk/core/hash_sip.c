@@ -74,7 +74,7 @@ tnd_hash_sip(const uint64_t key[2], const void *data, size_t bytes)
     return sip_end(&s);
 }
 
-/* A text in registers: zeros stand behind it, where the last word has its length. */
+/* A text in registers. Zeros follow it, where the last word takes its length. */
 static inline uint64_t
 sip_words(const uint64_t key[2], tnd_text_words text, size_t bytes)
 {

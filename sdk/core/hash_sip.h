@@ -1,4 +1,4 @@
-/* hash_sip.h - SipHash-2-4, the hash behind TensorFlow's strong buckets and Keras' salts. */
+/* hash_sip.h - SipHash-2-4, the hash of TensorFlow's strong buckets and Keras' salts. */
 #ifndef TND_CORE_HASH_SIP_H
 #define TND_CORE_HASH_SIP_H
 

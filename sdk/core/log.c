@@ -1,4 +1,4 @@
-/* log.c - one line an event. */
+/* log.c - format events, one line each. */
 #include "core/log.h"
 
 #include <inttypes.h>
@@ -74,7 +74,7 @@ write_json(FILE *file, const char *when, enum tnd_log_level level, const char *e
     fputc('\n', file);
 }
 
-/* The caller frees it; NULL: there is no memory. */
+/* The caller frees the line. NULL: no memory. */
 static char *
 make_line(enum tnd_log_level level, const char *event, const char *sentence, size_t *ret_bytes)
 {

@@ -13,21 +13,21 @@ bool tnd_log_set_format(const char *format);
 /* Events above this level are dropped. TND_LOG_NOTICE at first. */
 void tnd_log_set_level(enum tnd_log_level level);
 
-/* Whoever wants to hear what is logged, besides standard error. One at a time; NULL: nobody. Set
- * while nothing logs. */
+/* Call `tap` for each event, besides writing it to standard error. There is one tap; NULL removes
+ * it. Set it while no thread logs. */
 void tnd_log_set_tap(void (*tap)(void *user, enum tnd_log_level level, const char *event,
                                  const char *sentence),
                      void *user);
 
-/* From here on lines are written by a thread of their own: no other waits for a standard error that
- * nobody reads. What finds no room is dropped, and later a line says how much. Call it once, with
- * the signals blocked that the thread is not to take. */
+/* From here on a thread of its own writes the lines: no other thread waits for a standard error
+ * that is not read. Lines that find no room are dropped, and a later line says how many. Call it
+ * once, with the signals blocked that the thread must not take. */
 void tnd_log_start(void);
 
-/* Wait until what was logged is written, as long as somebody reads it. */
+/* Wait until all lines are written, as long as standard error is read. */
 void tnd_log_flush(void);
 
-/* The same for what is no event: a text as it is, of any number of lines. */
+/* Write a text that is not an event as it is, of any number of lines. */
 void tnd_log_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* `event` is a word to search for. Lines of threads do not mingle. */

@@ -1,4 +1,4 @@
-/* log_writer.c - a queue of bytes, and the one thread that a full pipe may stop. */
+/* log_writer.c - a queue of bytes, and the one thread that a full pipe may block. */
 #include "core/log_writer.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static struct {
     bool writes;              /* the thread has taken something that is not out yet */
     size_t begin, used;
     uint64_t parts;   /* written, ever */
-    uint64_t dropped; /* after what waits; until they are told of, so are all that follow */
+    uint64_t dropped; /* after the lines that wait; later lines too, until this is logged */
     char queue[QUEUE_BYTES];
 } writer = { .lock = PTHREAD_MUTEX_INITIALIZER,
              .filled = PTHREAD_COND_INITIALIZER,
@@ -32,7 +32,7 @@ write_out(const char *bytes, size_t count)
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
-            return; /* nobody listens: there is nobody to tell */
+            return; /* standard error is closed: there is no other place to report it */
         bytes += wrote;
         count -= (size_t)wrote;
     }
@@ -79,6 +79,7 @@ write_all(void *unused)
         }
         if (dropped > 0)
             writer.dropped = 0;
+        /* Without the lock: a write that blocks must not block the threads that log. */
         writer.writes = true;
         pthread_mutex_unlock(&writer.lock);
         write_out(part, count);
@@ -133,6 +134,7 @@ log_writer_flush(void)
 
     pthread_mutex_lock(&writer.lock);
     while (writer.writes || (writer.notice != NULL && writer.used + writer.dropped > 0)) {
+        /* Give up only if nothing was written for that long: then standard error is not read. */
         parts = writer.parts;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += PATIENCE_S;

@@ -1,5 +1,5 @@
-/* mapped.c - a list that a signal handler may walk at any time: entries are used again, never
- * freed. */
+/* mapped.c - a list of mappings that a signal handler may walk at any time. So entries are reused,
+ * never freed. */
 #include "core/mapped.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static _Atomic bool something_is_cut; /* of what is read */
 static struct sigaction before;
 static uintptr_t page_bytes;
 
-/* Only what a signal handler may do. */
+/* Replace the rest of the mapping by zeros. Called in the signal handler: atomics and mmap only. */
 static bool
 replace(struct tnd_mapped *mapped, uintptr_t address)
 {
@@ -64,11 +64,11 @@ on_sigbus(int number, siginfo_t *about, void *context)
             errno = error;
             return;
         }
-    /* The access comes again, for whoever had the signal before. */
+    /* After the return the access faults again, and the previous handler gets that signal. */
     sigaction(SIGBUS, &before, NULL);
 }
 
-/* The lock is held. Others may have taken it since. */
+/* The lock is held. Another library may have replaced our handler since, so look each time. */
 static void
 take_signal(void)
 {
@@ -128,6 +128,7 @@ tnd_mapped_open(int file, uint64_t bytes, enum tnd_mapped_use use, struct tnd_ma
     atomic_store(&mapped->is_cut, false);
     atomic_store(&mapped->cut, (uintptr_t)begin + bytes);
     atomic_store(&mapped->end, (uintptr_t)begin + bytes);
+    /* Last: the handler skips the entry until `begin` is set. */
     atomic_store(&mapped->begin, (uintptr_t)begin);
     pthread_mutex_unlock(&lock);
     *ret_mapped = mapped;
@@ -154,6 +155,8 @@ tnd_mapped_close(struct tnd_mapped *mapped)
         return;
     pthread_mutex_lock(&lock);
     begin = tnd_mapped_bytes(mapped);
+    /* `end` first: from then on the handler matches no address, and may not touch what is mapped
+     * there next. */
     atomic_store(&mapped->end, 0);
     atomic_store(&mapped->begin, 0);
     munmap(begin, mapped->bytes);

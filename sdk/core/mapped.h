@@ -1,9 +1,9 @@
-/* mapped.h - files in memory that others may cut short while they are there. For the server.
+/* mapped.h - mapped files that other processes may truncate meanwhile. For the server.
  *
- * Reading or writing a page whose bytes have gone raises SIGBUS, which would end the process. Here
- * zeros take the place of that page and of all after it, and the mapping is marked as cut. Whoever
- * has read from it believes nothing of that before it has asked. A mapping takes SIGBUS for this
- * process; what happens elsewhere is left to the handler that was there before.
+ * An access to a page beyond the file's end raises SIGBUS, which would end the process. Here zeros
+ * replace that page and all later ones, and the mapping is marked as cut. A caller that has read
+ * from a mapping must call tnd_mapped_check before it uses the result. The first mapping installs a
+ * handler for SIGBUS; faults elsewhere go to the handler that was there before.
  */
 #ifndef TND_CORE_MAPPED_H
 #define TND_CORE_MAPPED_H

@@ -25,6 +25,7 @@ end(const char *what)
                          "limit), or make buffers and batches smaller\n",
                          what);
 
+    /* No allocation from here on, and _exit rather than exit: handlers might allocate. */
     log_writer_put(line, (size_t)bytes);
     log_writer_flush();
     _exit(EXIT_MACHINE);
@@ -53,6 +54,7 @@ tundish_status
 tnd_memory_for_threads(uint32_t count)
 {
     const size_t bytes = (size_t)count * THREAD_BYTES;
+    /* Reserves addresses without memory, then gives them back. */
     void *probe = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (probe == MAP_FAILED)

@@ -1,4 +1,4 @@
-/* memory_room.c - the least of what the machine and each control group leave. */
+/* memory_room.c - the smallest of the rooms that the machine and each control group leave. */
 #include "core/memory_room.h"
 
 #include <stdio.h>
@@ -41,7 +41,8 @@ read_of_group(const char *folder, const char *file, const char *key)
     return read_number(path, key);
 }
 
-/* What a group leaves of its limit; files that are cached go when memory is wanted. */
+/* Lower the room to the unused part of a group's limit. Cached files count as unused: the kernel
+ * drops them when memory is needed. */
 static void
 take_group(void *context, const char *folder)
 {

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Memory that can be had without hurting anybody: within what the machine has, and within the limit
- * of each control group that this process is in. Asking the kernel for more does not fail: it ends
- * some process, perhaps a trainer. */
+/* Memory that this process can take without harm: within the machine's free memory, and within the
+ * limit of each control group that it is in. A larger allocation does not fail: the kernel then
+ * kills a process, perhaps a trainer. */
 struct tnd_memory_room {
     uint64_t bytes;
     char why[320]; /* a sentence's end for messages: whose limit it is, and what is in use */

@@ -1,4 +1,4 @@
-/* must.c - the last words of a process that has met a bug. */
+/* must.c - report a bug and end the process. */
 #include "core/must.h"
 
 #include <poll.h>
@@ -14,7 +14,7 @@ say(const char *text)
     struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
 
     if (poll(&standard_error, 1, 0) == 1 && write(STDERR_FILENO, text, strlen(text)) < 0) {
-        /* nobody listens */
+        /* there is no other place to report it */
     }
 }
 

@@ -1,6 +1,6 @@
-/* must.h - what cannot happen unless we have a bug. Always on, also in release builds:
- * a restarted server resumes where it stood, a server that goes on wrong does not.
- * Server code only: the SDK lives in someone's training job and uses plain assert. */
+/* must.h - conditions that only a bug can violate. They are checked in release builds too: a server
+ * that ends is restarted and resumes, a server that continued would deliver wrong data. For server
+ * code only: the SDK runs inside a training job and uses plain assert. */
 #ifndef TND_CORE_MUST_H
 #define TND_CORE_MUST_H
 
@@ -10,7 +10,7 @@
             tnd_bug(__FILE__, __LINE__, #condition);                                               \
     } while (0)
 
-/* Say where and end the process, also when nobody reads standard error. */
+/* Report the place and end the process, even if standard error is not read. */
 _Noreturn void tnd_bug(const char *file, int line, const char *condition);
 
 #endif

@@ -1,8 +1,8 @@
 /* philox.h - Philox4x32-10, the counter-based generator, with TensorFlow's conventions.
  *
- * A block of four words is a pure function of key and counter, so any block can be had without
- * those before it: skipping is an addition. Words are numbered from 0; word i is word i % 4 of
- * block i / 4. No function here fails, blocks or allocates.
+ * A block of four words is a pure function of key and counter, so any block can be computed
+ * without those before it: skipping is an addition. Words are numbered from 0; word i is word i % 4
+ * of block i / 4. No function here fails, blocks or allocates.
  */
 #ifndef TND_CORE_PHILOX_H
 #define TND_CORE_PHILOX_H

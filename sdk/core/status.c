@@ -11,7 +11,8 @@ static _Atomic uint64_t disk_full_count;
 
 static _Thread_local char explanation[2048];
 
-/* Bytes of the UTF-8 character at `at`, 1 for what is none: text ends with a 0. */
+/* Bytes of the UTF-8 character at `at`, or 1 if it is not one. The NUL at the end of the text stops
+ * the look ahead. */
 static int
 letter_bytes(const unsigned char *at, bool *ret_is_good)
 {
@@ -30,8 +31,8 @@ letter_bytes(const unsigned char *at, bool *ret_is_good)
     return more + 1;
 }
 
-/* Sentences quote bytes of files, and end where there is no more room; who reads them, a terminal
- * or a JSON parser, wants text. */
+/* Replace bytes that are not UTF-8. Sentences quote bytes of files, and may be cut within a
+ * character; their readers, terminals and JSON parsers, need text. */
 static void
 make_readable(char *text)
 {

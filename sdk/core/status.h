@@ -1,4 +1,4 @@
-/* status.h - how a failure is told: a status for the program, a sentence for the person.
+/* status.h - how failures are reported: a status for the program, a sentence for the person.
  *
  * The function that decides that something failed calls tnd_fail once; everyone above
  * passes the status on, adding what it was doing with tnd_fail_while where that helps.
@@ -18,11 +18,11 @@ tundish_status tnd_fail(tundish_status status, const char *format, ...)
 tundish_status tnd_fail_while(tundish_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As tnd_fail(TUNDISH_E_SYSTEM, ...) with ": " and the text of `error` (an errno) behind. */
+/* As tnd_fail(TUNDISH_E_SYSTEM, ...) with ": " and the text of `error` (an errno) after it. */
 tundish_status tnd_fail_errno(int error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How many failures of this process, told with tnd_fail_errno, were for want of room on a disk. */
+/* The number of this process' failures, among those from tnd_fail_errno, due to a full disk. */
 uint64_t tnd_disk_full_count(void);
 
 /* This thread's explanation; never NULL. */

@@ -1,4 +1,4 @@
-/* widen.h - a column as floats, made by whoever reads it: value * scale + offset (deliver.widen).
+/* widen.h - a column as floats, made on the trainer's side: value * scale + offset (deliver.widen).
  *
  * In float32, or in float64 where that is made: the value is rounded to it, multiplied by the
  * factor, rounded, added to, rounded; 16-bit floats are then rounded once more. The same bits on
