@@ -50,6 +50,8 @@ tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
         control.header.cmsg_len = CMSG_LEN(sizeof(int) * descriptor_count);
         memcpy(CMSG_DATA(&control.header), descriptors, sizeof(int) * descriptor_count);
     }
+    /* DONTWAIT: a trainer that does not read its socket must not stop the server. NOSIGNAL: a peer
+     * that died must not kill this process. */
     do
         sent = sendmsg(socket, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
@@ -72,8 +74,8 @@ tnd_descriptors_close(struct tnd_descriptors *descriptors)
     }
 }
 
-/* The kernel never delivers more than fit into our control buffer, but it may well be none, or in
- * several parts. */
+/* Collect the descriptors of a packet. The kernel never delivers more than fit into our control
+ * buffer, but it may deliver none, or several parts. */
 static void
 take_descriptors(struct msghdr *packet, struct tnd_descriptors *descriptors)
 {
@@ -123,8 +125,8 @@ tnd_channel_receive(int socket, struct tnd_message *message,
         packet.msg_control = control.bytes;
         packet.msg_controllen = sizeof control.bytes;
     }
-    /* ECONNRESET is told once, when the other side closed without having read all of ours; what it
-     * said before, perhaps its BYE, is still there. */
+    /* The kernel reports ECONNRESET once, when the other side closed without reading all of our
+     * messages. Its own earlier messages, perhaps a BYE, are still to be read. */
     do
         received = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (received < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -150,6 +152,7 @@ tnd_channel_wait(int socket, int64_t timeout_ns)
     for (;;) {
         struct pollfd waited = { .fd = socket, .events = POLLIN };
         int64_t left_ns = tnd_clock_left_ns(deadline_ns);
+        /* Rounded up, so that the last millisecond is not polled in a busy loop. */
         int left_ms = left_ns > INT64_C(1000000000) ? 1000 : (int)((left_ns + 999999) / 1000000);
         int ready = poll(&waited, 1, left_ms);
 

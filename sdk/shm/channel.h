@@ -1,4 +1,4 @@
-/* channel.h - what trainer and server say to each other over the Unix socket.
+/* channel.h - the messages between trainer and server over the Unix socket.
  *
  * SOCK_SEQPACKET: one message is one packet of at most TND_MESSAGE_MAX bytes, a head and what
  * belongs to its type. Longer things (places) travel as several messages with `offset` and `total`.
@@ -11,10 +11,10 @@
  *     RESTART, ASK_QUEUE, BYE             ->
  *                                         <-     QUEUE, after ASK_QUEUE
  *
- * What a trainer must not miss before it sees a slot (SEGMENT, EPOCH) is sent before the slot is
- * published, and `notice` in the lane's header raised: it reads its socket only then. Where the
- * socket is full the server keeps it for later, and waits for nobody: a trainer takes no batch
- * before what belongs to it is here.
+ * The messages that a trainer needs for a slot (SEGMENT, EPOCH) are sent before the slot is
+ * published. The server then raises `notice` in the lane's header, and the trainer reads its socket
+ * only when that has changed. If the socket is full, the server keeps the message for later and
+ * waits for no trainer: a trainer takes a batch only when the messages that belong to it are here.
  */
 #ifndef TND_SHM_CHANNEL_H
 #define TND_SHM_CHANNEL_H
@@ -66,7 +66,7 @@ struct tnd_message_head {
     uint16_t type;
     uint16_t reserved;
     int32_t status;
-    uint32_t bytes; /* behind the head */
+    uint32_t bytes; /* after the head */
     uint64_t id;
     uint64_t offset; /* of these bytes in what is sent in parts */
     uint64_t total;  /* bytes of that */
@@ -122,11 +122,11 @@ struct tnd_queue {
 };
 
 /* Send one message; never blocks, never raises SIGPIPE. E_TIMEOUT: the other side does not read;
- * E_SERVER_GONE: nobody is there. */
+ * E_SERVER_GONE: the other side has hung up. */
 tundish_status tnd_channel_send(int socket, struct tnd_message_head head, const void *bytes,
                                 const int *descriptors, unsigned descriptor_count);
 
-/* What came with a message; -1 where there is none. */
+/* The descriptors that came with a message; -1 where there is none. */
 struct tnd_descriptors {
     int at[TND_DESCRIPTORS_MAX];
 };
@@ -146,12 +146,12 @@ tundish_status tnd_channel_wait(int socket, int64_t timeout_ns);
 #define TND_SOCKET_PATH_BYTES 108
 tundish_status tnd_channel_path(const char *wanted, char path[TND_SOCKET_PATH_BYTES]);
 
-/* Everybody can foresee where the default socket is: E_SYSTEM if `path` is that, and its folder is
- * there and not this user's alone (trust.h). */
+/* Other users can foresee the default socket's path. E_SYSTEM if `path` is the default and its
+ * folder exists and is not this user's alone (trust.h). */
 tundish_status tnd_channel_check_folder(const char *path);
 
-/* Connect to a server's socket. E_SERVER_GONE: nobody listens there. E_ARGUMENT: somebody whom we
- * do not trust (trust.h). */
+/* Connect to a server's socket. E_SERVER_GONE: no server listens there. E_ARGUMENT: the listener is
+ * not trusted (trust.h). */
 tundish_status tnd_channel_connect(const char *path, int *ret_socket);
 
 #endif

@@ -1,7 +1,7 @@
 /* layout.h - every byte that two processes must agree on.
  *
- * Each consumer of a lane sees two kinds of segment, so that the kernel, not courtesy, keeps a
- * stray write in a training program away from its data:
+ * Each consumer of a lane maps two kinds of segment, so that the kernel protects batches from stray
+ * writes of a training program:
  *
  *   batches | header, published | lines | slots | spec | payloads |   server writes
  *   returns | header, released, released slots |                    consumer writes
@@ -16,8 +16,8 @@
  * offsets in place.
  *
  * A slot is a fixed header, then `column_capacity` columns, `buffer_capacity` buffers, and in its
- * last TND_SLOT_TEXT bytes the text of an error. Whoever reads copies it out first, checks the copy
- * (shm/view.h), and uses only that.
+ * last TND_SLOT_TEXT bytes the text of an error. A reader first copies it, then checks the copy
+ * (shm/view.h), and uses only that copy.
  */
 #ifndef TND_SHM_LAYOUT_H
 #define TND_SHM_LAYOUT_H
@@ -42,10 +42,10 @@
 #define TND_CONSUMERS_MAX 64 /* at one lane */
 #define TND_SLOT_TEXT 1024
 
-/* The segment whose number is this is the lane's own. Others are announced, from 1. */
+/* The number of the lane's own segment. Other segments are announced, numbered from 1. */
 #define TND_SEGMENT_LANE 0
 
-/* What a slot says. Numbers are never reused. */
+/* The kinds of slot. Numbers are never reused. */
 enum tnd_slot_kind {
     TND_SLOT_BATCH = 1,
     TND_SLOT_END = 2,           /* the epoch is over */
@@ -54,7 +54,7 @@ enum tnd_slot_kind {
     TND_SLOT_STOPPED = 5        /* the server drained, for good */
 };
 
-/* What a buffer of a column holds. Numbers are never reused. */
+/* The contents of a column's buffer. Numbers are never reused. */
 enum tnd_role {
     TND_ROLE_VALUES = 1,  /* of the dtype; strings: their bytes */
     TND_ROLE_OFFSETS = 2, /* int64, one more than strings */
@@ -81,12 +81,12 @@ struct tnd_batches {
     uint32_t line_count;        /* 1 for the lane, and one for each consumer there may be */
     uint32_t delivery;          /* enum tnd_delivery */
     _Atomic uint32_t ready;     /* 1 is stored last, with release */
-    /* Groups with a cursor here, for whoever outlives the server: those that have trainers, and
-     * those that are given time to come back. Since 1.3; 0 and 0: not known */
+    /* The number of groups with a cursor here, for trainers that outlive the server: groups that
+     * have trainers, and groups that may still come back. Since 1.3; 0 and 0: not known */
     _Atomic uint32_t groups_present, groups_gone;
     uint8_t reserved[4]; /* zero */
 
-    /* Written by whoever publishes. */
+    /* Written by the server's threads that publish. */
     alignas(TND_LINE) _Atomic uint64_t published; /* slots filled since the start */
     _Atomic uint32_t signal; /* changes with published and notice: the futex to sleep on */
     _Atomic uint32_t notice; /* messages sent to some consumer of this lane: read the socket */

@@ -1,4 +1,4 @@
-/* place.c - a checked, versioned record, and base64url of it. */
+/* place.c - write and read places: a versioned record with a checksum, and its base64url text. */
 #include "shm/place.h"
 
 #include <string.h>
@@ -46,6 +46,7 @@ tnd_place_write(const struct tnd_place *place, uint8_t *bytes)
         .header_bytes = place->header_bytes,
     };
 
+    /* Twice: the checksum is computed over the bytes as they lie there. */
     memcpy(bytes, &stored, sizeof stored);
     if (bits_bytes != 0)
         memcpy(bytes + sizeof stored, place->bits, bits_bytes);
@@ -71,6 +72,7 @@ tnd_place_read(const uint8_t *bytes, uint64_t byte_count, struct tnd_place *ret_
         return tnd_fail(TUNDISH_E_PLACE, "the place has version %u, this library knows %d",
                         stored.version, PLACE_VERSION);
     left = byte_count - sizeof stored;
+    /* Not (bit_count + 7) / 8, which overflows for a hostile count. */
     bits_bytes = stored.bit_count / 8 + (stored.bit_count % 8 != 0);
     if (bits_bytes > left || stored.header_bytes != left - bits_bytes ||
         stored.header_epoch > stored.epoch ||

@@ -1,7 +1,7 @@
-/* place.h - where a trainer stands, as bytes to keep and as text to pass on.
+/* place.h - the place where a trainer stands, as bytes to save and as text to pass on.
  *
- * The library knows epoch and step; what else it takes to get there again is
- * the server's, comes once an epoch as bytes without meaning here, and goes back with the place.
+ * The library knows epoch and step. The server needs more to get there again. It sends that once an
+ * epoch as a header, which means nothing here and goes back to the server with the place.
  */
 #ifndef TND_SHM_PLACE_H
 #define TND_SHM_PLACE_H
@@ -25,11 +25,11 @@ struct tnd_place {
 uint64_t tnd_place_bytes(const struct tnd_place *place);
 void tnd_place_write(const struct tnd_place *place, uint8_t *bytes);
 
-/* `header` and `bits` then point into `bytes`. E_PLACE says why these are none. */
+/* `header` and `bits` then point into `bytes`. E_PLACE says why the bytes are not a place. */
 tundish_status tnd_place_read(const uint8_t *bytes, uint64_t byte_count,
                               struct tnd_place *ret_place);
 
-/* Text of A-Z a-z 0-9 - _ behind "tnd1."; bytes with the NUL. */
+/* A token is "tnd1." followed by A-Z a-z 0-9 - _. Its bytes include the NUL. */
 uint64_t tnd_place_token_bytes(uint64_t byte_count);
 void tnd_place_token_write(const uint8_t *bytes, uint64_t byte_count, char *token);
 

@@ -1,4 +1,4 @@
-/* ring.c - the counters of a lane and what orders them. */
+/* ring.c - the counters of a lane, and the memory orders between the two sides (ring.h). */
 #include "shm/ring.h"
 
 #include <limits.h>
@@ -10,7 +10,8 @@
 
 #include "core/clock.h"
 
-/* Spinners look at the clock once in so many looks at the counter. */
+/* A spinning consumer reads the clock once in so many looks at the counter, because reading the
+ * clock costs far more than a look. */
 enum { LOOKS_PER_CLOCK = 32 };
 
 /* Not PRIVATE: the word is shared between processes. Works on a read-only mapping. */
@@ -20,15 +21,19 @@ futex_wait(const _Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
     struct timespec timeout = { .tv_sec = timeout_ns / 1000000000,
                                 .tv_nsec = timeout_ns % 1000000000 };
 
+    /* Returns at once if the word has changed. All other outcomes are alike: the caller looks
+     * again. */
     syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);
 }
 
 void
 tnd_ring_publish(struct tnd_batches *batches, uint64_t published)
 {
-    /* Pairs with the load in tnd_ring_ready: a visible count means whole slots. seq_cst against the
-     * load in tnd_ring_is_asleep, see ring.h. */
+    /* Pairs with the acquire load in tnd_ring_ready: a consumer that sees the count sees whole
+     * slots. seq_cst orders the store before the load in tnd_ring_is_asleep (ring.h). */
     atomic_store(&batches->published, published);
+    /* After the counter: a consumer that read `signal` before this addition finds another value in
+     * futex_wait and does not sleep. */
     atomic_fetch_add(&batches->signal, 1);
 }
 
@@ -48,6 +53,7 @@ tnd_ring_event_open(void)
 void
 tnd_ring_event_raise(int event)
 {
+    /* An absolute time in the past makes the timer expire at once. 0 would disarm it. */
     const struct itimerspec long_ago = { .it_value.tv_nsec = 1 };
 
     timerfd_settime(event, TFD_TIMER_ABSTIME, &long_ago, NULL);
@@ -62,6 +68,7 @@ tnd_ring_is_asleep(const struct tnd_returns *returns)
 void
 tnd_ring_wake(struct tnd_batches *batches)
 {
+    /* All of them: consumers of one lane share the word, and each takes the same batch. */
     syscall(SYS_futex, &batches->signal, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -93,6 +100,9 @@ tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
 
     if (timeout_ns < 0 || timeout_ns > TND_RING_SLEEP_MAX_NS)
         timeout_ns = TND_RING_SLEEP_MAX_NS;
+    /* The order matters: raise the flag, read `signal`, look at the counters once more, sleep. A
+     * server that published before the last look is seen by it. One that publishes later sees the
+     * flag and changes `signal`, so that the sleep does not begin or is ended. */
     atomic_store(&wait->returns->sleeping, 1);
     signal = atomic_load(&wait->batches->signal);
     ready = atomic_load(wait->counter) > wait->position ||
@@ -101,6 +111,7 @@ tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
         futex_wait(&wait->batches->signal, signal, timeout_ns);
         ready = tnd_ring_ready(wait);
     }
+    /* Relaxed: a server that still sees 1 makes one needless system call. */
     atomic_store_explicit(&wait->returns->sleeping, 0, memory_order_relaxed);
     return ready;
 }
@@ -108,7 +119,9 @@ tnd_ring_sleep(const struct tnd_ring_wait *wait, int64_t timeout_ns)
 bool
 tnd_ring_release(struct tnd_returns *returns, const struct tnd_batches *batches, uint64_t released)
 {
-    /* Release, so that the server writes into the slot only after our last read of it. */
+    /* As release: the server writes into a slot only after our last read of it. As seq_cst: the
+     * load below comes after the store, so either the server sees `released` or we see that it
+     * waits. */
     atomic_store(&returns->released, released);
     return atomic_load(&batches->server_waits) != 0;
 }

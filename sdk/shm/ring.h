@@ -1,12 +1,11 @@
-/* ring.h - the counters of a lane, and how each side waits for the other without costing it
- * anything.
+/* ring.h - the counters of a lane, and how each side waits for the other at no cost to it.
  *
- * The server counts `published` up, the consumer `released`. Whoever finds nothing looks for a
- * while (spin), then raises a flag in a line that is its own, looks once more, and sleeps. Whoever
- * makes progress stores its counter first and looks at the flag after; both in one total order
- * (seq_cst), so either the sleeper sees the progress or the other one sees the flag. Nobody makes a
- * system call while nobody sleeps, and every sleep has a time limit, so that a peer that lies or
- * dies costs a delay, never a hang.
+ * The server counts `published` up, the consumer `released`. A side that finds nothing to do looks
+ * for a while (spin), then raises a flag in a line of its own, looks once more, and sleeps. A side
+ * that makes progress stores its counter first and reads the other's flag after that. All of these
+ * are seq_cst, so either the sleeper sees the progress or the other side sees the flag. While
+ * neither side sleeps there are no system calls. Every sleep has a time limit, so a peer that lies
+ * or dies causes a delay, never a hang.
  */
 #ifndef TND_SHM_RING_H
 #define TND_SHM_RING_H
@@ -35,9 +34,10 @@ void tnd_ring_publish(struct tnd_batches *batches, uint64_t published);
 /* Server: let waiting consumers look at their sockets. */
 void tnd_ring_notify(struct tnd_batches *batches);
 
-/* What a consumer polls instead of sleeping: readable after each raise, until it is read. It is a
- * timer: its holders share one set of flags, and a consumer that makes writes to an eventfd block
- * would stop the server. Setting a timer never blocks. -1: see errno. Any thread raises. */
+/* The descriptor that a consumer polls instead of sleeping: readable after each raise, until it is
+ * read. It is a timer rather than an eventfd. All holders share a descriptor's flags, so a consumer
+ * could make writes to an eventfd block, and with them the server. Setting a timer never blocks.
+ * -1: see errno. Any thread may raise it. */
 int tnd_ring_event_open(void);
 void tnd_ring_event_raise(int event);
 
@@ -54,7 +54,8 @@ struct tnd_ring_wait {
     uint32_t notice;
 };
 
-/* Consumer: is it there now? Pairs with tnd_ring_publish: if so, the slot is whole. */
+/* Consumer: is there something to take or to hear? The acquire loads pair with tnd_ring_publish and
+ * tnd_ring_notify: if so, the slot is whole and the message sent. */
 static inline bool
 tnd_ring_ready(const struct tnd_ring_wait *wait)
 {

@@ -1,4 +1,5 @@
-/* segment.c - shm_open without a name, or memfd; both with every page allocated. */
+/* segment.c - nameless shared memory: shm_open without a name, or memfd. Every page is allocated at
+ * once, because a page that the kernel cannot provide later would end a process with SIGBUS. */
 #include "shm/segment.h"
 
 #include <dirent.h>
@@ -28,7 +29,7 @@
 #define NAME_PREFIX "tundish-"
 #define SHM_NAME_MAX 64
 
-/* Bytes for which the machine is not asked what it has. */
+/* Up to this size the machine's memory is not examined. */
 #define ROOM_UNASKED (UINT64_C(256) << 20)
 
 static void
@@ -104,8 +105,9 @@ no_memory(uint64_t segment_bytes)
                     (unsigned long long)segment_bytes, (unsigned long long)room.bytes, room.why);
 }
 
-/* Open a fresh name twice and take the name away: from here on the kernel frees the memory with the
- * last process that has it. */
+/* Open a new name twice, for writing and for reading, then remove the name. From then on the kernel
+ * frees the memory with the last process that has it, however that process ends. Consumers get the
+ * descriptor for reading, through which they cannot write. */
 static tundish_status
 open_shm(int *ret_write, int *ret_read)
 {
@@ -203,7 +205,7 @@ create_memfd(const char *name, uint64_t segment_bytes, int seals, struct tnd_seg
     status = map_for_writing(segment->read_descriptor, segment_bytes, &segment->bytes);
     if (status != TUNDISH_OK)
         return status;
-    /* After the map: FUTURE_WRITE leaves our own as it is and refuses every later one. */
+    /* After the mapping: FUTURE_WRITE keeps our mapping writable and refuses every later one. */
     if (fcntl(segment->read_descriptor, F_ADD_SEALS, seals) != 0)
         return tnd_fail_errno(errno, "seal memfd");
     return TUNDISH_OK;
@@ -229,6 +231,7 @@ tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
         tnd_segment_close(&segment);
         return status;
     }
+    /* A hint: without huge pages everything works, only slower. */
     if (huge_pages)
         madvise(segment.bytes, segment_bytes, MADV_HUGEPAGE);
     *ret_segment = segment;
@@ -270,6 +273,7 @@ tnd_segment_map(int descriptor, uint64_t segment_bytes, bool writable, void **re
 
     if (fstat(descriptor, &status) != 0)
         return tnd_fail_errno(errno, "fstat of a segment");
+    /* The exact size: a smaller file would raise SIGBUS where its pages end. */
     if (!S_ISREG(status.st_mode) || segment_bytes == 0 || status.st_size < 0 ||
         (uint64_t)status.st_size != segment_bytes)
         return tnd_fail(TUNDISH_E_CORRUPT,
@@ -291,7 +295,7 @@ tnd_segment_unmap(void *bytes, uint64_t segment_bytes)
         munmap(bytes, segment_bytes);
 }
 
-/* "tundish-PID-...": ours, and nobody of that number lives here. */
+/* Is it "tundish-PID-..." of this user, and no process has that number? */
 static bool
 is_left_behind(int folder, const char *name)
 {

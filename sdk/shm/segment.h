@@ -1,4 +1,4 @@
-/* segment.h - memory that two processes share, and that leaves nothing behind. */
+/* segment.h - memory that two processes share. The kernel frees it with the last of them. */
 #ifndef TND_SHM_SEGMENT_H
 #define TND_SHM_SEGMENT_H
 
@@ -13,7 +13,7 @@ struct tnd_segment {
     uint64_t segment_bytes;
     int read_descriptor; /* what consumers get; they cannot write through it */
     bool is_memfd;
-    char note[160]; /* not empty: /dev/shm was wanted and this is why it was not had */
+    char note[160]; /* not empty: why /dev/shm was not used although it was asked for */
 };
 
 #define TND_SEGMENT_NONE                                                                           \
@@ -26,11 +26,11 @@ struct tnd_segment {
 tundish_status tnd_segment_create(uint64_t segment_bytes, bool memfd, bool huge_pages,
                                   struct tnd_segment *ret_segment);
 
-/* Bytes of batches that there is memory for now, in /dev/shm unless memfd is asked for. */
+/* The bytes of batches that fit into memory now, in /dev/shm unless memfd is asked for. */
 uint64_t tnd_segment_room(bool memfd);
 
-/* Is there memory for so many things of bytes_each, within limit_bytes, or, if that is 0, within
- * what the machine has, which is not asked after small amounts? */
+/* Is there memory for `count` objects of bytes_each? The limit is limit_bytes; 0 stands for the
+ * machine's memory, which is not examined for small amounts. */
 struct tnd_room {
     uint64_t wanted_bytes; /* UINT64_MAX: more than can be counted */
     uint64_t limit_bytes;
@@ -38,8 +38,8 @@ struct tnd_room {
 bool tnd_memory_holds(uint64_t count, uint64_t bytes_each, uint64_t limit_bytes,
                       struct tnd_room *ret_room);
 
-/* A page that one consumer writes and the server reads: always a sealed memfd. The descriptor may
- * be mapped for writing by whoever gets it. */
+/* A page that one consumer writes and the server reads: always a sealed memfd. The process
+ * that receives the descriptor may map it for writing. */
 tundish_status tnd_segment_create_returns(uint64_t segment_bytes, struct tnd_segment *ret_segment);
 
 /* Unmap, close. Accepts TND_SEGMENT_NONE and zeros. */

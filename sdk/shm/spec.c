@@ -190,7 +190,7 @@ damaged(const char *what)
     return tnd_fail(TUNDISH_E_CORRUPT, "the element spec in shared memory is damaged: %s", what);
 }
 
-/* `count` doubles at `offset`, which the tail need not align: copied to where they are aligned. */
+/* Copy `count` doubles from `offset`, which need not be aligned, to aligned memory. */
 static bool
 take_numbers(const struct tnd_spec *spec, uint64_t spec_bytes, uint32_t offset, uint32_t count,
              double **numbers, const double **ret_numbers)
@@ -239,7 +239,7 @@ read_column(struct tnd_spec *spec, uint64_t spec_bytes, uint32_t index, double *
     return TUNDISH_OK;
 }
 
-/* How many doubles all columns have together; every count is bounded by the bytes there are. */
+/* Count the doubles of all columns. False: they cannot all lie in so many bytes. */
 static bool
 count_numbers(const uint8_t *storage, uint64_t spec_bytes, uint32_t column_count,
               uint64_t *ret_count)
@@ -256,7 +256,7 @@ count_numbers(const uint8_t *storage, uint64_t spec_bytes, uint32_t column_count
     return count <= spec_bytes / sizeof(double);
 }
 
-/* One allocation: columns, doubles, then the bytes as they were. */
+/* The result is one allocation: columns, doubles, then the bytes as they were. */
 tundish_status
 tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_spec)
 {
@@ -273,6 +273,7 @@ tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_sp
     copy = malloc(spec_bytes);
     if (copy == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for the element spec");
+    /* Checked and used only as copied: a hostile server may change the original at any time. */
     memcpy(copy, bytes, spec_bytes);
     memcpy(&head, copy, sizeof head);
     if (head.column_count > TND_COLUMNS_MAX ||

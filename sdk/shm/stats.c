@@ -1,4 +1,4 @@
-/* stats.c - the frame of the figures' file, for both sides, and reading it safely. */
+/* stats.c - the frame of the metrics file, for both sides, and how to read it safely. */
 #include "shm/stats.h"
 
 #include <errno.h>
@@ -65,10 +65,11 @@ track_is_whole(const struct tnd_stats_track_entry *track)
            ends_with_nul(track->thread, sizeof track->thread);
 }
 
-/* What is not a server's file is refused before memory is asked for. */
+/* A larger file is not a server's: it is refused before memory is allocated for a copy. */
 static const uint64_t FILE_BYTES_MAX = TND_STATS_FILE_BYTES_MAX;
 
-/* Another node's figures come once a second. */
+/* Another node's metrics come once a second: after several missing ones that node counts as dead.
+ */
 static const uint64_t RELAY_SILENCE_NS = UINT64_C(6000000000);
 
 tundish_status
@@ -87,6 +88,7 @@ tundish_status
 tnd_stats_open_file(const char *path, struct tnd_stats_file *ret_file)
 {
     struct stat about;
+    /* NOFOLLOW and NONBLOCK: another user may have put a link or a pipe at a path in /tmp. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (descriptor < 0 && errno == ENOENT)
@@ -119,7 +121,8 @@ tnd_stats_close(struct tnd_stats_file *file)
     *file = (struct tnd_stats_file)TND_STATS_FILE_NONE;
 }
 
-/* Whole, or E_LAYOUT. */
+/* Read all of it, or fail with E_LAYOUT: a server that starts has not written all of its file yet.
+ */
 static tundish_status
 read_at(int descriptor, void *bytes, uint64_t byte_count, uint64_t offset)
 {
@@ -130,7 +133,7 @@ read_at(int descriptor, void *bytes, uint64_t byte_count, uint64_t offset)
     return TUNDISH_OK;
 }
 
-/* Room for that much, with what is there already. */
+/* Make room for that many bytes and keep the ones copied so far. */
 static tundish_status
 grow(struct tnd_stats_file *file, uint64_t byte_count)
 {
@@ -222,6 +225,7 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
     int64_t process = file->header->process;
     int64_t relayed_ns = atomic_load_explicit(&file->header->relayed_ns, memory_order_relaxed);
 
+    /* A relayed file tells of a process of another machine, whose number means nothing here. */
     if (tnd_stats_get_state(file->header) == TND_STATS_STOPPED)
         return false;
     if (relayed_ns != 0)
@@ -229,7 +233,7 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
     return process > 0 && process <= INT32_MAX && (kill((pid_t)process, 0) == 0 || errno == EPERM);
 }
 
-/* The least an entry of a type has. */
+/* The smallest size of an entry of a type. */
 static uint64_t
 least_bytes(uint32_t type)
 {
@@ -285,7 +289,8 @@ is_whole(const struct tnd_stats_entry *entry)
     }
 }
 
-/* The entry at an offset, if there can be one. */
+/* The entry at an offset, or NULL if none can begin there. Offsets come from the file, so they are
+ * checked in full. */
 static const struct tnd_stats_entry *
 entry_at(const struct tnd_stats_file *file, uint64_t offset)
 {
@@ -320,7 +325,8 @@ field_bytes(const struct tnd_stats_field *field)
                                               : sizeof(uint64_t);
 }
 
-/* key="value",... without a line's end: what may be put into a page of metrics as it is. */
+/* Are they key="value",... without control characters? They go into pages of metrics as they are,
+ * where a newline would forge a figure. */
 static bool
 labels_are_whole(const struct tnd_stats_set_entry *set)
 {

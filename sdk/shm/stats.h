@@ -1,15 +1,16 @@
-/* stats.h - the figures of a running server, in a file that others read.
+/* stats.h - the metrics of a running server, in a file that other processes read.
  *
- * Beside the socket, named PATH.stats, mode 0600. The server maps and writes it, everyone
- * else only reads: a reader can neither stall nor disturb the server, and reads on when it hangs or
- * is dead. Every set of values has one writer, whole cache lines of its own, and no lock.
+ * The file lies beside the socket, named PATH.stats, mode 0600. The server maps and writes it, all
+ * others only read it. So a reader can neither stall nor disturb the server, and it can still read
+ * when the server hangs or is dead. Every set of values has one writer, whole cache lines of its
+ * own, and no lock.
  *
  *   header | notes | entries ...  ->      free      <- ... tracks
  *
  * Entries are appended and never move; tracks, which are large, grow down from the end. A KIND
  * entry describes fields (name, unit, type, meaning), a SET holds values of a kind under labels, a
- * TEXT is a document (the pipeline file, the plan), a TRACK holds what a thread did last. So a
- * reader needs to know the frame only, not the figures. Counters only grow while the server lives.
+ * TEXT is a document (the pipeline file, the plan), a TRACK holds a thread's last events. So a
+ * reader needs to know only the frame, not the metrics. Counters only grow while the server lives.
  */
 #ifndef TND_SHM_STATS_H
 #define TND_SHM_STATS_H
@@ -28,7 +29,8 @@
 enum tnd_stats_type { TND_STATS_COUNTER = 1, TND_STATS_GAUGE = 2, TND_STATS_HISTOGRAM = 3 };
 enum tnd_stats_unit { TND_STATS_NONE = 0, TND_STATS_SECONDS = 1, TND_STATS_BYTES = 2 };
 
-/* Bucket i counts what took at most 1024 << i ns (1 us, 2 us, ... 17 s); the last, the rest. */
+/* Bucket i counts durations of at most 1024 << i ns (1 us, 2 us, ... 17 s). The last counts the
+ * rest. */
 enum { TND_STATS_BUCKETS = 26 };
 struct tnd_stats_histogram {
     _Atomic uint64_t buckets[TND_STATS_BUCKETS];
@@ -94,7 +96,7 @@ enum tnd_stats_entry_type {
     TND_STATS_ENTRY_TRACK = 4
 };
 
-/* Followed by what its type says, in the same `entry_bytes`. */
+/* The rest of the entry follows, as its type says, within `entry_bytes`. */
 struct tnd_stats_entry {
     uint64_t entry_bytes; /* to the next, a multiple of TND_STATS_LINE */
     uint32_t type;        /* enum tnd_stats_entry_type */
@@ -131,7 +133,7 @@ struct tnd_stats_text_entry {
     char text[];
 };
 
-/* What a thread did: an event is four words, written whole before `written` counts it. */
+/* A thread's events. Each is four words, all written before `written` counts it. */
 enum { TND_STATS_EVENTS = 4096 };
 struct tnd_stats_event {
     _Atomic uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -163,11 +165,11 @@ struct tnd_stats_description {
 };
 const struct tnd_stats_description *tnd_stats_describe(enum tnd_stats_kind kind);
 
-enum { TND_STATS_FILE_BYTES_MAX = 256 << 20 }; /* what claims to be larger is not a server's file */
+enum { TND_STATS_FILE_BYTES_MAX = 256 << 20 }; /* a server's file is never larger */
 
-/* A file of figures, and a copy of it as it was at one moment. It is copied rather than mapped, so
- * that nothing changes between check and use and a file that is cut short is no SIGBUS. What the
- * calls below return has been checked against the copy's bounds, and its texts end with a NUL. */
+/* A metrics file, and a copy of it as it was at one moment. It is copied rather than mapped: so
+ * nothing changes between check and use, and a truncated file does not raise SIGBUS. The results of
+ * the calls below were checked against the copy's bounds, and their texts end with a NUL. */
 struct tnd_stats_file {
     int descriptor;                  /* stays with the file when the server and its name go */
     uint64_t device, inode;          /* which file it is: a new server makes a new one */
@@ -195,7 +197,8 @@ tundish_status tnd_stats_read_tracks(const struct tnd_stats_file *file,
                                      struct tnd_stats_track_entry **ret_tracks,
                                      uint32_t *ret_count);
 
-/* The entry behind `previous` (NULL: the first), or NULL after the last or at one that lies. */
+/* The entry after `previous` (NULL: the first). NULL after the last entry, or at a malformed one.
+ */
 const struct tnd_stats_entry *tnd_stats_next(const struct tnd_stats_file *file,
                                              const struct tnd_stats_entry *previous);
 
@@ -218,7 +221,7 @@ tnd_stats_get(const _Atomic uint64_t *value)
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-/* For the one who writes a set: no lock, no bus lock, a load and a store. */
+/* For the one writer of a set: a load and a store, without a lock or a locked instruction. */
 static inline void
 tnd_stats_set(_Atomic uint64_t *value, uint64_t to)
 {
@@ -231,7 +234,7 @@ tnd_stats_add(_Atomic uint64_t *value, uint64_t amount)
     tnd_stats_set(value, tnd_stats_get(value) + amount);
 }
 
-/* The bucket of what took so long, and a bucket's upper bound in ns; UINT64_MAX for the last. */
+/* The bucket of a duration, and a bucket's upper bound in ns (UINT64_MAX for the last). */
 static inline unsigned
 tnd_stats_bucket(uint64_t duration_ns)
 {
@@ -248,7 +251,7 @@ tnd_stats_observe(struct tnd_stats_histogram *histogram, uint64_t duration_ns)
     tnd_stats_add(&histogram->sum_ns, duration_ns);
 }
 
-/* Show what was counted elsewhere. */
+/* Copy counts that were collected elsewhere. */
 static inline void
 tnd_stats_copy(struct tnd_stats_histogram *histogram, const struct tnd_stats_histogram *from)
 {

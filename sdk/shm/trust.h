@@ -1,6 +1,6 @@
-/* trust.h - whose servers, and whose files beside their sockets, a program believes: its own
- * user's, root's, and those of the user whose number is in TUNDISH_SERVER_UID. All others may serve
- * what they like, and are refused. Any thread. */
+/* trust.h - the users whose servers and metrics files a program trusts: its own user, root, and the
+ * user whose number is in TUNDISH_SERVER_UID. Other users' sockets and files are refused, because
+ * they could serve any data. Any thread. */
 #ifndef TND_SHM_TRUST_H
 #define TND_SHM_TRUST_H
 
@@ -11,8 +11,8 @@
 
 bool tnd_trust_user(uint32_t user);
 
-/* Of the listener that a socket is connected to. E_ARGUMENT: it is another user's. `path` is for
- * the text. */
+/* Check the user of the listener that a socket is connected to. E_ARGUMENT: it is not trusted.
+ * `path` is for the text. */
 tundish_status tnd_trust_listener(int socket, const char *path);
 
 /* A folder under a name that others can foresee: it must be this user's, with mode 0700, else

@@ -1,4 +1,4 @@
-/* view.c - copy, check, use. */
+/* view.c - read a lane that may be hostile: copy, check, and use only the copy. */
 #include "shm/view.h"
 
 #include <stdlib.h>
@@ -13,6 +13,7 @@ damaged(const char *what)
     return tnd_fail(TUNDISH_E_CORRUPT, "shared memory failed a check: %s", what);
 }
 
+/* Written so that no sum can overflow. */
 static bool
 lies_inside(uint64_t offset, uint64_t bytes, uint64_t segment_bytes)
 {
@@ -57,9 +58,12 @@ tnd_view_open(const void *bytes, uint64_t segment_bytes, struct tnd_view *ret_vi
 
     if (segment_bytes < sizeof header)
         return damaged("the segment is smaller than its header");
-    /* Pairs with the store at the end of the server's set-up. */
+    /* Acquire pairs with the release store at the end of the server's set-up: the header is whole.
+     */
     if (atomic_load_explicit(&batches->ready, memory_order_acquire) != 1)
         return damaged("the segment is not ready");
+    /* From here on only the copy is checked and used: the server could change the original between
+     * a check and a use. */
     memcpy(&header, bytes, sizeof header);
     if (header.magic != TND_BATCHES_MAGIC)
         return damaged("the magic number");
@@ -106,6 +110,7 @@ tnd_slot_view_open(const struct tnd_view *view, struct tnd_slot_view *ret_slot)
 {
     struct tnd_slot_view slot = { 0 };
 
+    /* One more than needed: calloc may return NULL for 0 elements. */
     slot.columns = calloc(view->column_capacity + 1, sizeof *slot.columns);
     slot.buffers = calloc(view->buffer_capacity + 1, sizeof *slot.buffers);
     if (slot.columns == NULL || slot.buffers == NULL) {
@@ -130,7 +135,7 @@ slot_bytes(const struct tnd_view *view, uint32_t index)
     return (const uint8_t *)view->batches + view->slots_offset + index * view->slot_stride;
 }
 
-/* Values in a dense tensor of this shape, or in the inner part of a ragged one's. */
+/* The number of values in dimensions begin .. end - 1. False: it cannot be the size of memory. */
 static bool
 shape_product(const int64_t *shape, uint32_t begin, uint32_t end, uint64_t *ret_product)
 {
@@ -155,8 +160,8 @@ check_shape(const struct tnd_column *column)
     return TUNDISH_OK;
 }
 
-/* A dense column's sizes follow from its shape; those of others from their splits and counts, which
- * are checked when the column is used (client/tensor.c). */
+/* The sizes of a dense column follow from its shape. Those of ragged and sparse columns follow from
+ * their contents, which are checked when the column is used (client/tensor.c). */
 static tundish_status
 check_dense_sizes(const struct tnd_column *column, const struct tnd_buffer *buffers)
 {
@@ -254,6 +259,7 @@ tnd_slot_view_check_buffers(const struct tnd_slot_view *slot, uint64_t segment_b
         if (buffer->offset % TND_BUFFER_ALIGN != 0 ||
             !lies_inside(buffer->offset, buffer->stored_bytes, segment_bytes))
             return damaged("where a buffer is");
+        /* A raw buffer is used where it lies, so its decoded size must lie in the segment too. */
         if (buffer->codec.number == TND_CODEC_RAW && buffer->stored_bytes != buffer->decoded_bytes)
             return damaged("the size of a buffer");
     }
@@ -290,6 +296,7 @@ tnd_view_entry(const struct tnd_view *view, uint32_t line, uint64_t entry, uint3
 {
     const _Atomic uint32_t *slots =
         (const _Atomic uint32_t *)(const void *)(tnd_view_line(view, line) + 1);
+    /* Relaxed: the acquire load of the counter that showed this entry orders it. */
     uint32_t index = atomic_load_explicit(&slots[entry % view->slot_count], memory_order_relaxed);
 
     if (index >= view->slot_count)
