@@ -16,7 +16,7 @@
 
 #define KNOCK_AGAIN_NS INT64_C(20000000)
 #define SEND_AGAIN_NS INT64_C(1000000)
-#define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of somebody who is there */
+#define HANDSHAKE_NS INT64_C(5000000000) /* for the answer of a server that accepts connections */
 
 enum { BATCHES, RETURNS, WAKEUP, EVENT }; /* the descriptors of a WELCOME */
 
@@ -75,6 +75,8 @@ tnd_attachment_close(struct attachment *attachment)
     free(attachment);
 }
 
+/* The first attachment stays: it is the present one. An older one goes with its last batch, whose
+ * bytes lie in its mapping. */
 void
 tnd_reader_tidy(tundish_reader *reader)
 {
@@ -106,6 +108,7 @@ open_held(struct attachment *attachment, uint32_t index)
 {
     struct held *held = &attachment->slots[index];
 
+    /* One more than needed: calloc may return NULL for 0 elements. */
     held->columns = calloc(attachment->view.column_capacity + 1, sizeof *held->columns);
     if (held->columns == NULL)
         return no_memory();
@@ -148,7 +151,7 @@ map_returns(struct attachment *attachment, int descriptor)
     page = attachment->returns = bytes;
     if (page->magic != TND_RETURNS_MAGIC || page->layout_major != TND_LAYOUT_MAJOR)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server's returns page is malformed");
-    /* A child must not write into a page whose only writer we are. */
+    /* A child after fork must not write into this page: each word has one writer, this process. */
     madvise(bytes, attachment->welcome.returns_bytes, MADV_DONTFORK);
     return TUNDISH_OK;
 }
@@ -180,10 +183,12 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
     attachment->taken = attachment->released = welcome->position;
     attachment->wakeup = descriptors->at[WAKEUP];
     attachment->event = descriptors->at[EVENT];
+    /* They belong to the attachment now: the caller closes the rest. */
     descriptors->at[WAKEUP] = descriptors->at[EVENT] = -1;
     return TUNDISH_OK;
 }
 
+/* Sends never block, but a place may need more packets than the socket holds at once. */
 static tundish_status
 send_patiently(int socket, struct tnd_message_head head, const void *bytes, int64_t deadline_ns)
 {
@@ -196,7 +201,7 @@ send_patiently(int socket, struct tnd_message_head head, const void *bytes, int6
     }
 }
 
-/* What one try to attach goes by. */
+/* The parameters of one try to attach. */
 struct attempt {
     bool is_survivor;
     const uint8_t *place;
@@ -242,7 +247,7 @@ send_hello(const tundish_reader *reader, int socket, const struct attempt *attem
     return status;
 }
 
-/* The server's own words, which no NUL ends. */
+/* The server's own sentence. No NUL ends it. */
 static tundish_status
 refused(const struct tnd_message *message)
 {
@@ -262,6 +267,7 @@ read_welcome(struct attachment *attachment, const struct tnd_message *message)
     if (message->head.type != TND_WELCOME || message->head.bytes < sizeof *welcome)
         return tnd_fail(TUNDISH_E_CORRUPT, "the process that answers is not a Tundish server");
     memcpy(welcome, message->bytes, sizeof *welcome);
+    /* The server's bytes may lack the NUL. */
     welcome->stream[TND_NAME_BYTES - 1] = '\0';
     if (welcome->protocol < TND_PROTOCOL_MIN || welcome->protocol > TND_PROTOCOL_MAX)
         return tnd_fail(TUNDISH_E_LAYOUT, "the server uses protocol %u, this library %d to %d",
@@ -286,7 +292,8 @@ await_welcome(struct attachment *attachment, int64_t deadline_ns)
     return status;
 }
 
-/* A stream whose columns changed while its server was away is another stream. */
+/* The trainer has built its input on the old columns. If they changed while the server was away, it
+ * must open the stream again. */
 static tundish_status
 check_spec(const tundish_reader *reader, const struct attachment *attachment)
 {
@@ -316,11 +323,12 @@ watch_attachment(const tundish_reader *reader, struct attachment *attachment)
     if (epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->socket, &event) != 0 ||
         epoll_ctl(reader->descriptor, EPOLL_CTL_ADD, attachment->event, &event) != 0)
         return tnd_fail_errno(errno, "watch the new server");
+    /* From here on the server raises the event after each batch (tnd_ring_event_raise). */
     atomic_store(&attachment->returns->polling, 1);
     return TUNDISH_OK;
 }
 
-/* Shake hands with whoever listens now. E_SERVER_GONE: nobody. */
+/* Connect to the process that listens now, and shake hands. E_SERVER_GONE: none listens. */
 static tundish_status
 attach_once(tundish_reader *reader, const struct attempt *attempt,
             struct attachment **ret_attachment)
@@ -337,6 +345,8 @@ attach_once(tundish_reader *reader, const struct attempt *attempt,
     if (status == TUNDISH_OK)
         status = send_hello(reader, attachment->socket, attempt);
     if (status == TUNDISH_OK)
+        /* A server that accepted the connection gets time to answer, even if the caller's deadline
+         * is nearer. */
         status = await_welcome(attachment,
                                answer_ns > attempt->deadline_ns ? answer_ns : attempt->deadline_ns);
     if (status == TUNDISH_OK)
@@ -373,6 +383,7 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     uint8_t *place = NULL;
     tundish_status status = TUNDISH_OK;
 
+    /* Before the new attachment: the old server's lane is still mapped. */
     if (is_survivor)
         tnd_reader_note_kept(reader);
     if (reader->has_started)
@@ -380,6 +391,7 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     if (status != TUNDISH_OK)
         return status;
     attempt.place = place;
+    /* Knock until a server listens: after a crash its successor may need seconds to start. */
     while ((status = attach_once(reader, &attempt, &attachment)) == TUNDISH_E_SERVER_GONE &&
            tnd_clock_left_ns(deadline_ns) != 0)
         pause_for(KNOCK_AGAIN_NS);
@@ -389,6 +401,7 @@ tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns)
     if (status != TUNDISH_OK)
         return status;
     pthread_mutex_lock(&reader->lock);
+    /* Linked in when it is complete, because a fork in another thread walks this list (fork.c). */
     attachment->next = reader->attachments;
     reader->attachments = attachment;
     tnd_reader_tidy(reader);

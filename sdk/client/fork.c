@@ -1,8 +1,8 @@
-/* fork.c - the readers of this process, and what becomes of them in a child.
+/* fork.c - the readers of this process, and their copies in a child.
  *
- * A child has copies of our descriptors: as long as it kept the socket open, the server would not
- * see that we died. So they are closed there, at once. The child may still look at batches that
- * were held (the map is shared), but every call on the reader fails.
+ * A child inherits copies of our descriptors. While it kept the socket open, the server would not
+ * notice our death, so the child closes them at once. It may still read batches that were held at
+ * the fork (the mapping is shared), but every call on the reader fails.
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@ static _Atomic uint64_t process = 1; /* one more in every child than in its pare
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int handlers_error;
 
+/* The lock is held across fork, so that the child inherits a whole list and can unlock it. */
 static void
 before_fork(void)
 {
@@ -36,8 +37,9 @@ close_descriptor(int *descriptor)
     *descriptor = -1;
 }
 
-/* Another thread of the parent may have been in the middle of attaching: its list of attachments is
- * whole at any moment, since they are linked in when they are complete. */
+/* Another thread of the parent may have been attaching, with its reader's lock held: so this takes
+ * no such lock, which nobody would release in the child. The lists can be walked all the same,
+ * since an attachment is linked in when it is complete. */
 static void
 after_fork_in_child(void)
 {
@@ -50,6 +52,7 @@ after_fork_in_child(void)
             close_descriptor(&at->event);
         }
     }
+    /* The child's own readers begin a new list. tundish_close still frees the inherited ones. */
     readers = NULL;
     pthread_mutex_unlock(&list_lock);
 }
@@ -60,6 +63,9 @@ install_handlers(void)
     handlers_error = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* Compared with a count of forks rather than with getpid, which is a system call for each batch and
+ * whose numbers come again. Relaxed: it changes only in a child, before any other thread is there.
+ */
 bool
 tnd_reader_is_ours(const tundish_reader *reader)
 {

@@ -1,9 +1,9 @@
-/* kept.c - what a server that is gone leaves in the memory that its trainers share with it.
+/* kept.c - the steps that a dead server leaves in the memory that it shared with its trainers.
  *
- * A slot is filled anew only when every trainer of every group has given it back. So the oldest
- * entry of the lane whose slot still holds it says from where on some trainer, whoever it is, may
- * lack something; and all of that is in the lane. Where every trainer is of this process it is
- * known more exactly (siblings.c).
+ * The server refills a slot only when every trainer of every group has given it back. So no trainer
+ * lacks a step before the oldest entry whose slot still holds it, and the lane has all steps from
+ * there on. Where every trainer belongs to this process the limit is known more exactly
+ * (siblings.c). The next server learns it from HELLO and keeps its lanes that much longer.
  */
 #include "client/reader.h"
 
@@ -17,7 +17,8 @@ is_followed_by(const struct tnd_slot *slot, const struct kept *next)
            next->step == slot->step + 1;
 }
 
-/* At an end it is the next epoch that is begun. */
+/* A new server can begin there if this reader has the header of the epoch. An end begins the next
+ * epoch. */
 static bool
 may_begin_there(const tundish_reader *reader, const struct tnd_slot *slot)
 {
@@ -27,8 +28,8 @@ may_begin_there(const tundish_reader *reader, const struct tnd_slot *slot)
            tnd_find_header(reader, slot->epoch + is_end) != NULL;
 }
 
-/* Go back to this entry of the lane, if it is still there. The server may have died while it wrote:
- * what does not fit is gone. */
+/* Go back to this entry of the lane, if its slot still holds it. The server may have died while it
+ * wrote a slot: an entry that does not precede the next one exactly counts as overwritten. */
 static bool
 step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *view,
           struct kept *kept)
@@ -48,7 +49,7 @@ step_back(const tundish_reader *reader, uint64_t entry, struct tnd_slot_view *vi
     return true;
 }
 
-/* The entry after which nothing is published says only that the stream is over. */
+/* Leave out the last entry if it only says that the stream is over. */
 static uint64_t
 count_entries(const tundish_reader *reader, uint64_t published, struct tnd_slot_view *view)
 {
@@ -70,6 +71,8 @@ is_after(const struct kept *kept, const tundish_reader *reader)
            (kept->epoch == reader->epoch && kept->step > reader->step);
 }
 
+/* Every trainer of the session is in this process if its readers are as many as the groups have
+ * replicas. Then the lowest of them is exact. */
 static void
 raise_to_siblings(const tundish_reader *reader, struct kept *kept)
 {
@@ -102,6 +105,7 @@ tnd_reader_note_kept(tundish_reader *reader)
          entry > first && step_back(reader, entry - 1, &view, &kept); entry--)
         ;
     tnd_slot_view_close(&view);
+    /* This reader itself lacks the step at which it stands. */
     if (!kept.is_known || is_after(&kept, reader))
         kept = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
     kept.groups_present = atomic_load(&batches->groups_present);

@@ -1,4 +1,4 @@
-/* messages.c - what the server says besides batches. */
+/* messages.c - take the server's messages: segments, epochs, losses, queue states. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "shm/place.h"
 #include "shm/segment.h"
 
-/* Epochs before the present one whose places may still be asked for: as many as a lane holds. */
+/* Keep the headers of at least so many earlier epochs. A lane may hold batches of as many epochs as
+ * it has slots, and a new server may have to begin at the oldest of them. */
 enum { EPOCHS_KEPT_MIN = 2 };
 
 struct own_map *
@@ -38,6 +39,7 @@ take_segment(struct attachment *attachment, const struct tnd_message *message, i
         free(own);
         return status;
     }
+    /* Under the lock: tundish_release in another thread removes segments from this list. */
     pthread_mutex_lock(&attachment->reader->lock);
     own->next = attachment->own;
     attachment->own = own;
@@ -52,6 +54,7 @@ take_retirement(tundish_reader *reader, const struct tnd_message *message)
 
     pthread_mutex_lock(&reader->lock);
     own = tnd_find_own(reader->attachments, (uint32_t)message->head.id);
+    /* A held batch lies in it: the last release unmaps it. */
     if (own != NULL && own->users == 0)
         tnd_forget_own(reader->attachments, own);
     else if (own != NULL)
@@ -113,7 +116,7 @@ tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total)
 
     if (header == NULL)
         return NULL;
-    /* What a restarted server says of an epoch replaces what the old one said. */
+    /* The header from a restarted server replaces the old server's. */
     forget_epochs(reader, epoch, first_epoch_kept(reader));
     header->epoch = epoch;
     header->total = total;
@@ -140,6 +143,7 @@ take_epoch(tundish_reader *reader, const struct tnd_message *message)
     if (header == NULL || header->epoch != head->id || header->total != head->total ||
         header->have != head->offset || head->bytes > header->total - header->have)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server sent an incomplete place");
+    /* Every bound was checked above: a hostile server's parts must come in order and fit. */
     memcpy(header->bytes + header->have, message->bytes, head->bytes);
     header->have += head->bytes;
     return TUNDISH_OK;

@@ -1,4 +1,4 @@
-/* next.c - wait for the next entry of the line, and lend what it names. */
+/* next.c - wait for the next entry of the line, and lend the batch that it names. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,8 @@
 #include "core/status.h"
 #include "shm/stats.h"
 
-/* The server shows a sign of life every second; less than a few of them means nothing. */
+/* The server's heartbeat comes once a second. A busy machine delays it, so silence counts only
+ * after several missed beats. */
 #define SILENCE_MIN_NS UINT64_C(5000000000)
 
 static tundish_status
@@ -29,7 +30,8 @@ own_line(const struct attachment *attachment)
     return tnd_view_line(&attachment->view, attachment->line);
 }
 
-/* The cursor is gone. Why has been sent before; if it is not here in time, do without. */
+/* The server has removed this group's cursor. It sent the reason first; if that does not arrive in
+ * time, a general sentence takes its place. */
 static tundish_status
 take_detachment(tundish_reader *reader)
 {
@@ -43,16 +45,19 @@ take_detachment(tundish_reader *reader)
     return tell_final(reader);
 }
 
-/* What has the server to say that comes before the next batch? OK: nothing. */
+/* Take the messages that precede the next batch. OK: none of them stops the reader. */
 static tundish_status
 take_notices(tundish_reader *reader)
 {
     struct attachment *attachment = reader->attachments;
+    /* Acquire pairs with the addition in tnd_ring_notify: the server sends the message first, so it
+     * is in the socket when the counter shows it. */
     uint32_t notice = atomic_load_explicit(&attachment->view.batches->notice, memory_order_acquire);
 
     if (notice != attachment->notice) {
         tundish_status status;
 
+        /* Before the socket is read: a message that arrives meanwhile changes the counter again. */
         attachment->notice = notice;
         status = tnd_reader_listen(reader);
         if (status != TUNDISH_OK)
@@ -82,8 +87,9 @@ describe_wait(const struct attachment *attachment, struct tnd_ring_wait *wait)
     };
 }
 
-/* Tell the server that we have nothing left, in case it sleeps: it may have to make room in a way
- * of last resort, or, in a queue, to grant. */
+/* Tell a sleeping server that this reader has nothing left. In a queue it then grants a batch. In a
+ * lane without room it may then take a segment beyond the lane's usual memory: the others may
+ * release their batches only after this reader has its own. */
 static void
 show_waiting(struct attachment *attachment)
 {
@@ -99,11 +105,14 @@ show_waiting(struct attachment *attachment)
         atomic_store(&returns->wanted, attachment->taken + 1);
         is_new = true;
     }
+    /* The stores above and this load are seq_cst, as are the server's store of server_waits and its
+     * loads of these words: either we see that it sleeps, or it sees that we wait. */
     if (is_new && atomic_load(&attachment->view.batches->server_waits) != 0)
         tnd_wake_server(attachment);
 }
 
-/* The wait is over: how long it was is for the server's figures. */
+/* Count the wait that has ended, for the server's metrics. This reader alone writes these words, so
+ * a load and a store suffice. */
 static void
 end_waiting(struct tnd_returns *returns)
 {
@@ -149,7 +158,7 @@ check_server(tundish_reader *reader)
     return status;
 }
 
-/* Whoever polls the descriptor sees it unreadable until something new comes. */
+/* Make the descriptor unreadable until the server raises the event again. */
 static void
 quiet_descriptor(const tundish_reader *reader)
 {
@@ -166,7 +175,7 @@ nothing_in_time(void)
     return tnd_fail(TUNDISH_E_TIMEOUT, "no batch in time");
 }
 
-/* Nothing more comes of this server: the next call attaches anew. */
+/* Nothing more comes from this server: the next call attaches again. */
 static tundish_status
 tell_gone(tundish_reader *reader)
 {
@@ -189,8 +198,10 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
         describe_wait(attachment, &wait);
         if (status != TUNDISH_OK)
             return status;
+        /* Acquire pairs with tnd_ring_publish: the slots below the counter are whole. */
         if (atomic_load_explicit(wait.counter, memory_order_acquire) > wait.position)
             break;
+        /* Only now: batches that the server published before it died are still good. */
         if (attachment->is_gone)
             return tell_gone(reader);
         if (attachment->is_queue)
@@ -204,6 +215,8 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
         }
         show_waiting(attachment);
         if (tnd_clock_left_ns(deadline_ns) == 0) {
+            /* The event is read first and the counter after it (tnd_ring_ready below): a batch
+             * published in between is either seen here or raises the event again. */
             quiet_descriptor(reader);
             status = check_server(reader);
             if (status != TUNDISH_OK)
@@ -212,6 +225,8 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
                 return nothing_in_time();
             continue;
         }
+        /* A sleep that brought nothing is the moment to look at the socket: a server that died
+         * wakes nobody. */
         if (!tnd_ring_sleep(&wait, tnd_clock_left_ns(deadline_ns)))
             status = check_server(reader);
         if (status != TUNDISH_OK)
@@ -255,7 +270,7 @@ find_payload(tundish_reader *reader, struct held *held)
     return tnd_slot_view_check_buffers(&held->slot, held->own->segment_bytes);
 }
 
-/* Go past an entry: whoever releases sees it as taken. */
+/* Count an entry as taken. tnd_give_back moves `released` only over entries that are. */
 static void
 pass_entry(struct attachment *attachment)
 {
@@ -263,7 +278,7 @@ pass_entry(struct attachment *attachment)
     atomic_store(&attachment->returns->taken, attachment->taken);
 }
 
-/* Pass it, and give it back at once. */
+/* Take an entry and give it back at once, without showing it to the caller. */
 static void
 skip_entry(tundish_reader *reader, struct held *held)
 {
@@ -277,6 +292,7 @@ skip_entry(tundish_reader *reader, struct held *held)
     pthread_mutex_unlock(&reader->lock);
 }
 
+/* Take an epoch's end, but give it back only with the first batch after it (reader.h). */
 static void
 keep_end(tundish_reader *reader, const struct held *held)
 {
@@ -291,8 +307,8 @@ keep_end(tundish_reader *reader, const struct held *held)
     pthread_mutex_unlock(&reader->lock);
 }
 
-/* What another server has given us already. An epoch's end is kept, as if it had been told now: a
- * successor's place may stand before it until the next batch is given back. */
+/* Pass an entry that an earlier server delivered already. An epoch's end is kept, as if it had been
+ * told now: a successor's place may stand before it until the next batch is given back. */
 static void
 pass_over(tundish_reader *reader, struct held *held)
 {
@@ -302,9 +318,9 @@ pass_over(tundish_reader *reader, struct held *held)
         skip_entry(reader, held);
 }
 
-/* Take what the server says of a batch over the socket: its segment, and what the places of its
- * epoch carry, so that whoever holds a batch can save its place. What a server has not sent dies
- * with it, and the batch comes from the next one. */
+/* Take what the server says of a batch over the socket: its segment, and the header that the places
+ * of its epoch carry. Both must be here before the caller has the batch, because it may save its
+ * place at once. If the server died before it sent them, the next server delivers the batch. */
 static tundish_status
 take_what_is_said(tundish_reader *reader, struct held *held)
 {
@@ -332,8 +348,8 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
     if (held->own != NULL)
         held->own->users++;
     pass_entry(attachment);
-    /* In one order with lane_reader_cut_off: either the server keeps the slot for us, having seen
-     * `taken`, or we see here that it does not. */
+    /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for us,
+     * or we see `told` here and do not touch the slot. */
     is_cut_off = atomic_load(&own_line(attachment)->told) != 0;
     if (!is_cut_off) {
         reader->has_started = true;
@@ -341,6 +357,7 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
         reader->step = slot->step + 1;
     }
     pthread_mutex_unlock(&reader->lock);
+    /* Tensors are made when they are asked for, so a column that nobody reads is never decoded. */
     for (uint32_t i = 0; i < slot->column_count; i++)
         held->columns[i].is_ready = false;
     held->batch = (tundish_batch){
@@ -352,6 +369,7 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
         .shard = slot->shard,
         .visits = slot->visits,
     };
+    /* The server may be writing into the slot already: hand out nothing of it. */
     if (is_cut_off) {
         tundish_release(reader, &held->batch);
         return take_detachment(reader);
@@ -364,8 +382,9 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
     return TUNDISH_OK;
 }
 
-/* The first batch wanted is (epoch, step): what is before it was returned already, by an earlier
- * server, or is passed over after tundish_restart. In a queue nothing is: batches are shared. */
+/* (epoch, step) is the next batch wanted. Batches before it came from an earlier server already, or
+ * belong to an epoch that tundish_restart left. A queue's batches are shared among its readers: a
+ * reader takes each one that it is granted. */
 static bool
 is_passed_over(const tundish_reader *reader, const struct tnd_slot *slot)
 {
@@ -377,7 +396,7 @@ is_passed_over(const tundish_reader *reader, const struct tnd_slot *slot)
            (slot->epoch == reader->epoch && slot->step < reader->step);
 }
 
-/* Nothing may be missing between what was returned and what comes. */
+/* No batch may be missing between the last one returned and this one. */
 static tundish_status
 check_no_gap(const tundish_reader *reader, const struct tnd_slot *slot)
 {
@@ -417,7 +436,8 @@ take_error(tundish_reader *reader, const struct held *held)
     return tell_final(reader);
 }
 
-/* Copy and check the slot that the next entry names. */
+/* Copy and check the slot that the next entry names. The server's page is not trusted: a slot that
+ * the caller still holds must not be filled again, and a lane's positions have no gaps. */
 static tundish_status
 read_entry(tundish_reader *reader, struct held **ret_held)
 {
@@ -441,7 +461,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
     return TUNDISH_OK;
 }
 
-/* END_OF_STREAM and STOPPED stay; there is nothing to explain but their names. */
+/* END_OF_STREAM and STOPPED are returned from now on. Their names explain them. */
 static tundish_status
 take_last(tundish_reader *reader, tundish_status status)
 {
@@ -483,7 +503,7 @@ next_entry(tundish_reader *reader, int64_t deadline_ns, bool is_optional,
     }
 }
 
-/* The server is back, or another has taken its place. */
+/* Attach to the restarted server, or to another one at the same path. */
 static tundish_status
 attach_again(tundish_reader *reader, int64_t deadline_ns)
 {

@@ -1,4 +1,4 @@
-/* open.c - options, defaults, and the end of it all. */
+/* open.c - open a reader from its options, and close it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define SERVER_TIMEOUT_DEFAULT_NS INT64_C(30000000000)
 #define SPIN_DEFAULT_NS INT64_C(20000)
 
-/* What the caller's header knew of. Members behind it are zero. */
+/* Copy the members that the caller's header has. Later members are zero. */
 static tundish_status
 read_options(const tundish_options *options, tundish_options *ret_options)
 {
@@ -73,6 +73,7 @@ take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
 
     if (status != TUNDISH_OK)
         return status;
+    /* A place is a file of the user's, so its counts are not trusted. */
     if (place.bit_count > sizeof reader->queue.bits * 8)
         return tnd_fail(TUNDISH_E_PLACE,
                         "the place contains more visited batches than any server sends");
@@ -81,6 +82,7 @@ take_place(tundish_reader *reader, const uint8_t *bytes, uint64_t byte_count)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place");
     if (place.header_bytes > 0)
         memcpy(header->bytes, place.header, place.header_bytes);
+    /* It came with the place: nothing is to follow. */
     header->have = header->total;
     reader->has_started = true;
     reader->epoch = place.epoch;
@@ -178,7 +180,8 @@ tundish_close(tundish_reader *reader)
         if (reader->descriptor >= 0)
             close(reader->descriptor);
     } else {
-        /* In a child the page was not inherited (attach.c), and descriptors are closed. */
+        /* A child did not inherit the returns page (attach.c): unmapping its address could hit
+         * another mapping. The descriptors are closed already. */
         for (struct attachment *at = reader->attachments; at != NULL; at = at->next)
             at->returns = NULL;
     }
@@ -261,7 +264,7 @@ tundish_descriptor(tundish_reader *reader, int *ret_descriptor)
         }
         reader->descriptor = descriptor;
         atomic_store(&attachment->returns->polling, 1);
-        /* What was published before is worth a look as well. */
+        /* Batches published before now raised no event. */
         if (!attachment->is_gone)
             tnd_ring_event_raise(attachment->event);
     }

@@ -1,7 +1,8 @@
 /* reader.h - a reader from the inside.
  *
- * A reader stands at a place in a session; an attachment is its stay at one server. When the server
- * dies the reader attaches anew, and the old attachment lives on until its batches are released.
+ * A reader stands at a place in a session. An attachment is its connection to one server, with that
+ * server's memory. When the server dies the reader attaches again. The old attachment lives on
+ * until its batches are released.
  */
 #ifndef TND_CLIENT_READER_H
 #define TND_CLIENT_READER_H
@@ -67,7 +68,7 @@ struct attachment {
     uint32_t notice;    /* as last seen */
     uint64_t taken;     /* entries of the line that we have passed */
     uint64_t released;  /* entries given back without a gap */
-    bool *done;         /* entry % slots: given back behind a gap */
+    bool *done;         /* entry % slots: given back, but an earlier entry is not */
     struct held *slots; /* by slot index */
     uint32_t held_count;
     bool has_end; /* an epoch's end was told and is not given back yet */
@@ -85,7 +86,8 @@ struct epoch_header {
     uint8_t bytes[];
 };
 
-/* What a server that is gone still kept for somebody: from which step on, and for how many. */
+/* The oldest step that some trainer may still lack of a dead server's lane, and the groups it had.
+ */
 struct kept {
     bool is_known;
     bool is_end; /* the epoch's end, and `step` the number of its steps */
@@ -104,10 +106,10 @@ struct tundish_reader {
     uint32_t replica;
     bool checks;
     int64_t server_timeout_ns, spin_ns;
-    int descriptor; /* epoll of what is worth a look; -1: nobody asked */
+    int descriptor; /* epoll of socket and event; -1: tundish_descriptor was not called */
 
-    /* Of releases, of the list, and of changes to has_started, epoch, step and final, which
-     * siblings look at; the rest is one thread's. */
+    /* Guards releases, the list of attachments, and changes to has_started, epoch, step and final,
+     * which siblings read. The rest belongs to the thread that calls tundish_next. */
     pthread_mutex_t lock;
     struct attachment *attachments; /* the first is the present one */
     struct tnd_spec spec;
@@ -116,7 +118,7 @@ struct tundish_reader {
     bool in_epoch;    /* something of `epoch` was returned */
     bool is_at_end;   /* its end was told as NO_VALUE and is still to be passed */
     bool restart_is_due;  /* asked for before anything said where the reader stands */
-    bool is_gone_told;    /* E_SERVER_GONE was returned: attach anew at the next call */
+    bool is_gone_told;    /* E_SERVER_GONE was returned: attach again at the next call */
     uint64_t epoch, step; /* the next one wanted; all before it is passed over */
     uint64_t sequence;
     uint64_t place_bytes; /* that the epoch of the last batch has; see tnd_slot */
@@ -138,7 +140,8 @@ struct tundish_reader {
 bool tnd_reader_is_ours(const tundish_reader *reader);
 tundish_status tnd_reader_check(const tundish_reader *reader); /* E_ARGUMENT if not */
 tundish_status tnd_reader_register(tundish_reader *reader);
-/* Each of this process; none comes or goes meanwhile. Nobody asks for this with a reader's lock. */
+/* Call `look` for each reader of this process. None comes or goes meanwhile. The caller must not
+ * hold a reader's lock: `look` may take it. */
 void tnd_reader_each(void (*look)(tundish_reader *reader, void *user), void *user);
 void tnd_reader_unregister(tundish_reader *reader);
 
@@ -147,37 +150,38 @@ tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64
 /* Close the connection, keeping what is mapped. The reader's lock is held, here and below. */
 void tnd_attachment_hang_up(struct attachment *attachment);
 void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open one */
-/* Close what is neither the present attachment nor has a batch in somebody's hands. */
+/* Close each old attachment of which no batch is held. */
 void tnd_reader_tidy(tundish_reader *reader);
 
 /* messages.c: take what the server has said. Sets is_gone on a hang-up. */
 tundish_status tnd_reader_listen(tundish_reader *reader);
-/* The same, after waiting for something: E_TIMEOUT. E_SERVER_GONE: all that a server has said,
- * which is gone, was taken before this call. */
+/* The same, after waiting for a message. E_TIMEOUT: none came. E_SERVER_GONE: the server is gone,
+ * and all its messages were taken before this call. */
 tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns);
-/* Until the epoch's header is here, which was sent before its first batch was published. */
+/* Wait for the epoch's header, which the server sends before it publishes the epoch's first batch.
+ */
 tundish_status tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch);
 /* The reader's lock is held. */
 struct own_map *tnd_find_own(struct attachment *attachment, uint32_t id);
-/* The newest that is whole and not later than the epoch, or NULL. */
+/* The newest complete header that is not later than the epoch, or NULL. */
 const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_t epoch);
-/* Keep `total` bytes of an epoch, none of which is here yet. NULL: no memory. */
+/* Make room for an epoch's header of `total` bytes, which will follow. NULL: no memory. */
 struct epoch_header *tnd_add_epoch(tundish_reader *reader, uint64_t epoch, uint64_t total);
 
-/* kept.c: the server is gone: look at what it leaves in memory. What an earlier one left stays
- * where this one published nothing. */
+/* kept.c: the server is gone. Note which steps its lane still holds. A server that published
+ * nothing leaves the note about its predecessor as it is. */
 void tnd_reader_note_kept(tundish_reader *reader);
 
 bool tnd_kept_is_before(const struct kept *kept, const struct kept *other);
 
-/* siblings.c: are so many readers of this process all that read this reader's session? Then they
- * have had what is before the lowest. */
+/* siblings.c: the lowest step that a reader of this process still lacks in this reader's session.
+ * False: `count` readers are expected, and not all of them are in this process. */
 bool tnd_siblings_lowest(const tundish_reader *reader, uint64_t count, struct kept *ret_lowest);
 
-/* standing.c: this is the next one wanted. */
+/* standing.c: set the next batch wanted. */
 void tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step);
 
-/* messages.c: nothing comes any more, and this is told from now on. */
+/* messages.c: no batch comes any more: every later call returns this status. */
 void tnd_reader_set_final(tundish_reader *reader, tundish_status status, const char *text,
                           size_t byte_count);
 
@@ -186,15 +190,14 @@ tundish_status tnd_reader_restart_at(tundish_reader *reader, const struct tnd_sl
 
 /* release.c: give an entry of the line back. The reader's lock is held. */
 void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index);
-/* An epoch's end is given back with the first batch after it: until that is done with, whoever dies
- * has a successor at a place that may be before the end. */
+/* An epoch's end is given back with the first batch after it. Until then a trainer that dies may
+ * have a successor at a place before the end, and that successor must find the end in the lane. */
 void tnd_give_end_back(struct attachment *attachment);
 void tnd_forget_own(struct attachment *attachment, struct own_map *own);
 void tnd_wake_server(struct attachment *attachment);
 
-/* standing.c: the place of the next batch, as bytes that the caller frees. `may_ask`: a queue's
- * server is asked for what it knows; else what the place carries is true at reader->kept as well.
- */
+/* standing.c: the place of the next batch, as bytes that the caller frees. With `may_ask` a queue's
+ * server is asked. Without it the place carries a header that is true at reader->kept as well. */
 tundish_status tnd_reader_place(tundish_reader *reader, bool may_ask, uint8_t **ret_bytes,
                                 uint64_t *ret_count);
 

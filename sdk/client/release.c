@@ -10,7 +10,7 @@ tnd_wake_server(struct attachment *attachment)
 {
     const uint64_t one = 1;
 
-    /* Anything but success: it is signalled already, or nobody is there. */
+    /* A failure needs no action: the wakeup is set already, or the server has gone. */
     if (attachment->wakeup >= 0 && write(attachment->wakeup, &one, sizeof one) < 0)
         return;
 }
@@ -21,15 +21,19 @@ tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
     uint32_t slot_count = attachment->view.slot_count;
     uint64_t before = attachment->released;
 
-    /* Release: the server writes into the slot only after our last read of it. */
+    /* Release pairs with the server's acquire load before it fills the slot: our last read of the
+     * slot comes before its first write. */
     atomic_store_explicit(&tnd_returns_slots(attachment->returns)[index],
                           attachment->slots[index].slot.slot.position + 1, memory_order_release);
+    /* Batches come back in any order, but `released` counts a prefix: it stops at the first gap. */
     attachment->done[entry % slot_count] = true;
     while (attachment->released < attachment->taken &&
            attachment->done[attachment->released % slot_count]) {
         attachment->done[attachment->released % slot_count] = false;
         attachment->released++;
     }
+    /* After a gap the count does not change and a lane's server has nothing to do. A queue's server
+     * goes by the slots. */
     if (attachment->released == before && !attachment->is_queue)
         return;
     if (tnd_ring_release(attachment->returns, attachment->view.batches, attachment->released))
@@ -66,6 +70,7 @@ tundish_release(tundish_reader *reader, const tundish_batch *batch)
         return;
     attachment = held->attachment;
     pthread_mutex_lock(&reader->lock);
+    /* Releasing twice is harmless, and so is naming another reader's batch. */
     if (held->is_held && attachment->reader == reader) {
         held->is_held = false;
         attachment->held_count--;
@@ -75,6 +80,7 @@ tundish_release(tundish_reader *reader, const tundish_batch *batch)
         if (attachment->has_end && attachment->end_entry < held->entry)
             tnd_give_end_back(attachment);
         tnd_give_back(attachment, held->entry, held->index);
+        /* The last batch of an earlier server: its mapping can go. */
         if (attachment != reader->attachments)
             tnd_reader_tidy(reader);
     }

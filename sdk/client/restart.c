@@ -1,8 +1,8 @@
-/* restart.c - the next epoch, before this one is over. */
+/* restart.c - begin the next epoch before this one is over. */
 #include "client/reader.h"
 #include "core/status.h"
 
-/* What is left of the epoch is passed over from now on (next.c), and the server hears of it. */
+/* Pass over the rest of the epoch from now on (next.c), and tell the server. */
 static tundish_status
 leave_epoch(tundish_reader *reader, uint64_t epoch)
 {
@@ -10,14 +10,15 @@ leave_epoch(tundish_reader *reader, uint64_t epoch)
     struct attachment *attachment = reader->attachments;
     tundish_status status = TUNDISH_OK;
 
-    /* Before any of it is given back. */
+    /* Before any of these batches is given back: it tells the server that they were not returned.
+     */
     atomic_store(&attachment->returns->passed_from, attachment->taken + 1);
     tnd_reader_stand(reader, epoch + 1, 0);
     reader->place_bytes = 0;
     reader->in_epoch = reader->is_at_end = false;
     if (!attachment->is_gone)
         status = tnd_channel_send(attachment->socket, restart, NULL, NULL, 0);
-    /* A server that is gone hears of it when we attach anew. */
+    /* If the server is gone, its successor learns of it when we attach again. */
     return status == TUNDISH_E_SERVER_GONE ? TUNDISH_OK : status;
 }
 
@@ -30,8 +31,8 @@ tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot)
                : TUNDISH_OK;
 }
 
-/* One that has returned nothing yet may follow another, in the midst of an epoch. Where that is,
- * the server has said when it let it in, or the first entry will. */
+/* A reader that has returned nothing yet may follow another one, in the middle of an epoch. The
+ * server said in its WELCOME where that is; otherwise the first entry says it. */
 tundish_status
 tundish_restart(tundish_reader *reader)
 {

@@ -1,18 +1,20 @@
-/* siblings.c - the readers of this process that read one session, and what none of them lacks.
+/* siblings.c - the readers of this process that read one session, and the steps that all of them
+ * have had.
  *
- * Where they are all that read it there, nobody lacks what is before that. One thread that reads
- * them in turn depends on it: when a new server is there it may wait for the first before it brings
- * the others, for which lanes that begin with what they have had would be full by then.
+ * If the session has no other readers, no trainer lacks those steps. One thread that reads all of
+ * them in turn depends on this: after a restart it may wait in its first reader before it attaches
+ * the others. Lanes that began with steps already read would be full by then, and the thread would
+ * wait without end.
  */
 #include "client/reader.h"
 
 struct siblings {
-    uint64_t generation; /* of the server; it differs between sessions, too */
+    uint64_t generation; /* of the server; each session of a server has its own */
     uint64_t count;
     struct kept lowest;
 };
 
-/* An epoch's end comes after its last step, at which the next one that is wanted stands as well. */
+/* An end and a reader that has passed the last step have the same `step`. The end comes first. */
 bool
 tnd_kept_is_before(const struct kept *kept, const struct kept *other)
 {
@@ -38,7 +40,8 @@ entry_of(const struct tnd_slot *slot)
                           .step = slot->step };
 }
 
-/* The first that it was not given, or has not given back. The reader's lock is held. */
+/* The first step that the reader has not taken, or has not given back. The reader's lock is held.
+ */
 static struct kept
 first_lacked(const tundish_reader *reader)
 {

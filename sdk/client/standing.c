@@ -1,4 +1,4 @@
-/* standing.c - where the reader stands, to be kept and handed back. */
+/* standing.c - save the place where the reader stands. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "shm/place.h"
 
+/* Under the lock, since a sibling in another thread may read where this one stands. */
 void
 tnd_reader_stand(tundish_reader *reader, uint64_t epoch, uint64_t step)
 {
@@ -42,7 +43,8 @@ ask_queue(tundish_reader *reader)
     return status;
 }
 
-/* Where what the place carries must be true. */
+/* The epoch of the header that the place carries. A place for a new server must let it begin as
+ * early as some trainer may need (kept.c). */
 static uint64_t
 header_epoch(const tundish_reader *reader, const struct tnd_place *place, bool may_ask)
 {

@@ -1,4 +1,5 @@
-/* tensor.c - a column as the caller sees it: where it lies, or decoded. */
+/* tensor.c - a column as the caller sees it: in the slot as it is, or decoded into scratch memory.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum { SCRATCH_ALIGN = 64 };
 
-/* A column while it is made. */
+/* A tensor under construction. */
 struct making {
     struct held *held;
     const struct tnd_column *column;
@@ -29,7 +30,7 @@ damaged(const struct making *making, const char *what)
                     making->spec->name, making->held->batch.epoch, making->held->batch.step, what);
 }
 
-/* More than any batch: only a damaged slot says so. */
+/* No batch is this large, so a slot that says so is damaged. */
 #define DECODED_BYTES_MAX (UINT64_C(1) << 38)
 
 static tundish_status
@@ -42,6 +43,7 @@ grow_scratch(struct scratch *scratch, uint64_t bytes)
         return TUNDISH_OK;
     if (bytes > DECODED_BYTES_MAX)
         return tnd_fail(TUNDISH_E_CORRUPT, "a column cannot have %" PRIu64 " bytes", bytes);
+    /* New memory rather than realloc: the old bytes belong to an earlier batch. */
     grown = aligned_alloc(SCRATCH_ALIGN, capacity);
     if (grown == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for %" PRIu64 " bytes of a decoded column",
@@ -66,7 +68,8 @@ decode_buffer(struct held *held, const struct tnd_buffer *buffer, struct scratch
     return status;
 }
 
-/* One buffer: checked if it is wanted, decoded if it must be. */
+/* Find one buffer's bytes. Check its checksum if the reader asked for that, and decode it unless it
+ * is stored as it is. */
 static tundish_status
 take_buffer(struct making *making, uint32_t index)
 {
@@ -94,7 +97,7 @@ take_buffer(struct making *making, uint32_t index)
 static bool
 are_offsets(const int64_t *offsets, uint64_t count, uint64_t last)
 {
-    bool falls = false;
+    bool falls = false; /* collected without a branch, so that the loop is vectorised */
 
     if (count == 0 || offsets[0] != 0 || (uint64_t)offsets[count - 1] != last)
         return false;
@@ -212,7 +215,7 @@ make_tensor(struct held *held, uint32_t index)
     return status;
 }
 
-/* The reader's spec outlives attachments; it equals theirs. */
+/* A batch may outlive its server, but not its reader, nor may a child of the process use it. */
 static tundish_status
 check_batch(const tundish_batch *batch)
 {
@@ -234,6 +237,7 @@ tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tens
     if (index >= batch->tensor_count)
         return tnd_fail(TUNDISH_E_ARGUMENT, "there is no column %u: the stream has %u", index,
                         batch->tensor_count);
+    /* Several threads may ask for the same column: one makes it, the others wait for that. */
     pthread_mutex_lock(&held->lock);
     if (!held->columns[index].is_ready)
         status = make_tensor(held, index);
