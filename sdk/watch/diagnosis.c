@@ -1,4 +1,4 @@
-/* diagnosis.c - who waits for whom. */
+/* diagnosis.c - find the bottleneck of a stream and put it into a sentence. */
 #include "watch/diagnosis.h"
 
 #include <stdio.h>
@@ -8,16 +8,18 @@
 
 static const double MANY_SKIPPED = 0.05;
 
-/* A trainer is stuck when it has done nothing for much longer than its steps take, and for long
- * enough to be seen; before its first step, when it may compile, for longer. */
+/* A trainer is stuck when it has taken and returned nothing for several times its usual step, and
+ * for at least SILENT_NS. Before its first step it may compile, which takes longer. */
 static const uint64_t SILENT_NS = UINT64_C(10000000000);
 static const uint64_t SILENT_AT_FIRST_NS = UINT64_C(60000000000);
 enum { SILENT_STEPS = 3 };
 
-/* Where nobody waits for it, it may save its state or evaluate; as alerts.yml has it. */
+/* A trainer that no other waits for may be saving its state or evaluating, so it gets more time.
+ * The numbers are those of alerts.yml. */
 static const uint64_t SILENT_ALONE_NS = UINT64_C(120000000000);
 enum { SILENT_STEPS_ALONE = 4 };
 
+/* A server shows life once a second: after several missed signs it counts as hung. */
 static const uint64_t HUNG_NS = UINT64_C(5000000000);
 
 const char *
@@ -39,7 +41,7 @@ watch_cause_name(enum watch_cause cause)
     return names[cause];
 }
 
-/* As the kernel words it, in the language of programs; servers choose no other. */
+/* The kernel's sentences, in English: servers do not set another language. */
 static bool
 tells_of_full_disk(const char *text)
 {
@@ -47,7 +49,7 @@ tells_of_full_disk(const char *text)
            strstr(text, "Disk quota exceeded") != NULL;
 }
 
-/* The last error of the stream, without what names the stream again. */
+/* The last error of the stream, without the prefix that names the stream again. */
 static void
 find_error(const struct watch_observation *observation, char text[TND_STATS_NOTE_BYTES])
 {
@@ -119,8 +121,8 @@ say_stuck(const struct watch_observation *observation, struct watch_diagnosis *d
     return true;
 }
 
-/* It has as many batches as a trainer may hold, so it cannot go on: the others wait for it, or it
- * waits for itself. */
+/* A trainer that holds as many batches as it may cannot go on. Either the others wait for it, or it
+ * waits for a batch itself and will never get one. */
 static bool
 say_holding(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -164,8 +166,8 @@ say_deserted(const struct watch_observation *observation, struct watch_diagnosis
     return true;
 }
 
-/* Of the trainers that have been silent for longer than their steps take, the one that was longest,
- * or NULL. It has batches, or they are ready for it. */
+/* The trainer that has been silent for longest, of those that are stuck, or NULL. Batches are ready
+ * for it, so the server is not the reason. */
 static const struct watch_set *
 find_silent(const struct watch_observation *observation)
 {
@@ -179,7 +181,8 @@ find_silent(const struct watch_observation *observation)
     return silent;
 }
 
-/* Trainers that all stand still do not wait for a batch, nor do they train. */
+/* All trainers may stand still without waiting for a batch: they then wait for each other, or hang.
+ */
 static bool
 say_silent(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -221,7 +224,8 @@ say_fine(const struct watch_observation *observation, struct watch_diagnosis *di
               observation->threads == 1 ? " is" : "s are", watch_percent(observation->busy));
 }
 
-/* What could not be kept costs the next start its time, or a restart its places. */
+/* A full disk ends no stream by itself, but the next start must then build its caches again, and a
+ * restart may lack its places. */
 static void
 advise_about_disk(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -253,8 +257,8 @@ describe_data(const struct watch_observation *observation, char text[WATCH_NAME_
              watch_percent(observation->unknown_before));
 }
 
-/* Data that have become worse are told whoever waits; on their own they are a level of their own.
- */
+/* Data that have become worse are added to the advice of any worse diagnosis. Without one they are
+ * a warning of their own. */
 static void
 say_data(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {

@@ -1,10 +1,10 @@
-/* diagnosis.h - who waits for whom, and why: what limits a job now, in one sentence.
+/* diagnosis.h - the bottleneck of a job and its cause, in one sentence.
  *
- * Worked out from two snapshots some seconds apart. The trainers' waiting comes first: while none
- * waits, the server is fast enough whatever it does. If one waits, somebody is slower: the content
+ * The diagnosis compares two snapshots some seconds apart. It looks at the trainers first: while
+ * none waits, the server is fast enough. If one waits, the cause is one of these: the content
  * (named by its most expensive stage), the order, another trainer that has not freed its slots, or
  * the machine, which has no processor for the server. Data that have become worse (many bad rows,
- * terms that no vocabulary has) are told whoever waits.
+ * terms that no vocabulary has) are reported in either case.
  */
 #ifndef TND_WATCH_DIAGNOSIS_H
 #define TND_WATCH_DIAGNOSIS_H
@@ -13,7 +13,7 @@
 
 /* The worse, the higher. */
 enum watch_level {
-    WATCH_IDLE,    /* nobody reads, or nothing has happened yet */
+    WATCH_IDLE,    /* no trainer reads, or nothing has happened yet */
     WATCH_FINE,    /* trainers are the limit */
     WATCH_WARNING, /* trainers are fed, with data that have become worse */
     WATCH_WAITING, /* trainers wait for the server, or for each other */

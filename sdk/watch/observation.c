@@ -1,9 +1,9 @@
-/* observation.c - figures turned into shares of time. */
+/* observation.c - turn metrics into shares of time. */
 #include "watch/observation.h"
 
 #include <string.h>
 
-/* Fewer values than this say little about a share. */
+/* Fewer values than this say too little about a share. */
 static const double ENOUGH_TO_JUDGE = 100;
 
 static double
@@ -14,7 +14,8 @@ share(const struct watch_observation *observation, const struct watch_set *set, 
                : 0;
 }
 
-/* One that waits for what lies there already does not run at all: nobody keeps it waiting. */
+/* A trainer for which batches are ready does not wait for the server: it is not scheduled, or
+ * stopped. */
 static bool
 is_stopped(const struct watch_set *reader)
 {
@@ -57,7 +58,8 @@ slowest_reader(const struct watch_observation *observation, const struct watch_s
     return slowest;
 }
 
-/* A full lane needs no clock: whatever the others lack, they lack it because of who reads there. */
+/* While a lane is full the server can publish no further step, since a step goes to all lanes. So
+ * the reader of the full lane is the reason that the others wait, for however short a time. */
 static void
 observe_full_lane(struct watch_observation *observation, const struct watch_set *lane)
 {
@@ -100,9 +102,8 @@ observe_processors(struct watch_observation *observation)
     observation->cpu = share(observation, server, "cpu");
 }
 
-/* Work that neither runs nor is ready to run waits for storage: memory that is swapped out
- * included.
- */
+/* Threads count as busy while they read files. Busy time that is neither on a processor nor waiting
+ * for one is time spent waiting for storage, swapped memory included. */
 static void
 observe_storage(struct watch_observation *observation)
 {
@@ -152,7 +153,8 @@ observe_order(struct watch_observation *observation, const struct watch_set *set
         observation->filling = set;
 }
 
-/* A run is counted when it ends, but what it is of is there before. */
+/* A run is counted when it ends, but its elements are queued from its start. So a stage with
+ * elements and without a call in all that time is in one long run. */
 static bool
 is_in_long_run(const struct watch_observation *observation, const struct watch_set *stage)
 {
@@ -188,7 +190,8 @@ observe_stages(struct watch_observation *observation)
     }
 }
 
-/* It waits neither for room, since no step is under way, nor has it dealt one. */
+/* The dealing thread has been at one step for all of that time if it has neither worked on a
+ * finished step nor waited: its times are counted when a step ends. */
 static void
 observe_dealing(struct watch_observation *observation)
 {
@@ -213,7 +216,7 @@ observe_rows(struct watch_observation *observation)
         observation->skipped_share = skipped / rows;
 }
 
-/* Of what was looked up of late, so much more is unknown than of all before. */
+/* Find the vocabulary whose share of unknown values has grown most against all earlier lookups. */
 static void
 observe_vocabulary(struct watch_observation *observation, const struct watch_set *set)
 {

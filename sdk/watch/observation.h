@@ -1,6 +1,6 @@
-/* observation.h - what happened in a stream between two snapshots: who waits, who works, how much.
+/* observation.h - the work and the waiting in a stream between two snapshots.
  *
- * What diagnosis.c puts into words.
+ * diagnosis.c puts it into words.
  */
 #ifndef TND_WATCH_OBSERVATION_H
 #define TND_WATCH_OBSERVATION_H
@@ -20,7 +20,7 @@ struct watch_observation {
     const struct watch_set *holder; /* silent for longest of those whose lane is full while another
                                      * waits for nothing but that, or it waits itself */
     uint64_t holder_slots;          /* of its lane */
-    const struct watch_set *deserted; /* who fills a lane and is not there; or that lane */
+    const struct watch_set *deserted; /* the absent reader of a full lane, or that lane */
     const struct watch_set *slowest;  /* attached, waits least */
     double least_share;
 

@@ -1,5 +1,5 @@
-/* report.h - a server's state as one JSON object: what `tundish status --json` prints and the admin
- * serves as /api/v1/status.
+/* report.h - a server's state as one JSON object. `tundish status --json` prints it, and
+ * tundish-admin serves it as /api/v1/status.
  *
  *   {"window_seconds": 10.0, "server": {...}, "verdict": {...},
  *    "streams": [{"stream": "train", ..., "threads": [...], "stages": [...], "vocabularies": [...],

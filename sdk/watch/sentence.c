@@ -1,4 +1,4 @@
-/* sentence.c - names of readers, shares in percent, and a diagnosis filled in. */
+/* sentence.c - name readers, round shares to percent, and fill in a diagnosis. */
 #include "watch/sentence.h"
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ watch_name_reader(const struct watch_observation *observation, const struct watc
              is_default ? "" : " of group ", is_default ? "" : group, watch_node(observation->now));
 }
 
-/* "replica 2 on node b waits 38% of its time", with which every sentence about waiting begins. */
+/* "replica 2 on node b waits 38% of its time": the beginning of every sentence about waiting. */
 void
 watch_name_waiting(const struct watch_observation *observation, char text[WATCH_WAITING_BYTES])
 {
@@ -57,7 +57,7 @@ watch_say(struct watch_diagnosis *diagnosis, enum watch_level level, enum watch_
     snprintf(diagnosis->advice, sizeof diagnosis->advice, "%s", advice);
 }
 
-/* How busy it is that others wait for. */
+/* Name the cause of the waiting, and the share of time in which it is busy. */
 void
 watch_name_culprit(struct watch_diagnosis *diagnosis, const char *culprit, double share_of_time)
 {

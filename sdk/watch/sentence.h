@@ -1,4 +1,4 @@
-/* sentence.h - the words that diagnoses are made of. For diagnosis.c and waiting.c alone. */
+/* sentence.h - parts of the diagnoses' sentences. For diagnosis.c and waiting.c only. */
 #ifndef TND_WATCH_SENTENCE_H
 #define TND_WATCH_SENTENCE_H
 

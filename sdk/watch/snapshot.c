@@ -1,4 +1,4 @@
-/* snapshot.c - sets of figures, added up by kind and labels. */
+/* snapshot.c - add up sets of metrics by kind and labels. */
 #include "watch/snapshot.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ add_values(struct watch_set *set, const struct tnd_stats_set_entry *entry)
     }
 }
 
-/* Sets found by hash while a snapshot is made: every thread has one of each. */
+/* Finds sets by hash while a snapshot is made. Every thread has a set of each kind, so a linear
+ * search would take time that grows with the square of the threads. */
 struct lookup {
     uint32_t *numbers; /* 1 + that of the set; 0: nothing here */
     uint32_t size;     /* a power of two, more than there are sets */
@@ -78,7 +79,7 @@ find_or_add(struct watch_snapshot *snapshot, struct lookup *lookup,
     lookup->numbers[at] = snapshot->set_count + 1;
     set->values = calloc(kind->field_count + 1, sizeof *set->values);
     set->histograms = calloc(kind->field_count + 1, sizeof *set->histograms);
-    snapshot->set_count++; /* closed with the rest, whatever it got */
+    snapshot->set_count++; /* counted first, so that a failure below frees it with the rest */
     return set->values != NULL && set->histograms != NULL ? set : NULL;
 }
 

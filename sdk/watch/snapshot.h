@@ -1,4 +1,4 @@
-/* snapshot.h - all figures of one server at one moment, for those who show them.
+/* snapshot.h - all metrics of one server at one moment, for the programs that show them.
  *
  * A SET of the file (shm/stats.h) is written by one thread; here sets of the same kind and labels
  * are added up, so that a figure is what the server did, not what one of its threads did.
@@ -48,7 +48,7 @@ bool watch_is_finished(const struct watch_snapshot *snapshot);
  */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
 
-/* The first set of a kind behind `previous` (NULL: from the start), or NULL. */
+/* The next set of a kind after `previous` (NULL: from the start), or NULL. */
 const struct watch_set *watch_next(const struct watch_snapshot *snapshot, const char *kind,
                                    const struct watch_set *previous);
 
@@ -56,19 +56,19 @@ const struct watch_set *watch_next(const struct watch_snapshot *snapshot, const 
 const struct watch_set *watch_find(const struct watch_snapshot *snapshot, const char *kind,
                                    const char *labels);
 
-/* A field's value, 0 if there is no such field. */
+/* A field's value, 0 if the field does not exist. */
 uint64_t watch_value(const struct watch_set *set, const char *field);
 
 /* The growth of a counter between two snapshots; what is new began at 0. */
 uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_set *now,
                       const char *field);
 
-/* The same of a histogram: what was observed in between. False: there is no such field. */
+/* The same of a histogram: the observations in between. False: the field does not exist. */
 bool watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
                     const char *field, struct watch_histogram *ret_grown);
 
-/* Below which `share` of what was observed lies, in ns, in a bucket as if spread evenly; 0 if
- * nothing was. */
+/* The duration in ns below which `share` of the observations lie, as if each bucket's were spread
+ * evenly. 0: there are none. */
 uint64_t watch_quantile_ns(const struct watch_histogram *histogram, double share);
 
 /* A label's value, quoted as it is, or "". */

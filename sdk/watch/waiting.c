@@ -1,5 +1,5 @@
-/* waiting.c - why a trainer waits: for another, for the machine, or for the part that makes
- * batches. */
+/* waiting.c - find out why a trainer waits: for another trainer, for the machine, or for a part of
+ * the server. The causes are tried in an order in which an earlier one explains the later ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 static const double SHARE_MATTERS = 0.5;
 static const double SHORT_OF_PROCESSORS = 0.2; /* seconds a second */
 
-/* A program that gives rows: the dealing thread has nothing to do until they come. */
+/* The dealing thread waits for rows of a program stage. */
 static bool
 say_program(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -26,7 +26,8 @@ say_program(const struct watch_observation *observation, struct watch_diagnosis 
     return true;
 }
 
-/* Rows that other nodes read, or what all nodes agree on: what slows those down is told there. */
+/* The threads wait for rows that other nodes read, or for decisions of all nodes. The diagnosis of
+ * those nodes says why they are slow. */
 static bool
 say_nodes(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -76,7 +77,8 @@ say_slots(const struct watch_observation *observation, struct watch_diagnosis *d
     return true;
 }
 
-/* Threads that are ready to run do not, more than they run: whatever they do is slow then. */
+/* Threads are ready to run but wait for a processor, longer than they run. Every stage looks slow
+ * then, so this comes before the stages. */
 static bool
 say_processors(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -179,7 +181,7 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
               reads ? storage : "");
 }
 
-/* Nothing has been counted yet of what takes all of the time. */
+/* One run takes all of the time, and is not counted before it ends. */
 static bool
 say_long_run(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -254,7 +256,7 @@ say_order(const struct watch_observation *observation, struct watch_diagnosis *d
         waiting, watch_percent(observation->deal_busy), most, storage);
 }
 
-/* Nothing comes out of a shuffle before its buffer is full. */
+/* A shuffle delivers no element before its buffer is full. */
 static bool
 say_filling(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
