@@ -1,8 +1,8 @@
 /* count_rows.c - count every row exactly once, though this trainer may be killed at any moment.
  *
- * The server offers a batch again if its trainer dies before releasing it. So: count, write down
- * the count and the step, then release. Whoever takes over reads what was written down and passes
- * over the one batch that it may be offered again.
+ * The server offers a batch again if its trainer dies before releasing it. So the trainer counts
+ * the rows, writes the count and the step to a file, and then releases. Its successor reads that
+ * file and skips the one batch that may be offered again.
  *
  *     tundish-launch FILE --replicas 2 -- sh -c 'exec ./count_rows counts/$RANK'
  */

@@ -1,10 +1,10 @@
-/* op_clamp.c - two transforms of one's own (tundish_op.h):
+/* op_clamp.c - two transforms for `op` stages (tundish_op.h):
  *
  *     op: {library: "libop_clamp.so", name: clamp, parameters: [0, 10], columns: x}
  *     op: {library: "libop_clamp.so", name: initials, columns: [first, last], output: initials}
  *
- * clamp keeps float32 numbers within bounds, and refuses NaN; initials makes of two strings their
- * first bytes.
+ * clamp keeps float32 numbers within bounds, and refuses NaN. initials joins the first bytes of two
+ * strings.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* op_lists.c - transforms of one's own that make lists, and take vectors (tundish_op.h):
+/* op_lists.c - transforms for `op` stages that make lists or take vectors (tundish_op.h):
  *
  *     op: {library: "libop_lists.so", name: pieces, parameters: 3, columns: text}
  *     op: {library: "libop_lists.so", name: unit_length, columns: embedding}
  *
- * pieces cuts a string into pieces of so many bytes and gives a number for each, as a tokenizer
- * does: a ragged column. unit_length divides a vector by its length.
+ * pieces cuts a string into pieces of so many bytes and returns a number for each, as a tokenizer
+ * does. The result is a ragged column. unit_length divides a vector by its length.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* two_replicas.c - two training processes in step: two_replicas STREAM.
  *
  * Each reads its slice of every global batch; where one has no rows left it gets an empty slice, so
- * both take the same number of steps and a collective between them never waits for nobody. The
+ * both take the same number of steps and a collective between them always finds both there. The
  * place is saved at each step, as a training program would do with its checkpoint.
  */
 #include <inttypes.h>
