@@ -1,4 +1,5 @@
-/* admin.h - what all parts of the admin share, set at start and read by all threads. */
+/* admin.h - the state that all parts of tundish-admin share. It is set at start and only read
+ * later. */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 

@@ -34,7 +34,8 @@ read_file(const char *path)
     return text;
 }
 
-/* What Host may say: the address, its usual names, and what --host adds. */
+/* List the Host headers to answer: the address, its usual names, and those of --host. Others are
+ * refused, so that a foreign name that resolves to this address (DNS rebinding) reaches nothing. */
 static void
 name_hosts(const struct admin_options *options, uint16_t port, struct guard *guard,
            char names[3][NAME_BYTES])
@@ -149,7 +150,7 @@ main(int argc, char **argv)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
-    sigprocmask(SIG_BLOCK, &set, NULL); /* inherited by all threads */
+    sigprocmask(SIG_BLOCK, &set, NULL); /* inherited by all threads: only sigwait takes them */
     tnd_log_start();
     result = serve(&options, &admin);
     tnd_log_flush();

@@ -45,7 +45,7 @@ misused(const char *format, ...)
     return 2;
 }
 
-/* "HOST:PORT", "[ADDRESS]:PORT". Returns whether that is an address of this machine. */
+/* Read "HOST:PORT" or "[ADDRESS]:PORT". False: it is not an address. */
 static bool
 read_address(const char *text, struct admin_options *options)
 {

@@ -20,7 +20,7 @@ struct admin_options {
     const char *chart_path;
 };
 
-/* -1: go on. Else the exit status: help was printed, or what is wrong. */
+/* -1: continue. Else the exit status: the help or an error was printed. */
 int options_read(int argc, char **argv, struct admin_options *ret_options);
 
 #endif

@@ -125,7 +125,7 @@ own_snapshot(const struct admin *admin)
     return node->there ? node->now : NULL;
 }
 
-/* Sessions of one stream have one plan. */
+/* Is this the first session of its stream? The sessions of a stream share one plan, shown once. */
 static bool
 is_first_of(const struct watch_snapshot *snapshot, const struct watch_set *wanted, const char *name)
 {

@@ -1,10 +1,10 @@
-/* connections.c - the longest unfinished makes room. */
+/* connections.c - close the connection whose request has been unfinished for longest. */
 #include "connections.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The library sees the end of the stream and closes the rest. */
+/* Only shut the socket down: the library owns it, sees the end of the stream, and closes it. */
 static void
 end_oldest(const struct connections *connections)
 {

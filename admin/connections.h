@@ -1,9 +1,9 @@
-/* connections.h - no slow client keeps others out.
+/* connections.h - keep slow clients from using up all connections.
  *
- * There is room for so many connections. A client that sends its request a byte now and then, or
- * takes its answer as slowly, keeps one for as long as it likes. So before the room is full, each
- * new connection ends the one whose request has been unfinished for longest: an honest one takes
- * milliseconds. The thread that serves HTTP alone calls.
+ * The number of connections is limited. A client that sends its request a byte now and then, or
+ * reads its answer as slowly, keeps one for as long as it likes. So before the limit is reached,
+ * each new connection closes the one whose request has been unfinished for longest: an honest
+ * request takes milliseconds. Only the thread that serves HTTP calls these functions.
  */
 #ifndef ADMIN_CONNECTIONS_H
 #define ADMIN_CONNECTIONS_H
@@ -24,7 +24,7 @@ struct connections {
     struct connection *all[CONNECTIONS_MAX];
 };
 
-/* A connection has come. NULL: there is no memory, or no room; it is not watched then. */
+/* Watch a new connection. NULL: no memory or no room; then it is not watched. */
 struct connection *connections_add(struct connections *connections, int socket);
 
 /* It has been answered, and may ask again. Both accept NULL. */

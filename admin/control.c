@@ -1,4 +1,4 @@
-/* control.c - one question to the server, one answer. */
+/* control.c - send one command to the server and wait for its answer. */
 #include "control.h"
 
 #include <stdio.h>

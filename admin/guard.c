@@ -1,4 +1,4 @@
-/* guard.c - which requests are answered. */
+/* guard.c - check a request's headers. */
 #include "guard.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ host_is_ours(const struct guard *guard, const char *host)
     return false;
 }
 
-/* A page of our own, by its scheme and host. */
+/* Is it a page of ours, by scheme and host? A proxy may speak TLS where we do not. */
 static bool
 origin_is_ours(const struct guard *guard, const char *origin)
 {
@@ -30,7 +30,8 @@ origin_is_ours(const struct guard *guard, const char *origin)
     return false;
 }
 
-/* A browser says from where it asks. A link on another page may lead to ours, no more. */
+/* Browsers send Sec-Fetch-Site with the origin of a request. Another site may link to our page; its
+ * scripts may request nothing. */
 static bool
 fetch_is_ours(const struct guard_request *request)
 {
@@ -42,7 +43,8 @@ fetch_is_ours(const struct guard_request *request)
            strcmp(request->fetch_mode, "navigate") == 0;
 }
 
-/* In time that depends on what was sent alone, not on how much of it is right. */
+/* Compare in a time that depends only on the length of what was sent, so that the time does not
+ * reveal how many bytes are right. */
 static bool
 is_token(const struct guard *guard, const char *authorization)
 {
@@ -68,6 +70,7 @@ guard_check(const struct guard *guard, const struct guard_request *request,
     bool needs_token =
         request->changes_something || (guard->reading_needs_token && !request->is_public);
 
+    /* A proxy in front might have checked the other of the two. */
     if (request->has_duplicate) {
         *ret_sentence = "a header occurs twice";
         return 400;
@@ -110,6 +113,7 @@ read_token(int file, const char *path, char token[GUARD_TOKEN_BYTES])
         snprintf(sentence, sizeof sentence, "%s is not a file", path);
         return sentence;
     }
+    /* Other users could read the token, or have put it there. */
     if ((about.st_mode & 077) != 0 || about.st_uid != geteuid()) {
         snprintf(sentence, sizeof sentence,
                  "%s can be read by other users (mode %03o): it must belong to you; run chmod 600",

@@ -1,5 +1,5 @@
-/* guard.h - may this request be answered? What a browser or a stranger could use against us is
- * decided here, before any route is looked at.
+/* guard.h - may this request be answered? All defences against foreign pages and foreign clients
+ * are here, and they come before any route.
  */
 #ifndef ADMIN_GUARD_H
 #define ADMIN_GUARD_H
@@ -12,7 +12,7 @@ enum { GUARD_HOSTS = 16, GUARD_TOKEN_BYTES = 256 };
 struct guard {
     const char *hosts[GUARD_HOSTS]; /* exactly what Host may say, port included */
     size_t host_count;
-    bool tls; /* whose scheme Origin must have; behind a proxy either */
+    bool tls; /* Origin must have this scheme; with behind_proxy either is good */
     bool behind_proxy;
     bool reading_needs_token;      /* not on loopback */
     char token[GUARD_TOKEN_BYTES]; /* "": none, and nothing may be changed */

@@ -1,4 +1,4 @@
-/* history.c - an hour of figures. */
+/* history.c - an hour of metrics in rings of values. */
 #include "history.h"
 
 #include <math.h>
@@ -28,6 +28,7 @@ history_advance(struct history *history, uint64_t second)
 
     if (second <= history->second)
         return;
+    /* After a long pause, such as a suspended machine, once around the ring is enough. */
     if (second - history->second > HISTORY_SECONDS)
         from = second - HISTORY_SECONDS + 1;
     for (uint64_t s = from; s <= second; s++)
@@ -36,7 +37,8 @@ history_advance(struct history *history, uint64_t second)
     history->second = second;
 }
 
-/* The series of that name, or one that may be had. */
+/* The series of that name. If there is none, the series that was written least recently takes the
+ * name. */
 static struct history_series *
 find(struct history *history, const char *name)
 {

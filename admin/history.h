@@ -1,4 +1,4 @@
-/* history.h - an hour of figures, a value a second, in memory that does not grow.
+/* history.h - an hour of metrics, one value a second, in memory of a fixed size.
  *
  * A series is made when its figure is first seen and written once a second; a gap is NaN. When all
  * series are taken, the one longest silent gives way.

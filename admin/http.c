@@ -1,4 +1,4 @@
-/* http.c - requests and answers, over libmicrohttpd. */
+/* http.c - serve requests with libmicrohttpd. */
 #include "http.h"
 
 #include <errno.h>
@@ -23,10 +23,10 @@ enum {
     HEADERS_MAX = 64
 };
 
-/* In GnuTLS' words: 1.2 and up. */
+/* GnuTLS' notation for TLS 1.2 and later. */
 static const char TLS_PRIORITIES[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-/* A body that was rendered, for as long as the watcher has not looked again. */
+/* A rendered body. It is good until the watcher takes its next snapshot. */
 struct rendered {
     uint64_t tick;
     unsigned status;
@@ -36,7 +36,7 @@ struct rendered {
 struct http {
     const struct admin *admin;
     struct MHD_Daemon *daemon;
-    struct rendered rendered[ROUTES_MAX]; /* by route; the listener's thread's alone, as is */
+    struct rendered rendered[ROUTES_MAX]; /* by route; used by the listener's thread only, as is */
     struct connections connections;
 };
 
@@ -81,7 +81,7 @@ send_once(struct MHD_Connection *connection, unsigned status, struct MHD_Respons
     return sent;
 }
 
-/* A refusal, as JSON. The sentence is ours and holds nothing of what was asked. */
+/* Refuse with a sentence as JSON. The sentence is a constant and quotes nothing of the request. */
 static enum MHD_Result
 refuse(struct MHD_Connection *connection, unsigned status, const char *sentence, const char *allow)
 {
@@ -96,7 +96,7 @@ refuse(struct MHD_Connection *connection, unsigned status, const char *sentence,
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     if (response != NULL && allow != NULL)
         MHD_add_response_header(response, "Allow", allow);
-    if (response != NULL) /* what follows on this connection is not worth reading */
+    if (response != NULL) /* the rest of the connection is not read */
         MHD_add_response_header(response, "Connection", "close");
     return send_once(connection, status, response);
 }
@@ -118,11 +118,12 @@ render(const struct http *http, const struct route *route, unsigned *ret_status)
     return make_response(text, bytes, route->type);
 }
 
-/* The page, or figures: rendered when they are first asked for. */
+/* Send the page or the metrics. They are rendered for the first request after a change. */
 static enum MHD_Result
 send_rendered(struct http *http, struct MHD_Connection *connection, const struct route *route)
 {
     struct rendered *rendered = &http->rendered[route - route_at(0)];
+    /* 0 stands for a body that was never rendered. */
     uint64_t tick = route->kind == ROUTE_PAGE ? 1 : watcher_tick(http->admin->watcher) + 1;
 
     if (rendered->tick != tick) {
@@ -200,7 +201,8 @@ has_body(const struct guard_request *request)
            (request->content_length != NULL && strcmp(request->content_length, "0") != 0);
 }
 
-/* Headers are there: may it be answered? 0, or the status and sentence to refuse with. */
+/* The headers are here. 0: the request may be answered; else the status and sentence to refuse
+ * with. */
 static unsigned
 check(const struct http *http, struct MHD_Connection *connection, const char *method,
       const struct route *route, const char **ret_sentence)
@@ -235,6 +237,7 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
 
     (void)version;
     (void)upload;
+    /* The library calls once after the headers and again after the body: refuse before the body. */
     if (*request_state == NULL) {
         status = check(http, connection, method, route, &sentence);
         if (status != 0)
@@ -283,7 +286,8 @@ note_answer(void *user, struct MHD_Connection *connection, void **request_state,
         connections_answered(&http->connections, info->socket_context);
 }
 
-/* What the library has to say is about what strangers sent: not worth a line each. */
+/* The library logs malformed requests. Any client could fill the log with them, so they are
+ * dropped. */
 static void
 say_nothing(void *user, const char *format, va_list arguments)
 {

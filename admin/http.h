@@ -1,7 +1,7 @@
 /* http.h - the admin's listener: requests in, guarded, routed, answered.
  *
- * One thread of libmicrohttpd's. Connections, header and body sizes and idle time are limited. What
- * is the same for everyone is rendered once a second, however many ask.
+ * One thread of libmicrohttpd serves all. Connections, header and body sizes and idle time are
+ * limited. Answers that are the same for all clients are rendered once a second at most.
  */
 #ifndef ADMIN_HTTP_H
 #define ADMIN_HTTP_H
@@ -17,7 +17,7 @@ tundish_status http_listen(const struct sockaddr_storage *address, int *ret_sock
                            uint16_t *ret_port);
 
 struct http_options {
-    int socket;                    /* from http_listen; taken, whatever comes of it */
+    int socket;                    /* from http_listen; taken, also on failure */
     const char *certificate, *key; /* PEM texts, or NULL: no TLS */
 };
 

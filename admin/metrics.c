@@ -1,7 +1,7 @@
-/* metrics.c - figures as Prometheus scrapes them: HELP, TYPE, base units, histograms with `le`.
+/* metrics.c - metrics as Prometheus scrapes them: HELP, TYPE, base units, histograms with `le`.
  *
  * Names come from the descriptions beside the values: tundish_KIND_FIELD[_seconds|_bytes][_total].
- * A family must not be torn apart, so it is gone through all nodes for each field in turn.
+ * The lines of a family must be together, so each field in turn is written for all nodes.
  */
 #include "metrics.h"
 

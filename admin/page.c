@@ -1,4 +1,4 @@
-/* page.c - files that do not change. */
+/* page.c - answer with the page's files, which never change. */
 #include "page.h"
 
 unsigned
@@ -12,6 +12,7 @@ page_answer(const struct admin *admin, const struct route *route, FILE *body)
 unsigned
 page_answer_chart(const struct admin *admin, const struct route *route, FILE *body)
 {
+    /* The distribution's file, read from disk: its updates reach the page without a rebuild. */
     FILE *file = fopen(admin->chart_path, "re");
     char piece[65536];
     size_t got;

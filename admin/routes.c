@@ -1,4 +1,4 @@
-/* routes.c - the table of what can be asked for, and the short answers. */
+/* routes.c - the table of paths, and the short answers. */
 #include "routes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* routes.h - everything that can be asked for. What is not in this table is refused; no path is
- * ever built from what was asked.
+/* routes.h - the table of all paths that are served. Other paths are refused, and no file name is
+ * ever built from a request.
  */
 #ifndef ADMIN_ROUTES_H
 #define ADMIN_ROUTES_H
@@ -24,7 +24,7 @@ struct route {
     int number; /* for `answer` */
 };
 
-/* NULL: there is no such path. */
+/* NULL: the path is not served. */
 const struct route *route_find(const char *path);
 
 /* All of them, one after another; NULL after the last. */

@@ -1,4 +1,4 @@
-/* watcher.c - servers looked at once a second. */
+/* watcher.c - read the metrics of all servers once a second. */
 #include "watcher.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-/* One server's file, and what was seen of it in the last seconds. */
+/* One server's file, and its snapshots of the last seconds. */
 struct watched {
     char path[192];
     struct tnd_stats_file file;
@@ -42,7 +42,7 @@ forget(struct watched *node)
     tnd_stats_close(&node->file);
 }
 
-/* Has another server taken the place of the one that is open? */
+/* Has a new server replaced the file that is open? The name then leads to another inode. */
 static bool
 is_replaced(const struct watched *node)
 {
@@ -60,6 +60,7 @@ reopen(struct watched *node)
 
     if (had && !is_replaced(node))
         return;
+    /* Without a new file the old snapshots stay: a dead server is still shown. */
     if (tnd_stats_open_file(node->path, &fresh) != TUNDISH_OK)
         return;
     if (had)
@@ -156,6 +157,7 @@ watch(void *argument)
     struct watcher *watcher = argument;
     struct timespec next;
 
+    /* Absolute times, so that the length of a look does not add up. */
     clock_gettime(CLOCK_MONOTONIC, &next);
     pthread_mutex_lock(&watcher->lock);
     while (!watcher->stopping) {

@@ -1,8 +1,9 @@
-/* watcher.h - the servers that this admin shows, looked at once a second by a thread of its own.
+/* watcher.h - the servers that tundish-admin shows. A thread of its own reads their metrics once a
+ * second.
  *
- * Node 0 is the server at the socket; others are those whose figures its server has gathered beside
- * it (PATH.stats.RANK). A server that dies is shown until another takes its place, and a restart is
- * counted.
+ * Node 0 is the server at the socket. Other nodes are those whose metrics that server has gathered
+ * beside it (PATH.stats.RANK). A dead server is shown until another takes its place, which counts
+ * as a restart.
  */
 #ifndef ADMIN_WATCHER_H
 #define ADMIN_WATCHER_H
