@@ -34,6 +34,7 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
 
     if (file == NULL || file->peers == NULL)
         return;
+    /* The room is doubled whenever the count is a power of two, so it need not be stored. */
     if ((list->count & (list->count - 1)) == 0)
         list->rows =
             tnd_realloc(list->rows, list->count == 0 ? 1 : 2 * list->count, sizeof *list->rows);
@@ -43,6 +44,8 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
 }
 
 void
+/* A step without rows of other nodes asks for nothing. peer_ask sorts the rows and drops
+ * doubles. */
 ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step)
 {
     struct source_files *files = asking->files;

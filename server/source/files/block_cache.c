@@ -1,13 +1,13 @@
 /* block_cache.c - a set-associative cache of blocks.
  *
- * A slot is guarded by one counter: who copies from it adds one; who fills it sets the top bit,
- * which only succeeds when nobody copies. Whoever finds the bit set goes away again, so nobody ever
- * waits.
+ * A slot is guarded by one counter: a reader that copies from it adds one. A reader that fills it
+ * sets the top bit, which only succeeds while nothing is copied. A reader that finds the bit set
+ * reads the file instead, so nothing ever waits.
  *
  * A block costs what a dozen rows cost, so it must serve more than that. One set in 64 always takes
- * blocks in, and by what these serve it is decided whether the others do. And a block is brought
- * when a few of its rows have been asked for, not with the first: the first batch of a stream,
- * which somebody waits for, may have its rows all over the files.
+ * blocks in, and the reads that these serve decide whether the others do. A block is read when a
+ * few of its rows have been asked for, not with the first: the first batch of a stream, which a
+ * trainer waits for, may have its rows all over the files.
  */
 #include "source/files/block_cache.h"
 
@@ -22,21 +22,21 @@
 
 enum {
     WAYS = 8,
-    SAMPLE_SETS = 64,  /* one in so many */
+    SAMPLE_SETS = 64,  /* one of this many takes every block */
     SAMPLE_FILLS = 32, /* between decisions */
     WORTH_HITS = 12,   /* a block must serve so many reads */
-    ASKS_MAX = 12,     /* rows of a block that are read without it: what bringing it costs */
-    ASKS_SHARE = 64,   /* ... but no more than one in so many that it has */
-    ASKS_A_SLOT = 4    /* counters of asks: collisions only bring a block early */
+    ASKS_MAX = 12, /* rows of a block that are read without it: as many as the block itself costs */
+    ASKS_SHARE = 64, /* ... but no more than one in so many that it has */
+    ASKS_A_SLOT = 4  /* counters of asks: collisions only bring a block early */
 };
 #define FILLING (UINT32_C(1) << 31)
 
 struct slot {
     _Atomic uint64_t tag;     /* file number + 1, block number; 0: empty */
-    _Atomic uint32_t guard;   /* who copies, FILLING */
+    _Atomic uint32_t guard;   /* how many copy from it, and FILLING */
     _Atomic uint32_t used_at; /* the cache's clock at its last use */
     uint32_t bytes;           /* less than a block at the end of a file */
-    _Atomic uint32_t block;   /* block of the memory, and 1; 0: it has none yet */
+    _Atomic uint32_t block;   /* block of the memory + 1; 0: it has none yet */
 };
 
 struct block_cache {
@@ -56,6 +56,8 @@ struct block_cache *
 block_cache_open(uint64_t bytes)
 {
     struct block_cache *cache = tnd_zalloc(1, sizeof *cache);
+    /* MAP_NORESERVE: the memory is taken block by block, and a machine without overcommit must not
+     * refuse address space that is never touched. */
     uint64_t sets = bytes / (WAYS * BLOCK_BYTES);
 
     cache->set_count = 1;
@@ -86,6 +88,8 @@ block_cache_close(struct block_cache *cache)
     free(cache);
 }
 
+/* Fibonacci hashing: tags of one file differ in their lowest bits only, and the high bits of the
+ * product depend on all of them. */
 static uint64_t
 mix_tag(uint64_t tag)
 {
@@ -98,7 +102,7 @@ set_of(const struct block_cache *cache, uint64_t tag)
     return (uint32_t)(mix_tag(tag) >> 8) & (cache->set_count - 1);
 }
 
-/* Of a slot that has been filled before. */
+/* The memory of a slot that has been filled before. */
 static uint8_t *
 memory_of(const struct block_cache *cache, const struct slot *slot)
 {
@@ -108,7 +112,8 @@ memory_of(const struct block_cache *cache, const struct slot *slot)
     return cache->memory + (size_t)(block - 1) * BLOCK_BYTES;
 }
 
-/* The slot is claimed. */
+/* Give memory to a slot that is claimed. A block stays with its slot, so this happens once for
+ * each. */
 static void
 give_memory(struct block_cache *cache, struct slot *slot)
 {
@@ -119,6 +124,8 @@ give_memory(struct block_cache *cache, struct slot *slot)
             memory_order_relaxed);
 }
 
+/* The store is skipped if nothing changes: a store would take the cache line away from the other
+ * readers. */
 static void
 use_slot(struct block_cache *cache, struct slot *slot)
 {
@@ -133,7 +140,7 @@ static bool
 copy_from(struct block_cache *cache, struct slot *slot, uint64_t tag, void *to, size_t begin,
           size_t bytes)
 {
-    /* Pairs with the release in fill: what was filled is seen. */
+    /* Pairs with the release in fill_slot: the filled bytes are visible. */
     uint32_t before = atomic_fetch_add_explicit(&slot->guard, 1, memory_order_acquire);
     bool is_there = (before & FILLING) == 0 &&
                     atomic_load_explicit(&slot->tag, memory_order_relaxed) == tag &&
@@ -143,12 +150,13 @@ copy_from(struct block_cache *cache, struct slot *slot, uint64_t tag, void *to, 
         memcpy(to, memory_of(cache, slot) + begin, bytes);
         use_slot(cache, slot);
     }
-    /* Pairs with the claim in fill: the copy is done. */
+    /* Pairs with the claim in fill_slot: the copy is done before the slot is filled again. */
     atomic_fetch_sub_explicit(&slot->guard, 1, memory_order_release);
     return is_there;
 }
 
-/* The slot of the set that was not used for longest and that nobody copies from, claimed. */
+/* Claim the least recently used slot of the set. Returns NULL if another thread copies from it or
+ * fills it: then the file is read instead, which is cheaper than to wait. */
 static struct slot *
 claim_slot(struct block_cache *cache, struct slot *set)
 {
@@ -160,6 +168,7 @@ claim_slot(struct block_cache *cache, struct slot *set)
     for (int i = 0; i < WAYS; i++) {
         uint32_t used = atomic_load_explicit(&set[i].used_at, memory_order_relaxed);
         bool is_empty = atomic_load_explicit(&set[i].tag, memory_order_relaxed) == 0;
+        /* The clock may wrap around; the difference is right all the same. */
         uint32_t its_age = is_empty ? UINT32_MAX : now - used;
 
         if (oldest == NULL || its_age > age) {
@@ -173,7 +182,7 @@ claim_slot(struct block_cache *cache, struct slot *set)
     return oldest;
 }
 
-/* Whether blocks are worth their cost, by what those of the sampled sets have served. */
+/* Decide whether blocks are worth their cost, by the reads that the sampled sets have served. */
 static void
 decide_worth(struct block_cache *cache)
 {
@@ -186,8 +195,8 @@ decide_worth(struct block_cache *cache)
     atomic_store_explicit(&cache->admits, hits >= SAMPLE_FILLS * WORTH_HITS, memory_order_relaxed);
 }
 
-/* Have enough of the block's rows been asked for? Threads may lose count of each other: it is no
- * more than a row read without the block. */
+/* Have enough of the block's rows been asked for? The counter is not exact: two threads may count
+ * one row, which costs one more read without the block. */
 static bool
 is_asked_for(struct block_cache *cache, uint64_t tag, size_t bytes)
 {
@@ -200,7 +209,7 @@ is_asked_for(struct block_cache *cache, uint64_t tag, size_t bytes)
     return is_enough;
 }
 
-/* Bring the block in, and copy from it what is asked for. */
+/* Fill a slot with the block, and copy from it the bytes that are asked for. */
 static bool
 fill_slot(struct block_cache *cache, struct source_file *file, struct slot *set, uint64_t tag,
           void *to, size_t begin, size_t bytes)
@@ -218,6 +227,8 @@ fill_slot(struct block_cache *cache, struct source_file *file, struct slot *set,
     is_good =
         file_read_up_to(file, memory_of(cache, slot), BLOCK_BYTES, offset, &got) == TUNDISH_OK &&
         begin + bytes <= got;
+    /* A file may end inside the block. The bytes after its end are those of another block, so
+     * copy_from checks the length. */
     slot->bytes = (uint32_t)got;
     if (is_good)
         memcpy(to, memory_of(cache, slot) + begin, bytes);
@@ -230,7 +241,7 @@ fill_slot(struct block_cache *cache, struct source_file *file, struct slot *set,
     return is_good;
 }
 
-/* Bytes that lie in one block. */
+/* Copy bytes that lie in one block. */
 static bool
 read_block(struct block_cache *cache, struct source_file *file, void *to, size_t bytes,
            uint64_t offset)
@@ -259,6 +270,8 @@ read_block(struct block_cache *cache, struct source_file *file, void *to, size_t
 }
 
 void
+/* Only a hint: the tag may change meanwhile, and then a useless line is fetched, but no invalid
+ * one, since a slot keeps its memory. */
 block_cache_prefetch(const struct block_cache *cache, const struct source_file *file, size_t bytes,
                      uint64_t offset)
 {
@@ -283,6 +296,7 @@ block_cache_read(struct block_cache *cache, struct source_file *file, void *to, 
     size_t first = BLOCK_BYTES - (size_t)(offset % BLOCK_BYTES);
 
     must(bytes <= BLOCK_ROW_BYTES);
+    /* The block's number has 32 bits in the tag. */
     if (offset / BLOCK_BYTES >= UINT32_MAX)
         return false;
     if (bytes <= first)

@@ -3,7 +3,7 @@
  * A shuffled stream reads small rows out of order, yet all rows of a piece of a file within one
  * window. A system call for each costs more than the row. So such reads go through blocks, in
  * memory that is fixed when the cache is opened; where blocks would be thrown out before they are
- * used often enough to be worth reading, the cache finds that out and keeps out of the way.
+ * used often enough to be worth reading, the cache notices that and admits no more.
  *
  * Any thread, no lock.
  */
@@ -27,8 +27,8 @@ enum {
 struct block_cache *block_cache_open(uint64_t bytes);
 void block_cache_close(struct block_cache *cache); /* accepts NULL */
 
-/* Copy bytes of a file, at most BLOCK_ROW_BYTES. False: they are not to be had here; read the file
- * itself, which also tells what is wrong with it. */
+/* Copy bytes of a file, at most BLOCK_ROW_BYTES. False: they are not in the cache; read the file
+ * itself, which also reports its errors. */
 bool block_cache_read(struct block_cache *cache, struct source_file *file, void *to, size_t bytes,
                       uint64_t offset);
 

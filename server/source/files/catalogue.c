@@ -1,4 +1,4 @@
-/* catalogue.c - names, sorted. */
+/* catalogue.c - the names of all files in byte order, for binary search. */
 #include "source/files/catalogue.h"
 
 #include <fnmatch.h>
@@ -22,6 +22,7 @@ catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint
     };
 }
 
+/* Names in byte order, and among equal names the owner with the lowest number first. */
 static int
 compare_names(const void *a, const void *b)
 {
@@ -31,7 +32,8 @@ compare_names(const void *a, const void *b)
     return order != 0 ? order : x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
-/* The first of several owners is the one. */
+/* Of several nodes that have a file the first is its owner. Their files must have equal hashes: the
+ * rows of an order must not depend on the node that reads them. */
 tundish_status
 catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t ret_owners[2])
 {
@@ -48,6 +50,8 @@ catalogue_finish(struct catalogue *catalogue, const char **ret_name, uint32_t re
             continue;
         }
         if (before->hash != file->hash) {
+            /* The names go to the caller for its message, so the rest is moved up and freed by
+             * catalogue_close. */
             *ret_name = before->name;
             ret_owners[0] = before->owner;
             ret_owners[1] = file->owner;
@@ -78,7 +82,8 @@ catalogue_find(const struct catalogue *catalogue, const char *name)
                    compare_name);
 }
 
-/* Names are in byte order already; one that two patterns match is there twice, as from a folder. */
+/* The names are in byte order already. One that two patterns match is in the list twice, as when a
+ * folder is listed. */
 void
 catalogue_glob(const struct catalogue *catalogue, const char *const *patterns, size_t pattern_count,
                struct glob_list *ret_list)

@@ -1,4 +1,4 @@
-/* class_folders.c - see class_folders.h. */
+/* A link to a parent folder never ends. Linux itself gives up after 40 links. */
 #include "source/files/class_folders.h"
 
 #include <dirent.h>
@@ -33,6 +33,7 @@ struct walk {
     size_t entry_count;
 };
 
+/* The room is doubled whenever the count is a power of two, so it need not be stored. */
 static void
 add_name(struct names *names, char *name)
 {
@@ -57,6 +58,7 @@ compare_names(const void *a, const void *b)
 }
 
 static int
+/* By folder, then by name, as os.walk with sorted folders gives them. */
 compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a;
@@ -66,6 +68,8 @@ compare_entries(const void *a, const void *b)
     return folders != 0 ? folders : strcmp(x->name, y->name);
 }
 
+/* Many file systems tell the type with the name, which saves a system call for each file. A link
+ * counts as its target. */
 static bool
 is_folder(int folder, const struct dirent *entry)
 {
@@ -76,6 +80,7 @@ is_folder(int folder, const struct dirent *entry)
     return fstatat(folder, entry->d_name, &about, 0) == 0 && S_ISDIR(about.st_mode);
 }
 
+/* Extensions are compared without case: Keras converts names to lower case. */
 static bool
 has_extension(const struct class_folders *wanted, const char *name)
 {
@@ -104,13 +109,14 @@ open_folder(int at, const char *name, const char *path, DIR **ret_folder)
     return tnd_fail(TUNDISH_E_DATA, "cannot list the folder %s: %s", path, strerror(errno));
 }
 
-/* The next entry that is not . or ..; NULL behind the last, or with an error. */
+/* The next entry that is not . or .. ; NULL at the end and after an error. */
 static struct dirent *
 next_entry(DIR *folder, const char *path, tundish_status *ret_status)
 {
     for (;;) {
         struct dirent *entry;
 
+        /* readdir reports an error only by errno. */
         errno = 0;
         entry = readdir(folder);
         if (entry == NULL) {
@@ -133,7 +139,8 @@ add_entry(struct walk *walk, const char *folder, const char *name)
     walk->entries[walk->entry_count++] = (struct entry){ folder, tnd_strdup(name) };
 }
 
-/* All files of a folder and of those below, whose path becomes the walk's. */
+/* Add all files of a folder and of its folders. `path` becomes the walk's. Folders are opened
+ * relative to their parent, so that a path of any length works. */
 static tundish_status
 walk_folder(struct walk *walk, int at, const char *name, char *path, int depth)
 {
@@ -159,7 +166,7 @@ walk_folder(struct walk *walk, int at, const char *name, char *path, int depth)
     return status;
 }
 
-/* The folders that may be classes. */
+/* Find the folders that may be classes: Keras leaves out those whose names begin with a dot. */
 static tundish_status
 find_classes(const struct class_folders *wanted, DIR *folder, struct names *ret_names)
 {
@@ -190,7 +197,7 @@ check_class(const struct class_folders *wanted, const struct names *found, const
                     wanted->directory, found->count > 0 ? "are " : "is none", there);
 }
 
-/* Sort what the walk has found in one class, and move it to the list. */
+/* Sort the files of one class, and move them to the list. */
 static void
 take_class(struct walk *walk, uint32_t label, struct glob_list *list)
 {
@@ -226,6 +233,7 @@ find_files(const struct class_folders *wanted, DIR *folder, const struct names *
     size_t directory_bytes = strlen(wanted->directory);
     tundish_status status = TUNDISH_OK;
 
+    /* As os.path.join, which adds no second slash. The root itself keeps its slash. */
     while (directory_bytes > 1 && wanted->directory[directory_bytes - 1] == '/')
         directory_bytes--;
     for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {

@@ -15,7 +15,7 @@ struct class_folders {
     size_t extension_count;
 };
 
-/* Fails if a class is no folder, or there is no file at all. */
+/* Fails if a class is not a folder, or there are no files at all. */
 tundish_status class_folders_find(const struct class_folders *wanted, const char *root,
                                   struct glob_list *ret_found);
 

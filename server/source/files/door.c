@@ -11,7 +11,8 @@
 #define ONE_READER (UINT64_C(1) << 32)
 #define DESCRIPTOR UINT64_C(0xFFFFFFFF)
 
-/* Half of what the process may have, once it has asked for all it can get. */
+/* Half of the descriptors that the process may have, after the soft limit has been raised to the
+ * hard one. The other half is for sockets, shared memory and the cache. */
 static uint32_t
 descriptor_limit(void)
 {
@@ -47,6 +48,8 @@ door_enter(struct door *door, int *ret_descriptor)
 {
     uint64_t word = atomic_load_explicit(&door->word, memory_order_relaxed);
 
+    /* The count and the descriptor are in one word: a descriptor that is closed at the same time
+     * makes the exchange fail, and a reader never enters with a number that has been reused. */
     while ((word & DESCRIPTOR) != 0)
         if (atomic_compare_exchange_weak_explicit(&door->word, &word, word + ONE_READER,
                                                   memory_order_acquire, memory_order_relaxed)) {
@@ -63,7 +66,7 @@ door_leave(struct door *door)
     atomic_fetch_sub_explicit(&door->word, ONE_READER, memory_order_release);
 }
 
-/* With the lock held; false: somebody is inside. */
+/* With the lock held. False: a reader is inside. */
 static bool
 try_close(struct doors *doors, struct door *door)
 {
@@ -73,12 +76,14 @@ try_close(struct doors *doors, struct door *door)
                                  &door->word, &word, 0, memory_order_acquire, memory_order_relaxed))
         return false;
     close((int)word - 1);
+    /* The last door takes the place of the one that is closed. */
     doors->open[door->index] = doors->open[--doors->count];
     doors->open[door->index]->index = door->index;
     return true;
 }
 
-/* With the lock held: close doors with nobody inside until one more may be opened. */
+/* With the lock held. Close doors without readers, round robin, until one more may be opened. If
+ * all have readers the limit is exceeded, which is better than a failed read. */
 static void
 make_room(struct doors *doors)
 {
@@ -106,6 +111,7 @@ void
 door_open(struct doors *doors, struct door *door, int descriptor, int *ret_descriptor)
 {
     pthread_mutex_lock(&doors->lock);
+    /* Another reader was faster: its descriptor is used, and this one is not needed. */
     if (door_enter(door, ret_descriptor)) {
         close(descriptor);
     } else {
@@ -123,6 +129,7 @@ door_close(struct doors *doors, struct door *door)
 {
     pthread_mutex_lock(&doors->lock);
     if (atomic_load_explicit(&door->word, memory_order_relaxed) != 0)
+        /* No reads are under way when a file is closed. */
         must(try_close(doors, door));
     pthread_mutex_unlock(&doors->lock);
 }

@@ -13,8 +13,8 @@
 #include "source/scan/scan.h"
 
 enum {
-    READ_BYTES_MAX = 1 << 20, /* unless a single row is longer */
-    AHEAD = 8,                /* rows between asking memory for one and copying it */
+    READ_BYTES_MAX = 1 << 20, /* longer only for a single row */
+    AHEAD = 8,                /* rows between the prefetch of one and its copy */
     GAP_BYTES = 512           /* copying so much costs what going on to another row does */
 };
 
@@ -44,9 +44,9 @@ lies_before(const struct wanted *row, const struct wanted *other)
     return row->file != other->file ? row->file < other->file : row->offset < other->offset;
 }
 
-/* sorting by place:
- * Of the twelve bytes of file and offset four or five differ among the rows of a part, so that
- * sorting by one after the other takes a third of the time that comparing rows does. */
+/* Radix sort by place. Of the twelve bytes of file and offset only four or five differ among the
+ * rows of a part, so sorting by one byte after the other takes a third of the time that comparing
+ * rows does. */
 
 static inline uint8_t
 byte_of(uint32_t file, uint64_t offset, unsigned which)
@@ -55,6 +55,7 @@ byte_of(uint32_t file, uint64_t offset, unsigned which)
 }
 
 static void
+/* A stable counting sort by one byte. */
 sort_by_byte(const struct wanted *rows, size_t count, unsigned which, struct wanted *ret_rows)
 {
     size_t next[256] = { 0 }, begin = 0;
@@ -71,7 +72,7 @@ sort_by_byte(const struct wanted *rows, size_t count, unsigned which, struct wan
         ret_rows[next[byte_of(rows[i].file, rows[i].offset, which)]++] = rows[i];
 }
 
-/* The rows in order: in `rows` or in `spare`. */
+/* Sort the rows, lowest byte first. Returns the array that has the result, `rows` or `spare`. */
 static struct wanted *
 sort_by_place(struct wanted *rows, struct wanted *spare, size_t count)
 {
@@ -104,7 +105,7 @@ joins_read(const struct wanted *first, uint64_t end, const struct wanted *next)
             next->offset + next->bytes - first->offset <= READ_BYTES_MAX);
 }
 
-/* Small pieces come from the cache, if the file is large enough for that to pay. */
+/* Small pieces come from the cache, if the file is large enough for that to be worth it. */
 static tundish_status
 read_bytes(const struct source_read *read, struct source_file *file, void *to, size_t bytes,
            uint64_t offset)
@@ -171,8 +172,8 @@ peer_row_of(const struct source_read *read, const struct wanted *wanted)
                               wanted->bytes };
 }
 
-/* Where each row comes: with those asked for ahead, or, NULL, with those that are asked for now, as
- * where content decides order. Returns these. */
+/* Find for each row the answer that it comes with. NULL: it has to be asked for now, as where
+ * content decides order. Returns the rows that are asked for now. */
 static struct peer_rows *
 find_or_ask(const struct source_read *read, const struct wanted *rows, size_t count,
             const struct peer_held *held, struct peer_rows **ret_where)
@@ -203,6 +204,7 @@ fetch_from_peers(const struct source_read *read, const struct wanted *rows, size
 
     peer_ahead_hold(ahead, scratch, &held);
     asked_now = find_or_ask(read, rows, count, &held, where);
+    /* Rows are copied to scratch, because the answer is freed with its step. */
     for (size_t i = 0; i < count && status == TUNDISH_OK; i++) {
         struct peer_row row = peer_row_of(read, &rows[i]);
         struct peer_rows *from = where[i] != NULL ? where[i] : asked_now;
@@ -220,7 +222,8 @@ fetch_from_peers(const struct source_read *read, const struct wanted *rows, size
     return status;
 }
 
-/* Rows here first, in their order; returns how many there are. */
+/* Move the rows of other nodes to the end, and keep the order of the others. Returns how many
+ * others there are. */
 static size_t
 put_peers_last(const struct source_read *read, struct wanted *rows, size_t count)
 {
@@ -248,6 +251,8 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         rows[i] = wanted_of(read, extra, (int64_t)i);
         is_sorted &= i == 0 || !lies_before(&rows[i], &rows[i - 1]);
     }
+    /* Rows of other nodes first: the network is the longer wait, and what they need was asked for
+     * ahead. */
     if (table_peers(read->files) != NULL) {
         size_t near_count = put_peers_last(read, rows, count);
 
@@ -261,6 +266,8 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
     for (size_t i = 0; i < count && i < AHEAD && !is_sorted; i++)
         look_ahead(read, &rows[i]);
     for (size_t i = 0; i < count && status == TUNDISH_OK;) {
+        /* A read grows over gaps that cost less to copy than another read would. Rows may overlap,
+         * and one row may be wanted twice. */
         uint64_t end = rows[i].offset + rows[i].bytes;
         size_t next = i + 1;
 

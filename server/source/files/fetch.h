@@ -5,13 +5,13 @@
 #include "core/bytes.h"
 #include "source/source.h"
 
-/* Fill ret_views[i] with the bytes of row i (reference i) and `extra` more behind them, which lie
- * in the same file. Rows may come in any order and several times. The bytes are in the output's
- * scratch, 64 more of them readable. */
+/* Fill ret_views[i] with the bytes of row i (reference i) and the `extra` bytes after them in the
+ * same file. Rows may come in any order and several times. The bytes are in the output's scratch,
+ * 64 more of them readable. */
 tundish_status fetch_rows(const struct source_read *read, uint32_t extra,
                           struct byte_view *ret_views);
 
-/* One row straight to where it is wanted, and the `extra` bytes behind it to ret_extra. For long
+/* Read one row directly to its destination, and the `extra` bytes after it to ret_extra. For long
  * rows: each is a system call. */
 tundish_status fetch_row_to(const struct source_read *read, int64_t row, uint32_t extra, void *to,
                             void *ret_extra);

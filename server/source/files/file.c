@@ -1,4 +1,4 @@
-/* file.c - opening, comparing and reading files. */
+/* How often the identity of a file that is read is compared. */
 #include "source/files/file.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@ static tundish_status
 file_fail(const struct source_file *file, const char *what, int error)
 {
     char reason[128];
+    /* A lack of descriptors, memory or a working disk is not the fault of the data. */
     bool is_resource = error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
 
     return tnd_fail(is_resource ? TUNDISH_E_SYSTEM : TUNDISH_E_DATA, "%s: %s: %s", file->name, what,
@@ -36,7 +37,7 @@ identity_of(const struct stat *about)
     };
 }
 
-/* Not the time of the last change of status: links and permissions may come and go. */
+/* The time of the last status change is not compared: links and permissions may come and go. */
 static tundish_status
 compare_identity(const struct source_file *file, const struct file_identity *now)
 {
@@ -55,7 +56,7 @@ compare_identity(const struct source_file *file, const struct file_identity *now
     return TUNDISH_OK;
 }
 
-/* The first look says which file it is. */
+/* The first look records the identity of the file, and later ones compare it. */
 static tundish_status
 note_or_compare(struct source_file *file, const struct file_identity *now)
 {
@@ -82,6 +83,7 @@ identify_file(struct source_file *file, int descriptor)
         return file_fail(file, "cannot be examined", errno);
     if (S_ISDIR(about.st_mode))
         return file_fail(file, "cannot be read", EISDIR);
+    /* A pipe or a device gives other bytes at each read. */
     if (!S_ISREG(about.st_mode))
         return tnd_fail(TUNDISH_E_DATA, "%s: it is not a regular file", file->name);
     now = identity_of(&about);
@@ -91,10 +93,12 @@ identify_file(struct source_file *file, int descriptor)
 tundish_status
 file_open(struct source_file *file, int *ret_descriptor)
 {
-    /* O_NONBLOCK: a pipe by that name must not hang the server. Regular files do not care. */
+    /* O_NONBLOCK: opening a pipe by that name must not hang the server. It has no effect on regular
+     * files. */
     int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tundish_status status;
 
+    /* The kernel's message alone would not explain why a pattern does not work here. */
     if (descriptor < 0 && errno == ENOENT && strpbrk(file->path, "*?[") != NULL)
         return file_fail(
             file, "cannot be opened; it is used as a file name, only list_files takes patterns",
@@ -129,7 +133,7 @@ enter_file(struct source_file *file, int *ret_descriptor)
 
     if (door_enter(&file->door, ret_descriptor))
         return TUNDISH_OK;
-    status = file_open(file, &descriptor); /* may take its time, so without a lock */
+    status = file_open(file, &descriptor); /* without a lock, because it may be slow */
     if (status == TUNDISH_OK)
         door_open(&file->services->doors, &file->door, descriptor, ret_descriptor);
     return status;
@@ -143,8 +147,8 @@ file_read_some(int descriptor, void *to, size_t bytes, uint64_t offset, size_t *
     return error == 0 ? TUNDISH_OK : tnd_fail_errno(error, "cannot be read");
 }
 
-/* Bytes that were written over are as bad as bytes that are gone, but cannot be noticed by reading;
- * so it is looked at once a second. */
+/* Bytes that were overwritten are as bad as bytes that are gone, but a read does not notice them.
+ * So the identity is compared once a second. */
 static tundish_status
 look_again(struct source_file *file, int descriptor)
 {
@@ -156,7 +160,7 @@ look_again(struct source_file *file, int descriptor)
     return file_compare(file, descriptor);
 }
 
-/* Who reads stands inside the door, or at what was unpacked. */
+/* A read under way, through the door or from the unpacked file. */
 struct visit {
     struct source_file *file;
     int descriptor;
@@ -175,7 +179,7 @@ visit_begin(struct source_file *file, struct visit *ret_visit)
     return status;
 }
 
-/* Less than was asked for is good only if that is where the file has always ended. */
+/* A short read is good only if the file still ends where it always did. */
 static tundish_status
 visit_end(const struct visit *visit, tundish_status status, bool is_short)
 {
@@ -220,7 +224,7 @@ file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset)
     return status == TUNDISH_OK && got < bytes ? ends_before(file, offset + bytes) : status;
 }
 
-/* One call as a rule; what it leaves is read piece by piece. */
+/* Usually one system call. If it reads less, the rest is read piece by piece. */
 tundish_status
 file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, size_t rest_bytes,
                 uint64_t offset)
@@ -249,6 +253,8 @@ file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest, si
 void
 file_close(struct source_file *file)
 {
+    /* The unpacked file has a descriptor of its own, outside the doors, since it could not be
+     * opened again. */
     int unpacked = atomic_exchange(&file->unpacked, 0);
 
     door_close(&file->services->doors, &file->door);

@@ -1,9 +1,9 @@
 /* file.h - one file of a session: what it was when first opened, and reads of its bytes by any
  * thread.
  *
- * The first to open a file notes which it is; whoever opens it again, gets less than it asked for,
- * or reads after a second without a look, compares. Descriptors are kept, up to what the process
- * may have, and closed and opened again behind the readers' backs.
+ * The first open records the identity of the file. It is compared when the file is opened again,
+ * when a read is short, and at a read after a second without a comparison. Descriptors are kept, up
+ * to the limit of the process, and are closed and reopened without the readers noticing.
  */
 #ifndef SOURCE_FILE_H
 #define SOURCE_FILE_H
@@ -40,7 +40,7 @@ struct source_file {
     _Atomic int unpacked; /* descriptor + 1 of what a packed file holds; 0: none (yet) */
 };
 
-/* Open it anew, comparing it with what it was. The caller closes *ret_descriptor. */
+/* Open it again, and compare it with its recorded identity. The caller closes *ret_descriptor. */
 tundish_status file_open(struct source_file *file, int *ret_descriptor);
 
 /* Is the open file still what it was? Fails naming it. */

@@ -17,13 +17,13 @@
 #include "source/peer/peer_ahead.h"
 #include "source/scan/scan_work.h"
 
-/* Text by number, and whether it is there already. */
+/* A path by its number. */
 struct path_entry {
     size_t bytes;
     char text[];
 };
 
-/* Paths found by a search. */
+/* The paths that a search has found. */
 struct listing {
     struct listing *next;
     char *key;
@@ -31,7 +31,7 @@ struct listing {
     struct path_list list;
 };
 
-/* Open addressing by name and format: numbers of files + 1, 0 is free. */
+/* An open-addressing table by name and format. A slot holds the number of a file + 1; 0 is free. */
 struct file_lookup {
     uint32_t *slots;
     uint32_t slot_count; /* a power of two, or 0 */
@@ -40,15 +40,15 @@ struct file_lookup {
 struct source_files {
     char *root;
     struct peers *peers;      /* NULL: every file is here */
-    struct peer_ahead *ahead; /* with them */
+    struct peer_ahead *ahead; /* with `peers`; else NULL */
 
-    pthread_mutex_t entering; /* of files, paths, listings */
+    pthread_mutex_t entering; /* guards entering files, paths and listings */
     struct numbered table;
     struct numbered paths;
     struct file_lookup lookup;
     struct listing *listings;
     struct block_cache *blocks;
-    struct file_set *noted; /* where files entered are noted, or NULL */
+    struct file_set *noted; /* where entered files are noted, or NULL */
 
     struct source_services services;
 };
@@ -86,6 +86,7 @@ source_files_close(struct source_files *files)
 {
     if (files == NULL)
         return;
+    /* The threads that scan ahead use the files, so they stop first. */
     services_stop(&files->services);
     peer_ahead_close(files->ahead);
     for (uint32_t i = 0; i < numbered_count(&files->table); i++) {
@@ -143,6 +144,8 @@ table_block_cache(const struct source_files *files)
     return files->blocks;
 }
 
+/* One file may be read as text and as CSV in one pipeline. The records differ, so these are two
+ * entries. */
 static bool
 is_same_format(const struct record_format *a, const struct record_format *b)
 {
@@ -150,6 +153,7 @@ is_same_format(const struct record_format *a, const struct record_format *b)
            memcmp(a->numbers, b->numbers, sizeof a->numbers) == 0;
 }
 
+/* FNV-1a, folded so that the low bits that select a slot depend on all of them. */
 static uint64_t
 hash_name(const char *name, size_t bytes)
 {
@@ -187,6 +191,7 @@ grow_lookup(struct source_files *files)
     struct file_lookup *lookup = &files->lookup;
     uint32_t count = numbered_count(&files->table);
 
+    /* At most half of the slots are taken, so a search ends soon. */
     if (lookup->slot_count > 2 * count)
         return;
     free(lookup->slots);
@@ -199,7 +204,8 @@ grow_lookup(struct source_files *files)
     }
 }
 
-/* What is nowhere is looked for here, and complained about. */
+/* Find the node that has the file. A file that no node has stays here, and the complaint is about
+ * this machine's path. */
 static void
 look_for_owner(struct source_file *file, struct peers *peers)
 {
@@ -227,6 +233,7 @@ file_new(struct source_files *files, const char *name, size_t bytes,
     file->format = *format;
     file->input = format->packing == PACKING_NONE ? &scan_input_plain : &scan_input_packed;
     file->scan = scan_new(file);
+    /* The identity of another node's file cannot be looked at. */
     if (files->peers != NULL)
         look_for_owner(file, files->peers);
     return file;
@@ -244,6 +251,7 @@ table_note_files(struct source_files *files, struct file_set *set)
 static void
 note_file(struct file_set *set, uint32_t number)
 {
+    /* Many elements in a row come from one file. */
     if (set == NULL || (set->count > 0 && set->numbers[set->count - 1] == number))
         return;
     if ((set->count & (set->count - 1)) == 0)
@@ -261,7 +269,8 @@ table_enter(struct source_files *files, const char *name, size_t name_bytes,
 
     pthread_mutex_lock(&files->entering);
     grow_lookup(files);
-    name_bytes = strnlen(name, name_bytes); /* as the kernel would read it */
+    name_bytes = strnlen(
+        name, name_bytes); /* as the kernel would read it: a name from a record may contain NUL */
     slot = find_slot(files, name, name_bytes, format);
     if (*slot == 0) {
         file = file_new(files, name, name_bytes, format);
@@ -278,6 +287,7 @@ table_enter(struct source_files *files, const char *name, size_t name_bytes,
 struct source_file *
 table_enter_open(struct source_files *files, const char *name, int descriptor)
 {
+    /* A spool has no records of its own and is never found by name. */
     static const struct record_format no_records = { 0 };
     struct source_file *file;
 
@@ -306,6 +316,8 @@ table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
 }
 
 static uint32_t
+/* A search finds each path once, and the copies live as long as the session: references hold only
+ * numbers. */
 add_path(struct source_files *files, const char *path)
 {
     size_t bytes = strlen(path);
@@ -352,6 +364,8 @@ table_list_paths(struct source_files *files, const struct path_search *search,
     struct listing *listing;
     tundish_status status = TUNDISH_OK;
 
+    /* The lock is held during the search: two threads that list one folder must get the same
+     * list. */
     pthread_mutex_lock(&files->entering);
     listing = find_listing(files, search->key, search->key_bytes);
     if (listing == NULL)

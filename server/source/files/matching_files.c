@@ -13,7 +13,8 @@
 
 #include "core/memory.h"
 
-/* The walk stands in a folder: `folder` is open, `path` is its name as far as it was matched. */
+/* The walk has reached a folder: `folder` is open, and `path` is its name as far as it was
+ * matched. */
 struct walk {
     struct glob_list *list;
     int folder;
@@ -40,7 +41,8 @@ is_special(const char *component, size_t length)
     return false;
 }
 
-/* `name` fits the component at hand; go on behind it, at `rest`, with slashes as written. */
+/* `name` matches the component at hand. Continue at `rest`, after the component, and keep its
+ * slashes as written. */
 static tundish_status
 descend(const struct walk *walk, const char *name, const char *rest)
 {
@@ -49,6 +51,7 @@ descend(const struct walk *walk, const char *name, const char *rest)
     int folder;
     tundish_status status;
 
+    /* stat follows links, so a link whose target is gone does not match. */
     if (*rest == '\0') {
         struct stat about;
 
@@ -57,6 +60,7 @@ descend(const struct walk *walk, const char *name, const char *rest)
         return TUNDISH_OK;
     }
     folder = openat(walk->folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* A component that is not a folder matches nothing; it is not an error. */
     if (folder < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
         return TUNDISH_OK;
     if (folder < 0)

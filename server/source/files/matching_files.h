@@ -1,7 +1,7 @@
 /* matching_files.h - the paths that match patterns, as tf.io.matching_files finds them.
  *
- * Each component of a pattern may hold * ? [..] [!..] and \ before a character that is meant as
- * it is; * also matches names that begin with a dot. There is no {a..b} and no **.
+ * Each component of a pattern may hold * ? [..] [!..] and \ before a literal character; * also
+ * matches names that begin with a dot. {a..b} and ** are not supported.
  */
 #ifndef SOURCE_MATCHING_FILES_H
 #define SOURCE_MATCHING_FILES_H

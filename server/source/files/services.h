@@ -20,7 +20,7 @@ struct source_services {
 
     pthread_mutex_t lock; /* of what a file was first opened as (file.h), and of all below */
     char *cache_path;     /* NULL: the default */
-    int cache_folder;     /* -1: not yet, or not to be had */
+    int cache_folder;     /* -1: not opened yet, or not available */
     tundish_status cache_status;
     char *cache_text;
 };
