@@ -23,7 +23,7 @@
 
 enum {
     INDEX_VERSION = 1,
-    WORTH_BYTES = 1 << 20, /* smaller files are scanned as fast as their index is read */
+    WORTH_BYTES = 1 << 20, /* below this a scan takes no longer than reading the index */
     PATH_BYTES_MAX = 1 << 16,
     PARTS_MAX = 4
 };
@@ -47,6 +47,7 @@ _Static_assert(sizeof(struct file_identity) == 40, "the layout of an index has c
 _Static_assert(sizeof(struct record_group) == 16, "the layout of an index has changed");
 
 static uint32_t
+/* The groups after the path must be aligned for direct access in the mapping. */
 padded(size_t path_bytes)
 {
     return (uint32_t)((path_bytes + 7) & ~(size_t)7);
@@ -61,6 +62,8 @@ header_crc(const struct index_header *header, const void *path)
     return tnd_crc32c(tnd_crc32c(0, &copy, sizeof copy), path, header->path_bytes);
 }
 
+/* Another scanner, another delimiter or another size: an index is only valid for exactly what it
+ * was made from. */
 static bool
 is_of(const struct index_header *header, const char *path, const struct index_key *key)
 {
@@ -86,6 +89,8 @@ index_read(const void *data, size_t bytes, const struct index_key *key,
     const uint8_t *path, *body;
     uint64_t body_bytes, group_bytes;
 
+    /* The order of these checks matters: lengths before the checksums that they bound, and the
+     * header's checksum before any of its other fields is believed. */
     if (bytes < sizeof header)
         return corrupt("it is too short");
     memcpy(&header, data, sizeof header);
@@ -126,6 +131,8 @@ key_of(const struct source_file *file)
     return (struct index_key){ file->path, file->identity, file->format };
 }
 
+/* The name has a hash of the path and of the format. The full path inside is compared, so a
+ * collision costs only time. */
 static void
 index_name(const struct source_file *file, char *ret_name, size_t room)
 {
@@ -137,7 +144,8 @@ index_name(const struct source_file *file, char *ret_name, size_t room)
              (unsigned long long)hash);
 }
 
-/* Map what lies there under that name, if it is this file's. */
+/* Map the file of that name in the folder, if it is this file's index. The folder may be shared: a
+ * link, a pipe, or a file of another user is not opened. */
 static struct record_list *
 load_from(int folder, const char *name, const struct source_file *file)
 {
@@ -198,6 +206,9 @@ index_bytes(const struct source_file *file, uint8_t **ret_bytes, size_t *ret_byt
     return true;
 }
 
+/* The path and the times of another machine's file differ from this one's, so its own key is
+ * checked against itself. Size and format must be the same; then the list is kept under this
+ * machine's key. */
 tundish_status
 index_read_foreign(const uint8_t *bytes, size_t byte_count, const struct source_file *file,
                    struct record_list *ret_list)
@@ -224,6 +235,7 @@ index_read_foreign(const uint8_t *bytes, size_t byte_count, const struct source_
 }
 
 static bool
+/* Both times, since utimes can set the time of modification back. */
 is_young(const struct source_file *file)
 {
     int64_t now = tnd_clock_wall_ns();
@@ -242,6 +254,7 @@ write_index(struct tnd_cache_build *build, const struct source_file *file,
         .version = INDEX_VERSION,
         .identity = file->identity,
         .record_count = list->count,
+        /* The last field written is the first one checked: its sum includes all of the others. */
         .usual_gap = list->usual_gap,
         .hash = list->hash,
         .byte_count = list->byte_count,
@@ -280,7 +293,7 @@ index_is_wanted(const struct source_file *file)
     return list == NULL;
 }
 
-/* It costs time only, so it is said once. */
+/* A missing index costs only time, so this is logged once. */
 static void
 say_not_kept(const struct source_file *file)
 {
@@ -307,6 +320,7 @@ index_keep(const struct source_file *file, struct record_list *list)
         say_not_kept(file);
         return list;
     }
+    /* Another process may have written the index since this scan began. */
     kept = load_from(folder, name, file);
     if (kept != NULL) { /* another process was faster */
         tnd_cache_build_cancel(&build);
@@ -316,6 +330,8 @@ index_keep(const struct source_file *file, struct record_list *list)
     } else if (tnd_cache_build_publish(&build, NULL) != TUNDISH_OK) {
         say_not_kept(file);
     } else {
+        /* The mapped copy replaces the one in memory: its pages can be dropped under memory
+         * pressure. */
         kept = load_from(folder, name, file);
     }
     if (kept == NULL)

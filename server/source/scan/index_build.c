@@ -7,7 +7,8 @@
 #include "source/scan/index.h"
 #include "source/scan/scan.h"
 
-/* False: there is none of this kind that could be read without parameters. */
+/* Find the format of a kind. False: there is no such kind, or it cannot be read without
+ * parameters. */
 static bool
 find_format(const char *kind, struct record_format *ret_format)
 {
@@ -35,6 +36,7 @@ source_index_build(struct source_files *files, const char *path, const char *kin
                         "files are indexed as tfrecord, text_line, csv or webdataset, not as %s",
                         kind);
     file = table_enter(files, path, strlen(path), &format);
+    /* Progress is reported at every step of the scan. */
     while (scan_wait(file, NULL))
         if (progress != NULL)
             progress(context, scan_position(file->scan));
@@ -50,7 +52,7 @@ source_index_build(struct source_files *files, const char *path, const char *kin
     return TUNDISH_OK;
 }
 
-/* The file, known by what stat says of it. */
+/* Enter the file and note its identity, by which an index is found. */
 static tundish_status
 enter_known(struct source_files *files, const char *path, const char *kind,
             struct source_file **ret_file)

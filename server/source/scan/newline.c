@@ -31,7 +31,7 @@ newline_find_marks_portable(const uint8_t *data, size_t bytes, bool quotes, uint
     return count;
 }
 
-/* Write down where the bits of `mask` are. */
+/* Append the positions of the bits in `mask`. */
 static inline size_t
 put_bits(uint64_t mask, uint32_t base, uint32_t *positions, size_t count)
 {
@@ -54,7 +54,7 @@ equal_avx2(__m256i low, __m256i high, char c)
     return (uint64_t)b << 32 | a;
 }
 
-/* Both loops end with a block that is copied first, so that nothing behind the data is read. */
+/* Both loops copy a last partial block to a buffer, so that they read nothing after the data. */
 __attribute__((target("avx2,bmi"))) static size_t
 find_avx2(const uint8_t *data, size_t bytes, uint32_t *positions)
 {
@@ -81,6 +81,8 @@ find_avx2(const uint8_t *data, size_t bytes, uint32_t *positions)
 __attribute__((target("avx2,bmi"))) static size_t
 find_marks_avx2(const uint8_t *data, size_t bytes, bool quotes, uint32_t *positions)
 {
+    /* Without quotes, the third comparison repeats the first one, which is cheaper than a second
+     * loop. */
     char quote = quotes ? '"' : '\n';
     size_t count = 0;
     uint8_t tail[64];
@@ -116,6 +118,7 @@ find_avx512(const uint8_t *data, size_t bytes, uint32_t *positions)
         count = put_bits(_mm512_cmpeq_epi8_mask(block, newline), (uint32_t)i, positions, count);
     }
     if (i < bytes) {
+        /* A masked load does not fault on the bytes that it leaves out. */
         __mmask64 inside = UINT64_MAX >> (64 - (bytes - i));
         __m512i block = _mm512_maskz_loadu_epi8(inside, data + i);
 
@@ -147,6 +150,8 @@ find_marks_avx512(const uint8_t *data, size_t bytes, bool quotes, uint32_t *posi
 #endif
 
 size_t
+/* Which instructions there are is known only when the program runs: one binary serves all
+ * machines. */
 newline_find(const uint8_t *data, size_t bytes, uint32_t *positions)
 {
 #ifdef __x86_64__

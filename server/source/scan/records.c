@@ -7,9 +7,10 @@
 #include "core/memory.h"
 #include "core/must.h"
 
-enum { NUMBER_BYTES = 10 }; /* of a base-128 number of 64 bits */
+enum { NUMBER_BYTES = 10 }; /* bytes of a base-128 number of 64 bits */
 
 static uint8_t *
+/* The lowest seven bits first; the highest bit of a byte says that another one follows. */
 put_number(uint8_t *to, uint64_t number)
 {
     for (; number >= 128; number >>= 7)
@@ -19,6 +20,8 @@ put_number(uint8_t *to, uint64_t number)
 }
 
 void
+/* The lowest bit of the first number says whether a gap follows. In most formats the gaps are all
+ * alike. */
 record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length)
 {
     uint64_t gap = offset - writer->end;
@@ -38,6 +41,8 @@ record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length
 }
 
 static const uint8_t *
+/* Returns NULL at the end of the bytes and for a number of more than ten: an index on disk may have
+ * been damaged in spite of its checksum. */
 get_number(const uint8_t *at, const uint8_t *limit, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -71,6 +76,7 @@ record_reader_next(struct record_reader *reader, uint64_t high, uint64_t *words,
         if (at != NULL && (number & 1) != 0)
             at = get_number(at, reader->limit, &gap);
         length = number >> 1;
+        /* In terms of the space left, so that nothing overflows. */
         if (at == NULL || length > RECORD_BYTES_MAX || gap > reader->end_limit - end ||
             length > reader->end_limit - end - gap)
             return false;
@@ -102,6 +108,8 @@ bool
 record_list_seek(const struct record_list *list, uint64_t index, struct record_reader *ret_reader)
 {
     uint64_t group = index / RECORD_GROUP;
+    /* Numbers have no fixed length, so a search begins at the group and reads up to RECORD_GROUP -
+     * 1 records. */
     uint64_t inside = index % RECORD_GROUP;
 
     must(list->stride == 0 && index <= list->count);
@@ -129,6 +137,7 @@ record_list_at(const struct record_list *list, uint64_t index, uint64_t high, ui
     size_t count;
 
     must(index < list->count);
+    /* Records of one length are computed. */
     if (list->stride != 0) {
         ret_words[0] = list->first_offset + index * list->stride;
         ret_words[1] = high | list->stride;

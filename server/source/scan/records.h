@@ -1,7 +1,7 @@
 /* records.h - where the records of a file lie: written by a scan, kept in an index.
  *
- * Records are written one behind the other as (length * 2 + unusual), then, if unusual is 1, the
- * bytes between the record before and this one; both as base-128 numbers. The usual number of bytes
+ * Records are written in a row, each as (length * 2 + unusual), then, if unusual is 1, the bytes
+ * between the record before and this one; both as base-128 numbers. The usual number of bytes
  * between is the format's. So a record takes two bytes as a rule. Readers check every bound: the
  * bytes may come from a file.
  */
@@ -24,7 +24,7 @@ struct record_writer {
     uint64_t hash; /* of what the scan has read, for the file's identity */
 };
 
-/* Append a record that begins at or behind the end of the last one. */
+/* Append a record that begins at or after the end of the last one. */
 void record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length);
 
 /* A place in written records. */
@@ -33,7 +33,7 @@ struct record_reader {
     uint64_t left; /* records */
     uint64_t usual_gap;
     uint64_t end;       /* of the record before */
-    uint64_t end_limit; /* no record ends behind this */
+    uint64_t end_limit; /* no record ends after this */
 };
 
 /* Read up to `max` records as references: words[2 * i] is the offset, words[2 * i + 1] is
@@ -54,9 +54,9 @@ struct record_group {
 struct record_list {
     uint64_t count;
     uint64_t hash;      /* identity of the file's content */
-    uint64_t end_limit; /* no record ends behind this */
+    uint64_t end_limit; /* no record ends after this */
 
-    /* Records of one length, one behind the other, need no bytes: stride is not 0 then. */
+    /* Records of one length without gaps need no bytes: stride is not 0 then. */
     uint64_t stride, first_offset;
 
     uint64_t usual_gap;

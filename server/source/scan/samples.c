@@ -1,6 +1,7 @@
 /* samples.c - see samples.h. */
 #include "source/scan/samples.h"
 
+/* WebDataset ignores members with such names as __index__: they describe the archive. */
 static bool
 is_about_archive(struct byte_view name)
 {
@@ -17,6 +18,8 @@ sample_name(const struct tar_member *member, struct byte_view *ret_key,
 
     if (!member->is_file || name.size == 0 || is_about_archive(name))
         return false;
+    /* The key ends at the first dot after the last slash, so "a/b.seg.png" is column "seg.png" of
+     * sample "a/b", as in WebDataset. */
     slash = memrchr(name.data, '/', name.size);
     base = slash == NULL ? name.data : slash + 1;
     dot = memchr(base, '.', (size_t)(name.data + name.size - base));
@@ -27,6 +30,7 @@ sample_name(const struct tar_member *member, struct byte_view *ret_key,
     return true;
 }
 
+/* Extensions are ASCII, and the locale must not matter. */
 static uint8_t
 lower(uint8_t byte)
 {

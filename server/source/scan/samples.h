@@ -18,7 +18,7 @@ struct sample_columns {
     } columns[SAMPLE_COLUMNS_MAX];
     uint32_t extension_count;
     struct byte_view *extensions;
-    bool skip_missing; /* a sample without one of the columns is no row */
+    bool skip_missing; /* a sample without one of the columns is not a row */
 };
 
 /* Key and extension of a member. False: it belongs to no sample (no file, no dot, a hidden file, or

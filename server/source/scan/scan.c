@@ -1,4 +1,4 @@
-/* scan.c - going through a file in steps, and waiting for them. */
+/* How long a wait takes before it looks at `stop` again. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,7 +36,8 @@ scan_close(struct scan *scan)
     free(scan);
 }
 
-/* All segments as one list; each goes on where the one before ended. */
+/* Join all segments to one list. Each continues where the one before ended, so their bytes can be
+ * copied; only the groups have to be found. */
 static struct record_list *
 join_segments(const struct scan *scan)
 {
@@ -77,7 +78,8 @@ join_segments(const struct scan *scan)
     return list;
 }
 
-/* With the lock held. */
+/* With the lock held. A segment is never changed after this, so cursors read it without the
+ * lock. */
 static void
 publish_records(struct scan *scan, struct record_writer *writer)
 {
@@ -103,7 +105,8 @@ publish_records(struct scan *scan, struct record_writer *writer)
     scan->work->hash = writer->hash;
 }
 
-/* With the lock held. */
+/* With the lock held. The segments are freed here only if no cursor reads them; else by the last
+ * cursor. */
 static void
 finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
 {
@@ -119,6 +122,8 @@ finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
 }
 
 static void
+/* Only one thread is in a step, so `work` needs no lock; what cursors read is published under
+ * it. */
 step_unlocked(struct scan *scan, uint8_t *buffer)
 {
     struct record_list *list = NULL;
@@ -139,9 +144,13 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
     atomic_store_explicit(&scan->position, scan->work->position, memory_order_relaxed);
     free(writer.bytes);
 
+    /* Joining the list and writing the index may take long, so they are done without the lock.
+     * Cursors read the segments meanwhile. */
     if (status == TUNDISH_OK && list == NULL && scan->work->is_over) {
         list = join_segments(scan);
         if (scan->file->input->is_plain)
+            /* An index is found by the identity of the file, which an unpacked one does not
+             * have. */
             list = index_keep(scan->file, list);
     }
     pthread_mutex_lock(&scan->lock);
@@ -150,7 +159,7 @@ step_unlocked(struct scan *scan, uint8_t *buffer)
     pthread_mutex_unlock(&scan->lock);
 }
 
-/* One step, by a thread that has a buffer for it. True: there is more to do right away. */
+/* Take one step. The thread brings a buffer. True: there is more to do right away. */
 static bool
 step_scan(struct read_ahead_job *job, uint8_t *buffer)
 {
@@ -170,6 +179,8 @@ step_scan(struct read_ahead_job *job, uint8_t *buffer)
 
     pthread_mutex_lock(&scan->lock);
     scan->is_busy = false;
+    /* A scan that is far enough ahead rests, so that the threads serve the files that are needed
+     * sooner. */
     more = !scan->is_done && scan->segment_count < scan->wanted;
     scan->is_queued = more;
     pthread_cond_broadcast(&scan->progress);
@@ -187,6 +198,7 @@ scan_new(struct source_file *file)
     scan->job.step = step_scan;
     pthread_mutex_init(&scan->lock, NULL);
     pthread_condattr_init(&attributes);
+    /* A change of the wall clock must not lengthen a wait. */
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&scan->progress, &attributes);
     pthread_condattr_destroy(&attributes);
@@ -206,7 +218,8 @@ scan_request(struct scan *scan, uint32_t wanted)
     read_ahead_add(&scan->file->services->ahead, &scan->job);
 }
 
-/* Wait for a step, or take it. With the lock held, which is given up meanwhile. */
+/* Wait for a step of another thread, or take one here if there are no threads. With the lock held,
+ * which is released meanwhile. */
 tundish_status
 scan_wait_for_progress(struct scan *scan, const _Atomic int *stop)
 {

@@ -30,7 +30,7 @@ void scan_cursor_open(struct scan_cursor *cursor, struct source_file *file,
                       const _Atomic int *stop);
 
 /* The next records as references; waits for the scan. ORDER_FAILED once if the file is damaged,
- * behind the records before the damage. */
+ * after the records before the damage. */
 enum order_result scan_cursor_next(struct scan_cursor *cursor, uint64_t *words, size_t max,
                                    size_t *ret_count);
 

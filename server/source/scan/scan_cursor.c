@@ -21,14 +21,15 @@ scan_cursor_close(struct scan_cursor *cursor)
     if (scan == NULL)
         return;
     pthread_mutex_lock(&scan->lock);
+    /* The last cursor frees the segments that finish_scan had to leave. */
     if (--scan->user_count == 0 && scan->list != NULL)
         scan_segments_close(scan);
     pthread_mutex_unlock(&scan->lock);
     *cursor = (struct scan_cursor){ 0 };
 }
 
-/* Wait for what the cursor needs next: its segment, or the list if it has read none yet. Neither,
- * without an error, is the end. */
+/* Wait for the next thing to read: the list, if it is there before the cursor has read a segment,
+ * else the next segment. Neither of them, without an error, is the end. */
 static tundish_status
 wait_for_more(struct scan_cursor *cursor, const struct segment **ret_segment)
 {
@@ -40,6 +41,7 @@ wait_for_more(struct scan_cursor *cursor, const struct segment **ret_segment)
         scan_request(scan, cursor->segment + SCAN_LOOKAHEAD);
         status = scan_wait_for_progress(scan, cursor->stop);
     }
+    /* Ask for more before the records at hand are used up, so that the scan stays ahead. */
     scan_request(scan, cursor->segment + SCAN_LOOKAHEAD);
     if (status == TUNDISH_OK && scan->list != NULL && cursor->segment == 0)
         cursor->list = scan->list;
@@ -73,6 +75,7 @@ advance_cursor(struct scan_cursor *cursor)
             .left = segment->count,
             .usual_gap = cursor->scan->file->format.scanner->usual_gap,
             .end = segment->end_before,
+            /* The scan has checked its own records; only an index from the disk needs a limit. */
             .end_limit = UINT64_MAX,
         };
     else if (cursor->list != NULL && cursor->list->stride == 0 &&
@@ -97,7 +100,8 @@ next_of_stride(struct scan_cursor *cursor, uint64_t *words, size_t max, size_t *
     return count > 0 ? ORDER_OK : ORDER_END;
 }
 
-/* Have records at hand: OK, END or FAILED. */
+/* Make sure that there are records to read. An error is reported once and is followed by the
+ * end. */
 static enum order_result
 have_records(struct scan_cursor *cursor)
 {
@@ -154,10 +158,12 @@ scan_cursor_pass_over(struct scan_cursor *cursor, uint64_t count, uint64_t *ret_
             return result;
         here = cursor->list != NULL ? cursor->list->count - cursor->next : cursor->reader.left;
         here = here < left ? here : left;
+        /* A seek reads part of a group, so it is worth it only for more than a group. */
         if (cursor->list != NULL && cursor->list->stride == 0 && here > RECORD_GROUP) {
             if (!record_list_seek(cursor->list, cursor->next + here, &cursor->reader))
                 return fail_damaged(cursor);
         } else if (cursor->list == NULL && here == cursor->reader.left) {
+            /* The rest of a segment is skipped without reading it. */
             cursor->reader.left = 0;
         } else if ((cursor->list == NULL || cursor->list->stride == 0) &&
                    !record_reader_pass_over(&cursor->reader, here)) {

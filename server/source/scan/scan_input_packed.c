@@ -1,5 +1,4 @@
-/* scan_input_packed.c - what is packed in a file, unpacked on the way into a file without a name.
- */
+/* scan_input_packed.c - a packed file, unpacked during the scan into a file without a name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +7,8 @@
 #include "content/records/unpack.h"
 #include "source/scan/scan_work.h"
 
-/* A file without a name, for what a packed one holds. */
+/* Make a file without a name for the unpacked bytes. GZIP cannot be read from the middle, and its
+ * rows are read in any order. */
 static tundish_status
 open_unpacked(struct source_file *file)
 {
@@ -21,7 +21,7 @@ open_unpacked(struct source_file *file)
     descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return tnd_fail_errno(errno, "cannot make a file in the cache folder to unpack it into");
-    /* Pairs with the load in file_read. */
+    /* Pairs with the load in visit_begin. */
     atomic_store_explicit(&file->unpacked, descriptor + 1, memory_order_release);
     return TUNDISH_OK;
 }
@@ -54,7 +54,8 @@ write_unpacked(const struct source_file *file, const struct scan_work *work, siz
     return TUNDISH_OK;
 }
 
-/* The bytes before the damage are good: what is wrong is kept until they have been fed. */
+/* The bytes before the damage are good, so the error is kept until they have been scanned.
+ * TensorFlow too yields the records before it. */
 static tundish_status
 read_packed(const struct source_file *file, struct scan_work *work, size_t *ret_bytes)
 {

@@ -1,13 +1,14 @@
-/* scan_input_plain.c - the bytes of a file as they lie there. */
+/* scan_input_plain.c - the bytes of a file as they are. */
 #include "core/hash_farm.h"
 #include "core/memory.h"
 #include "source/scan/index.h"
 #include "source/scan/scan_work.h"
 
-/* Of a file that takes no scan, for its identity. */
+/* Of a file that is not scanned, for its identity. */
 enum { SAMPLES = 16, SAMPLE_BYTES = 4096 };
 
-/* Identity of a file of which nothing is read: its size, and a few places in it. */
+/* Hash the size of a file and a few places in it. Its records are computed from its size, and
+ * reading the whole file for its identity alone would take minutes. */
 static tundish_status
 hash_samples(const struct source_file *file, int descriptor, uint64_t *ret_hash)
 {
@@ -65,6 +66,7 @@ read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_b
     size_t got = 0;
     tundish_status status;
 
+    /* What was appended since the file was opened is not read: the other nodes may not see it. */
     if (work->position >= size) {
         work->is_over = true;
         *ret_bytes = 0;

@@ -24,7 +24,7 @@ struct scan {
     struct segment **segments;
     uint32_t segment_count;
     uint64_t record_count, byte_count;
-    _Atomic uint64_t position; /* for whoever watches */
+    _Atomic uint64_t position; /* for readers of the progress */
     uint32_t wanted;           /* segments that may be made */
     uint32_t user_count;
     bool is_busy;   /* a thread is in a step */

@@ -1,4 +1,4 @@
-/* scan_work.c - taking what a file's input gives to its scanner, in pieces that stay in a core's
+/* scan_work.c - reads the input of a file and feeds its scanner, in pieces that stay in a core's
  * cache. */
 #include "source/scan/scan_work.h"
 
@@ -16,12 +16,12 @@ enum {
     JUMP_BYTES = 8 << 10,  /* a gap that is worth a jump */
     STEP_READS = 256,
     STEP_BYTES = 1 << 20,
-    PIECE_BYTES = 1 << 20, /* hashed as one; places and indexes know files by it */
+    PIECE_BYTES = 1 << 20, /* hashed as one; checkpoints and indexes identify files by the result */
 };
 
 _Static_assert(PIECE_BYTES % SCAN_READ_BYTES == 0, "a read never straddles two pieces");
 
-/* What scans bytes takes them from a file that is open here. */
+/* Open a file whose bytes are scanned here. */
 static tundish_status
 open_bytes(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
@@ -36,6 +36,7 @@ open_bytes(struct source_file *file, struct scan_work *work, struct record_list 
         return tnd_fail_while(status, "%s", file->name);
     scanner->begin(work->state, &file->format);
     work->read_bytes = scanner->hash_bytes || !file->input->is_plain ? SCAN_READ_BYTES : FIRST_READ;
+    /* The kernel should not read ahead of a scan that jumps from header to header. */
     posix_fadvise(work->descriptor, 0, 0,
                   scanner->hash_bytes ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_NORMAL);
     return TUNDISH_OK;
@@ -58,8 +59,8 @@ scan_work_bytes(const struct source_file *file, const struct scan_work *work)
                                                               : work->position;
 }
 
-/* Where the next read begins, and how long it is: ever longer while what is wanted lies side by
- * side, short where it lies far apart. */
+/* Choose where the next read begins and how long it is: longer and longer while the wanted bytes
+ * are close together, short where they are far apart. */
 static void
 aim_read(const struct source_file *file, struct scan_work *work)
 {
@@ -74,7 +75,7 @@ aim_read(const struct source_file *file, struct scan_work *work)
     work->position = wanted;
 }
 
-/* Identity hangs on the bytes and on the size of pieces, not on how they were read. */
+/* The hash depends on the bytes and on the size of pieces, not on how they were read. */
 static void
 hash_bytes(struct scan_work *work, size_t bytes, struct record_writer *writer)
 {
@@ -104,6 +105,7 @@ read_and_feed(const struct source_file *file, struct scan_work *work, struct rec
         status = scanner->feed(work->state, work->buffer, bytes, work->position, writer);
     work->position += bytes;
     count_up(&file->services->counters.bytes_scanned, bytes);
+    /* The records before the damage have been written, so it is reported only now. */
     if (status == TUNDISH_OK && work->damage != TUNDISH_OK)
         return tnd_fail(work->damage, "%s", work->damage_text);
     if (status == TUNDISH_OK && work->is_over)
@@ -112,6 +114,8 @@ read_and_feed(const struct source_file *file, struct scan_work *work, struct rec
 }
 
 static tundish_status
+/* A step ends after about STEP_BYTES if it has found records, so that the first batch does not wait
+ * for the whole file. While it jumps, reads are short and the step goes on. */
 scan_bytes(const struct source_file *file, struct scan_work *work, uint8_t *buffer,
            struct record_writer *writer)
 {
@@ -128,6 +132,7 @@ scan_bytes(const struct source_file *file, struct scan_work *work, uint8_t *buff
     work->buffer = NULL;
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "%s", file->name);
+    /* A file that was changed during the scan gives a list of records that never existed. */
     return work->is_over ? file_compare(file, work->descriptor) : TUNDISH_OK;
 }
 

@@ -44,7 +44,7 @@ struct scan_work {
     size_t piece_bytes;
     uint64_t record_count; /* found so far, where the input gives records */
     bool is_over;
-    tundish_status damage; /* what unpacking met behind the bytes that it gave */
+    tundish_status damage; /* the error that unpacking met after the bytes that it gave */
     char damage_text[256];
     uint8_t *buffer; /* of READ_AHEAD_BUFFER_BYTES, during a step only: many files may stand half
                         scanned */

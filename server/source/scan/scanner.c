@@ -17,6 +17,7 @@ scanner_find(const char *name)
     return NULL;
 }
 
+/* A length from a damaged file would otherwise become an allocation later on. */
 tundish_status
 scanner_too_long(uint64_t offset, uint64_t length)
 {

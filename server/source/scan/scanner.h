@@ -29,7 +29,7 @@ struct scanner_ops {
     uint32_t jump_bytes; /* read this much where what is wanted lies far ahead */
 
     /* The numbers of a format whose parameters nobody has said, for `tundish index`. NULL: without
-     * them there is no telling where records are. */
+     * them it is unknown where records are. */
     const int64_t *usual_numbers;
 
     /* Ready a zeroed state of SCANNER_STATE_BYTES. */

@@ -11,13 +11,13 @@
 struct csv_scan {
     uint64_t row; /* where the row at hand begins */
     uint64_t seen;
-    uint64_t carriage_end; /* just behind a \r that ended a row: a \n here belongs to it */
-    uint64_t passed_quote; /* the second of two quotes, seen already */
+    uint64_t carriage_end; /* just after a \r that ended a row: a \n here belongs to it */
+    uint64_t passed_quote; /* the second of two quotes, which has been seen already */
     uint8_t delimiter;
     uint8_t last_byte;
     bool quotes;
     bool in_quotes;
-    bool undecided;   /* a quote in quotes was the last byte of what was fed */
+    bool undecided;   /* the last byte that was fed is a quote inside quotes */
     bool drop_header; /* the next row is the header */
     bool has_header;
 };
@@ -36,6 +36,7 @@ csv_begin(void *state, const struct record_format *format)
 }
 
 static tundish_status
+/* The row has no line end: TensorFlow's parser gets the fields alone. */
 end_row(struct csv_scan *scan, uint64_t end, struct record_writer *writer)
 {
     uint64_t length = end - scan->row;
@@ -49,7 +50,7 @@ end_row(struct csv_scan *scan, uint64_t end, struct record_writer *writer)
     return TUNDISH_OK;
 }
 
-/* Nobody parses a header later on, so what is wrong with its quotes is said here. */
+/* A header is not parsed later, so its wrong quotes are reported here. */
 static tundish_status
 check_header(const struct csv_scan *scan, bool is_good, const char *what)
 {
@@ -58,7 +59,7 @@ check_header(const struct csv_scan *scan, bool is_good, const char *what)
                : tnd_fail(TUNDISH_E_DATA, "Can't read header of file: %s", what);
 }
 
-/* What a quote at `position` inside quotes means, by the byte behind it. */
+/* Decide what a quote at `position` inside quotes means, by the byte after it. */
 static tundish_status
 decide_quote(struct csv_scan *scan, uint64_t position, uint8_t next)
 {
@@ -79,6 +80,7 @@ take_quote(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t po
     if (position == scan->passed_quote)
         return TUNDISH_OK;
     if (!scan->in_quotes) {
+        /* Only a quote at the beginning of a field opens one; RFC 4180 allows none elsewhere. */
         scan->in_quotes = position == scan->row || before == scan->delimiter;
         return check_header(scan, scan->in_quotes, "an unquoted field contains a quote");
     }
@@ -96,6 +98,7 @@ take_mark(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t off
 
     if (data[i] == '"')
         return take_quote(scan, data, bytes, position, i);
+    /* Line ends inside quotes are part of the field. */
     if (scan->in_quotes)
         return TUNDISH_OK;
     if (data[i] == '\n' && position == scan->carriage_end) {
@@ -107,6 +110,7 @@ take_mark(struct csv_scan *scan, const uint8_t *data, size_t bytes, uint64_t off
     return end_row(scan, position, writer);
 }
 
+/* Only line ends and quotes matter, and a vector loop finds them. */
 static tundish_status
 csv_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
          struct record_writer *writer)
@@ -146,6 +150,7 @@ static tundish_status
 csv_finish(void *state, uint64_t size, struct record_writer *writer)
 {
     struct csv_scan *scan = state;
+    /* At the end of the file nothing follows a quote, so it closes its field. */
     tundish_status status = check_header(scan, !scan->in_quotes || scan->undecided,
                                          "a quoted field has no closing quote");
 

@@ -21,7 +21,8 @@ fixed_begin(void *state, const struct record_format *format)
     scan->next = scan->header;
 }
 
-/* A record is one once a whole footer lies behind it. */
+/* A record is complete only when a whole footer follows it: before that its bytes may be the
+ * footer. */
 static tundish_status
 fixed_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
            struct record_writer *writer)
@@ -30,6 +31,8 @@ fixed_feed(void *state, const uint8_t *data, size_t bytes, uint64_t offset,
 
     (void)data;
     scan->seen = offset + bytes;
+    /* Written with subtractions, because the numbers of the pipeline file may be as large as
+     * 2^63. */
     while (scan->seen >= scan->footer && scan->seen - scan->footer >= scan->next &&
            scan->seen - scan->footer - scan->next >= scan->record) {
         record_writer_add(writer, scan->next, scan->record);
@@ -46,6 +49,7 @@ fixed_wanted(const void *state)
     return scan->seen;
 }
 
+/* TensorFlow refuses such a file too, rather than return a part of a record. */
 static tundish_status
 check_size(uint64_t record, uint64_t header, uint64_t footer, uint64_t size)
 {

@@ -1,6 +1,7 @@
 /* scanner_text_line.c - lines end at newlines; the last one may go without.
  *
- * TensorFlow drops every carriage return, so that a last line of nothing else is none.
+ * TensorFlow drops every carriage return, so a last line of nothing but carriage returns does not
+ * count.
  */
 #include "source/scan/newline.h"
 #include "source/scan/scanner.h"
@@ -47,6 +48,8 @@ feed_block(struct text_line_scan *scan, const uint8_t *data, size_t bytes, uint6
     }
     if (count > 0)
         rest = positions[count - 1] + 1U;
+    /* The bytes after the last line end: has one of them been seen that is not a carriage
+     * return? */
     for (; rest < bytes && !scan->has_text; rest++)
         scan->has_text = data[rest] != '\r';
     return TUNDISH_OK;

@@ -1,7 +1,7 @@
 /* scanner_tfrecord.c - u64 length | u32 CRC of the length | data | u32 CRC of the data.
  *
- * The walk looks at 16 bytes a record: the CRC behind the data and the header behind that. The data
- * is checked when it is read.
+ * The walk reads 16 bytes for each record: the CRC after the data, and the header after that. The
+ * data is checked when it is read.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ struct tfrecord_scan {
     uint64_t record; /* where the record at hand begins */
     uint64_t length; /* of its data, once the header is there */
     uint64_t wanted; /* the next byte of header or footer */
-    uint32_t have;   /* bytes of it in part */
-    bool in_body;    /* the header is there, the footer is waited for */
+    uint32_t have;   /* bytes of it that are in `part` */
+    bool in_body;    /* the header has been read, the footer has not */
     uint8_t part[HEADER_BYTES];
 };
 
@@ -31,6 +31,7 @@ tfrecord_begin(void *state, const struct record_format *format)
 }
 
 static tundish_status
+/* The checksum of the length is what tells a TFRecord file from any other. */
 take_header(struct tfrecord_scan *scan, const uint8_t *header)
 {
     scan->length = load_u64(header);
@@ -40,7 +41,7 @@ take_header(struct tfrecord_scan *scan, const uint8_t *header)
                         "TFRecord file, with this compression_type?)",
                         (unsigned long long)scan->record);
     scan->wanted = scan->record + HEADER_BYTES;
-    if (scan->length > INT64_MAX - scan->wanted) /* ends after any file */
+    if (scan->length > INT64_MAX - scan->wanted) /* it ends after any file */
         scan->wanted = INT64_MAX;
     else
         scan->wanted += scan->length;
@@ -53,6 +54,8 @@ take_footer(struct tfrecord_scan *scan, const uint8_t *footer, struct record_wri
 {
     if (scan->length > RECORD_BYTES_MAX)
         return scanner_too_long(scan->record, scan->length);
+    /* The CRC of the data stands for the data, so a file is identified without reading all of
+     * it. */
     writer->hash = tnd_hash_farm_cat(writer->hash, scan->length << 32 ^ load_u32(footer));
     record_writer_add(writer, scan->record + HEADER_BYTES, scan->length);
     scan->record += HEADER_BYTES + scan->length + FOOTER_BYTES;
@@ -102,8 +105,8 @@ tfrecord_wanted(const void *state)
     return scan->wanted;
 }
 
-/* A cut anywhere but between two records is an error; TensorFlow passes over one inside a header
- * and so loses the rest unseen. */
+/* A file that ends anywhere but between two records is an error. TensorFlow skips an incomplete
+ * header and so loses the rest silently. */
 static tundish_status
 tfrecord_finish(void *state, uint64_t size, struct record_writer *writer)
 {

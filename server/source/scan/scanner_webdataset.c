@@ -11,7 +11,7 @@ struct webdataset_scan {
     struct tar_walker walker;
     const struct sample_columns *columns;
     uint64_t begin, end;   /* of the sample at hand */
-    uint64_t data_end;     /* of the last member, whatever it is */
+    uint64_t data_end;     /* of the last member, of whatever kind */
     uint64_t columns_seen; /* bit i: the sample has column i */
     uint32_t key_bytes;
     bool in_sample;
@@ -31,8 +31,11 @@ webdataset_begin(void *state, const struct record_format *format)
 static tundish_status
 end_sample(struct webdataset_scan *scan, struct record_writer *writer)
 {
+    /* A stage has 1 to 64 columns, so the shift is defined. */
     uint64_t all = scan->columns == NULL ? 0 : ~UINT64_C(0) >> (64 - scan->columns->count);
 
+    /* A damaged header ends the scan before this is called, so an incomplete sample is never
+     * added. */
     if (!scan->in_sample)
         return TUNDISH_OK;
     scan->in_sample = false;
@@ -52,6 +55,8 @@ note_columns(struct webdataset_scan *scan, struct byte_view extension)
     for (uint32_t i = 0; columns != NULL && i < columns->count; i++) {
         uint32_t found = sample_extension(columns, columns->columns[i].first, extension);
 
+        /* The first extension of a column that a sample has counts; here it is enough that there is
+         * one. */
         if (found < columns->columns[i].first + columns->columns[i].extension_count)
             scan->columns_seen |= UINT64_C(1) << i;
     }
@@ -67,6 +72,8 @@ take_member(struct webdataset_scan *scan, const struct tar_member *member,
     scan->data_end = member->data + member->size;
     if (!sample_name(member, &key, &extension))
         return TUNDISH_OK;
+    /* Members of one sample are next to each other; the same key again later on is another
+     * sample. */
     if (!scan->in_sample ||
         !bytes_are_equal(key, (struct byte_view){ scan->key, scan->key_bytes })) {
         status = end_sample(scan, writer);

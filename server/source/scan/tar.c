@@ -6,7 +6,7 @@
 #include "core/crc32c.h"
 #include "core/hash_farm.h"
 
-/* Where things lie in a header. */
+/* Offsets and sizes of the fields of a POSIX.1-1988 (ustar) header. */
 enum {
     NAME = 0,
     NAME_BYTES = 100,
@@ -20,9 +20,13 @@ enum {
     PREFIX_BYTES = 155
 };
 
+/* The parts of a pax record, "LENGTH KEY=VALUE\
+ *
+ * ". LENGTH counts the whole record.
+ */
 enum { PAX_LENGTH, PAX_KEY, PAX_VALUE };
 
-/* Larger ones are refused: none that tar writes comes near. */
+/* Larger extra headers are refused. No tar program writes nearly as much. */
 #define EXTRA_HEADER_MAX (UINT64_C(1) << 20)
 #define OFFSET_MAX (UINT64_MAX / 4)
 
@@ -33,7 +37,8 @@ damaged(uint64_t offset, const char *what)
                     what);
 }
 
-/* Octal digits between spaces, or, with the highest bit set, a number to the base 256. */
+/* Octal digits between spaces. GNU tar sets the highest bit for a number in base 256, if a size has
+ * more than 11 octal digits. */
 static bool
 read_number(const uint8_t *field, size_t bytes, uint64_t *ret_number)
 {
@@ -60,7 +65,8 @@ read_number(const uint8_t *field, size_t bytes, uint64_t *ret_number)
     return true;
 }
 
-/* Some tars have summed up signed bytes. */
+/* The sum of all bytes of the header, with spaces in place of the sum itself. Old tar programs
+ * added signed bytes. */
 static bool
 checksum_is_right(const uint8_t *block)
 {
@@ -94,6 +100,7 @@ key_is(const struct tar_pax *pax, const char *key)
     return pax->key_bytes == strlen(key) && memcmp(pax->key, key, pax->key_bytes) == 0;
 }
 
+/* Only the path and the size matter: the size is here when it does not fit the octal field. */
 static tundish_status
 pax_value(struct tar_walker *walker, uint8_t byte)
 {
@@ -111,6 +118,7 @@ pax_value(struct tar_walker *walker, uint8_t byte)
     return TUNDISH_OK;
 }
 
+/* GNU tar's sparse members store only parts of the file, so their bytes are not the file's. */
 static void
 pax_begin_value(struct tar_walker *walker)
 {
@@ -130,7 +138,7 @@ pax_byte(struct tar_walker *walker, uint8_t byte)
     struct tar_pax *pax = &walker->pax;
 
     if (pax->part == PAX_LENGTH) {
-        pax->left++; /* counts the digits, here */
+        pax->left++; /* counts the digits until the key begins */
         if (byte == ' ' && pax->length > pax->left + 1) {
             pax->left = pax->length - pax->left;
             pax->part = PAX_KEY;
@@ -159,13 +167,15 @@ pax_byte(struct tar_walker *walker, uint8_t byte)
     return TUNDISH_OK;
 }
 
-/* Take the part of an extra header's body that is here. */
+/* Take the bytes of an extra header's body that are here. It may be cut by the end of a read at any
+ * place. */
 static tundish_status
 take_body(struct tar_walker *walker, const uint8_t *data, size_t bytes)
 {
     size_t take = walker->body_left < bytes ? (size_t)walker->body_left : bytes;
     tundish_status status = TUNDISH_OK;
 
+    /* A name of GNU tar ends at its first NUL. */
     if (walker->body_kind == 'L' && !walker->name_ended) {
         const uint8_t *end = memchr(data, '\0', take);
 
@@ -194,6 +204,7 @@ is_zero(const uint8_t *block)
     return true;
 }
 
+/* Bodies are padded to whole blocks. */
 static uint64_t
 behind(uint64_t data, uint64_t size)
 {
@@ -213,7 +224,9 @@ take_extra(struct tar_walker *walker, char type, uint64_t size)
         walker->name_bytes = 0;
     walker->name_ended = false;
     walker->pax = (struct tar_pax){ 0 };
-    if (size == 0 || (type != 'L' && walker->body_kind != 'x')) { /* not of interest */
+    if (size == 0 ||
+        (type != 'L' &&
+         walker->body_kind != 'x')) { /* not needed: links' names (K) and global headers (g) */
         walker->wanted = walker->behind_body;
         walker->body_kind = 0;
     }
@@ -223,11 +236,14 @@ take_extra(struct tar_walker *walker, char type, uint64_t size)
 static tundish_status
 name_of_header(struct tar_walker *walker)
 {
+    /* A name from an extra header replaces the field. */
     const uint8_t *block = walker->block;
     tundish_status status = TUNDISH_OK;
 
     if (walker->name_bytes > 0)
         return TUNDISH_OK;
+    /* A long path is cut at a slash: the part before it is in `prefix`. GNU tar uses that field
+     * differently, and its magic has a space in place of the NUL. */
     if (memcmp(block + MAGIC, "ustar", 6) == 0 && block[PREFIX] != '\0') {
         status = add_to_name(walker, block + PREFIX,
                              strnlen((const char *)block + PREFIX, PREFIX_BYTES));
@@ -242,6 +258,7 @@ name_of_header(struct tar_walker *walker)
 static tundish_status
 take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_member *ret_member)
 {
+    /* Types 1 to 6 (links, devices, folders, pipes) have no body, whatever their size says. */
     bool has_data = type < '1' || type > '6';
     tundish_status status = name_of_header(walker);
     bool is_folder = walker->name_bytes > 0 && walker->name[walker->name_bytes - 1] == '/';
@@ -266,8 +283,8 @@ take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_memb
     return TUNDISH_OK;
 }
 
-/* A whole header is in `block`; `wanted` is behind it. Blocks of zeros end an archive, and another
- * may follow. */
+/* A whole header is in `block`, and `wanted` is after it. Blocks of zeros end an archive, and
+ * another archive may follow: tar files can be concatenated. */
 static tundish_status
 take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_found)
 {
@@ -287,6 +304,8 @@ take_header(struct tar_walker *walker, struct tar_member *ret_member, bool *ret_
                                "archive must be named .tar.gz, .tar.zst ...)");
     if (!read_number(block + SIZE, SIZE_BYTES, &size))
         return damaged(offset, "its size is not a number");
+    /* The checksum of the header stands for the member, so an archive is identified without reading
+     * its data. */
     walker->hash = tnd_hash_farm_cat(walker->hash, tnd_crc32c(0, block, TAR_BLOCK_BYTES));
     if (type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g')
         return take_extra(walker, type, size);
@@ -306,6 +325,8 @@ tar_walk(struct tar_walker *walker, const uint8_t *data, size_t bytes, uint64_t 
     tundish_status status = TUNDISH_OK;
 
     *ret_found = false;
+    /* The loop ends when the scanner has a member, or when the wanted byte is not in this read:
+     * bodies are skipped. */
     while (status == TUNDISH_OK && !*ret_found && walker->wanted - offset < bytes) {
         size_t from = (size_t)(walker->wanted - offset);
         size_t take = TAR_BLOCK_BYTES - walker->have;

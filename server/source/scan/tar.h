@@ -40,7 +40,7 @@ struct tar_walker {
     uint64_t begin;       /* of the member's first header */
     uint64_t hash;        /* of the headers so far */
     uint64_t body_left;   /* bytes of an extra header's body still to come */
-    uint64_t behind_body; /* where the header after it is */
+    uint64_t behind_body; /* where the header after it begins */
     uint32_t have;        /* bytes of the header in `block` */
     char body_kind;       /* 'L', 'x', or 0: a header comes next */
     bool in_member;       /* extra headers were there, the header proper was not */
