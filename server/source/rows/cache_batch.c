@@ -8,7 +8,8 @@
 #include "core/memory.h"
 #include "source/source.h"
 
-/* Rows of nothing take no bytes of a record. */
+/* A row without values takes no bytes of a record, so a record of any length may hold many of them.
+ * A count from a damaged file is bounded all the same. */
 enum { EMPTY_ROWS_MAX = 1 << 20 };
 
 tundish_status
@@ -20,6 +21,8 @@ cache_batch_count(const struct frame *frame, int64_t element, uint64_t *ret_rows
         const struct column *column = &frame->columns[i];
         int64_t here;
 
+        /* A scalar belongs to the whole batch and says nothing about its rows. In a sparse column
+         * the lists hold only the values that are there, so its shape counts. */
         if (column->level_count == 0)
             continue;
         here = column->dense_shape != NULL ? column->dense_shape[element * column->level_count]
@@ -35,6 +38,7 @@ cache_batch_count(const struct frame *frame, int64_t element, uint64_t *ret_rows
     return TUNDISH_OK;
 }
 
+/* A run has a reference for each row, and all of these refer to the one record. */
 uint64_t
 cache_batch_word(const uint64_t *record, uint64_t rows)
 {
@@ -51,6 +55,7 @@ cache_batch_word(const uint64_t *record, uint64_t rows)
 uint64_t
 cache_batch_rows(const struct cache_rows *rows, uint64_t index)
 {
+    /* The stretches hold running sums, so the first whose sum exceeds the index has the batch. */
     size_t low = 0, high = rows->stretch_count;
 
     while (low < high) {

@@ -17,6 +17,8 @@
 static const char HEAD_WORD[16] = "TUNDISH CACHE 1";
 static const char TAIL_WORD[16] = "TUNDISH CACHEEND";
 
+/* Both structures are written as they lie in memory. They have no padding, and the project runs on
+ * little-endian machines alone. */
 struct head {
     char word[16];
     uint64_t fingerprint;
@@ -34,6 +36,8 @@ struct made_of {
     uint64_t name_bytes;
 };
 
+/* As TensorFlow frames a TFRecord: eight bytes of length and four of its CRC before the data, and
+ * four of the data's CRC after it. About FLUSH_BYTES are written at a time. */
 enum { RECORD_HEAD = 12, RECORD_TAIL = 4, FLUSH_BYTES = 1 << 20 };
 
 static const struct record_format cache_format = { .scanner = &scanner_tfrecord };
@@ -67,6 +71,8 @@ read_record(const struct cache_key *key, const struct cache_rows *rows, uint64_t
     bytes = (size_t)words[1];
     data = tnd_alloc(bytes + RECORD_TAIL);
     status = file_read(rows->file, data, bytes + RECORD_TAIL, words[0]);
+    /* The scan that found the records checked only the lengths. The checksum of the data is checked
+     * here because head and tail decide whether the other records are believed. */
     if (status == TUNDISH_OK &&
         tnd_crc32c_mask(tnd_crc32c(0, data, bytes)) != load_u32(data + bytes))
         status = refuse_store(key, "this cache is damaged: a checksum is wrong");
@@ -87,6 +93,7 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
     struct head head;
     tundish_status status;
 
+    /* Even a cache without elements has a head and a tail. */
     if (rows->list->count < 2)
         return refuse_store(key, "this is not a cache file of Tundish");
     status = read_record(key, rows, 0, &data, &bytes);
@@ -103,7 +110,7 @@ check_head(const struct cache_key *key, const struct cache_rows *rows)
     return TUNDISH_OK;
 }
 
-/* A file that is gone cannot be compared, and is not needed any more. */
+/* A file that was removed cannot be compared. It is not needed either: the cache holds its rows. */
 static tundish_status
 check_file(const struct source_files *files, const struct cache_key *key,
            const struct made_of *then, const uint8_t *name)
@@ -134,6 +141,8 @@ check_files(const struct source_files *files, const struct cache_key *key, uint6
         struct made_of then;
         tundish_status status;
 
+        /* The bytes come from a file: each length is compared with the bytes left before it is
+         * used. */
         if (left < sizeof then)
             return refuse_store(key, "this cache is damaged");
         memcpy(&then, at, sizeof then);
@@ -151,7 +160,8 @@ check_files(const struct source_files *files, const struct cache_key *key, uint6
     return TUNDISH_OK;
 }
 
-/* Every element has rows, and all of them are spoken of. */
+/* The file has the number of batches of each stretch; in memory they become running sums, which
+ * must end at the count of elements. */
 static tundish_status
 read_stretches(const struct cache_key *key, const struct tail *tail, const uint8_t *at, size_t left,
                struct cache_rows *rows)
@@ -196,9 +206,13 @@ check_tail(const struct source_files *files, const struct cache_key *key, struct
         return status;
     if (bytes >= sizeof tail)
         memcpy(&tail, data, sizeof tail);
+    /* A tail that is missing means that the file was cut: the writer names it only after the tail
+     * is on the disk. */
     if (bytes < sizeof tail || memcmp(tail.word, TAIL_WORD, sizeof tail.word) != 0 ||
         tail.row_count != rows->list->count - 2)
         status = refuse_store(key, "this cache is damaged: its end is missing");
+    /* A pattern may match a new file, and a file that the cache never read has no entry to
+     * compare. */
     else if (key->listing != 0 && tail.listing != key->listing)
         status = refuse_store(
             key, "this cache file was made when the patterns before it matched other files");
@@ -229,6 +243,8 @@ cache_rows_open(struct source_files *files, const struct cache_key *key, const _
         return TUNDISH_OK;
     rows.file = table_enter(files, key->name, strlen(key->name), &cache_format);
     status = scan_complete(rows.file, stop, &rows.list);
+    /* The scanner speaks of a TFRecord file. The user should hear that it is the cache that is
+     * wrong. */
     if (status == TUNDISH_E_DATA) {
         char *reason = tnd_sprintf("this is not a cache file of Tundish, or it is damaged (%s)",
                                    tnd_error_text());
@@ -257,6 +273,7 @@ cache_rows_close(struct cache_rows *rows)
 }
 
 tundish_status
+/* Record 0 is the head, so element `index` is record `index` + 1. */
 cache_rows_seek(const struct cache_rows *rows, uint64_t index, struct record_reader *ret_reader)
 {
     if (!record_list_seek(rows->list, index + 1, ret_reader))
@@ -266,7 +283,9 @@ cache_rows_seek(const struct cache_rows *rows, uint64_t index, struct record_rea
     return TUNDISH_OK;
 }
 
-/* A file in the folder of `path`, without a name if the file system can do that. */
+/* A file in the folder of `path`. It has no name if the file system supports O_TMPFILE, so nothing
+ * is left of it when the process is killed. NFS and some overlays do not: there it has a random
+ * name. */
 static int
 open_nameless(const char *path, char **ret_temporary)
 {
@@ -295,6 +314,7 @@ static void
 add_record(struct cache_build *build, const void *data, size_t bytes)
 {
     uint64_t length = bytes;
+    /* TFRecord stores a masked CRC, because a CRC over bytes that contain CRCs is weak. */
     uint32_t length_sum = tnd_crc32c_mask(tnd_crc32c(0, &length, sizeof length));
     uint32_t data_sum = tnd_crc32c_mask(tnd_crc32c(0, data, bytes));
 
@@ -304,6 +324,8 @@ add_record(struct cache_build *build, const void *data, size_t bytes)
     row_bytes_add(&build->waiting, &data_sum, sizeof data_sum);
 }
 
+/* The head is written first: a reader learns from it that the cache belongs to another pipeline
+ * before it looks at any row. */
 tundish_status
 cache_build_begin(struct source_files *files, const struct cache_key *key,
                   struct cache_build *ret_build)
@@ -323,7 +345,8 @@ cache_build_begin(struct source_files *files, const struct cache_key *key,
     return status;
 }
 
-/* One more batch, most often as large as the last. */
+/* Add a batch to the stretches. Most batches are as large as the one before and only lengthen the
+ * last stretch. */
 static void
 note_rows(struct row_bytes *stretches, uint64_t rows)
 {
@@ -348,6 +371,7 @@ cache_build_add(struct cache_build *build, const void *data, size_t bytes, uint6
         return tnd_fail(TUNDISH_E_DATA,
                         "row %" PRIu64 " has %zu bytes: more than 2 GiB are not kept",
                         build->row_count, bytes);
+    /* The reference points to the data, after the record's header. */
     ret_words[0] = build->spool.bytes + build->waiting.used + RECORD_HEAD;
     ret_words[1] = reference_high(build->spool.file) | bytes;
     add_record(build, data, bytes);
@@ -360,6 +384,8 @@ cache_build_add(struct cache_build *build, const void *data, size_t bytes, uint6
 tundish_status
 cache_build_flush(struct cache_build *build)
 {
+    /* The complaint says how far it got, since a full disk is the usual cause and the user has to
+     * know how much more is needed. */
     tundish_status status = spool_append(&build->spool, build->waiting.data, build->waiting.used);
 
     if (status != TUNDISH_OK) {
@@ -393,6 +419,7 @@ add_tail(struct cache_build *build, const struct cache_key *key, const struct fi
 
     memcpy(tail.word, TAIL_WORD, sizeof tail.word);
     row_bytes_add(&bytes, &tail, sizeof tail);
+    /* The numbers are sorted to find a file that was noted twice. */
     if (made_of->count > 0)
         qsort(made_of->numbers, made_of->count, sizeof *made_of->numbers, compare_numbers);
     for (size_t i = 0; i < made_of->count; i++) {
@@ -401,6 +428,7 @@ add_tail(struct cache_build *build, const struct cache_key *key, const struct fi
                               .modified_ns = file->identity.modified_ns,
                               .name_bytes = strlen(file->name) };
 
+        /* A file that was only matched, and never opened, has given no rows. */
         if (!file->is_known || (i > 0 && made_of->numbers[i] == made_of->numbers[i - 1]))
             continue;
         row_bytes_add(&bytes, &of, sizeof of);
@@ -409,12 +437,14 @@ add_tail(struct cache_build *build, const struct cache_key *key, const struct fi
     }
     tail.stretch_count = build->stretches.used / sizeof(struct cache_stretch);
     row_bytes_add(&bytes, build->stretches.data, build->stretches.used);
+    /* The count of files is known only now, so the tail's start is written a second time. */
     memcpy(bytes.data, &tail, sizeof tail);
     add_record(build, bytes.data, bytes.used);
     free(bytes.data);
 }
 
-/* EEXIST is as good: that one is as complete as ours. */
+/* Link the file to its name. EEXIST is as good as success: another process was first, and its file
+ * is as complete as this one. */
 static tundish_status
 give_name(const struct cache_build *build, int descriptor)
 {
@@ -439,6 +469,8 @@ cache_build_publish(struct cache_build *build, const struct cache_key *key,
 
     add_tail(build, key, made_of, pass);
     status = cache_build_flush(build);
+    /* The name must not appear before the bytes are on the disk, or a crash would leave a named
+     * cache with holes. */
     if (status == TUNDISH_OK && fsync(descriptor) != 0)
         status = tnd_fail_errno(errno, "%s cannot be flushed to its disk", build->spool.file->name);
     return status == TUNDISH_OK ? give_name(build, descriptor) : status;

@@ -2,8 +2,8 @@
  *
  * The file is a TFRecord file: first what the elements are of, then the elements (row_codec.h),
  * then what they were made from and how many rows the batches have. It has its name only when it is
- * whole, and is never changed: whoever makes one writes a file without a name, and of several who
- * do so at once the first to finish names it.
+ * whole, and is never changed: a process that makes one writes a file without a name, and of
+ * several that do so at once the first to finish names it.
  */
 #ifndef SOURCE_CACHE_STORE_H
 #define SOURCE_CACHE_STORE_H
@@ -13,15 +13,15 @@
 #include "source/rows/spool.h"
 #include "source/scan/scan.h"
 
-/* What a cache must be of. */
+/* The pipeline that a cache must belong to. */
 struct cache_key {
     const char *name;     /* of the file, as the user wrote it */
     uint64_t fingerprint; /* of the stages before it, and of its columns */
     uint64_t listing;     /* of the names that patterns match now; 0: none */
 };
 
-/* Batches behind each other that have so many rows each. In the file how many there are, in memory
- * how many there are up to the last of them. */
+/* Consecutive batches with the same number of rows. In the file `batches` is their number; in
+ * memory it is the number up to and including the last of them. */
 struct cache_stretch {
     uint64_t batches, rows;
 };
@@ -36,8 +36,8 @@ struct cache_rows {
     size_t stretch_count;
 };
 
-/* Look for it: *ret_found false, and OK, if there is no file. Fails with a remedy if what is there
- * is of another pipeline, or of files that have changed. */
+/* Look for it: *ret_found false, and OK, if there is no file. Fails with a remedy if the file
+ * belongs to another pipeline, or was made from files that have changed. */
 tundish_status cache_rows_open(struct source_files *files, const struct cache_key *key,
                                const _Atomic int *stop, struct cache_rows *ret_rows,
                                bool *ret_found);

@@ -20,11 +20,13 @@
 
 enum { PIPE_BYTES = 1 << 20, LOOK_AT_STOP_MS = 50, SILENT_S = 60, LOOK_AT_GUARD_NS = 1000000 };
 
+/* A guard gives its program 200 ms to end and then kills it. This is for a guard that the program
+ * has stopped or that hangs. */
 static const int64_t GUARD_PATIENCE_NS = 5000000000;
 
 extern char **environ;
 
-/* Ours, with what the command adds or replaces. */
+/* The environment of this process, with the variables that the command adds or replaces. */
 static const char **
 environment_of(const struct child_command *command)
 {
@@ -51,6 +53,8 @@ environment_of(const struct child_command *command)
     return all;
 }
 
+/* Each is read from [0] and written to [1]. `life` carries nothing: the guard ends the program when
+ * it closes. */
 struct pipes {
     int output[2], errors[2], life[2], report[2];
 };
@@ -81,7 +85,7 @@ pipes_open(struct pipes *pipes)
         pipes_close(pipes, 1);
         return status;
     }
-    /* Only makes it faster, where the kernel allows it. */
+    /* A larger pipe only makes it faster, and the kernel may refuse it. */
     (void)fcntl(pipes->output[0], F_SETPIPE_SZ, PIPE_BYTES);
     fcntl(pipes->output[0], F_SETFL, O_NONBLOCK);
     fcntl(pipes->errors[0], F_SETFL, O_NONBLOCK);
@@ -99,6 +103,8 @@ child_start(const struct child_command *command, struct child *ret_child)
 
     if (status != TUNDISH_OK)
         return status;
+    /* All of this allocates, so it is done before the fork: in the child of a process with threads
+     * a lock of the allocator may be held for good. */
     environment = environment_of(command);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the guard */
@@ -132,7 +138,7 @@ child_start(const struct child_command *command, struct child *ret_child)
     return TUNDISH_OK;
 }
 
-/* Read what it complains of; its end is kept. */
+/* Read the program's standard error, and keep its last bytes for a message. */
 static void
 read_complaints(struct child *child)
 {
@@ -159,8 +165,9 @@ read_complaints(struct child *child)
     }
 }
 
-/* Sleep until there is something of `descriptor`; what the child complains of is read meanwhile. A
- * program may stop its guard, without which nobody sees it end. */
+/* Wait until there is something to read from `descriptor`, and read the program's standard error
+ * meanwhile: a program blocks when that pipe is full. A program may stop its guard, and then
+ * nothing notices that it ended; so the guard is woken now and then. */
 static tundish_status
 wait_for(struct child *child, const char *name, int descriptor, const char *what,
          const _Atomic int *stop)
@@ -213,7 +220,8 @@ child_read(struct child *child, const char *name, const _Atomic int *stop, void 
     return TUNDISH_OK;
 }
 
-/* The last lines, in one: "; it said: A | B". */
+/* Append the last lines as one sentence, with " | " between them. Control characters become spaces,
+ * since the text may go to a terminal. */
 static void
 say_last_words(const struct child *child, char *text, size_t bytes)
 {
@@ -251,6 +259,7 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
         wait_for(child, name, child->report, "finished writing, but has not exited", stop);
 
     if (status != TUNDISH_OK)
+        /* A short report is a closed pipe: the guard ended before it could tell. */
         return status;
     got = read(child->report, &report, sizeof report);
     read_complaints(child);
@@ -269,8 +278,8 @@ child_wait(struct child *child, const char *name, const _Atomic int *stop)
                     words);
 }
 
-/* It ends by itself, now that `life` is closed; or it is ended, if its program keeps it from that.
- */
+/* The guard ends by itself, now that `life` is closed. It is killed if its program keeps it from
+ * that. */
 static void
 await_guard(pid_t guard)
 {
@@ -289,7 +298,7 @@ child_stop(struct child *child)
     if (child->guard == 0)
         return;
     close(child->life);
-    close(child->output); /* whoever still writes is ended by that */
+    close(child->output); /* a process that still writes is ended by SIGPIPE */
     if (child->errors >= 0)
         close(child->errors);
     close(child->report);

@@ -1,8 +1,8 @@
-/* child.h - a program that writes to us, and of which nothing is left when we are done with it.
+/* child.h - a program whose output is read, and of which no process is left afterwards.
  *
- * Between us and the program stands a guard, a process that does nothing but wait. When the child
- * is stopped, or whoever started it dies in whatever way, the guard's pipe closes and it ends the
- * program and all of its descendants, who can leave their process group but not their guard.
+ * Between this process and the program there is a guard, a process that only waits. When the child
+ * is stopped, or this process ends in any way, the guard's pipe closes and it ends the program and
+ * all of its descendants, who can leave their process group but not their guard.
  */
 #ifndef SOURCE_CHILD_H
 #define SOURCE_CHILD_H
@@ -41,8 +41,8 @@ tundish_status child_start(const struct child_command *command, struct child *re
 tundish_status child_read(struct child *child, const char *name, const _Atomic int *stop, void *to,
                           size_t bytes, size_t *ret_bytes);
 
-/* Behind the end of output: wait until the program is over. OK if it returned 0; else why not, with
- * the last lines of its standard error. */
+/* After the end of output: wait until the program has exited. OK if it returned 0; else the reason,
+ * with the last lines of its standard error. */
 tundish_status child_wait(struct child *child, const char *name, const _Atomic int *stop);
 
 /* End it and all that it has started. */

@@ -13,21 +13,27 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where the guard keeps its pipes; below are the standard ones, above nothing is open. */
+/* Where the guard keeps its pipes: after the standard ones, and nothing above them is open. They
+ * are first copied out of the way, so that no dup2 overwrites one that is still needed. */
 enum { LIFE = 3, REPORT = 4, FIRST_CLOSED = 5, OUT_OF_THE_WAY = 64 };
 
+/* SIGTERM first, and SIGKILL after the grace. */
 enum { GRACE_MS = 200, STEP_MS = 5 };
 
+/* If nobody reads the report any more, nobody needs it. It is shorter than PIPE_BUF, so it is
+ * written whole. */
 static void
 tell_parent(int32_t error, int32_t status)
 {
     struct guard_report report = { error, status };
 
-    /* Less than a pipe holds, so it goes out whole; if nobody reads it any more, nobody cares. */
+    /* The compiler insists that the result is looked at. */
     if (write(REPORT, &report, sizeof report) < 0)
         return;
 }
 
+/* The server ignores SIGPIPE and blocks signals in its threads. Both survive execve, and a program
+ * expects neither. */
 static void
 clear_signals(void)
 {
@@ -43,15 +49,20 @@ clear_signals(void)
 static _Noreturn void
 become_program(const struct guard_orders *orders, pid_t guard)
 {
+    /* A group of its own, so that an interrupt at the terminal does not reach it. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* A guard that was killed before prctl would not end this process; then the parent is another
+     * one. */
     if (getppid() == guard && chdir(orders->folder) == 0)
         execvpe(orders->arguments[0], orders->arguments, orders->environment);
     tell_parent(errno, 0);
     _exit(127);
 }
 
-/* Standard ones, then the guard's; everything else that was open is not ours. */
+/* Put the standard pipes and the guard's where they belong, and close everything else: the
+ * descriptors of the server (its files, sockets and shared memory) must not outlive it in a
+ * program. */
 static void
 arrange_pipes(const struct guard_orders *orders)
 {
@@ -71,7 +82,8 @@ arrange_pipes(const struct guard_orders *orders)
     fcntl(REPORT, F_SETFD, FD_CLOEXEC);
 }
 
-/* Send a signal to each child, by the kernel's list of them: orphans of the program included. */
+/* Send a signal to each child in the kernel's list. Orphans of the program are in it, since the
+ * guard is their subreaper. */
 static bool
 signal_children(int number)
 {
@@ -80,6 +92,8 @@ signal_children(int number)
     ssize_t bytes = list < 0 ? 0 : read(list, text, sizeof text);
     pid_t child = 0;
 
+    /* The list is numbers with a space after each. One that was cut at the end of the buffer is
+     * left for the next look. */
     for (ssize_t i = 0; i < bytes; i++) {
         if (text[i] >= '0' && text[i] <= '9') {
             child = 10 * child + (text[i] - '0');
@@ -102,7 +116,8 @@ pause_ms(long milliseconds)
     nanosleep(&wait, NULL);
 }
 
-/* Reap until nobody is left, or for so long. */
+/* Signal and reap until no child is left, or for so long. SIGKILL is repeated without a limit,
+ * because a process may fork while the list is read. */
 static bool
 is_alone_within(pid_t program, int number, int milliseconds)
 {
@@ -114,8 +129,7 @@ is_alone_within(pid_t program, int number, int milliseconds)
         if (gone < 0 && errno == ECHILD)
             return true;
         if (!signal_children(number))
-            kill(-program,
-                 number); /* a kernel that does not list them: its group will have to do */
+            kill(-program, number); /* without CONFIG_PROC_CHILDREN: the group */
         pause_ms(STEP_MS);
     }
     return false;
@@ -128,6 +142,7 @@ watch_program(pid_t program)
     bool is_over = false;
     int status;
 
+    /* Without pidfd_open (before Linux 5.3) it polls every 50 ms. */
     watched[1].fd = (int)syscall(SYS_pidfd_open, program, 0);
     while ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) {
         poll(watched, 2, watched[1].fd < 0 && !is_over ? 50 : -1);
@@ -144,13 +159,15 @@ watch_program(pid_t program)
     _exit(0);
 }
 
+/* SIGPIPE is ignored only after the program was forked: the report's reader may be gone, and the
+ * guard must still end its program. */
 _Noreturn void
 child_guard(const struct guard_orders *orders)
 {
     pid_t guard = getpid();
     pid_t program;
 
-    setpgid(0, 0); /* an interrupt at the terminal is not for us */
+    setpgid(0, 0); /* an interrupt at the terminal is not for the guard */
     arrange_pipes(orders);
     clear_signals();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -159,6 +176,7 @@ child_guard(const struct guard_orders *orders)
         become_program(orders, guard);
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
+    /* A program that could not be forked is reported like one that could not be executed. */
     if (program < 0) {
         tell_parent(errno, 0);
         _exit(1);

@@ -1,10 +1,10 @@
-/* child_guard.h - the process between us and a program (see child.h). */
+/* child_guard.h - the process between this one and a program (see child.h). */
 #ifndef SOURCE_CHILD_GUARD_H
 #define SOURCE_CHILD_GUARD_H
 
 #include <stdint.h>
 
-/* What the guard tells of its program, once. */
+/* The guard's report about its program, sent once. */
 struct guard_report {
     int32_t error;  /* errno: it could not be started */
     int32_t status; /* else, of waitpid */

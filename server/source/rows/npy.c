@@ -6,7 +6,7 @@
 #include "core/bytes.h"
 #include "core/status.h"
 
-/* What is left of the header's text. */
+/* The part of the header's text that has not been read. */
 struct cursor {
     const char *at, *end;
 };
@@ -17,6 +17,8 @@ malformed(const char *what)
     return tnd_fail(TUNDISH_E_DATA, "its .npy header is malformed: %s", what);
 }
 
+/* The literal is parsed by hand: evaluating it, as old versions of NumPy did, would run code from a
+ * file. */
 static void
 skip_spaces(struct cursor *text)
 {
@@ -46,7 +48,7 @@ accept_word(struct cursor *text, const char *word)
     return true;
 }
 
-/* A quoted string without escapes, cut to what fits. */
+/* A quoted string without escapes, cut to what fits. The names of keys and dtypes contain none. */
 static bool
 accept_string(struct cursor *text, char *ret_string, size_t room)
 {
@@ -81,6 +83,7 @@ accept_natural(struct cursor *text, int64_t *ret_number)
     return text->at > begin;
 }
 
+/* The letters of NumPy's array interface. Complex numbers, times and objects have no dtype here. */
 static const struct {
     char kind, bytes;
     tundish_dtype dtype;
@@ -91,7 +94,7 @@ static const struct {
     { 'f', 2, TUNDISH_FLOAT16 }, { 'f', 4, TUNDISH_FLOAT32 }, { 'f', 8, TUNDISH_FLOAT64 },
 };
 
-/* "<f4", "|S12" and so on. */
+/* An item's type as "<f4" or "|S12": byte order, kind, bytes (of U: characters of 4 bytes). */
 static tundish_status
 read_descr(const char *descr, struct npy_header *header)
 {
@@ -134,6 +137,7 @@ read_shape(struct cursor *text, struct npy_header *header)
         if (!accept_natural(text, &header->shape[header->rank]))
             return malformed("a dimension is not a number");
         header->rank++;
+        /* A tuple of one has a comma after its element, and one of more may have one. */
         if (!accept(text, ',')) {
             if (!accept(text, ')'))
                 return malformed("shape does not end");
@@ -149,11 +153,13 @@ count_values(struct npy_header *header)
     uint64_t bytes;
     bool overflow = false;
 
+    /* A shape of no dimensions is a scalar: one value. */
     header->value_count = 1;
     for (int i = 0; i < header->rank; i++)
         overflow |=
             __builtin_mul_overflow(header->value_count, header->shape[i], &header->value_count);
-    /* With a zero among the dimensions the product says nothing about the others. */
+    /* With a zero among the dimensions the product says nothing about the others, which are bounded
+     * by the type alone. */
     if (overflow ||
         __builtin_mul_overflow((uint64_t)header->value_count, header->item_bytes, &bytes) ||
         bytes > INT64_MAX)
@@ -177,6 +183,7 @@ read_dict(struct cursor *text, struct npy_header *header)
 
         if (!accept_string(text, key, sizeof key) || !accept(text, ':'))
             return malformed("a key is missing");
+        /* A list instead of a string describes the fields of a structured array. */
         if (strcmp(key, "descr") == 0) {
             has_descr = true;
             if (!accept_string(text, descr, sizeof descr))
@@ -190,6 +197,8 @@ read_dict(struct cursor *text, struct npy_header *header)
                 return malformed("fortran_order is neither True nor False");
         } else if (strcmp(key, "shape") == 0) {
             if (has_shape)
+                /* A second shape would be read after the first one's dimensions. The other keys may
+                 * be repeated, as in Python, where the last one counts. */
                 return malformed("shape occurs twice");
             has_shape = true;
             status = read_shape(text, header);
@@ -221,6 +230,8 @@ npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header
         return tnd_fail(TUNDISH_E_DATA, "it is not an .npy file");
     if (data[6] < 1 || data[6] > 3)
         return tnd_fail(TUNDISH_E_DATA, "its .npy version is %d; expected 1 to 3", data[6]);
+    /* Version 1 has two bytes of length, versions 2 and 3 have four. Version 3 differs only in
+     * allowing UTF-8 in the header. */
     prefix = data[6] == 1 ? 10 : 12;
     if (bytes < prefix)
         return malformed("it is truncated");
@@ -238,6 +249,7 @@ npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header
     return TUNDISH_OK;
 }
 
+/* A UCS-4 string is swapped character by character, and bytes are not swapped. */
 void
 npy_order_bytes(const struct npy_header *header, uint8_t *items)
 {

@@ -7,6 +7,7 @@
 #include "core/must.h"
 #include "source/scan/records.h"
 
+/* Lists that hold nothing take memory and may take no bytes of a row. This many are allowed. */
 enum { EMPTY_LISTS_MAX = 1 << 20 };
 
 static size_t
@@ -15,14 +16,14 @@ value_bytes(tundish_dtype dtype)
     return dtype == TUNDISH_STRING ? sizeof(uint64_t) : tnd_dtype_bytes(dtype);
 }
 
-/* Is the size of this dimension written, of one list or of each? */
+/* Does the row say the size of this dimension, for one list or for each? */
 static bool
 is_measured(const struct column_spec *column, int dimension)
 {
     return column->shape[dimension] < 0 || column->kind == TUNDISH_SPARSE;
 }
 
-/* What the column takes at least: its unknown dimensions are 0. */
+/* The fewest bytes that a row of the column can have: all of its unknown dimensions are 0. */
 static bool
 least_bytes(const struct column_spec *column, uint64_t *ret_bytes)
 {
@@ -78,10 +79,11 @@ row_codec_least_bytes(const struct schema *schema)
     return all;
 }
 
+/* Where a row is measured. Nothing is allocated before the whole row is known to be there. */
 struct measure {
     const uint8_t *data;
     size_t bytes;
-    uint64_t at;     /* behind what was understood; at most bytes */
+    uint64_t at;     /* after the bytes that are understood; at most `bytes` */
     uint64_t needed; /* more than bytes: PARTIAL */
     enum row_fit fit;
 };
@@ -93,7 +95,7 @@ too_large(const struct column_spec *column)
     return ROW_BAD;
 }
 
-/* Pass over `count` things of `bytes` bytes each. */
+/* Skip `count` things of `bytes` bytes each. */
 static enum row_fit
 pass_over(struct measure *measure, const struct column_spec *column, uint64_t count, uint64_t bytes)
 {
@@ -110,7 +112,7 @@ pass_over(struct measure *measure, const struct column_spec *column, uint64_t co
     return ROW_WHOLE;
 }
 
-/* The sizes of `list_count` lists, or of one that stands for all; *ret_count is what they hold. */
+/* Skip the sizes of `list_count` lists, or the one size that they share. *ret_count is the sum. */
 static enum row_fit
 pass_sizes(struct measure *measure, const struct column_spec *column, uint64_t list_count,
            bool is_shared, uint64_t *ret_count)
@@ -125,6 +127,7 @@ pass_sizes(struct measure *measure, const struct column_spec *column, uint64_t l
     for (uint64_t i = 0; i < size_count; i++) {
         uint64_t size = load_u64(sizes + 8 * i);
 
+        /* Both are at most RECORD_BYTES_MAX here, so the sum cannot overflow. */
         if (size > RECORD_BYTES_MAX || count > RECORD_BYTES_MAX)
             return too_large(column);
         count += size;
@@ -140,7 +143,8 @@ pass_strings(struct measure *measure, const struct column_spec *column, uint64_t
 {
     enum row_fit fit = ROW_WHOLE;
 
-    /* Each has a length at least: so a count that cannot be is refused before it is counted up. */
+    /* Each has a length of 8 bytes at least, so an impossible count is refused before it is looped
+     * over. */
     if (count > (RECORD_BYTES_MAX - measure->at) / sizeof(uint64_t))
         return too_large(column);
     for (uint64_t i = 0; i < count && fit == ROW_WHOLE; i++) {
@@ -155,6 +159,7 @@ pass_strings(struct measure *measure, const struct column_spec *column, uint64_t
     return fit;
 }
 
+/* TensorFlow's kernels take a bool for a byte of 0 or 1, and so do the loops of the stages. */
 static enum row_fit
 pass_bools(struct measure *measure, const struct column_spec *column, uint64_t count)
 {
@@ -170,8 +175,8 @@ pass_bools(struct measure *measure, const struct column_spec *column, uint64_t c
     return fit;
 }
 
-/* A dimension of 0 lets the ones before it be anything: so many lists of nothing, which take no
- * bytes here and would take memory there, are refused. */
+/* A dimension of 0 allows any size in the dimensions before it. Those lists of nothing take no
+ * bytes in the row, but would take memory, so their number is bounded. */
 static enum row_fit
 check_lists(const struct column_spec *column, uint64_t list_count, uint64_t value_count)
 {
@@ -182,7 +187,8 @@ check_lists(const struct column_spec *column, uint64_t list_count, uint64_t valu
     return ROW_BAD;
 }
 
-/* Whoever makes a sparse column dense writes where these say. */
+/* Check the coordinates of a sparse column. A stage that makes the column dense writes to the cells
+ * that they name, so each must lie inside the shape. */
 static enum row_fit
 pass_coordinates(struct measure *measure, const struct column_spec *column, uint64_t count)
 {
@@ -207,6 +213,7 @@ pass_coordinates(struct measure *measure, const struct column_spec *column, uint
 static enum row_fit
 pass_column(struct measure *measure, const struct column_spec *column)
 {
+    /* The largest number of lists at any level is kept for check_lists. */
     uint64_t count = 1, most = 1;
     enum row_fit fit = ROW_WHOLE;
 
@@ -244,7 +251,8 @@ row_codec_measure(const struct schema *schema, const uint8_t *data, size_t bytes
     return fit;
 }
 
-/* Where each row is read next, and how many lists (at last: values) it has at the level at hand. */
+/* Where each row is read next, and how many lists it has at the level at hand; after the last
+ * level, how many values. */
 struct cursor {
     const uint8_t *at;
     int64_t count;
@@ -285,12 +293,14 @@ read_level(const struct column_spec *spec, struct cursor *cursors, int64_t count
         }
         cursor->count = held;
     }
-    /* No rows cut from these still have a size then. */
+    /* Without rows there is no size: it stays unknown, as for rows of different sizes. */
     *ret_level = is_uniform && count > 0 ? (struct level){ .uniform = uniform }
                                          : (struct level){ .uniform = -1, .splits = splits };
 }
 
 static int64_t
+/* The columns of a frame lie level by level and rows one after the other, so all rows are read at
+ * one level before the next begins. The rows have been measured: nothing is checked any more. */
 read_levels(const struct column_spec *spec, struct cursor *cursors, int64_t count,
             struct frame *output, struct column *column)
 {
@@ -317,6 +327,7 @@ read_levels(const struct column_spec *spec, struct cursor *cursors, int64_t coun
 static void
 read_strings(struct cursor *cursors, int64_t count, struct byte_view *values)
 {
+    /* The views point into the row, which lives as long as the frame. */
     for (int64_t row = 0; row < count; row++)
         for (int64_t i = 0; i < cursors[row].count; i++, values++) {
             values->size = (uint64_t)take_size(&cursors[row]);
@@ -372,7 +383,8 @@ read_column(uint32_t index, struct cursor *cursors, int64_t count, struct frame 
     }
 }
 
-/* What stands in for a row that is none: zeros, as many as the schema needs. */
+/* A row to decode in place of a bad one: zeros, as many as the schema needs. The frame drops it
+ * later, but has to be well formed until then. */
 static struct byte_view
 blank_row(const struct schema *schema, struct scratch *scratch)
 {
@@ -428,8 +440,8 @@ add_size(struct row_bytes *bytes, int64_t size)
     row_bytes_add(bytes, &size, sizeof size);
 }
 
-/* The coordinates of values that lie one behind the other in the lists below `level`, which are
- * `at` for the dimensions before it. */
+/* Write the coordinates of the values of the lists below `level`, in order. `at` has the
+ * coordinates of the dimensions before it. */
 static void
 encode_positions(const struct column *column, uint32_t level, int64_t list, int64_t *at,
                  struct row_bytes *bytes)
@@ -444,7 +456,7 @@ encode_positions(const struct column *column, uint32_t level, int64_t list, int6
             row_bytes_add(bytes, at, column->level_count * sizeof *at);
 }
 
-/* The longest list of each level, where no shape is given. */
+/* Write the dense shape: the column's own, or else the longest list of each level. */
 static void
 encode_shape(const struct column *column, int64_t element, struct row_bytes *bytes)
 {
@@ -464,7 +476,7 @@ encode_shape(const struct column *column, int64_t element, struct row_bytes *byt
     }
 }
 
-/* `begin` to `end`: the element's values. */
+/* Values `begin` to `end` are the element's. */
 static void
 encode_coordinates(const struct column *column, int64_t element, int64_t begin, int64_t end,
                    struct row_bytes *bytes)
@@ -487,6 +499,7 @@ encode_column(const struct column_spec *spec, const struct column *column, int64
     int64_t end = element + 1;
     size_t each = tnd_dtype_bytes(spec->dtype);
 
+    /* Columns of unknown rank are refused before anything is cached (row_codec_obstacle). */
     must(column->level_count == (uint32_t)spec->rank);
     for (uint32_t k = 0; k < column->level_count; k++) {
         const struct level *level = &column->levels[k];

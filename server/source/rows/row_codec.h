@@ -1,10 +1,10 @@
-/* row_codec.h - rows as bytes: what a program writes to its output and what a cache file keeps.
+/* row_codec.h - rows as bytes: the format of a program's output and of a cache file.
  *
  * A row is its columns one after the other, in the order of the schema, without padding, numbers
  * with the least significant byte first: for each dimension whose size the schema does not know its
  * size as a u64 (in ragged and sparse columns: one for each list), then the values; a string is the
  * number of its bytes as a u64, and its bytes. Before the values of a sparse column come its dense
- * shape and the coordinates of each value, all as u64. Whatever reads rows takes them for hostile.
+ * shape and the coordinates of each value, all as u64. Rows that are read are treated as hostile.
  */
 #ifndef SOURCE_ROW_CODEC_H
 #define SOURCE_ROW_CODEC_H
@@ -30,7 +30,7 @@ enum row_fit row_codec_measure(const struct schema *schema, const uint8_t *data,
                                size_t *ret_bytes);
 
 /* Fill output->columns, whose schema it is, from whole rows. A row that is not one is rejected with
- * the sentence behind what `where` writes of it. */
+ * a sentence after the place that `where` writes. */
 tundish_status row_codec_decode(const struct byte_view *rows, int64_t count, struct frame *output,
                                 void (*where)(const void *context, int64_t row, char *text,
                                               size_t bytes),

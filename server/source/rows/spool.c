@@ -17,6 +17,7 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
         status = services_cache_folder(table_services(files), &folder);
     if (status != TUNDISH_OK)
         return status;
+    /* Without a name the file is gone with its last descriptor, even after a crash. */
     if (descriptor < 0)
         descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
@@ -26,6 +27,8 @@ spool_open(struct source_files *files, const char *name, int descriptor, struct 
     return TUNDISH_OK;
 }
 
+/* The size moves on only after all bytes are written, so that after an error the next append
+ * overwrites the partial one. */
 tundish_status
 spool_append(struct spool *spool, const void *data, size_t bytes)
 {

@@ -19,7 +19,7 @@ struct spool {
 tundish_status spool_open(struct source_files *files, const char *name, int descriptor,
                           struct spool *ret_spool);
 
-/* Append. E_SYSTEM with the kernel's word if there is no room. */
+/* Append. E_SYSTEM with the kernel's message if there is not enough room. */
 tundish_status spool_append(struct spool *spool, const void *data, size_t bytes);
 
 #endif

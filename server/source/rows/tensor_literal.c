@@ -17,9 +17,9 @@
 #include "source/rows/npy.h"
 #include "source/variable.h"
 
-enum { TEXT_TAIL = 64 }; /* readable bytes behind byte views */
+enum { TEXT_TAIL = 64 }; /* readable bytes after byte views, for loops that read whole vectors */
 
-/* What the values in the lists are, taken together. */
+/* Which kinds of values the lists hold. */
 struct survey {
     bool has_text, has_bool, has_number, has_large, has_integer;
     tundish_dtype variable_dtype; /* of the first variable, or 0 */
@@ -27,7 +27,7 @@ struct survey {
     const struct spec_value *first;
 };
 
-/* One walk over all values, in order. */
+/* A walk over all values, in order. The first one surveys and the second one stores. */
 struct walk {
     const struct stage_config *config;
     struct tensor *tensor;
@@ -42,7 +42,7 @@ complain(const struct walk *walk, const struct spec_value *value, const char *se
     return spec_complain(walk->config->errors, value->line, value->column, "%s", sentence);
 }
 
-/* The lengths of the first list of each depth; the others must be the same. */
+/* Take the length of the first list at each depth. survey_lists checks the others against it. */
 static tundish_status
 measure_list(struct walk *walk, const struct spec_value *value)
 {
@@ -55,6 +55,7 @@ measure_list(struct walk *walk, const struct spec_value *value)
         tensor->shape[tensor->rank++] = value->count;
         if (__builtin_mul_overflow(tensor->value_count, value->count, &tensor->value_count))
             return complain(walk, value, "there are too many values");
+        /* An empty list ends the shape: what its elements would be is unknown. */
         if (value->count == 0)
             break;
     }
@@ -100,6 +101,7 @@ survey_value(struct walk *walk, const struct spec_value *value)
     case SPEC_NATURAL:
     case SPEC_INTEGER:
         survey->has_integer = true;
+        /* tf.constant makes int32 of integers, and int64 only where one does not fit. */
         survey->has_large |=
             value->kind == SPEC_NATURAL || value->integer > INT32_MAX || value->integer < INT32_MIN;
         return TUNDISH_OK;
@@ -123,6 +125,8 @@ survey_lists(struct walk *walk, const struct spec_value *value, int depth)
 
     if (depth == tensor->rank)
         return survey_value(walk, value);
+    /* tf.constant refuses lists of unequal lengths too; ragged tensors have a function of their
+     * own. */
     if (value->kind != SPEC_LIST || value->count != tensor->shape[depth])
         return spec_complain(
             walk->config->errors, value->line, value->column,
@@ -143,6 +147,7 @@ infer_dtype(const struct walk *walk, tundish_dtype *ret_dtype)
     const struct survey *survey = &walk->survey;
     int kinds = survey->has_text + survey->has_bool + (survey->has_number || survey->has_integer);
 
+    /* As tf.constant, which does not convert True to 1 or 1 to "1". */
     if (kinds > 1)
         return complain(walk, survey->first,
                         "the values of one column must be all numbers, all text or all booleans");
@@ -186,6 +191,7 @@ put_integer(struct walk *walk, const struct spec_value *value)
     bool negative = value->kind == SPEC_INTEGER && value->integer < 0;
     bool fits = negative ? value->integer >= integer_ranges[dtype].minimum
                          : value->natural <= integer_ranges[dtype].maximum;
+    /* In two's complement the low bytes of a little-endian integer are the narrower integer. */
     uint64_t bits = negative ? (uint64_t)value->integer : value->natural;
 
     if ((value->kind != SPEC_INTEGER && value->kind != SPEC_NATURAL) || !fits)
@@ -206,6 +212,7 @@ put_float(struct walk *walk, const struct spec_value *value)
         ((double *)values)[walk->index] = value->number;
         return TUNDISH_OK;
     }
+    /* A literal that overflows is an error. An infinity that was written as one is kept. */
     if (isinf(narrow) && !isinf(value->number))
         return misfit(walk, value);
     if (walk->tensor->dtype == TUNDISH_FLOAT32)
@@ -236,6 +243,7 @@ put_variable(struct walk *walk, const struct spec_value *value)
 {
     struct tensor *tensor = walk->tensor;
 
+    /* The view must be readable even though the variable is stored over it in every row. */
     if (tensor->dtype == TUNDISH_STRING)
         ((struct byte_view *)tensor->values)[walk->index] = (struct byte_view){ tensor->text, 0 };
     tensor->variables[tensor->variable_count++] =
@@ -303,6 +311,7 @@ tensor_of_lists(const struct stage_config *config, const struct spec_value *valu
     tensor->values = tnd_zalloc((size_t)tensor->value_count + 1, value_bytes(dtype));
     tensor->text = tnd_zalloc(walk.survey.text_bytes + TEXT_TAIL, 1);
     tensor->variables = tnd_zalloc(tensor->variable_count, sizeof *tensor->variables);
+    /* The list is filled by put_variable, which counts again. */
     tensor->variable_count = 0;
     return put_lists(&walk, value, 0);
 }
@@ -313,6 +322,7 @@ read_all(int file, void *to, uint64_t bytes, uint64_t offset)
     uint8_t *at = to;
 
     while (bytes > 0) {
+        /* Linux reads at most 2 GiB in one call. */
         ssize_t got = pread(file, at, bytes < (1 << 30) ? bytes : (1 << 30), (off_t)offset);
 
         if (got < 0 && errno == EINTR)
@@ -328,7 +338,8 @@ read_all(int file, void *to, uint64_t bytes, uint64_t offset)
     return TUNDISH_OK;
 }
 
-/* The bytes of one UCS-4 character in UTF-8; 0: there is no such character. */
+/* Write a UCS-4 character as UTF-8. Returns the number of bytes; 0 for a surrogate and for anything
+ * after U+10FFFF. */
 static size_t
 put_utf8(uint32_t c, uint8_t *to)
 {
@@ -354,7 +365,8 @@ put_utf8(uint32_t c, uint8_t *to)
     return c < 0x110000 ? 4 : 0;
 }
 
-/* Text items are padded with NULs to one size; NumPy drops them at the end. */
+/* Text items are padded with NULs to one size. NumPy drops all NULs at the end, so text that ends
+ * in one loses it there too. */
 static tundish_status
 views_of_items(const struct npy_header *header, const uint8_t *items, struct tensor *tensor)
 {
@@ -385,7 +397,7 @@ views_of_items(const struct npy_header *header, const uint8_t *items, struct ten
     return TUNDISH_OK;
 }
 
-/* The values as they lie in the file, in rows. */
+/* Read the values as they lie in the file, and bring them into C order. */
 static tundish_status
 read_items(int file, const struct npy_header *header, uint64_t file_bytes, uint8_t **ret_items)
 {
@@ -393,7 +405,8 @@ read_items(int file, const struct npy_header *header, uint64_t file_bytes, uint8
     uint8_t *items;
     tundish_status status;
 
-    if (file_bytes - header->data_offset < bytes) /* before room is made for what is not there */
+    if (file_bytes - header->data_offset <
+        bytes) /* checked before memory is allocated for values that are not there */
         return tnd_fail(TUNDISH_E_DATA, "it is shorter than its header says");
     items = tnd_zalloc(bytes + TEXT_TAIL, 1);
     status = read_all(file, items, bytes, header->data_offset);
@@ -437,6 +450,7 @@ fill_from_npy(int file, uint64_t file_bytes, struct tensor *tensor)
         tensor->values = items;
         return TUNDISH_OK;
     }
+    /* A UCS-4 character takes at most 4 bytes in UTF-8, so item_bytes is enough for each item. */
     tensor->text = tnd_zalloc((uint64_t)header.value_count * header.item_bytes + TEXT_TAIL, 1);
     status = views_of_items(&header, items, tensor);
     free(items);
@@ -456,6 +470,7 @@ tensor_of_npy(const struct stage_config *config, const struct spec_value *name,
         return spec_complain(config->errors, name->line, name->column,
                              "npy takes the name of a file");
     path = spec_path(config->stage->file, name->text);
+    /* O_NONBLOCK: opening a pipe by that name must not hang the server. */
     file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     free(path);
     if (file < 0 || fstat(file, &about) != 0)

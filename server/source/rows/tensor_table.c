@@ -21,6 +21,8 @@ open_variable(struct table_column *column, const struct stage_config *config,
     column->variable = value;
     column->from_distribution = variable_is_distribution(value, config->outer);
     *spec = outer;
+    /* The schema has the column's own name. passed_from says that it is not one that passes
+     * through: it may be sliced, and sources read it. */
     spec->name = name;
     spec->passed_from = -1;
     if (!sliced)
@@ -29,6 +31,7 @@ open_variable(struct table_column *column, const struct stage_config *config,
         return spec_complain(config->errors, value->line, value->column,
                              "$%s cannot be sliced: it must be dense and have a dimension",
                              value->text);
+    /* A slice has the shape without its first dimension. */
     spec->rank--;
     memmove(spec->shape, spec->shape + 1, (size_t)spec->rank * sizeof *spec->shape);
     return TUNDISH_OK;
@@ -62,6 +65,7 @@ agree_on_slices(struct tensor_table *table, const struct stage_config *config,
     const struct table_column *column = &table->columns[index];
     int64_t slices = column->tensor.shape[0];
 
+    /* The length of a variable's vector is known only when an iterator is made. */
     if (column->variable != NULL)
         return TUNDISH_OK;
     if (table->slice_count < 0)
@@ -156,7 +160,7 @@ tensor_table_close(struct tensor_table *table)
     schema_close(&table->outer);
 }
 
-/* How long the outer element's vector is here. */
+/* The length of the outer element's vector in this element. */
 static int64_t
 outer_length(const struct order_scope *scope, const char *name)
 {
@@ -166,7 +170,7 @@ outer_length(const struct order_scope *scope, const char *name)
         if (index >= 0)
             return level_length(&scope->values->columns[index].levels[0], 0);
     }
-    must(false); /* open has looked for it */
+    must(false); /* open has checked that the column exists */
     return 0;
 }
 
@@ -193,7 +197,7 @@ count_slices(const struct order_iterator *iterator, const struct tensor_table *t
     return TUNDISH_OK;
 }
 
-/* read only divides; that a batch size divides evenly is checked here. */
+/* Check that a batch size divides evenly. read_tensor only divides, and cannot fail the order. */
 static tundish_status
 check_variables(const struct order_iterator *iterator, const struct tensor_table *table)
 {
@@ -304,7 +308,7 @@ are_neighbours(const struct source_read *read)
     return true;
 }
 
-/* Put what the variables in a tensor are, row by row, into `values`. */
+/* Store the variables of a tensor in `values`, row by row. */
 static void
 place_variables(const struct tensor_table *table, const struct source_read *read,
                 const struct tensor *tensor, int64_t row_values, uint8_t *values)
