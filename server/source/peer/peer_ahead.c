@@ -13,7 +13,7 @@ struct peer_asked {
     uint64_t epoch, step;
     struct peer_rows *rows;
     uint32_t holders;
-    bool is_forgotten; /* out of the list; the last holder closes it */
+    bool is_forgotten; /* not in the list any more: the last holder closes it */
 };
 
 struct peer_ahead {
@@ -116,6 +116,8 @@ peer_ahead_bytes(struct peer_ahead *ahead)
 }
 
 void
+/* Holders are counted because a step may be forgotten while a reader copies its rows. The wait for
+ * an answer must not happen under this lock. */
 peer_ahead_hold(struct peer_ahead *ahead, struct scratch *scratch, struct peer_held *ret_held)
 {
     struct peer_held held = { 0 };
@@ -140,6 +142,7 @@ peer_ahead_release(struct peer_ahead *ahead, const struct peer_held *held)
         pthread_mutex_lock(&ahead->lock);
         is_last = --asked->holders == 0 && asked->is_forgotten;
         pthread_mutex_unlock(&ahead->lock);
+        /* Closing takes the lock of the peers, so it is done without this one. */
         if (is_last)
             asked_close(asked);
     }

@@ -9,15 +9,15 @@
 #include "source/peer/peer_private.h"
 
 enum {
-    REQUEST_BYTES = 1 << 20, /* asked for in one request, unless a single row is longer */
-    RATE_BYTES = 48 << 10    /* an answer of several messages, whose way can be measured */
+    REQUEST_BYTES = 1 << 20, /* one request asks for at most this, unless a single row is longer */
+    RATE_BYTES = 48 << 10    /* an answer of several messages, whose rate can be measured */
 };
 
 static const uint64_t MIB = 1 << 20;
 
 struct peer_rows {
     struct peers *peers;
-    pthread_mutex_t lock; /* of looking at answers */
+    pthread_mutex_t lock; /* sorted by file and offset, for binary search */
     size_t count;
     struct peer_row *rows; /* by file and offset */
     uint32_t *request_of;  /* by row */
@@ -35,6 +35,7 @@ send_request(struct peers *peers, uint32_t owner, enum peer_kind kind, struct pe
 
     request->peers = peers;
     request->owner = owner;
+    /* The request is in the list before it is sent: the answer may come before send returns. */
     pthread_mutex_lock(&peers->lock);
     request->number = ++peers->last_number;
     request->next = peers->requests;
@@ -44,7 +45,8 @@ send_request(struct peers *peers, uint32_t owner, enum peer_kind kind, struct pe
     return request;
 }
 
-/* Take the request out of those that wait, if it does. With the lock held. */
+/* Take the request out of the list of those that wait. False: it has been answered. With the lock
+ * held. */
 static bool
 withdraw_request(struct peers *peers, struct peer_request *request)
 {
@@ -56,6 +58,7 @@ withdraw_request(struct peers *peers, struct peer_request *request)
     return false;
 }
 
+/* An answer that comes after this finds no request and is dropped. */
 static void
 request_close(struct peer_request *request)
 {
@@ -68,7 +71,7 @@ request_close(struct peer_request *request)
     free(request);
 }
 
-/* Smoothed; for a MiB. */
+/* A moving average, in ns for a MiB. */
 static void
 learn_rate(uint64_t *rate_ns, int64_t took_ns, uint64_t bytes)
 {
@@ -77,13 +80,16 @@ learn_rate(uint64_t *rate_ns, int64_t took_ns, uint64_t bytes)
     *rate_ns = *rate_ns == 0 ? now_ns : (*rate_ns * 7 + now_ns) / 8;
 }
 
+/* Only a change by half is sent. Rates vary all the time, and a message for each answer would cost
+ * more than it saves. */
 static bool
 is_news(uint64_t told_ns, uint64_t now_ns)
 {
     return now_ns > told_ns + told_ns / 2 || told_ns > now_ns + now_ns / 2;
 }
 
-/* An owner hears when that has changed, also while older requests wait there. */
+/* Tell an owner the rates when they have changed. This is a message of its own, because requests
+ * that wait there were sent with older rates. */
 static void
 tell_rates(struct peers *peers, uint32_t owner)
 {
@@ -110,13 +116,14 @@ peer_take_answer(struct peers *peers, const struct peer_message *message)
     pthread_mutex_lock(&peers->lock);
     if (message->byte_count >= RATE_BYTES)
         learn_rate(&peers->rates.wire_ns, message->took_ns, message->timed_bytes);
+    /* The sender must be the node that was asked: a node could answer for another one otherwise. */
     request = peers->requests;
     while (request != NULL &&
            (request->number != message->number || request->owner != message->from))
         request = request->next;
     if (request != NULL && withdraw_request(peers, request)) {
         request->answer = *message;
-        /* Pairs with the load in has_come: the answer is there. */
+        /* Pairs with the load in has_come: the answer is visible. */
         atomic_store_explicit(&request->is_answered, true, memory_order_release);
     } else {
         free(message->bytes);
@@ -144,6 +151,8 @@ makes_no_sense(const struct peer_request *request)
 }
 
 static tundish_status
+/* The raw size comes from another machine. It is bounded before it is allocated, and zstd must
+ * produce exactly that many bytes. */
 unpack_answer(struct peer_request *request, const struct peer_head *head)
 {
     struct peers *peers = request->peers;
@@ -175,7 +184,7 @@ unpack_answer(struct peer_request *request, const struct peer_head *head)
     return TUNDISH_OK;
 }
 
-/* What the owner has to say, in request->raw. */
+/* Read the answer, once, into request->raw. */
 static tundish_status
 read_answer(struct peer_request *request)
 {
@@ -186,6 +195,7 @@ read_answer(struct peer_request *request)
     if (request->answer.byte_count < sizeof head)
         return makes_no_sense(request);
     memcpy(&head, request->answer.bytes, sizeof head);
+    /* Statuses of failures are negative. */
     if (head.status > 0)
         return makes_no_sense(request);
     if (head.status != TUNDISH_OK)
@@ -216,6 +226,8 @@ compare_rows(const void *a, const void *b)
 }
 
 static size_t
+/* Several rows of a batch may be the same record. The longest form is asked for, since a row may be
+ * read with and without its extra bytes. */
 drop_doubles(struct peer_row *rows, size_t count)
 {
     size_t kept = 0;
@@ -241,7 +253,8 @@ add_row(struct peer_buffer *text, const struct peer_row *row)
     peer_buffer_add(text, &row->bytes, sizeof row->bytes);
 }
 
-/* Rows of one owner from `first` on, as many as go into a request. Returns the row behind them. */
+/* Send a request for rows of one owner from `first` on, as many as fit. Returns the row after
+ * them. */
 static size_t
 ask_some(struct peer_rows *rows, size_t first, uint32_t owner)
 {
@@ -252,6 +265,7 @@ ask_some(struct peer_rows *rows, size_t first, uint32_t owner)
     while (next < rows->count && owner_of(rows, next) == owner &&
            (bytes == 0 || bytes + rows->rows[next].bytes <= REQUEST_BYTES)) {
         const struct source_file *file = rows->rows[next].file;
+        /* A file's description is sent once for all of its rows. */
         size_t end = next;
 
         for (; end < rows->count && rows->rows[end].file == file &&
@@ -315,7 +329,7 @@ peer_rows_has(const struct peer_rows *rows, const struct peer_row *row)
     return find_row(rows, row) != NULL;
 }
 
-/* The answer must have the bytes that its rows were said to have. */
+/* The answer must have the bytes that its rows were asked with. */
 static tundish_status
 check_bytes(const struct peer_rows *rows)
 {
@@ -337,6 +351,7 @@ peer_rows_wait(struct peer_rows *rows)
         status = wait_for(rows->requests[i]);
     if (status != TUNDISH_OK)
         return status;
+    /* Several readers wait for the same answers, and the first one unpacks them. */
     pthread_mutex_lock(&rows->lock);
     for (uint32_t i = 0; i < rows->request_count && status == TUNDISH_OK; i++)
         status = read_answer(rows->requests[i]);
@@ -371,7 +386,8 @@ peer_rows_close(struct peer_rows *rows)
     free(rows);
 }
 
-/* What has come is another machine's: offsets go up, lengths are possible. */
+/* Read records that another machine has sent. They are hostile: offsets must rise and lengths must
+ * be possible. An answer without records must be the last one, or the scan would never end. */
 static bool
 take_records(struct byte_view from, struct record_writer *writer, bool *ret_is_over)
 {

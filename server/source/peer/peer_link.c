@@ -5,7 +5,7 @@
 #include "link/link.h"
 #include "link/node_channel.h"
 
-/* Times are taken from the first piece's arrival on, so they are of the others. */
+/* The clock starts when the first piece arrives, so its bytes are not counted. */
 static void
 hear_message(void *user, const struct link_message *received)
 {
@@ -30,6 +30,7 @@ listen_to_link(void *context, peer_hear *heard_by, void *user)
 {
     struct peer_link *link = context;
 
+    /* Closing the mailbox waits until hear_message has returned. */
     if (heard_by == NULL) {
         link_open_mailbox(link->link, LINK_ROWS, NULL, NULL);
         return;
@@ -72,6 +73,7 @@ is_ready(struct link *link, void *context)
 }
 
 static tundish_status
+/* No time limit: the link reports a node that is lost. */
 wait_for(void *context, uint32_t from, bool (*is_here)(const void *waited), const void *waited)
 {
     const struct peer_link *link = context;

@@ -1,4 +1,4 @@
-/* peer_private.h - what is asked, what is answered, and who keeps it.
+/* peer_private.h - requests, answers, and the state that they share.
  *
  * peers.c opens and closes, peer_ask.c asks and waits, peer_serve.c answers, peer_wire.c knows the
  * bytes.
@@ -16,7 +16,7 @@
 /* Of a message, whose number is the request's. */
 enum peer_kind { PEER_ASK_ROWS = 1, PEER_ASK_RECORDS, PEER_ANSWER, PEER_RATES };
 
-/* What a MiB costs whoever asks, on the wire and to unpack, in ns; 0: not known yet. */
+/* The cost of a MiB for the node that asks, on the wire and to unpack, in ns; 0: not known yet. */
 struct peer_rates {
     uint64_t wire_ns, unpack_ns;
 };

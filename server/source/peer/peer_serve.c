@@ -12,10 +12,10 @@
 enum {
     PACK_LEVEL = 1,
     PACK_BYTES_MIN = 4 << 10,
-    PLAIN_EVERY = 64, /* answers, to see what the wire takes now */
-    TRY_EVERY = 16,   /* answers, to see what packing would do now */
+    PLAIN_EVERY = 64, /* answers, to measure the wire again */
+    TRY_EVERY = 16,   /* answers, to measure packing again */
     ANSWER_BYTES_MAX = 1 << 30,
-    QUEUED_BYTES_MAX = 1 << 20 /* to one node; more is not read before that is gone */
+    QUEUED_BYTES_MAX = 1 << 20 /* to one node; nothing more is read until these have been sent */
 };
 
 static const uint64_t MIB = 1 << 20;
@@ -27,7 +27,8 @@ makes_no_sense(void)
     return tnd_fail(TUNDISH_E_CORRUPT, "malformed request");
 }
 
-/* Only what is served may be asked for. */
+/* Only files of the catalogue may be asked for, so a peer cannot read any other file of this
+ * machine. */
 static tundish_status
 open_requested(struct peers *peers, const char *name, const struct record_format *format,
                struct source_file **ret_file)
@@ -40,8 +41,8 @@ open_requested(struct peers *peers, const char *name, const struct record_format
     return TUNDISH_OK;
 }
 
-/* What is packed can be read once it has been scanned, which whoever asks has seen; this server may
- * have been started again since. */
+/* A packed file can be read only after it has been scanned. The node that asks has seen it scanned,
+ * but this server may have been restarted since. */
 static tundish_status
 make_readable(struct peers *peers, struct source_file *file)
 {
@@ -76,6 +77,7 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
             if (!peer_take(&from, &offset, sizeof offset) ||
                 !peer_take(&from, &bytes, sizeof bytes) || bytes > ANSWER_BYTES_MAX - to->used)
                 return makes_no_sense();
+            /* Doubled, so that many small rows do not copy the answer again and again. */
             if (to->room - to->used < bytes) {
                 to->room = 2 * to->room + bytes;
                 to->bytes = tnd_realloc(to->bytes, to->room, 1);
@@ -87,7 +89,7 @@ read_rows(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     return status;
 }
 
-/* Records [first, ...) of the scan, some of them: those at hand, as a rule. */
+/* Answer with some of the records from `first` on: usually those that have been scanned already. */
 static tundish_status
 read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 {
@@ -115,6 +117,8 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
         return status;
     }
     scan_cursor_open(&cursor, file, &peers->stop_scans);
+    /* A cursor per request keeps no state for a node that may never ask again. Passing over records
+     * costs little, since groups are skipped. */
     result = scan_cursor_pass_over(&cursor, first, &passed);
     if (result == ORDER_OK)
         result = scan_cursor_next(&cursor, words, PEER_RECORDS, &count);
@@ -134,12 +138,14 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
 }
 
 static void
+/* The average is at least 1, because 0 means that it is not known. */
 learn_rate(uint64_t *value, uint64_t now)
 {
     *value = *value == 0 ? now + 1 : (*value * 7 + now + 1) / 8;
 }
 
-/* Does packing take less, here and there, than what it saves takes on the wire? All for a MiB. */
+/* Does packing cost less time, on both nodes, than it saves on the wire? All values are for a
+ * MiB. */
 static bool
 is_worth_packing(const struct peer_responder *responder, const struct peer_rates *asker)
 {
@@ -148,7 +154,8 @@ is_worth_packing(const struct peer_responder *responder, const struct peer_rates
     return responder->pack_ns + asker->unpack_ns < asker->wire_ns / 1024 * (1024 - ratio);
 }
 
-/* Returns the packed bytes, or NULL: as they are is better. */
+/* Pack the rows. Returns NULL if they are better sent as they are. Every 64th answer is sent
+ * unpacked to measure the wire, and every 16th is packed to measure zstd. */
 static uint8_t *
 pack_rows(struct peer_responder *responder, const struct peer_rates *asker,
           const struct peer_buffer *raw, size_t head_bytes, size_t *ret_bytes)
@@ -177,7 +184,8 @@ pack_rows(struct peer_responder *responder, const struct peer_rates *asker,
     return packed;
 }
 
-/* An owner holds no more than this for a node that takes its time. */
+/* Wait while much is queued for a node that reads slowly, so that it does not fill this one's
+ * memory. */
 static void
 wait_for_room(struct peers *peers, uint32_t to)
 {
@@ -207,6 +215,8 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
                                             : read_records(peers, from, &raw);
     head.status = status;
     if (status != TUNDISH_OK) {
+        /* The rows that were read before the error are dropped: the message follows the head
+         * instead. */
         raw.used = sizeof head;
         peer_buffer_add(&raw, tnd_error_text(), strlen(tnd_error_text()));
     } else {
@@ -217,6 +227,8 @@ answer_request(struct peer_responder *responder, const struct peer_message *mess
         packed = pack_rows(responder, &asker, &raw, sizeof head, &packed_bytes);
         head.is_packed = packed != NULL;
     }
+    /* The head is written last, when the packed form is known. Both buffers begin with room for
+     * it. */
     memcpy(packed != NULL ? packed : raw.bytes, &head, sizeof head);
     transport->send(transport->context, message->from, PEER_ANSWER, message->number,
                     packed != NULL ? packed : raw.bytes, packed != NULL ? packed_bytes : raw.used);
@@ -231,6 +243,7 @@ run_responder(void *argument)
     struct peers *peers = responder->peers;
 
     pthread_mutex_lock(&peers->lock);
+    /* Requests that are left when the server closes are freed unanswered. */
     while (!peers->is_closing) {
         struct peer_task *task = responder->first;
 
@@ -270,6 +283,7 @@ void
 peer_take_rates(struct peers *peers, const struct peer_message *message)
 {
     pthread_mutex_lock(&peers->lock);
+    /* Another length is from another version, and is ignored. */
     if (message->byte_count == sizeof *peers->asked_at)
         memcpy(&peers->asked_at[message->from], message->bytes, sizeof *peers->asked_at);
     pthread_mutex_unlock(&peers->lock);
@@ -295,6 +309,7 @@ peer_start_responders(struct peers *peers)
 void
 peer_stop_responders(struct peers *peers)
 {
+    /* A scan may take minutes, so it is interrupted before the threads are joined. */
     atomic_store(&peers->stop_scans, 1);
     pthread_mutex_lock(&peers->lock);
     peers->is_closing = true;

@@ -5,7 +5,7 @@
 #include "core/memory.h"
 #include "source/peer/peer_private.h"
 
-/* In messages, so never changed. */
+/* The index is in messages, so the order never changes. */
 static const struct scanner_ops *const scanners[] = {
     &scanner_tfrecord,
     &scanner_text_line,
@@ -58,6 +58,7 @@ peer_take_file(struct byte_view *from, struct peer_file *ret_file, char **ret_na
 {
     struct peer_file file;
 
+    /* Every field is checked before it is used. A record length of 0 would never end. */
     if (!peer_take(from, &file, sizeof file) || file.scanner >= SCANNERS ||
         file.packing > PACKING_ANY || file.name_bytes > NAME_BYTES_MAX ||
         file.name_bytes > from->size ||

@@ -37,6 +37,7 @@ peers_open(const struct peers_options *options, struct peers **ret_peers)
     pthread_mutex_init(&peers->lock, NULL);
     for (int i = 0; i < PEER_QUEUES; i++)
         pthread_cond_init(&peers->responders[i].has_task, NULL);
+    /* A table of its own: the numbers in references differ from node to node. */
     status = source_files_open(&files_options, &peers->files);
     if (status == TUNDISH_OK)
         status = peer_start_responders(peers);
@@ -44,6 +45,7 @@ peers_open(const struct peers_options *options, struct peers **ret_peers)
         peers_close(peers);
         return status;
     }
+    /* Last, because requests may arrive before listen returns. */
     options->transport.listen(options->transport.context, hear_message, peers);
     *ret_peers = peers;
     return TUNDISH_OK;
@@ -54,6 +56,7 @@ peers_close(struct peers *peers)
 {
     if (peers == NULL)
         return;
+    /* No more messages arrive after this, so the queues only shrink. */
     peers->options.transport.listen(peers->options.transport.context, NULL, NULL);
     peer_stop_responders(peers);
     source_files_close(peers->files);
