@@ -1,8 +1,8 @@
 /* source.h - where elements come from: an order side that yields references, a content side that
  * makes rows of them.
  *
- * A source's element is two words. What is in them is the source's own affair, with one rule: they
- * hold no address and own nothing, so that they may be copied, dropped and kept at will.
+ * A source's element is two words. Only the source knows what is in them. One rule applies: they
+ * hold no address and own nothing, so that they may be copied, dropped and kept at any time.
  */
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
@@ -61,9 +61,9 @@ struct source_ops {
     bool is_csv; /* its records are rows of CSV (csv_fields.h), whatever they are read from */
 
     /* Another run may bring other rows, on another node too: a third word says what is in the row,
-     * for those who compare what nodes deal. */
+     * for comparing the elements that nodes deal. */
     bool tells_content;
-    uint32_t extra_bytes; /* behind a record, that are read with it */
+    uint32_t extra_bytes; /* bytes after a record that are read with it */
 
     void (*close)(void *state);
 };

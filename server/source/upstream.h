@@ -1,4 +1,4 @@
-/* upstream.h - what the rows before a node of the plan are made of, as numbers to compare. */
+/* upstream.h - the origin of the rows before a node of the plan, as numbers to compare. */
 #ifndef SOURCE_UPSTREAM_H
 #define SOURCE_UPSTREAM_H
 
