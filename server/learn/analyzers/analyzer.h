@@ -1,8 +1,8 @@
 /* analyzer.h - one column being learned: fed elements in their order, it writes artifacts.
  *
- * What has to be added up in the order of the elements is fed by one thread at a time; what may be
- * counted in any order is counted by all of them at once. Either way the result is the same for
- * any number of threads.
+ * Sums that depend on the order of the elements are fed by one thread at a time; counts, which do
+ * not, are counted by all threads at once. Either way the result is the same for any number of
+ * threads.
  */
 #ifndef LEARN_ANALYZER_H
 #define LEARN_ANALYZER_H
@@ -40,7 +40,7 @@ struct analyzer_ops {
     size_t state_bytes;
     bool takes_terms; /* samples.texts or integers: it does not ask for numbers */
 
-    /* Ready the state (zeroed). May fail half-way: close is called either way. */
+    /* Prepare the state (zeroed). May fail half-way: close is called either way. */
     tundish_status (*open)(void *state, const struct analyzer_config *config);
 
     /* Any thread, several at a time, each with its own number. NULL: nothing to count. */

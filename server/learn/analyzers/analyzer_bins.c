@@ -1,9 +1,9 @@
 /* analyzer_bins.c - keras.layers.Discretization.adapt: bins of about equal counts.
  *
- * Each element (as Keras sees it, each batch) is summarized: every step-th of its sorted values,
- * with the step as weight. Summaries are merged and, when they are long, brought to 1 / epsilon
- * entries by interpolation. So the bins depend on how the data was batched, as Keras' do; and the
- * same numbers come out only if float32 and float64 are used where NumPy uses them.
+ * Each element (for Keras, each batch) is summarized: every step-th of its sorted values, with the
+ * step as weight. Summaries are merged, and long ones are reduced to 1 / epsilon entries by
+ * interpolation. So the bins depend on the batches, as in Keras, and the numbers are equal only if
+ * float32 and float64 are used where NumPy uses them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "learn/analyzers/analyzer.h"
 #include "learn/results/artifact.h"
 
-/* Entries that NumPy sorts by a network, and Tundish too. */
+/* NumPy sorts up to this many entries by a network, and so must this. */
 enum { NETWORK_MAX = 256 };
 
 struct summary {
@@ -60,7 +60,7 @@ reserve(struct summary *summary, int64_t count)
         tnd_realloc(summary->weights, (size_t)summary->capacity, sizeof *summary->weights);
 }
 
-/* NaN behind everything, as NumPy sorts it. */
+/* NaN after all other values, as NumPy sorts it. */
 static int
 compare_floats(const void *a, const void *b)
 {
@@ -74,6 +74,7 @@ compare_floats(const void *a, const void *b)
 static void
 summarize(struct bins *bins, const double *numbers, int64_t count)
 {
+    /* Keras' own expression: dividing by a reciprocal rounds differently. */
     double step = fmax((double)count / (1.0 / bins->epsilon), 1.0);
     struct summary *fresh = &bins->fresh;
 
@@ -93,7 +94,7 @@ summarize(struct bins *bins, const double *numbers, int64_t count)
     }
 }
 
-/* numpy.interp of one point: what stands at x where the points are (from, to). */
+/* numpy.interp of one point: the value at x of the line through the points (from, to). */
 static double
 interpolate(double x, const float *from, const float *to, int64_t count)
 {
@@ -116,7 +117,7 @@ interpolate(double x, const float *from, const float *to, int64_t count)
     return slope * (x - (double)from[low]) + (double)to[low];
 }
 
-/* Bring a summary to 1 / epsilon entries, unless it has fewer. */
+/* Reduce a summary to 1 / epsilon entries, if it has as many. */
 static void
 compress(struct summary *summary, double epsilon)
 {
@@ -163,9 +164,9 @@ exchange(struct summary *summary, int64_t a, int64_t b)
     summary->weights[b] = weight;
 }
 
-/* A bitonic network: blocks of twice the length are made of two that are sorted, of which the
- * second is looked at from its end. It says where the weights of equal values come to stand. What
- * is beyond the end counts as infinite and never moves. */
+/* Sort by a bitonic network: a block is merged from two sorted halves, the second of which is read
+ * from its end. The network decides the order of the weights of equal values. Entries beyond the
+ * end count as infinite and never move. */
 static void
 sort_by_network(struct summary *summary)
 {
@@ -191,8 +192,8 @@ ends_with_nan(const struct summary *summary)
     return summary->count > 0 && isnan(summary->values[summary->count - 1]);
 }
 
-/* The fresh ones before the others, sorted as numpy.argsort does it on a processor with AVX2. Of
- * more entries, or with NaN, the fresh ones come first among equals. */
+/* Merge the fresh entries before the others, as numpy.argsort sorts them on a processor with AVX2.
+ * With more entries, or with NaN, the fresh ones come first among equals. */
 static void
 merge(struct bins *bins)
 {
@@ -248,7 +249,7 @@ bins_finish(void *state)
     tundish_status status;
 
     compress(&bins->summary, 1.0 / (double)bins->bin_count);
-    count = bins->summary.count > 0 ? bins->summary.count - 1 : 0; /* of nothing: one bin for all */
+    count = bins->summary.count > 0 ? bins->summary.count - 1 : 0; /* without data: one bin */
     boundaries = tnd_zalloc((size_t)count + 1, sizeof *boundaries);
     for (int64_t i = 0; i < count; i++)
         boundaries[i] = (double)bins->summary.values[i];

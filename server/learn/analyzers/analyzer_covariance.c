@@ -11,9 +11,9 @@
 struct covariance {
     struct analyzer_config config;
     tundish_dtype dtype;
-    int64_t size, result_count; /* of a vector; components wanted */
+    int64_t size, result_count; /* length of a vector; number of components wanted */
     double count;
-    double *sums, *products; /* products: of each two, the upper half */
+    double *sums, *products; /* products of each pair: the upper half */
 };
 
 static tundish_status
@@ -31,6 +31,7 @@ covariance_open(void *state, const struct analyzer_config *config)
                               "%s: the rows of '%s' must be vectors of a known length",
                               stage->info->name, column->name);
     covariance->size = column->shape[column->rank - 1];
+    /* The matrix alone takes 128 MiB at this length. */
     if (covariance->size > 4096)
         return stage_complain(config->content, "%s: vectors of more than 4096 numbers",
                               stage->info->name);
@@ -56,6 +57,8 @@ components_open(void *state, const struct analyzer_config *config)
     return TUNDISH_OK;
 }
 
+/* Sums and products in float64. tf.Transform adds up in the dtype of the stage, with less
+ * precision. */
 static tundish_status
 covariance_feed(void *state, const struct samples *samples)
 {
@@ -75,7 +78,8 @@ covariance_feed(void *state, const struct samples *samples)
     return TUNDISH_OK;
 }
 
-/* Sums to the covariance matrix, in place. */
+/* Turn the sums into the covariance matrix, in place. It is of the population, as in tf.Transform:
+ * divided by the count. */
 static void
 settle(struct covariance *covariance)
 {
@@ -105,7 +109,8 @@ covariance_finish(void *state)
                                 &table);
 }
 
-/* The principal components, as columns: the largest entry of each is positive. */
+/* The principal components, as columns. The sign of an eigenvector is arbitrary, so the largest
+ * entry of each is made positive. */
 static void
 choose_components(const struct covariance *covariance, double *chosen)
 {

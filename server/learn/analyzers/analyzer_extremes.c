@@ -1,8 +1,10 @@
-/* analyzer_extremes.c - the least and the greatest value: tft's min-max scalings. A NaN is both,
- * and stays both. Where there is no value, the least is infinite and the greatest is minus that.
+/* analyzer_extremes.c - the least and the greatest value, for tft's min-max scalings. A NaN
+ * replaces both and is never replaced. Without values the least is infinite and the greatest is
+ * minus infinity.
  *
  * Of a key tf.Transform takes the extremes of each batch first, with unsorted_segment_max: a row
- * with a NaN replaces what its batch had before it, and the next row replaces the NaN. */
+ * with a NaN replaces what its batch had before it, and the next row replaces the NaN.
+ */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,12 +21,12 @@ struct extremes {
     tundish_dtype dtype;
     double *least, *most;
     int64_t *least_integers, *most_integers;
-    struct in_batch *in_batch; /* of a key's numbers */
+    struct in_batch *in_batch; /* by key, for numbers */
     int64_t batch;             /* the last one that was begun, from 1 */
     int64_t capacity;
 };
 
-/* What a group has of the last batch that it was in; 0: of none. */
+/* The extremes of a group in the last batch that had it; batch 0: none. */
 struct in_batch {
     int64_t batch;
     double least, most;
@@ -88,7 +90,7 @@ keep_batch(struct extremes *extremes, int64_t group)
         keep_extremes(extremes, group, in_batch->least, in_batch->most);
 }
 
-/* A row of a key, `count` numbers. */
+/* Add a row of a key: `count` numbers. */
 static void
 add_row(struct extremes *extremes, int64_t group, const double *row, int64_t count)
 {
@@ -103,14 +105,17 @@ add_row(struct extremes *extremes, int64_t group, const double *row, int64_t cou
     if (in_batch->batch != extremes->batch) {
         keep_batch(extremes, group);
         in_batch->batch = extremes->batch;
+        /* unsorted_segment_max starts from the lowest finite value of the dtype, so an infinity
+         * never becomes the least one. */
         in_batch->least = is_double ? DBL_MAX : (double)FLT_MAX;
         in_batch->most = -in_batch->least;
     }
+    /* Written so that a comparison with NaN takes the new value, as in the kernel. */
     in_batch->least = in_batch->least < least ? in_batch->least : least;
     in_batch->most = in_batch->most > most ? in_batch->most : most;
 }
 
-/* The numbers of keys: rows of a dense column, unless their positions are apart. */
+/* Add the numbers of keys: by row in a dense column, unless its positions are kept separately. */
 static void
 feed_keys(struct extremes *extremes, const struct samples *samples, const int64_t *group_of)
 {

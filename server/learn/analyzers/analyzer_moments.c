@@ -1,7 +1,7 @@
 /* analyzer_moments.c - mean and variance: keras.layers.Normalization.adapt, tft's z-score.
  *
- * In float64, the elements of a task together and then added to what came before (Chan, Golub and
- * LeVeque), so that neither large means nor many batches cost digits.
+ * In float64. The elements of a task are added up and then merged with the earlier ones (Chan,
+ * Golub and LeVeque), so that neither large means nor many batches cost precision.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "learn/value_groups.h"
 
 struct moment {
-    double count, mean, squares; /* squares: of the distances from the mean */
+    double count, mean, squares; /* squares: the sum of squared distances from the mean */
 };
 
 struct moments {
@@ -69,7 +69,8 @@ merge(struct moment *total, const struct moment *part)
     total->count = count;
 }
 
-/* All values of a task in one group: the same sums in the same order. */
+/* Add up the values of a task that are all in one group. Two passes: the mean first, then the
+ * distances from it. */
 static void
 add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part)
 {
@@ -89,6 +90,7 @@ add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part
 }
 
 static void
+/* The same for several groups. NaN and infinity count in Keras and not in tf.Transform. */
 add_up_groups(const struct moments *moments, const double *x, const int64_t *group_of,
               int64_t count)
 {

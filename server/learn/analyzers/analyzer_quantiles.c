@@ -11,7 +11,7 @@ struct quantiles {
     struct value_groups groups;
     int64_t bucket_count;
     double epsilon;
-    struct quantile_sketch **sketches; /* of each group */
+    struct quantile_sketch **sketches; /* one for each group */
     int64_t sketch_count;
 };
 
@@ -23,6 +23,7 @@ quantiles_open(void *state, const struct analyzer_config *config)
 
     quantiles->config = *config;
     quantiles->bucket_count = spec_int(stage, "num_buckets");
+    /* The default of tf.Transform. */
     quantiles->epsilon = spec_has_value(stage, "epsilon")
                              ? spec_number(stage, "epsilon")
                              : fmin(1.0 / (double)quantiles->bucket_count, 0.01);
@@ -63,6 +64,7 @@ quantiles_feed(void *state, const struct samples *samples)
                         quantiles->config.name);
     reserve(quantiles);
     for (int64_t i = 0; i < count; i++)
+        /* tf.Transform's sketch is of float32. */
         quantile_sketch_put(quantiles->sketches[group_of != NULL ? group_of[i] : 0],
                             (double)(float)samples->numbers[i],
                             samples->weights != NULL ? (double)(float)samples->weight_numbers[i]

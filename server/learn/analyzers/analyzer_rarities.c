@@ -42,14 +42,17 @@ rarities_feed(void *state, const struct samples *samples)
     uint32_t last = column->level_count - 1;
     int64_t lists = column_list_count(column, last);
 
+    /* A row is a list of the innermost level. */
     for (int64_t row = 0; row < lists; row++) {
         int64_t end = level_begin(&column->levels[last], row + 1);
 
         rarities->rows++;
         for (int64_t i = level_begin(&column->levels[last], row); i < end; i++) {
+            /* Ids outside of the vocabulary wrap around, as floormod does in Python. */
             int64_t id = samples->integers[i] % rarities->vocab_size;
 
             id = id < 0 ? id + rarities->vocab_size : id;
+            /* An id counts once for a row, however often the row has it. */
             rarities->rows_of[id] += rarities->last_row[id] != rarities->rows;
             rarities->last_row[id] = rarities->rows;
         }
@@ -71,6 +74,7 @@ rarities_finish(void *state)
     for (int64_t id = 0; id < rarities->vocab_size; id++) {
         double with = (double)rarities->rows_of[id];
 
+        /* Without smoothing an id that never occurs has an infinite weight, as in tf.Transform. */
         weights[id] = rarities->smooth ? log((rows + 1) / (with + 1)) + 1 : log(rows / with) + 1;
     }
     status = artifact_write_table(rarities->config.folder, rarities->config.name, ".idf_weights",

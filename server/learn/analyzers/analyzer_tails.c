@@ -1,6 +1,7 @@
-/* analyzer_tails.c - tft.scale_to_gaussian: the hh distribution whose first L-moments the values
- * have. L-moments are of sorted samples: those of each of tf.Transform's batches, weighted by how
- * many pairs, triples and quadruples it has. Without long tails it is the z-score. */
+/* analyzer_tails.c - tft.scale_to_gaussian: the Tukey hh distribution with the first L-moments of
+ * the values. L-moments are computed from sorted samples: here from each of tf.Transform's batches,
+ * weighted by its number of pairs, triples and quadruples. Without long tails the result is the
+ * z-score. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { MOMENTS = 4 };
 struct tail {
     double counts[MOMENTS], moments[MOMENTS];
     int64_t held_count, held_capacity;
-    double *held; /* values of the sample that is being gathered */
+    double *held; /* values of the batch at hand */
     double count, mean, squares;
 };
 
@@ -24,7 +25,7 @@ struct tails {
     struct value_groups groups;
     tundish_dtype dtype;
     uint32_t depth;
-    int64_t rows, batch_end; /* seen; where the batch ends */
+    int64_t rows, batch_end; /* rows seen; where the batch ends */
     struct tail *tails;
     int64_t tail_count;
 };
@@ -44,6 +45,7 @@ tails_open(void *state, const struct analyzer_config *config)
     return value_groups_open(&tails->groups, config);
 }
 
+/* The number of ways to choose k of n, in float64 because n may be large. */
 static double
 choose(double n, int k)
 {
@@ -85,6 +87,7 @@ sample_moments(const double *x, int64_t count, double counts[MOMENTS], double mo
         moments[k] = counts[k] > 0 ? moments[k] / (k + 1) / counts[k] : 0;
 }
 
+/* Add the moments of a batch to those of the earlier ones, as a weighted mean. */
 static void
 settle(struct tail *tail)
 {
@@ -110,6 +113,7 @@ hold_value(struct tail *tail, double x)
         tail->held = tnd_realloc(tail->held, (size_t)tail->held_capacity, sizeof *tail->held);
     }
     tail->held[tail->held_count++] = x;
+    /* Welford's update, for the z-score. */
     if (isfinite(x)) {
         double apart = x - tail->mean;
 

@@ -2,7 +2,7 @@
  * layers, and tft.vocabulary.
  *
  * Counts are whole numbers, so each thread has a table of its own. Weights and labels are added up
- * in the order of the elements, in one table.
+ * in one table in the order of the elements, because sums of floats depend on it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -59,6 +59,7 @@ open_keras(struct vocabulary *vocabulary, const struct analyzer_config *config)
     vocabulary->wants_documents = strcmp(mode, "tf_idf") == 0 || strcmp(mode, "tf-idf") == 0;
     config->learning->specials(stage, &specials);
     keep_specials(vocabulary, &specials);
+    /* The special terms take the first indices of max_tokens. */
     vocabulary->first_term = specials.num_oov_indices + (vocabulary->has_mask && is_int ? 1 : 0);
     vocabulary->most = spec_has_value(stage, "max_tokens")
                            ? spec_int(stage, "max_tokens") - vocabulary->first_term
@@ -116,8 +117,8 @@ vocabulary_open(void *state, const struct analyzer_config *config)
                                         : open_transform(vocabulary, config);
     vocabulary->table_count = config->thread_count;
     if (vocabulary->has_weights || vocabulary->has_labels) {
-        /* Sums of weights depend on where a table was written out, so that is fixed here; labels
-         * are kept beside the table, which therefore stays. */
+        /* Sums of weights depend on when a table is written out, so the memory for that is fixed
+         * here. Labels are stored beside the table, so it is never written out. */
         vocabulary->own_memory.limit_bytes =
             vocabulary->has_labels ? INT64_MAX : memory->limit_bytes / 4;
         memory = &vocabulary->own_memory;
@@ -130,7 +131,8 @@ vocabulary_open(void *state, const struct analyzer_config *config)
     return status;
 }
 
-/* A value as it stands in the tables; false: it is no term. Integers need 32 bytes of room. */
+/* The key of a value in the tables. False: the value is not a term. Integers need 32 bytes of
+ * room. */
 static bool
 key_of(const struct vocabulary *vocabulary, const struct samples *samples, int64_t i,
        uint8_t room[32], struct byte_view *ret_key)
@@ -149,13 +151,14 @@ key_of(const struct vocabulary *vocabulary, const struct samples *samples, int64
     *ret_key = samples->texts[i];
     if (learned_form_needs_blanks(&vocabulary->form))
         *ret_key = learned_without_blanks(*ret_key, samples->scratch);
+    /* tf.Transform drops terms that a line of a text file cannot hold. */
     return vocabulary->is_keras || vocabulary->form.is_records ||
            (ret_key->size > 0 && memchr(ret_key->data, '\n', ret_key->size) == NULL &&
             memchr(ret_key->data, '\r', ret_key->size) == NULL);
 }
 
-/* A document is a row: what the first dimension of an element counts; of a vector or a scalar, the
- * whole element. */
+/* The number of documents: the entries of an element's first dimension. A vector or a scalar is one
+ * document. */
 static int64_t
 document_count(const struct column *column)
 {
@@ -188,6 +191,7 @@ tally(const struct vocabulary *vocabulary, struct terms *terms, const struct sam
 
     if (vocabulary->is_keras && !vocabulary->is_integer &&
         !learned_form_needs_blanks(&vocabulary->form)) {
+        /* Keras' strings need no conversion, so they are counted where they are. */
         terms_tally(terms, samples->texts, (size_t)values);
         return;
     }
@@ -227,6 +231,7 @@ vocabulary_count(void *state, uint32_t thread, const struct samples *samples)
                 continue;
             term = terms_at(terms, key);
             term->count++;
+            /* A term counts once for a document, however often the document has it. */
             term->documents += term->last_document != serial;
             term->last_document = serial;
         }
@@ -259,7 +264,8 @@ feed_value(struct vocabulary *vocabulary, const struct samples *samples, int64_t
     return TUNDISH_OK;
 }
 
-/* Of a column beside: the value that goes with value i of row `row`. */
+/* The index in a column of weights or labels that goes with value i of row `row`: there is one for
+ * each value, or one for each row. */
 static int64_t
 side_of(const struct samples *samples, const struct column *side, int64_t i, int64_t row)
 {

@@ -1,4 +1,4 @@
-/* eigen.c - Jacobi's rotations: slow for large matrices, exact for small ones. */
+/* eigen.c - Jacobi's eigenvalue algorithm: slow for large matrices, and accurate for all. */
 #include "learn/analyzers/eigen.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 
 enum { SWEEPS_MAX = 100 };
 
+/* Half of the sum that the sweeps bring to zero. */
 static double
 off_diagonal(const double *matrix, int64_t size)
 {
@@ -20,7 +21,8 @@ off_diagonal(const double *matrix, int64_t size)
     return sum;
 }
 
-/* Turn in the plane of p and q so that the entry between them becomes 0. */
+/* Rotate in the plane of p and q so that the entry between them becomes 0. The smaller of the two
+ * possible angles is taken, which makes the sweeps converge. */
 static void
 rotate(double *matrix, double *vectors, int64_t size, int64_t p, int64_t q)
 {
@@ -51,6 +53,7 @@ rotate(double *matrix, double *vectors, int64_t size, int64_t p, int64_t q)
     }
 }
 
+/* By eigenvalue, the largest first. */
 static void
 sort(double *matrix, double *vectors, int64_t size)
 {
@@ -87,6 +90,7 @@ eigen_vectors(double *matrix, int64_t size, double *ret_vectors)
     for (int sweep = 0; sweep < SWEEPS_MAX; sweep++) {
         double left = off_diagonal(matrix, size);
 
+        /* The sum falls with each sweep until only rounding is left. */
         if (left == 0 || !(left < before))
             break;
         before = left;

@@ -1,4 +1,5 @@
-/* idf_weights.c - weights by index: the special ones' is the mean of the others. */
+/* idf_weights.c - weights by index. Special terms get the mean of the other weights, as in
+ * Keras. */
 #include "learn/analyzers/idf_weights.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ idf_weights_add(struct idf_weights *weights, int64_t documents)
         weights->list =
             tnd_realloc(weights->list, (size_t)weights->capacity, sizeof *weights->list);
     }
+    /* Rounded to float32, as Keras stores them before it takes their mean. */
     weights->list[weights->count++] =
         (double)(float)log(1.0 + (double)weights->documents / (double)(1 + documents));
 }

@@ -1,4 +1,4 @@
-/* idf_weights.h - what a term tells of a document, by index: Keras' tf_idf. */
+/* idf_weights.h - the weight of each term in a document, by index: Keras' tf_idf. */
 #ifndef LEARN_IDF_WEIGHTS_H
 #define LEARN_IDF_WEIGHTS_H
 

@@ -1,13 +1,13 @@
-/* information.c - mutual information of a term and a label, not divided by the rows.
+/* information.c - mutual information of a term and a label, not divided by the number of rows.
  *
- * Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", 2009, for
- * what chance gives.
+ * Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", 2009, gives
+ * the value expected by chance.
  */
 #include "learn/analyzers/information.h"
 
 #include <math.h>
 
-/* A share is kept off 0 and 1. */
+/* Shares are kept away from 0 and 1, where the logarithm is infinite. */
 static const double SHARE_MARGIN = 1e-6;
 
 static double
@@ -16,12 +16,14 @@ partial(double both, double term, double label, double total)
     return both == 0 ? 0 : both * (log2(both) + log2(total) - (log2(term) + log2(label)));
 }
 
-/* What is to be expected of a term and a label that have nothing to do with each other. */
+/* The value expected by chance for a term and a label that are independent: a sum over the
+ * hypergeometric distribution. */
 static double
 expected(double total, double term, double label)
 {
     double factor = log2(total) - log2(term) - log2(label);
     double fixed =
+        /* Factorials overflow, so their logarithms are added. */
         lgamma(term + 1) + lgamma(label + 1) + lgamma(total - term + 1) + lgamma(total - label + 1);
     double sum = 0, sum_of_shares = 0;
     int64_t begin = (int64_t)round(fmax(0, term + label - total));
