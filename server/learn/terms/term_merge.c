@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "learn/terms/term_runs.h"
 
+/* A merge of sorted runs, with a heap of readers: the least term is at the top. */
 struct term_merge {
     term_order *order;
     struct term_reader *readers;
@@ -14,6 +15,7 @@ struct term_merge {
     size_t text_capacity;
 };
 
+/* Move the reader at `at` down until it is not greater than its children. */
 static void
 sift(struct term_reader *readers, uint32_t count, uint32_t at, term_order *order)
 {
@@ -47,6 +49,7 @@ term_readers_step(struct term_reader *readers, uint32_t *count, term_order *orde
 {
     tundish_status status = term_reader_step(&readers[0]);
 
+    /* A reader at its end is replaced by the last one, and the heap is a reader shorter. */
     if (status == TUNDISH_NO_VALUE) {
         term_reader_close(&readers[0]);
         readers[0] = readers[--*count];
@@ -67,6 +70,7 @@ term_readers_close(struct term_reader *readers, uint32_t count)
 }
 
 tundish_status
+/* Readers are taken over even after an error, so that the caller has nothing to close. */
 term_merge_open_readers(struct term_reader *readers, uint32_t count, term_order *order,
                         tundish_status status, struct term_merge **ret_merge)
 {
@@ -95,7 +99,7 @@ term_merge_open_runs(const struct term_runs *runs, uint32_t first, term_order *o
     return term_merge_open_readers(readers, count, order, status, ret_merge);
 }
 
-/* The reader's term goes with its next one, so its text is copied. */
+/* Copy the term: the reader's next step overwrites its text. */
 static void
 copy_term(struct term_merge *merge, const struct term *term)
 {
@@ -124,6 +128,7 @@ term_merge_next(struct term_merge *merge, struct term *ret_term)
         if (status != TUNDISH_OK)
             return status;
         next = &merge->readers[0].term;
+        /* Several runs and tables may have the same term. */
         if (merge->reader_count == 0 || !bytes_are_equal(next->text, merge->held.text))
             break;
         merge->held.count += next->count;

@@ -7,7 +7,7 @@
 
 enum { BLOCK_BYTES = 64 * 1024 };
 
-/* Terms' bytes, a block after the other. */
+/* The bytes of terms, in blocks: the list points into them, so they must not move. */
 struct text_block {
     struct text_block *next;
     size_t used_bytes, bytes;
@@ -81,7 +81,8 @@ forget(struct term_ranking *ranking)
     ranking->count = 0;
 }
 
-/* Those that cannot be among the first go. */
+/* Keep the first `most` terms in the order. The others cannot be among the first any more, whatever
+ * follows. */
 static void
 cut(struct term_ranking *ranking)
 {
@@ -101,6 +102,8 @@ make_room(struct term_ranking *ranking)
 {
     if (ranking->count < ranking->capacity)
         return;
+    /* Only when there are more than twice as many, so that sorting costs a constant for each
+     * term. */
     if (ranking->most >= 0 && ranking->count > 2 * ranking->most + 1000) {
         cut(ranking);
         return;
@@ -117,6 +120,7 @@ term_ranking_put(struct term_ranking *ranking, const struct term *term)
     make_room(ranking);
     ranking->list[ranking->count] = *term;
     keep_text(ranking, &ranking->list[ranking->count++].text);
+    /* More than the memory allows goes to the disk, sorted. */
     if (ranking->text_bytes + (int64_t)ranking->count * (int64_t)sizeof *ranking->list <=
         ranking->limit_bytes)
         return TUNDISH_OK;
@@ -135,6 +139,7 @@ begin_taking(struct term_ranking *ranking)
     ranking->readers = tnd_zalloc(ranking->runs.count + 1, sizeof *ranking->readers);
     for (uint32_t r = 0; r < ranking->runs.count && status == TUNDISH_OK; r++)
         status = term_reader_open(&ranking->readers[ranking->reader_count++], &ranking->runs, r);
+    /* The terms in memory are a run like the others. */
     if (status == TUNDISH_OK && ranking->count > 0) {
         term_sort(ranking->list, ranking->count, ranking->order);
         term_reader_open_list(&ranking->readers[ranking->reader_count++], ranking->list,
@@ -156,6 +161,7 @@ term_ranking_take(struct term_ranking *ranking, struct term *ret_term)
         status = term_readers_step(ranking->readers, &ranking->reader_count, ranking->order);
     if (status != TUNDISH_OK)
         return status;
+    /* The order of the runs decides which terms are the first. */
     if (ranking->reader_count == 0 || (ranking->most >= 0 && ranking->taken == ranking->most))
         return TUNDISH_NO_VALUE;
     ranking->taken++;

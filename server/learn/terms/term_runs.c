@@ -1,7 +1,7 @@
 /* term_runs.c - sorted terms in a file without a name.
  *
- * A record is its text's length, count, documents and weight, then the text. Nobody else can open
- * the file, so it is believed.
+ * A record has the length of its text, the count, documents and weight, and then the text. The file
+ * has no name and no other process can open it, so its contents are not checked.
  */
 #include "learn/terms/term_runs.h"
 
@@ -24,6 +24,7 @@ term_order_text(const struct term *a, const struct term *b)
     return order != 0 ? order : (a->text.size > b->text.size) - (a->text.size < b->text.size);
 }
 
+/* The list has no equal terms, so it does not matter that qsort is not stable. */
 void
 term_sort(struct term *list, uint32_t count, term_order *order)
 {
@@ -70,7 +71,7 @@ encode(const struct term *term, uint8_t *to)
     return HEAD_BYTES + term->text.size;
 }
 
-/* Terms on their way to the end of the file. */
+/* Writes terms to the end of the file. */
 struct writer {
     int file;
     int64_t at;
@@ -107,7 +108,7 @@ writer_open(const struct term_runs *runs)
     };
 }
 
-/* A new run begins behind the last one. */
+/* End the run, which begins where the last one ends. */
 static tundish_status
 writer_close(struct writer *writer, struct term_runs *runs, uint32_t level, tundish_status status)
 {
@@ -123,7 +124,7 @@ writer_close(struct writer *writer, struct term_runs *runs, uint32_t level, tund
     return TUNDISH_OK;
 }
 
-/* Merge all of the runs from `first` on behind them. */
+/* Merge all runs from `first` on, and write the result after them. */
 static tundish_status
 write_merged(struct term_runs *runs, uint32_t first, uint32_t level, term_order *order)
 {
@@ -138,8 +139,9 @@ write_merged(struct term_runs *runs, uint32_t first, uint32_t level, term_order 
     return writer_close(&writer, runs, level, status == TUNDISH_NO_VALUE ? TUNDISH_OK : status);
 }
 
-/* The last runs of a level, if there are enough of them, become one of the next. What they took of
- * the file is given back; where that cannot be done, the file is only longer. */
+/* Merge the last runs of a level into one of the next level, if there are enough of them. So a term
+ * is written once for each level, and few runs are ever open. Their part of the file is given back;
+ * where the file system cannot do that, the file is only longer. */
 static tundish_status
 lift(struct term_runs *runs, term_order *order)
 {
@@ -190,7 +192,7 @@ term_runs_close(struct term_runs *runs)
     *runs = (struct term_runs){ .folder = runs->folder, .file = -1 };
 }
 
-/* See to it that `bytes` more bytes are in the buffer. */
+/* Make sure that the buffer has `bytes` more bytes. */
 static tundish_status
 fill_run(struct term_reader *reader, size_t bytes)
 {
@@ -212,6 +214,7 @@ fill_run(struct term_reader *reader, size_t bytes)
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
+            /* The end of the file inside a run is an error of the disk. */
             return tnd_fail_errno(got < 0 ? errno : EIO, "reading terms from the cache folder");
         reader->filled += (size_t)got;
         reader->at += got;

@@ -4,8 +4,8 @@
 
 #include "learn/terms/terms.h"
 
-/* Runs of one level become one of the next as soon as there are so many of them, so that no merge
- * reads more than a few dozen at once, however much there is. */
+/* So many runs of one level become one run of the next, so that a merge never reads more than a few
+ * dozen at once. */
 enum { TERM_RUNS_A_LEVEL = 32 };
 
 struct term_run {
@@ -22,7 +22,7 @@ struct term_runs {
 
 void term_sort(struct term *list, uint32_t count, term_order *order);
 
-/* Sort the terms and write them behind what is there. */
+/* Sort the terms and write them after the existing ones. */
 tundish_status term_runs_write(struct term_runs *runs, struct term *list, uint32_t count,
                                term_order *order);
 void term_runs_close(struct term_runs *runs); /* accepts what was never written to */

@@ -1,8 +1,8 @@
 /* terms.c - counting terms.
  *
- * Nearly all time goes into waiting for memory, so a term that is there already costs one line of
- * the slots: a short text stands in its slot whole, as a number that no other text of its length
- * has, and the slot counts. Only a long text is compared with the list's.
+ * Nearly all of the time is spent waiting for memory, so counting a known term touches one cache
+ * line, its slot's. A short text is in its slot whole, as a number that no other text of its length
+ * has, and the slot has its count. Only a long text is compared with the one in the list.
  */
 #include "learn/terms/terms.h"
 
@@ -15,20 +15,21 @@
 
 enum { FIRST_BLOCK_BYTES = 4096, BLOCK_BYTES = 256 * 1024, SPILL_BYTES = 256 * 1024 };
 
-/* Texts of a chunk are hashed before the first is looked for, so that their lines are under way. */
+/* The texts of a chunk are hashed and their slots are prefetched before the first one is looked
+ * up. */
 enum { CHUNK = 32 };
 
-/* The low bits of a slot's tally: the length of a short text, or that it is a long one. */
+/* The low bits of a slot's tally: the length of a short text, or LONG_TEXT. */
 enum { SHORT_BYTES = 8, LONG_TEXT = 9, KIND_BITS = 4, KIND_MASK = (1 << KIND_BITS) - 1 };
 enum { TALLY_ONE = 1 << KIND_BITS };
 
 struct slot {
     uint64_t hash;
     uint32_t number; /* of the term + 1; 0: free */
-    uint32_t tally;  /* the kind of text, and above it what the term's count lacks */
+    uint32_t tally;  /* the kind of text; above it, counts not yet added to the term */
 };
 
-/* Terms' bytes, a block after the other. */
+/* The bytes of terms, in blocks: the list points into them, so they must not move. */
 struct text_block {
     struct text_block *next;
     size_t used_bytes, bytes;
@@ -97,7 +98,8 @@ terms_close(struct terms *terms)
     free(terms);
 }
 
-/* Up to eight bytes as a number, the first one lowest. */
+/* Up to eight bytes as a number, the first byte lowest. The loads overlap instead of reading past
+ * the text. */
 static uint64_t
 short_word(const uint8_t *data, size_t size)
 {
@@ -111,7 +113,8 @@ short_word(const uint8_t *data, size_t size)
            (uint64_t)data[size - 1] << (8 * (size - 1));
 }
 
-/* One to one, so equal hashes of short texts of one length mean equal texts. */
+/* The finalizer of SplitMix64. It is a bijection, so two short texts of one length have equal
+ * hashes only if they are equal. */
 static uint64_t
 mix(uint64_t word)
 {
@@ -128,7 +131,8 @@ key_of(struct byte_view text)
     return (struct text_key){ tnd_hash_farm(text.data, text.size), LONG_TEXT };
 }
 
-/* The text's slot, or the free one where it belongs. There are free ones. */
+/* Find the slot of the text, or the free slot where it belongs. Linear probing ends because a
+ * quarter of the slots is free. */
 static struct slot *
 find_term(const struct terms *terms, struct byte_view text, struct text_key key)
 {
@@ -151,7 +155,8 @@ grow(struct terms *terms)
     uint32_t old_count = terms->slot_count, count = old_count == 0 ? 64 : 2 * old_count;
     struct slot *old = terms->slots;
 
-    /* Written, not asked for as zeros: pages that are read first are mapped twice. */
+    /* Zeroed by writing, not by calloc: a page that is read before it is written is mapped
+     * twice. */
     terms->slots = tnd_alloc((size_t)count * sizeof *terms->slots);
     memset(terms->slots, 0, (size_t)count * sizeof *terms->slots);
     terms->slot_count = count;
@@ -168,7 +173,7 @@ grow(struct terms *terms)
     free(old);
 }
 
-/* Room for one more, with a quarter of the slots free. */
+/* Make room for one more term, and keep a quarter of the slots free. */
 static void
 make_room(struct terms *terms)
 {
@@ -190,10 +195,11 @@ keep_term(struct terms *terms, struct byte_view text)
     uint8_t *to;
 
     if (block == NULL || block->bytes - block->used_bytes < text.size) {
-        /* The first ones are small: a column of few terms should not hold much. */
+        /* The first blocks are small, since a column with few terms should not hold much. */
         size_t bytes = block == NULL ? FIRST_BLOCK_BYTES : 2 * block->bytes;
 
         bytes = bytes > BLOCK_BYTES ? BLOCK_BYTES : bytes;
+        /* A long text gets a block of its own rather than waste the rest of one. */
         bytes = text.size > bytes / 8 ? text.size : bytes;
         block = tnd_alloc(sizeof *block + bytes);
         *block = (struct text_block){ .next = terms->texts, .bytes = bytes };
@@ -224,12 +230,13 @@ find_or_add(struct terms *terms, struct byte_view text, struct text_key key)
 struct term *
 terms_at(struct terms *terms, struct byte_view text)
 {
-    uint32_t number = find_or_add(terms, text, key_of(text))->number; /* it may move the list */
+    uint32_t number =
+        find_or_add(terms, text, key_of(text))->number; /* a new term may move the list */
 
     return &terms->list[number - 1];
 }
 
-/* Bring a slot's tally to its term. */
+/* Add the count in a slot to its term. */
 static void
 settle(struct terms *terms, struct slot *slot)
 {
@@ -258,6 +265,7 @@ tally_chunk(struct terms *terms, const struct byte_view *texts, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct slot *slot = find_or_add(terms, texts[i], keys[i]);
 
+        /* The tally has 28 bits for the count. */
         if (slot->tally >= UINT32_MAX - TALLY_ONE)
             settle(terms, slot);
         slot->tally += TALLY_ONE;
@@ -302,8 +310,8 @@ terms_relieve(struct terms *terms)
     int64_t share = used / atomic_load_explicit(&memory->table_count, memory_order_relaxed);
     tundish_status status;
 
-    /* One that holds less leaves it to a larger one: few long runs are merged sooner than many
-     * short ones. */
+    /* A table with less than its share leaves it to a larger one: few long runs are merged faster
+     * than many short ones. */
     if (used <= memory->limit_bytes || terms->held_bytes < share || terms->held_bytes < SPILL_BYTES)
         return TUNDISH_OK;
     settle_all(terms);
@@ -313,6 +321,7 @@ terms_relieve(struct terms *terms)
     return status;
 }
 
+/* The other table's counts are added one by one, as if its values had been counted here. */
 static void
 take_over(struct terms *terms, struct terms *from)
 {
@@ -331,6 +340,7 @@ take_over(struct terms *terms, struct terms *from)
 bool
 terms_gather(struct terms **tables, uint32_t table_count)
 {
+    /* A table that is partly on the disk can only be merged. */
     for (uint32_t i = 0; i < table_count; i++)
         if (tables[i]->runs.count > 0)
             return false;

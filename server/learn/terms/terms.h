@@ -1,8 +1,8 @@
 /* terms.h - the different terms of a column and what is counted of each, in bounded memory.
  *
- * A table counts in memory. When it has grown too large it is written, sorted, behind what was
- * written before, into a file without a name, and starts anew: a run. In the end all runs are
- * merged, in whatever order is asked for.
+ * A table counts in memory. When it has grown too large it is written as a run: sorted, after the
+ * earlier runs, into a file without a name. Then it starts empty. In the end all runs are merged,
+ * in whatever order is asked for.
  */
 #ifndef LEARN_TERMS_H
 #define LEARN_TERMS_H

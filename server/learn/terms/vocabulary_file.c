@@ -1,4 +1,4 @@
-/* vocabulary_file.c - terms, one by one, to a file. */
+/* vocabulary_file.c - writes terms to a file, one by one. */
 #include "learn/terms/vocabulary_file.h"
 
 #include <math.h>
@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/must.h"
 
+/* 16 added to zlib's window bits asks for a gzip header. */
 enum { PACKED_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16, NUMBER_BYTES = 40 };
 
 struct vocabulary_file {
@@ -54,7 +55,8 @@ vocabulary_file_close(struct vocabulary_file *file)
     free(file);
 }
 
-/* The shortest decimal that gives the value back, laid out as Python's repr does it. */
+/* Write the shortest decimal that reads back as the same value, laid out as Python's repr:
+ * tf.Transform writes frequencies with str(). */
 static void
 write_float(double value, char text[NUMBER_BYTES])
 {
@@ -85,6 +87,7 @@ write_frequency(double frequency, bool is_whole, char text[NUMBER_BYTES])
         write_float(frequency, text);
 }
 
+/* Output goes through a fixed buffer, so the loop ends when zlib leaves room in it. */
 static void
 pack(struct vocabulary_file *file, const void *data, size_t bytes, int flush)
 {
@@ -100,6 +103,7 @@ pack(struct vocabulary_file *file, const void *data, size_t bytes, int flush)
     } while (stream->avail_out == 0);
 }
 
+/* A TFRecord, compressed as part of one gzip stream. */
 static void
 put_record(struct vocabulary_file *file, const char *before, struct byte_view term)
 {
@@ -132,6 +136,7 @@ vocabulary_file_put(struct vocabulary_file *file, struct byte_view term, double 
         put_record(file, before, term);
         return TUNDISH_OK;
     }
+    /* A reader would take the term for two. */
     if (term.size > 0 && memchr(term.data, '\n', term.size) != NULL)
         return tnd_fail(TUNDISH_E_DATA,
                         "a term of '%s' contains a line end, which a vocabulary file cannot store: "

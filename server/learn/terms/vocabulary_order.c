@@ -3,6 +3,7 @@
 
 #include <nettle/sha1.h>
 
+/* The sign bit is flipped and the highest byte is first, so that memcmp orders integers. */
 void
 vocabulary_integer_key(int64_t integer, uint8_t ret_key[8])
 {
@@ -22,6 +23,8 @@ vocabulary_key_integer(const uint8_t key[8])
     return (int64_t)(integer ^ UINT64_C(1) << 63);
 }
 
+/* The most frequent first. Among equals the greater text first, as tf.Transform and Keras order
+ * them. */
 int
 vocabulary_order_count(const struct term *a, const struct term *b)
 {
@@ -48,6 +51,7 @@ digest(struct byte_view text, uint8_t ret_digest[SHA1_DIGEST_SIZE])
     sha1_digest(&context, SHA1_DIGEST_SIZE, ret_digest);
 }
 
+/* By a hash of the text: an order that is random but always the same. */
 int
 vocabulary_order_fingerprint(const struct term *a, const struct term *b)
 {

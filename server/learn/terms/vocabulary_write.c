@@ -11,7 +11,8 @@
 #include "learn/terms/vocabulary_file.h"
 #include "learn/terms/vocabulary_order.h"
 
-/* Stands in a vocabulary of tf.Transform's that would be empty. */
+/* The only term of an otherwise empty vocabulary: tf.Transform writes it so that lookup tables can
+ * be made. */
 static const char NO_TERM[] = "49d0cd50-04bb-48c0-bc6f-5b575dce351a";
 
 static bool
@@ -40,7 +41,7 @@ is_wanted(const struct vocabulary *vocabulary, const struct term *term)
     return !(vocabulary->threshold > 0) || size >= vocabulary->threshold;
 }
 
-/* What a term tells of the labels takes the place of its weight. */
+/* Replace the weight of each term by its information about the labels. */
 static void
 weigh_by_labels(struct vocabulary *vocabulary)
 {
@@ -99,10 +100,12 @@ rank(struct vocabulary *vocabulary, struct term_ranking *ranking)
     return status == TUNDISH_NO_VALUE ? TUNDISH_OK : status;
 }
 
-/* The terms in the order of the file. What is shuffled has been chosen by frequency before. */
+/* Put the terms into the order of the file. Terms that will be shuffled are first chosen by
+ * frequency. */
 static tundish_status
 rank_all(struct vocabulary *vocabulary, struct term_ranking **ret_ranking)
 {
+    /* Two rankings may be in memory at once, for each thread that writes a vocabulary. */
     int64_t limit_bytes =
         vocabulary->config.memory->limit_bytes / (2 * (int64_t)vocabulary->config.thread_count);
     int folder = vocabulary->config.cache_folder;
@@ -130,6 +133,7 @@ put_line(const struct vocabulary *vocabulary, const struct term *term, struct vo
 {
     bool is_count = !vocabulary->has_weights && !vocabulary->has_labels;
     double frequency = is_count ? (double)term->count : term->weight;
+    /* Minus zero marks a term without information, which tf.Transform writes as an integer. */
     bool is_none = vocabulary->has_labels && frequency == 0 && signbit(frequency);
     char text[32];
     struct byte_view view = term->text;
@@ -154,13 +158,14 @@ write_reserved(const struct vocabulary *vocabulary, struct vocabulary_file *file
         const struct spec_value *item = &vocabulary->reserved->items[i];
         struct byte_view text = { (const uint8_t *)item->text, item->text_bytes };
 
+        /* tf.Transform gives reserved tokens a frequency of -1. */
         status = vocabulary_file_put(file, text, -1, true);
     }
     return status;
 }
 
-/* tf.Transform keeps no vocabulary empty; but with reserved tokens only its choice of the most
- * frequent terms sees to that. */
+/* tf.Transform leaves no vocabulary empty. With reserved tokens, though, it makes sure of that only
+ * when it chooses the most frequent terms. */
 static tundish_status
 write_no_term(const struct vocabulary *vocabulary, struct vocabulary_file *file)
 {
