@@ -17,9 +17,12 @@ artifact_begin(struct artifact_folder *folder, const char *name, const char *suf
     struct artifact artifact = { .folder = folder };
     tundish_status status;
 
+    /* Names come from the pipeline file: they must not leave the folder or hide in it. */
     if (strchr(name, '/') != NULL || name[0] == '.' || (name[0] == '\0' && suffix[0] == '\0'))
         return tnd_fail(TUNDISH_E_PIPELINE, "'%s' is not a valid file name", name);
     artifact.name = tnd_sprintf("%s%s", name, suffix);
+    /* The process is in the name, so that two that write to one folder do not share a file, and
+     * leftovers can be found. */
     artifact.building =
         tnd_sprintf("%s/%s.%ld.building", folder->path, artifact.name, (long)getpid());
     status = artifact_folder_begin(folder, artifact.building, &artifact.file);
@@ -33,6 +36,7 @@ artifact_begin(struct artifact_folder *folder, const char *name, const char *suf
 tundish_status
 artifact_publish(struct artifact *artifact)
 {
+    /* A file gets its name only after its bytes are on the disk. */
     bool failed = fflush(artifact->file) != 0 || fsync(fileno(artifact->file)) != 0;
     tundish_status status;
 
@@ -45,6 +49,7 @@ artifact_publish(struct artifact *artifact)
         free(artifact->building);
         artifact->building = NULL;
     }
+    /* After success this frees only the strings. */
     artifact_cancel(artifact);
     return status;
 }
@@ -69,6 +74,7 @@ write_values(struct json *json, const struct artifact_table *table, int64_t coun
     for (int64_t i = 0; i < count; i++)
         if (table->dtype == TUNDISH_INT64)
             json_int(json, table->integers[i]);
+        /* The shortest precisions that give every float32 (9) and float64 (17) back. */
         else if (table->dtype == TUNDISH_FLOAT32)
             json_float(json, (double)(float)table->numbers[i], 9);
         else
@@ -101,6 +107,7 @@ artifact_write_table(struct artifact_folder *folder, const char *name, const cha
     if (table->keys != NULL) {
         json_key(&json, "keys");
         json_array(&json);
+        /* A table by key has one entry for each along its first dimension. */
         for (int64_t i = 0; i < table->shape[0]; i++)
             json_bytes(&json, table->keys[i]);
         json_array_end(&json);

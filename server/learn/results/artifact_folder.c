@@ -46,7 +46,7 @@ artifact_folder_close(struct artifact_folder *folder)
     free(folder);
 }
 
-/* NAME.PROCESS.building */
+/* Is this the name of an unfinished file: NAME.PROCESS.building? */
 static bool
 is_building(const char *name)
 {
@@ -61,6 +61,8 @@ is_building(const char *name)
     return digits > 0 && end - digits > name && end[-1 - (ptrdiff_t)digits] == '.';
 }
 
+/* Remove the unfinished files of processes that were killed. The lock on the folder means that no
+ * other process is writing. */
 static void
 clear_away(const struct artifact_folder *folder)
 {
@@ -80,6 +82,7 @@ artifact_folder_hold(struct artifact_folder *folder)
 {
     int result;
 
+    /* The lock is on the folder itself and ends with the process, however it ends. */
     folder->held = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder->held < 0)
         return tnd_fail_errno(errno, "%s", folder->path);
@@ -99,6 +102,8 @@ artifact_folder_hold(struct artifact_folder *folder)
 void
 artifact_folder_freeze(struct artifact_folder *folder)
 {
+    /* The lock is held until the folder is closed or the process ends: no thread may begin a file
+     * any more. */
     pthread_mutex_lock(&folder->building);
     clear_away(folder);
 }
@@ -110,6 +115,7 @@ artifact_folder_begin(struct artifact_folder *folder, const char *building, FILE
     int problem;
 
     pthread_mutex_lock(&folder->building);
+    /* errno is kept because unlocking may change it. */
     file = fopen(building, "we");
     problem = errno;
     pthread_mutex_unlock(&folder->building);
@@ -131,6 +137,7 @@ artifact_folder_publish(struct artifact_folder *folder, const char *building, co
 {
     char *path = tnd_sprintf("%s/%s", folder->path, name);
     uint64_t hash = 0;
+    /* Only an analysis records hashes; other commands write without holding the folder. */
     tundish_status status = folder->held >= 0 ? learned_file_hash(building, &hash) : TUNDISH_OK;
 
     if (status == TUNDISH_OK) {

@@ -1,8 +1,8 @@
 /* artifact_folder.h - the folder that results are written into.
  *
  * A file in it is whole from the moment it has its name: until then it is called
- * NAME.PROCESS.building. Who learns holds the folder, so what else is building there was left by
- * one that was killed.
+ * NAME.PROCESS.building. A process that learns holds the folder, so every other unfinished file was
+ * left by one that was killed.
  */
 #ifndef LEARN_ARTIFACT_FOLDER_H
 #define LEARN_ARTIFACT_FOLDER_H
@@ -40,12 +40,12 @@ tundish_status artifact_folder_hold(struct artifact_folder *folder);
 tundish_status artifact_folder_begin(struct artifact_folder *folder, const char *building,
                                      FILE **ret_file);
 
-/* It is whole: give it its name in the folder and, where the folder is held, note it. */
+/* The file is whole: give it its name in the folder and, if the folder is held, note it. */
 tundish_status artifact_folder_publish(struct artifact_folder *folder, const char *building,
                                        const char *name);
 
-/* From here on no file of the folder begins or ends, and none is half done: whoever tries waits for
- * good. For a process that is about to end. */
+/* From now on no file of the folder is begun or finished, and none is left unfinished: a thread
+ * that tries waits until the process ends. For a process that is about to end. */
 void artifact_folder_freeze(struct artifact_folder *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* provenance.c - what the artifacts came from. */
+/* provenance.c - which data and stages the results were learned from. */
 #include "learn/results/provenance.h"
 
 #include <inttypes.h>
@@ -21,6 +21,7 @@ provenance_stream(const struct spec_file *file)
         return spec_find_stream(file, file->learn_from);
     if (file->stream_count == 1)
         return &file->streams[0];
+    /* A file with several streams usually calls the one to learn from "train". */
     return spec_find_stream(file, "train");
 }
 
@@ -46,7 +47,8 @@ provenance_is_needed(const struct spec_file *file)
     return false;
 }
 
-/* Files count by what is in them, not by where they are. */
+/* Files are compared by their content elsewhere, so paths do not count. Nor do parameters that
+ * change no row. */
 static enum spec_counting
 counts(const struct parameter_info *parameter)
 {
@@ -56,7 +58,7 @@ counts(const struct parameter_info *parameter)
     return COUNTS_WHOLE;
 }
 
-/* Of the stages before a learner's as they are learned from, and of that stage. */
+/* The hash of a learner's stage and of the stages before it, as they are learned from. */
 static uint64_t
 hash_of(const struct learner *learner)
 {
@@ -72,13 +74,14 @@ hash_of(const struct learner *learner)
 struct reading {
     struct learned *learned;
     const char *folder;
-    uint64_t *stages; /* of each name: the hash of all stages */
+    uint64_t *stages; /* for each name: the hash of all stages */
     struct input_files files;
 };
 
 static void
 set_problem(struct learned *learned, char *problem)
 {
+    /* The first problem is reported: it usually causes the others. */
     if (learned->problem == NULL)
         learned->problem = problem;
     else
@@ -92,6 +95,7 @@ read_learned(struct reading *reading, const char *line)
     uint64_t stages, stage;
     int used = 0;
 
+    /* The file may have been edited or cut: every line must parse completely. */
     if (sscanf(line, "learned %16" SCNx64 " %16" SCNx64 " %n", &stages, &stage, &used) != 2 ||
         used == 0)
         return false;
@@ -156,7 +160,7 @@ read_provenance(struct reading *reading)
     free(path);
 }
 
-/* Was what each stage of the stream learns learned behind the same stages? */
+/* Check that every stage of the stream was learned after the same stages. */
 static void
 check_stages(struct reading *reading, const struct spec_stream *stream)
 {
@@ -165,6 +169,8 @@ check_stages(struct reading *reading, const struct spec_stream *stream)
     learners_open(&stream->dataset, &learners);
     for (uint32_t i = 0; i < learners.count; i++) {
         uint64_t hash = hash_of(&learners.list[i]);
+        /* Names may be in another order, or some of them unused: it is enough that the hash is
+         * there. */
         bool found = false;
 
         for (uint32_t k = 0; k < reading->learned->count; k++)
@@ -206,6 +212,7 @@ provenance_open(const struct spec_file *file, const char *folder, bool is_checki
 
     *ret_learned = (struct learned){ .folder = tnd_strdup(folder) };
     if (stream == NULL)
+        /* A problem is not an error yet: a stream that uses no statistics runs without them. */
         set_problem(ret_learned,
                     tnd_strdup("there are several streams, and learn_from does not name one"));
     if (ret_learned->problem == NULL)
@@ -238,7 +245,8 @@ compare_files(const void *a, const void *b)
     return strcmp(((const struct artifact_file *)a)->name, ((const struct artifact_file *)b)->name);
 }
 
-/* By name: in which order they were written is up to the threads. */
+/* Sorted by name, because the threads finish in any order and the file should be the same after
+ * each analysis. */
 static void
 write_results(struct artifact_folder *folder, FILE *file)
 {

@@ -17,7 +17,7 @@
 #include "learn/learners.h"
 #include "learn/results/artifact_folder.h"
 
-/* The stream to learn from: learn_from, else the only one, else `train`; NULL: it is not clear. */
+/* The stream to learn from: learn_from, else the only one, else `train`; NULL: none of these. */
 const struct spec_stream *provenance_stream(const struct spec_file *file);
 
 /* ANALYSIS beside the pipeline file, or what was asked for. The caller frees. */
@@ -26,9 +26,9 @@ char *provenance_folder(const struct spec_file *file, const char *asked);
 /* Does any stream of the file need something learned? */
 bool provenance_is_needed(const struct spec_file *file);
 
-/* Read the folder's origin and hold it against the pipeline file and, if asked to, the files it
- * reads now. What is wrong goes into ret_learned->problem: stages that need something learned
- * complain of it. */
+/* Read the folder's origin and compare it with the pipeline file and, if asked to, with the files
+ * it reads now. A difference goes into ret_learned->problem: stages that need something learned
+ * complain about it. */
 void provenance_open(const struct spec_file *file, const char *folder, bool check_files,
                      struct learned *ret_learned);
 void provenance_close(struct learned *learned); /* accepts zeros */
