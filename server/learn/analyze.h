@@ -1,7 +1,8 @@
 /* analyze.h - full passes over a stream's data, for what its stages learn.
  *
- * Stages that learn from what others learned wait for the next pass; the results of a pass are in
- * the folder when the next one begins. */
+ * Stages that learn from the results of others wait for the next pass; the results of a pass are in
+ * the folder when the next one begins.
+ */
 #ifndef LEARN_ANALYZE_H
 #define LEARN_ANALYZE_H
 
@@ -15,7 +16,7 @@ struct analyze_options {
     const char *folder;       /* the analysis folder */
     const char *cache_folder; /* NULL: the default one */
     uint32_t thread_count;
-    int64_t memory_bytes; /* for terms, about; what is beyond goes to the cache folder */
+    int64_t memory_bytes; /* for terms, approximately; more goes to the cache folder */
     bool is_quiet;        /* no progress on standard error */
     struct spec_errors *errors;
 };

@@ -31,8 +31,8 @@ tundish_status input_files_hash(struct input_files *files);
 void input_files_write(const struct input_files *files, FILE *file);
 bool input_files_read(struct input_files *files, const char *line);
 
-/* NULL if `now` is what `then` was; else what is different, which the caller frees. Files whose
- * size is the same but not their time are read. */
+/* NULL if `now` is the same as `then`; else the difference in words, which the caller frees. Files
+ * whose size is the same but not their time are read. */
 char *input_files_differ(const struct input_files *then, struct input_files *now);
 
 #endif

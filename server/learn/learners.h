@@ -1,8 +1,8 @@
 /* learners.h - where a stream learns, and the datasets to learn from.
  *
  * A stage inside interleave or flat_map learns from the elements of all inner datasets as they come
- * by: what stands before it stays inside, and it is taken out, behind the stage around it. A stage
- * of a dataset that others unite (zip, concatenate, ...) learns from that dataset, all of it.
+ * by: what stands before it stays inside, and it is taken out and put after the stage around it. A
+ * stage of a dataset that others unite (zip, concatenate, ...) learns from that dataset, all of it.
  */
 #ifndef LEARN_LEARNERS_H
 #define LEARN_LEARNERS_H

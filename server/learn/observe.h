@@ -2,8 +2,8 @@
  * give nothing.
  *
  * One pass over the data learns for as many stages as it can: those whose columns do not come from
- * a stage that is being learned in the same pass. What such a stage would give is missing for the
- * stages behind it; those that cannot do without end the pass's plan (observer.blocked).
+ * a stage that is being learned in the same pass. The results of such a stage are missing for the
+ * stages after it; a stage that needs them ends the pass's plan (observer.blocked).
  */
 #ifndef LEARN_OBSERVE_H
 #define LEARN_OBSERVE_H
