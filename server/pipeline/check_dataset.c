@@ -30,6 +30,7 @@ refuse_name(struct check *check, const struct spec_value *name)
     if (nearest != NULL)
         spec_complain(check->errors, name->line, name->column,
                       "there is no dataset \"%s\"; did you mean %s?", name->text, nearest);
+    /* `dataset: range` is a common mistake for `dataset: [range]`. */
     else if (stage_find(name->text) != NULL)
         spec_complain(check->errors, name->line, name->column,
                       "there is no dataset \"%s\"; for a list of this one stage write [%s]",
@@ -41,7 +42,7 @@ refuse_name(struct check *check, const struct spec_value *name)
                       name->text);
 }
 
-/* Print the names from `first`, which is being looked at, down to the innermost. */
+/* Print the names of the datasets being looked at, from `first` down to the innermost. */
 static void
 print_chain(FILE *out, const struct named_dataset *first, const struct named_dataset *last)
 {
@@ -50,7 +51,7 @@ print_chain(FILE *out, const struct named_dataset *first, const struct named_dat
     fprintf(out, "%s -> ", last->key->text);
 }
 
-/* "a -> b -> a", or "" outside of `datasets:`. The caller frees. */
+/* "a -> b -> a", or "" outside of `datasets:`. The caller frees it. */
 static char *
 chain_from(const struct check *check, const struct named_dataset *first, const char *last)
 {
@@ -93,12 +94,15 @@ look_at_named(struct check *check, struct named_dataset *named)
     const struct named_dataset *outside = check->open;
     const struct spec_dataset *stages;
 
+    /* A mention of this dataset below is a circle as long as it is open. */
     named->is_open = true;
     named->mentioned_by = outside;
     check->open = named;
     stages = check_stages(check, named->value);
     check->open = outside;
     named->is_open = false;
+    /* A dataset is checked once, however often it is named, or a small file could take exponential
+     * time. */
     named->dataset = spec_memory_take(check->memory, 1, sizeof *named->dataset);
     *named->dataset = *stages;
     named->dataset->name = named->key->text;
@@ -133,6 +137,7 @@ check_dataset(struct check *check, const struct spec_value *value)
     }
     check->nesting++;
     if (value->kind == SPEC_LIST)
+        /* A broken value has been complained about already. */
         dataset = check_stages(check, value);
     else if (value->kind == SPEC_TEXT)
         dataset = dataset_by_name(check, value);
@@ -162,6 +167,8 @@ check_order_of_stages(struct check *check, const struct spec_stage *stages, uint
                           stage->info->kind == STAGE_SOURCE
                               ? "inside interleave or flat_map it reads the outer element"
                               : "move the stages before it to `datasets`");
+        /* `values` takes its rows from a request, so there is nothing that other stages could
+         * combine it with. */
         if (strcmp(stage->info->name, "values") == 0 && (count > 1 || check->nesting > 1))
             spec_complain(check->errors, stage->line, stage->column,
                           "values must be the only stage of a stream");
@@ -199,7 +206,9 @@ measure(struct check *check, struct spec_dataset *dataset)
         }
     }
     dataset->depth = depth + 1;
+    /* Saturated, so that sums of sums cannot overflow. */
     dataset->stage_total = total > STAGE_TOTAL_MAX ? STAGE_TOTAL_MAX + 1 : (uint32_t)total;
+    /* Only the first level that is too deep is reported; those around it are deeper still. */
     if (dataset->depth == DATASET_DEPTH_MAX + 1)
         refuse_depth(check, dataset->line, dataset->column);
     if (total > STAGE_TOTAL_MAX && !inner_is_too_large)
@@ -236,6 +245,8 @@ check_stages(struct check *check, const struct spec_value *list)
         count += known;
         all_known = all_known && known;
     }
+    /* An unknown stage may well be the source, so a complaint about the order would only
+     * mislead. */
     if (all_known)
         check_order_of_stages(check, stages, count);
     dataset->stage_count = count;
@@ -254,6 +265,8 @@ check_named_datasets(struct check *check, const struct spec_value *datasets)
         check->named[check->named_count++] =
             (struct named_dataset){ .key = &datasets->keys[i], .value = &datasets->items[i] };
     }
+    /* Datasets that no stream names are checked too: an error in one should not wait until it is
+     * used. */
     for (size_t i = 0; i < check->named_count; i++) {
         check->nesting = 2; /* as deep as any mention is */
         if (check->named[i].dataset == NULL)

@@ -20,6 +20,7 @@ open_section(struct check *check, const struct stage_info *info, const struct sp
 {
     struct section section = { .check = check, .info = info };
 
+    /* A section that is left out has its defaults. */
     if (value->kind == SPEC_NULL) {
         section.arguments =
             spec_memory_take(check->memory, info->parameter_count, sizeof *section.arguments);
@@ -30,7 +31,7 @@ open_section(struct check *check, const struct stage_info *info, const struct sp
     return section;
 }
 
-/* The value if it is of this kind. A value of another kind was already reported, so any other may
+/* The value if it is of this kind. A value of another kind has been reported, so the default may
  * take its place. */
 static const struct spec_value *
 value_of(const struct section *section, const char *parameter, enum spec_kind kind)
@@ -70,7 +71,7 @@ is_text(const struct section *section, const char *parameter, const char *text)
     return strcmp(text_of(section, parameter), text) == 0;
 }
 
-/* The index of a text in the parameter's choices. */
+/* The index of a text among the parameter's choices, which are in the order of the enumeration. */
 static unsigned
 choice_of(const struct section *section, const char *parameter)
 {
@@ -118,6 +119,7 @@ evaluation_shards_of(const struct section *section)
 
     if (value == NULL)
         return (int32_t)integer_of(section, "evaluation_shards", 0);
+    /* -1 is auto. */
     if (strcmp(value->text, "auto") != 0)
         spec_complain(section->check->errors, value->line, value->column,
                       "evaluation_shards must be an integer of at least 1 or auto, not \"%.60s\"",
@@ -144,6 +146,8 @@ check_distribute(struct check *check, const struct spec_value *value,
         .column = value->column,
     };
 
+    /* A queue and a broadcast have one lane for all, so there is nothing to divide among
+     * replicas. */
     if (distribute.delivery != DELIVER_LANES && distribute.replicas != 1)
         spec_complain(check->errors, value->line, value->column,
                       "with delivery: %s, replicas must be 1, not %" PRIu32,
@@ -151,7 +155,8 @@ check_distribute(struct check *check, const struct spec_value *value,
     *ret_distribute = distribute;
 }
 
-/* `WORD` or `WORD:NUMBER`. False: it is neither, or the number is not from `least` to `most`. */
+/* Read `WORD` or `WORD:NUMBER`. False: it is neither, or the number is not from `least` to `most`.
+ * Digits only: strtoll would take a sign or blanks too. */
 static bool
 word_and_number(const char *text, const char *word, long long least, long long most,
                 long long *ret_number)
@@ -184,6 +189,7 @@ take_compression(const struct section *section, struct spec_deliver *deliver)
     deliver->zstd_level = ZSTD_LEVEL_DEFAULT;
     if (value == NULL)
         return;
+    /* The first three have no level, and are in the order of the enumeration. */
     for (unsigned i = 0; i < 3; i++) {
         if (strcmp(value->text, words[i]) == 0) {
             deliver->compression = (enum spec_compression)i;
@@ -225,6 +231,8 @@ widen_of(const struct section *section)
 {
     const struct spec_value *widen = value_of(section, "widen", SPEC_MAP);
 
+    /* The entries are checked here because the table of parameters knows only the mapping around
+     * them. */
     for (uint32_t i = 0; widen != NULL && i < widen->count; i++)
         check_mapping(section->check, &section_widen, &widen->items[i], NULL);
     return widen;

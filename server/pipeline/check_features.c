@@ -4,7 +4,7 @@
 #include "pipeline/check.h"
 #include "pipeline/name_pattern.h"
 
-/* Which kind of feature an entry is, or NULL after a complaint. */
+/* The kind of a feature, or NULL after a complaint. */
 static const struct stage_info *
 feature_kind(struct check *check, const struct spec_value *key, const struct spec_value *entry)
 {
@@ -65,6 +65,7 @@ check_partition(struct check *check, const struct spec_value *partition)
                                       : "expected RowLengths, RowSplits, RowStarts, RowLimits, "
                                         "ValueRowIds or UniformRowLength",
                       nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+        /* The last kind takes a number, and the others the name of a feature. */
     } else if (kind == KINDS - 1 && (value->kind != SPEC_INTEGER || value->integer < 0)) {
         spec_complain(check->errors, value->line, value->column,
                       "UniformRowLength must be an integer of at least 0");
@@ -93,6 +94,7 @@ check_feature(struct check *check, const struct spec_value *key, const struct sp
     if (kind == NULL)
         return;
     check_mapping(check, kind, entry, NULL);
+    /* tf.io.parse_example raises a ValueError without it. */
     if (strcmp(kind->name, "FixedLenSequence") == 0) {
         value = spec_map_get(entry, "allow_missing");
         if (value == NULL || (value->kind == SPEC_BOOL && !value->boolean))
@@ -134,6 +136,7 @@ check_record_defaults(struct check *check, const struct spec_stage *stage)
     bool has_entries;
 
     has_entries = defaults != NULL && (defaults->kind == SPEC_LIST || defaults->kind == SPEC_MAP);
+    /* A quoted "int32" is a default of type string, not a dtype. */
     for (uint32_t i = 0; has_entries && i < defaults->count; i++) {
         const struct spec_value *entry = &defaults->items[i];
         tundish_dtype dtype = entry->kind == SPEC_TEXT && !entry->quoted
@@ -145,6 +148,7 @@ check_record_defaults(struct check *check, const struct spec_stage *stage)
         else if (entry->kind == SPEC_LIST || entry->kind == SPEC_NULL)
             spec_complain(check->errors, entry->line, entry->column,
                           "expected a dtype, a default or {values, dtype} in record_defaults");
+        /* The types that tf.io.decode_csv has. */
         else if (dtype != 0 && dtype != TUNDISH_INT32 && dtype != TUNDISH_INT64 &&
                  dtype != TUNDISH_FLOAT32 && dtype != TUNDISH_FLOAT64 && dtype != TUNDISH_STRING)
             spec_complain(check->errors, entry->line, entry->column,
@@ -158,6 +162,7 @@ static void
 check_tensor(struct check *check, const struct spec_value *entry)
 {
     check_mapping(check, &section_tensor, entry, NULL);
+    /* Either both or none is wrong. */
     if ((spec_map_get(entry, "values") == NULL) == (spec_map_get(entry, "npy") == NULL))
         spec_complain(check->errors, entry->line, entry->column,
                       "a column has either values or npy");

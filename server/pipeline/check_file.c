@@ -5,6 +5,7 @@ static void
 check_streams(struct check *check, const struct spec_value *streams)
 {
     struct spec_stream *list = spec_memory_take(check->memory, streams->count, sizeof *list);
+    /* Streams are checked even when one is broken, so that one run reports all errors. */
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < streams->count; i++) {
@@ -50,6 +51,7 @@ check_file(struct check *check, const struct spec_value *root)
     const struct spec_value *datasets = NULL, *seed, *streams, *learn_from;
 
     if (root->kind == SPEC_MAP)
+        /* Datasets by name come first: streams refer to them wherever they are in the file. */
         datasets = spec_map_get(root, "datasets");
     if (datasets != NULL && datasets->kind == SPEC_MAP)
         check_named_datasets(check, datasets);
@@ -57,6 +59,7 @@ check_file(struct check *check, const struct spec_value *root)
     seed = arguments[stage_parameter(info, "seed")];
     streams = arguments[stage_parameter(info, "streams")];
     learn_from = arguments[stage_parameter(info, "learn_from")];
+    /* A broken value has been reported by check_mapping. */
     if (seed != NULL && seed->kind == SPEC_INTEGER) {
         check->file->has_seed = true;
         check->file->seed = seed->integer;

@@ -5,7 +5,7 @@
 #include "pipeline/check.h"
 #include "pipeline/describe.h"
 
-/* The key that corresponds to tf.data's name, or the word itself. */
+/* The key that corresponds to tf.data's name, or the word itself. Users know tf.data's names. */
 static const char *
 our_key(const char *word)
 {
@@ -30,7 +30,8 @@ has_key(const struct stage_info *info, const char *key)
     return stage_parameter(info, key) >= 0;
 }
 
-/* Another mapping of the pipeline file that has the key, or NULL. */
+/* The section of the pipeline file that has the key, or NULL. Keys are often written one level too
+ * high or too low. */
 static const struct stage_info *
 section_with(const struct stage_info *info, const char *key)
 {
@@ -116,11 +117,13 @@ check_mapping(struct check *check, const struct stage_info *info, const struct s
             refuse_key(check, info, key);
             continue;
         }
+        /* A key that occurs twice was reported by the reader; the first one counts. */
         if (given >> index & 1)
             continue; /* the reader has complained */
         arguments[index] = check_value(check, info, &info->parameters[index], &map->items[i]);
         given |= (uint64_t)(arguments[index] != NULL) << index;
     }
+    /* Required parameters are missed even if other keys were wrong. */
     if (map->kind == SPEC_MAP)
         check_fill(check, info, map->line, map->column, arguments);
     if (ret_given != NULL)

@@ -4,7 +4,7 @@
 #include "pipeline/check.h"
 #include "pipeline/describe.h"
 
-/* Names that users try first, and where to find the function. */
+/* Names that users of tf.data try first, and the answer to them. */
 static const struct {
     const char *name, *answer;
 } not_offered[] = {
@@ -43,7 +43,7 @@ find_stage(struct check *check, const struct spec_value *name)
     return NULL;
 }
 
-/* `range: [start,] stop[, step]` */
+/* `range: [start,] stop[, step]`, as the arguments of tf.data.Dataset.range. */
 static void
 take_range_list(struct check *check, const struct stage_info *info, const struct spec_value *list,
                 const struct spec_value **arguments, uint64_t *given)
@@ -58,6 +58,7 @@ take_range_list(struct check *check, const struct stage_info *info, const struct
         spec_complain(check->errors, list->line, list->column,
                       "range takes [stop], [start, stop] or [start, stop, step], not %u values",
                       list->count);
+        /* A value in its place, so that a missing stop is not reported as well. */
         arguments[0] = list;
         return;
     }
@@ -88,6 +89,7 @@ take_short_form(struct check *check, const struct stage_info *info, const struct
                       info->parameter_count > 0 ? info->parameters[0].name : "",
                       info->parameter_count > 0 ? ": ...}" : "",
                       describe_value(value, found, sizeof found));
+        /* All bits: nothing is to be filled in, and no default complained about. */
         *given = ~UINT64_C(0);
     }
 }
@@ -112,7 +114,8 @@ take_arguments(struct check *check, const struct spec_value *value, struct spec_
     stage->given = given;
 }
 
-/* `- shuffle:` with its parameters on the same level is a mapping of several keys. */
+/* Parameters on the level of the stage's name make it a mapping of several keys. This is a frequent
+ * slip in YAML, so the message says how to indent. */
 static void
 refuse_keys(struct check *check, const struct spec_value *map)
 {
@@ -134,6 +137,7 @@ refuse_keys(struct check *check, const struct spec_value *map)
 bool
 check_stage(struct check *check, const struct spec_value *value, struct spec_stage *ret_stage)
 {
+    /* A stage without a value has all defaults. */
     static const struct spec_value nothing = { .kind = SPEC_NULL };
     const struct spec_value *name = value, *arguments = &nothing;
     char found[80];

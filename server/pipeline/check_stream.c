@@ -3,7 +3,8 @@
 
 #include "pipeline/check.h"
 
-/* Where a dataset stands: the same one may stand in several places. */
+/* Where a dataset stands. One dataset may be named in several places, and a variable in it may have
+ * a meaning in one of them only. */
 struct standing {
     struct check *check;
     bool from_function;
@@ -12,6 +13,7 @@ struct standing {
 
 static void check_standing(const struct standing *standing, const struct spec_dataset *dataset);
 
+/* The attributes of tf.distribute.InputContext, and its get_per_replica_batch_size. */
 static bool
 is_input_context(const char *name)
 {
@@ -30,6 +32,7 @@ check_variable(const struct standing *standing, const struct spec_value *value)
     struct spec_errors *errors = standing->check->errors;
 
     if (is_input_context(value->text) && standing->from_function) {
+        /* Only per_replica_batch_size takes an argument. */
         if (value->has_argument != (strcmp(value->text, "per_replica_batch_size") == 0))
             spec_complain(errors, value->line, value->column,
                           "expected $num_input_pipelines, $input_pipeline_id, "
@@ -45,7 +48,7 @@ check_variable(const struct standing *standing, const struct spec_value *value)
     }
 }
 
-/* Variables and datasets in a value, lists and mappings included. */
+/* Check the variables and datasets in a value, and in its lists and mappings. */
 static void
 check_value_standing(const struct standing *standing, const struct spec_value *value)
 {
@@ -71,8 +74,11 @@ check_stage_standing(const struct standing *standing, const struct spec_stage *s
 
         if (value == NULL)
             continue;
+        /* An inner dataset is checked as inside; the other parameters of its stage are outside. */
         if (is_given)
             check_value_standing(value->kind == SPEC_DATASET ? &inner : standing, value);
+        /* The default of filenames is $value, which the user has not written: the message is about
+         * the parameter that is missing. */
         else if (value->kind == SPEC_VARIABLE && !standing->inside)
             spec_complain(standing->check->errors, stage->line, stage->column,
                           "%s needs %s here: only inside interleave and flat_map does it take the "
@@ -111,6 +117,7 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
     if (dataset == NULL || dataset->kind != SPEC_DATASET)
         return;
     ret_stream->dataset = *dataset->dataset;
+    /* What is too large has been reported; walking it could take exponential time. */
     if (ret_stream->dataset.stage_total > STAGE_TOTAL_MAX ||
         ret_stream->dataset.depth > DATASET_DEPTH_MAX)
         return;

@@ -21,7 +21,7 @@ is_scalar(const struct spec_value *value)
            value->kind == SPEC_NUMBER || value->kind == SPEC_TEXT;
 }
 
-/* Names from elsewhere and ours: YAML 1.1's booleans, Python's types. */
+/* Words of other languages and this file's: the booleans of YAML 1.1, Python's types. */
 static const char *
 other_name(uint32_t types, const char *word)
 {
@@ -50,7 +50,7 @@ other_name(uint32_t types, const char *word)
     return NULL;
 }
 
-/* The nearest of the words that could stand here, or NULL. */
+/* The word nearest to this one among those that may stand here, or NULL. */
 static const char *
 nearest_word(struct check *check, const struct parameter_info *parameter, const char *word)
 {
@@ -78,7 +78,7 @@ nearest_word(struct check *check, const struct parameter_info *parameter, const 
     return spec_nearest(word, words, count);
 }
 
-/* Complain at `value`, which is the parameter's or an item of it. */
+/* Complain about `value`, which is the parameter's value or an item of it. */
 static void
 refuse(struct check *check, const struct stage_info *owner, const struct parameter_info *parameter,
        const struct spec_value *value)
@@ -97,6 +97,7 @@ refuse(struct check *check, const struct stage_info *owner, const struct paramet
         nearest = nearest_word(check, parameter, value->text);
     if (nearest != NULL && *nearest != '\0')
         fprintf(out, "; did you mean %s?", nearest);
+    /* YAML reads 12 as a number and true as a boolean, wherever a text was meant. */
     else if (is_scalar(value) && value->kind != SPEC_TEXT && parameter->choices == NULL &&
              parameter->types &
                  (TYPE_TEXT | TYPE_TEXTS | TYPE_PATHS | TYPE_COLUMNS | TYPE_TEXT_MAP))
@@ -128,10 +129,12 @@ is_choice(const char *choices, const char *word)
 static bool
 is_in_range(const struct parameter_info *parameter, const struct spec_value *value)
 {
+    /* An empty range means any value. */
     if (parameter->minimum > parameter->maximum || value->kind == SPEC_VARIABLE)
         return true;
     if (value->kind == SPEC_INTEGER)
         return value->integer >= parameter->minimum && value->integer <= parameter->maximum;
+    /* A natural is above INT64_MAX, so it fits only where there is no upper bound. */
     if (value->kind == SPEC_NATURAL)
         return parameter->maximum == INT64_MAX;
     return value->number >= (double)parameter->minimum &&
@@ -141,6 +144,7 @@ is_in_range(const struct parameter_info *parameter, const struct spec_value *val
 static bool
 is_integer(const struct parameter_info *parameter, const struct spec_value *value)
 {
+    /* Choices of integers are compared as written: 08 is not 8. */
     if (parameter->choices != NULL && value->kind == SPEC_INTEGER &&
         (parameter->types & TYPE_TEXT) == 0)
         return is_choice(parameter->choices, value->text);
@@ -162,14 +166,14 @@ is_text(const struct parameter_info *parameter, const struct spec_value *value)
            (parameter->choices == NULL || is_choice(parameter->choices, value->text));
 }
 
-/* The alternatives that are one value. */
+/* Does the value fit one of the alternatives that are not lists or mappings? */
 static bool
 fits_scalar(const struct parameter_info *parameter, const struct spec_value *value)
 {
     uint32_t types = parameter->types;
 
     if (value->kind == SPEC_VARIABLE)
-        return true; /* refused below where it may not stand */
+        return true; /* refuse_variables has complained where none may be */
     return (types & TYPE_NULL && value->kind == SPEC_NULL) ||
            (types & TYPE_BOOL && value->kind == SPEC_BOOL) ||
            (types & TYPE_INTEGER && is_integer(parameter, value)) ||
@@ -187,6 +191,7 @@ fits_item(const struct parameter_info *parameter, const struct spec_value *item)
 {
     uint32_t types = parameter->types;
 
+    /* The items of TYPE_LIST may be anything; the stage checks them. */
     if (types & TYPE_LIST || item->kind == SPEC_BROKEN)
         return true;
     if (item->kind == SPEC_VARIABLE)
@@ -195,6 +200,7 @@ fits_item(const struct parameter_info *parameter, const struct spec_value *item)
            (types & TYPE_NUMBERS && is_number(parameter, item)) ||
            (types & (TYPE_TEXTS | TYPE_PATHS | TYPE_COLUMNS) && item->kind == SPEC_TEXT) ||
            (types & TYPE_SHAPE &&
+            /* -1 is tf.TensorShape's unknown dimension, as null is. */
             (item->kind == SPEC_NULL || (item->kind == SPEC_INTEGER && item->integer >= -1)));
 }
 
@@ -205,7 +211,7 @@ takes_lists(const struct parameter_info *parameter)
                                 TYPE_COLUMNS | TYPE_SHAPE)) != 0;
 }
 
-/* An expression is the text as written, whatever YAML made of it. */
+/* An expression is the text as written, whatever type YAML gave it. */
 static struct spec_value
 expression_text(struct check *check, const struct spec_value *value)
 {
@@ -220,6 +226,7 @@ expression_text(struct check *check, const struct spec_value *value)
     return text;
 }
 
+/* YAML reads [1, 2] as a list and {a: b} as a mapping, and their text is lost. */
 static bool
 is_expression(const struct spec_value *value)
 {
@@ -252,6 +259,7 @@ check_expressions(struct check *check, const struct stage_info *owner,
     struct spec_value *items = spec_memory_take(check->memory, value->count, sizeof *items);
 
     for (uint32_t i = 0; i < value->count; i++)
+        /* An entry with parameters of its own has been read as a mapping; `values` checks it. */
         items[i] = parameter->types & TYPE_ENTRIES && value->items[i].kind == SPEC_MAP
                        ? value->items[i]
                        : *check_expression(check, owner, parameter, &value->items[i]);
@@ -272,6 +280,7 @@ check_text_map(struct check *check, const struct stage_info *owner,
 }
 
 static const struct spec_value *
+/* tf.data.AUTOTUNE is -1. */
 autotune(struct check *check, const struct spec_value *word)
 {
     struct spec_value *value = spec_memory_take(check->memory, 1, sizeof *value);
@@ -338,6 +347,7 @@ static void
 refuse_variables(struct check *check, const struct stage_info *owner,
                  const struct parameter_info *parameter, const struct spec_value *value)
 {
+    /* A variable has a value only when rows are read. */
     if (value->kind == SPEC_VARIABLE)
         spec_complain(check->errors, value->line, value->column,
                       "%s of %s cannot be $%s: it must be known before the pipeline runs",
@@ -353,6 +363,8 @@ check_value(struct check *check, const struct stage_info *owner,
 {
     uint32_t types = parameter->types;
 
+    /* The order matters: the types that accept a list or mapping come before those that would
+     * refuse it as a scalar. */
     if (types & TYPE_EXPRESSION)
         return check_expression(check, owner, parameter, value);
     if (types & TYPE_DATASET && (value->kind == SPEC_LIST || value->kind == SPEC_TEXT))
@@ -397,6 +409,8 @@ check_default(struct check *check, const struct parameter_info *parameter, uint3
     value->text = text;
     value->text_bytes = strlen(text);
     if (*text == '[')
+        /* Defaults are written in the table as in a pipeline file. They are the program's own, so
+         * they must parse. */
         must(yaml_read(text, strlen(text), check->memory, check->errors, value) == TUNDISH_OK);
     else if (*text == '"') {
         value->kind = SPEC_TEXT;

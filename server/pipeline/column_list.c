@@ -27,7 +27,7 @@ spec_name_matches(const char *pattern, const char *name)
     return strcmp(pattern, name) == 0 || (glob_is(pattern) && glob_matches(pattern, name));
 }
 
-/* C01..C10: a prefix, the numbers from first to last, with at least `width` digits. */
+/* C01..C10: a prefix and the numbers from first to last, with at least `width` digits. */
 struct range {
     const char *prefix;
     size_t prefix_bytes;
@@ -37,7 +37,7 @@ struct range {
 
 enum range_form { RANGE_NONE, RANGE_OK, RANGE_BAD };
 
-/* Digits at the end of text[0, bytes). */
+/* The number of digits at the end of text[0, bytes). */
 static size_t
 digits_behind(const char *text, size_t bytes)
 {
@@ -62,8 +62,10 @@ read_range(const char *text, struct range *ret_range)
     right_bytes = strlen(right);
     left_digits = digits_behind(text, left_bytes);
     right_digits = digits_behind(right, right_bytes);
+    /* A name such as "a..b" without numbers is a name. */
     if (left_digits == 0 || right_digits == 0)
         return RANGE_NONE;
+    /* "C1..D5" is a range that was mistyped, not a name. */
     if (left_bytes - left_digits != right_bytes - right_digits ||
         memcmp(text, right, left_bytes - left_digits) != 0 || left_digits > DIGITS_MAX ||
         right_digits > DIGITS_MAX)
@@ -74,9 +76,11 @@ read_range(const char *text, struct range *ret_range)
         .first = strtoul(dots - left_digits, NULL, 10),
         .last = strtoul(right + right_bytes - right_digits, NULL, 10),
     };
+    /* C01..C10 keeps its zeros, as users number files and columns. */
     has_zeros = left_digits > 1 && dots[-(ptrdiff_t)left_digits] == '0';
     if (has_zeros)
         ret_range->width = (int)left_digits;
+    /* C001..C10 does not say how wide its numbers are. */
     if (ret_range->first > ret_range->last || (has_zeros && right_digits < left_digits))
         return RANGE_BAD;
     return RANGE_OK;
@@ -88,6 +92,7 @@ range_name(const struct range *range, unsigned long number)
     return tnd_sprintf("%.*s%0*lu", (int)range->prefix_bytes, range->prefix, range->width, number);
 }
 
+/* The name is printed and compared, so that C1 does not belong to C01..C10. */
 static bool
 range_holds(const char *text, const char *name)
 {
@@ -117,6 +122,7 @@ spec_entry_for(const struct spec_value *map, const char *name)
     const struct spec_value *exact = spec_map_get(map, name);
 
     if (exact != NULL)
+        /* An exact name wins over patterns, and among patterns the first in the file. */
         return exact;
     for (uint32_t i = 0; i < map->count; i++) {
         const struct spec_value *key = &map->keys[i];
@@ -148,13 +154,13 @@ spec_for_column(const char *text, const char *column)
     return result;
 }
 
-/* A list being expanded. */
+/* A list while it is expanded. */
 struct expansion {
-    const char *const *known; /* NULL: names are being given */
+    const char *const *known; /* NULL: the list gives names to new columns */
     size_t known_count;
     struct spec_errors *errors;
     struct name_list list;
-    const struct spec_value **sources; /* where each name comes from */
+    const struct spec_value **sources; /* the value that each name comes from, for complaints */
     size_t room;
 };
 
@@ -206,6 +212,7 @@ expand_glob(struct expansion *expansion, const struct spec_value *source)
 {
     size_t before = expansion->list.count;
 
+    /* A pattern can only select from columns that exist. */
     if (expansion->known == NULL)
         return spec_complain(expansion->errors, source->line, source->column,
                              "\"%.200s\" is a pattern for existing columns, but these are names of "
@@ -226,6 +233,7 @@ expand_range(struct expansion *expansion, const struct spec_value *source,
 {
     tundish_status status = TUNDISH_OK;
 
+    /* Checked before the loop: a range of nine digits would make a billion names. */
     if (range->last - range->first >= NAMES_MAX)
         return spec_complain(expansion->errors, source->line, source->column,
                              "\"%.200s\" means more than %d columns", source->text, NAMES_MAX);
@@ -245,6 +253,8 @@ expand_item(struct expansion *expansion, const struct spec_value *item)
         return spec_complain(expansion->errors, item->line, item->column,
                              "expected the name of a column; quote it if it looks like something "
                              "else");
+    /* A column may have a name that looks like a pattern or a range; CSV headers contain
+     * anything. */
     if (expansion->known != NULL && is_known(expansion, item->text)) {
         add_name(expansion, item, tnd_strdup(item->text));
         return TUNDISH_OK;
@@ -278,6 +288,7 @@ by_name(const void *left_, const void *right_)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
+/* Sorted, since a list of 16384 names is too long to compare each with each. */
 static tundish_status
 refuse_doubles(const struct expansion *expansion)
 {
@@ -310,6 +321,7 @@ spec_expand_columns(const struct spec_value *value, const char *const *known, si
 
     for (uint32_t i = 0; i < count; i++) {
         if (expand_item(&expansion, &items[i]) != TUNDISH_OK)
+            /* All items are looked at, so that one run reports all errors. */
             status = TUNDISH_E_PIPELINE;
         if (expansion.list.count > NAMES_MAX) {
             status = spec_complain(errors, value->line, value->column,
@@ -348,6 +360,7 @@ spec_output_names(const struct spec_value *output, const struct name_list *colum
         *ret_list = list;
         return TUNDISH_OK;
     }
+    /* Output names are new names, so neither patterns nor the known columns apply. */
     status = spec_expand_columns(output, NULL, 0, errors, &list);
     if (status != TUNDISH_OK)
         return status;

@@ -1,4 +1,4 @@
-/* describe.c - values and what is expected of them, in words. */
+/* describe.c - values, and the kinds of value that a parameter takes, in words. */
 #include "pipeline/describe.h"
 
 #include <inttypes.h>
@@ -27,6 +27,7 @@ describe_value(const struct spec_value *value, char *text, size_t text_bytes)
         snprintf(text, text_bytes, strlen(value->text) > 60 ? "\"%.57s...\"" : "\"%s\"",
                  value->text);
         break;
+    /* The text of a number or a boolean is kept as it was written. */
     default:
         snprintf(text, text_bytes, "%.60s", value->text);
     }
@@ -79,6 +80,7 @@ print_choices(FILE *out, const char *choices)
     for (const char *at = choices;; at++) {
         size_t bytes = strcspn(at, "|");
 
+        /* Commas, and "or" before the last choice. */
         if (at != choices)
             fputs(at[bytes] == '\0' ? " or " : ", ", out);
         fprintf(out, bytes > 0 ? "%.*s" : "\"\"%.*s", (int)bytes, at);
@@ -96,6 +98,8 @@ describe_parameter(const struct parameter_info *parameter, FILE *out)
 
     if (parameter->choices != NULL) {
         print_choices(out, parameter->choices);
+        /* The choices are the texts and integers that are allowed, so these kinds are not
+         * repeated. */
         types &= ~(uint32_t)(TYPE_TEXT | TYPE_INTEGER);
         is_first = false;
     }

@@ -1,4 +1,4 @@
-/* errors.c - the list of complaints, and which word was probably meant. */
+/* errors.c - the list of complaints, and the word that was probably meant. */
 #include "pipeline/errors.h"
 
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 enum { ERRORS_MAX = 100, WORD_MAX = 64 };
 
+/* A dataset that is named several times is checked for each, and each finds the same error. */
 static bool
 is_known(const struct spec_errors *errors, uint32_t line, uint32_t column, const char *text)
 {
@@ -38,6 +39,7 @@ spec_complain(struct spec_errors *errors, uint32_t line, uint32_t column, const 
         return TUNDISH_E_PIPELINE;
     }
     if (errors->list == NULL)
+        /* Allocated whole, so that pointers into the list stay valid. */
         errors->list = tnd_zalloc(ERRORS_MAX, sizeof *errors->list);
     errors->list[errors->count++] = (struct spec_error){ line, column, text };
     return TUNDISH_E_PIPELINE;
@@ -53,9 +55,11 @@ by_position(const void *left_, const void *right_)
         return left->line < right->line ? -1 : 1;
     if (left->column != right->column)
         return left->column < right->column ? -1 : 1;
-    return left < right ? -1 : left > right; /* as they were found */
+    return left < right ? -1
+                        : left > right; /* equal positions: in the order in which they were found */
 }
 
+/* By position, as compilers report errors: checks are not in the order of the file. */
 char *
 spec_errors_text(const struct spec_errors *errors)
 {
@@ -100,8 +104,8 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The restricted Damerau-Levenshtein distance: letters that are inserted, deleted or replaced, and
- * neighbours that are swapped. */
+/* The restricted Damerau-Levenshtein distance (optimal string alignment): letters that are
+ * inserted, deleted or replaced, and neighbours that are swapped. */
 static size_t
 distance(const char *left, size_t left_bytes, const char *right, size_t right_bytes)
 {
@@ -131,11 +135,13 @@ const char *
 spec_nearest(const char *word, const char *const *words, size_t count)
 {
     size_t word_bytes = strlen(word);
+    /* A third of the letters may be wrong: more would suggest unrelated words. */
     size_t best = word_bytes / 3 > 1 ? word_bytes / 3 : 1;
     const char *nearest = NULL;
 
     if (word_bytes > WORD_MAX)
         return NULL;
+    /* A difference of case alone counts as none. */
     for (size_t i = 0; i < count; i++)
         if (strcasecmp(words[i], word) == 0)
             return words[i];

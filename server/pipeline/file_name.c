@@ -1,4 +1,4 @@
-/* file_name.c - Python's \w and \s, with ICU's tables. */
+/* file_name.c - the classes \w and \s of Python's regular expressions, by ICU's tables. */
 #include "pipeline/file_name.h"
 
 #include <stdbool.h>
@@ -8,12 +8,15 @@
 static bool
 is_blank(UChar32 letter)
 {
+    /* Python's \s includes the four separators U+001C to U+001F, which Unicode's White_Space does
+     * not. */
     return letter >= 0 && (u_isUWhiteSpace(letter) || (letter >= 0x1c && letter <= 0x1f));
 }
 
 static bool
 is_word(UChar32 letter)
 {
+    /* Python's \w is str.isalnum() or an underscore: letters and numbers of any script. */
     return letter == '_' ||
            (letter >= 0 && (U_MASK(u_charType(letter)) & (U_GC_L_MASK | U_GC_N_MASK)) != 0);
 }
@@ -31,6 +34,8 @@ file_name_of(const char *text, size_t bytes, struct spec_memory *memory)
 
         U8_NEXT((const uint8_t *)text, at, bytes, letter);
         if (is_blank(letter)) {
+            /* Blanks at the beginning are stripped, and the others join with hyphens to a single
+             * one. */
             blank = used > 0;
             continue;
         }
@@ -41,6 +46,7 @@ file_name_of(const char *text, size_t bytes, struct spec_memory *memory)
         if (blank || hyphen)
             name[used++] = '-';
         blank = hyphen = false;
+        /* A byte that is not UTF-8 becomes an underscore. */
         if (is_word(letter))
             while (begin < at)
                 name[used++] = text[begin++];

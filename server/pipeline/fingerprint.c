@@ -6,6 +6,7 @@
 #include "core/hash_farm.h"
 
 static uint64_t
+/* A path counts by its file name, so a fingerprint is the same after data has been moved. */
 hash_text(uint64_t hash, const char *text, size_t bytes, enum spec_counting counting)
 {
     const char *last = counting == COUNTS_AS_PATH ? memrchr(text, '/', bytes) : NULL;
@@ -21,6 +22,7 @@ static uint64_t
 hash_value(uint64_t hash, const struct spec_value *value, enum spec_counting counting,
            spec_counts *counts)
 {
+    /* An absent value differs from every kind. */
     uint64_t kind = value == NULL ? UINT64_MAX : (uint64_t)value->kind;
 
     hash = tnd_hash_farm_chain(hash, &kind, sizeof kind);
@@ -30,6 +32,7 @@ hash_value(uint64_t hash, const struct spec_value *value, enum spec_counting cou
         hash = hash_text(hash, value->text, value->text_bytes, counting);
     for (uint32_t i = 0; i < value->count; i++) {
         if (value->kind == SPEC_MAP)
+            /* Keys are never paths. */
             hash = hash_text(hash, value->keys[i].text, value->keys[i].text_bytes, COUNTS_WHOLE);
         hash = hash_value(hash, &value->items[i], counting, counts);
     }

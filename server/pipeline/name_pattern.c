@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Does the class at `pattern` ("[a-z]", "[!a]") hold `c`? Returns the pattern after it, or NULL if
- * it never closes: [ then stands for itself. */
+/* Does the class at `pattern` ("[a-z]", "[!a]") contain `c`? Returns the pattern after it, or NULL
+ * if it never closes: then [ stands for itself, as in fnmatch. */
 static const char *
 match_class(const char *pattern, char c, bool *ret_holds)
 {
@@ -13,6 +13,7 @@ match_class(const char *pattern, char c, bool *ret_holds)
     bool holds = false;
 
     at += negated;
+    /* The first character is taken before the loop looks for ], so that []a] contains ]. */
     do {
         unsigned char first = (unsigned char)*at, last = first;
 
@@ -29,7 +30,7 @@ match_class(const char *pattern, char c, bool *ret_holds)
     return at + 1;
 }
 
-/* Match one step of the pattern with one character. Returns the rest of the pattern, or NULL. */
+/* Match one step of the pattern against one character. Returns the rest of the pattern, or NULL. */
 static const char *
 match_one(const char *pattern, char c)
 {
@@ -46,8 +47,8 @@ match_one(const char *pattern, char c)
     return *pattern == c ? pattern + 1 : NULL;
 }
 
-/* Backtracking to the last * is enough, so even a pattern of many * costs at most its length times
- * the name's. */
+/* It is enough to go back to the last *, so even a pattern of many * costs at most its length times
+ * that of the name. */
 bool
 glob_matches(const char *pattern, const char *name)
 {

@@ -1,4 +1,4 @@
-/* pipeline.c - reading a pipeline file, and asking it. */
+/* pipeline.c - reads a pipeline file, and answers questions about it. */
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
@@ -25,9 +25,11 @@ spec_open_text(const char *text, size_t text_bytes, const char *path, const char
 
     errors->path = path;
     file->memory = memory;
+    /* Everything belongs to `memory`, so an error anywhere frees it all at once. */
     file->path = spec_memory_text(memory, path, strlen(path));
     file->root = spec_memory_text(memory, root, strlen(root));
     status = yaml_read(text, text_bytes, memory, errors, &tree);
+    /* The checks run on the whole tree even after complaints about parts of it. */
     if (status == TUNDISH_OK)
         check_file(&check, &tree);
     if (status == TUNDISH_OK && errors->count > 0)
@@ -43,7 +45,8 @@ spec_open_text(const char *text, size_t text_bytes, const char *path, const char
     return TUNDISH_OK;
 }
 
-/* Read the whole file. One byte more than the limit is enough to know that it is too large. */
+/* Read the whole file. It is enough to read one byte more than the limit to know that it is too
+ * large. */
 static tundish_status
 read_whole(const char *path, char **ret_text, size_t *ret_bytes)
 {
@@ -93,6 +96,7 @@ spec_open(const char *path, const char *root, struct spec_errors *errors,
     status = read_whole(path, &text, &text_bytes);
     if (status != TUNDISH_OK)
         return status;
+    /* Relative paths start at the pipeline file's folder, wherever the command is run. */
     if (root != NULL)
         folder = tnd_strdup(root);
     else if (slash != NULL)
@@ -121,6 +125,7 @@ spec_find_stream(const struct spec_file *file, const char *name)
     return NULL;
 }
 
+/* A stage asks only for parameters of its own table, so a wrong name is an error of the program. */
 static uint32_t
 index_of(const struct spec_stage *stage, const char *parameter)
 {
@@ -151,6 +156,7 @@ spec_has_value(const struct spec_stage *stage, const char *parameter)
            stage->arguments[index]->kind != SPEC_NULL;
 }
 
+/* check_value has made sure of the kind. */
 static const struct spec_value *
 value_of_kind(const struct spec_stage *stage, const char *parameter, enum spec_kind kind)
 {

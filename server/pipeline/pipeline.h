@@ -58,7 +58,7 @@ struct spec_stage {
 };
 
 /* A list of stages. A dataset mentioned by name is one object however often it is mentioned; the
- * plan builds it anew at each mention. */
+ * plan builds a new one at each mention. */
 struct spec_dataset {
     const char *name; /* NULL when inline */
     uint32_t line, column;
@@ -100,7 +100,7 @@ struct spec_deliver {
     bool skip_errors;
     uint64_t skip_limit; /* UINT64_MAX: none */
     bool detach_slow_group;
-    int64_t group_wait_ns; /* -1: for ever */
+    int64_t group_wait_ns; /* -1: no limit */
     int64_t rejoin_ns;
     uint64_t epochs;                /* 0: no limit */
     const struct spec_value *widen; /* NULL or a MAP, checked */

@@ -26,7 +26,7 @@ static const struct unit sizes[] = {
     { NULL, 0 },
 };
 
-/* 2^62: far from where an int64 or the arithmetic on it could overflow. */
+/* 2^62, well below the limit of an int64, so that sums of a few of them do not overflow. */
 static const double quantity_max = 4611686018427387904.0;
 
 static bool
@@ -35,12 +35,14 @@ scaled(const struct spec_value *value, const struct unit *units, uint64_t *ret_a
     char *unit;
     double number;
 
+    /* strtod alone would take "inf", "nan", signs and blanks. */
     if (value->kind != SPEC_TEXT || strspn(value->text, "0123456789.") == 0)
         return false;
     number = strtod(value->text, &unit);
     for (; units->name != NULL; units++)
         if (strcmp(units->name, unit) == 0)
             break;
+    /* Written so that NaN is refused too. */
     if (units->name == NULL || !(number * units->factor <= quantity_max))
         return false;
     *ret_amount = (uint64_t)(number * units->factor);

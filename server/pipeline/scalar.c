@@ -1,4 +1,4 @@
-/* scalar.c - the type of an unquoted word, and environment variables in it. */
+/* A text with variables may refer to long ones many times. */
 #include "pipeline/scalar.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ name_bytes(const char *text)
     return bytes;
 }
 
-/* Expand the "${..." at `text`. Returns how many bytes of `text` it used, 0 on failure. */
+/* Expand the "${..." at `text`. Returns how many bytes of `text` it used; 0 after a complaint. */
 static size_t
 expand_one(const char *text, const struct spec_value *value, FILE *out, struct spec_errors *errors)
 {
@@ -59,6 +59,7 @@ expand_one(const char *text, const struct spec_value *value, FILE *out, struct s
     memcpy(name_text, name, (size_t)(behind - name));
     name_text[behind - name] = '\0';
     content = getenv(name_text);
+    /* As the shell's ${NAME:-default}: the default also replaces an empty value. */
     if (content != NULL && (*content != '\0' || behind == closing))
         fputs(content, out);
     else if (behind != closing)
@@ -87,6 +88,7 @@ scalar_expand(struct spec_value *value, struct spec_memory *memory, struct spec_
     for (const char *at = value->text; *at != '\0' && status == TUNDISH_OK;) {
         size_t taken = 1;
 
+        /* $${ is a literal ${. */
         if (strncmp(at, "$${", 3) == 0) {
             fputs("${", out);
             taken = 3;
@@ -121,7 +123,8 @@ digits(const char *text)
     return count;
 }
 
-/* [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
+/* A number of YAML 1.2's core schema: [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]?
+ * [0-9]+ )? */
 static bool
 is_decimal(const char *text, bool *ret_integer)
 {
@@ -150,7 +153,7 @@ is_decimal(const char *text, bool *ret_integer)
     return *at == '\0';
 }
 
-/* 0o17, 0x1f */
+/* 0o17 or 0x1f. YAML 1.2 has no 017 and no 0b1. */
 static int
 prefixed_base(const char *text)
 {
@@ -173,6 +176,7 @@ take_integer(struct spec_value *value, const char *digits_text, int base)
 
     errno = 0;
     magnitude = strtoull(digits_text, NULL, base);
+    /* -2^63 is an int64 although its magnitude is not. */
     if (errno == ERANGE || (negative && magnitude > (uint64_t)INT64_MAX + 1))
         return false;
     if (negative) {
@@ -200,6 +204,8 @@ is_one_of(const char *text, const char *const *words)
 static bool
 take_special(struct spec_value *value)
 {
+    /* The words of YAML 1.2's core schema. Only true and false are booleans here: True and yes are
+     * texts, which a message explains. */
     static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
     static const char *const infinities[] = { ".inf", ".Inf", ".INF", NULL };
     static const char *const nans[] = { ".nan", ".NaN", ".NAN", NULL };
@@ -223,7 +229,7 @@ take_special(struct spec_value *value)
     return true;
 }
 
-/* $name, or $name(integer) */
+/* $name, or $name(integer). Any other text that begins with $ is a text. */
 static bool
 take_variable(struct spec_value *value, struct spec_memory *memory)
 {
@@ -241,6 +247,8 @@ take_variable(struct spec_value *value, struct spec_memory *memory)
     if (*behind == '(') {
         errno = 0;
         value->integer = strtoll(behind + 1, &end, 10);
+        /* $per_replica_batch_size(N) is the only one with an argument; check_stream says so if it
+         * is another. */
         if (end == behind + 1 || errno != 0 || strcmp(end, ")") != 0)
             return false;
         value->has_argument = true;
@@ -260,8 +268,10 @@ scalar_type(struct spec_value *value, struct spec_memory *memory)
     bool integer;
 
     value->kind = SPEC_TEXT;
+    /* A text with a NUL inside can be nothing else. */
     if (strlen(text) != value->text_bytes || take_special(value) || take_variable(value, memory))
         return true;
+    /* A number that does not fit 64 bits returns false: the reader complains. */
     if (prefixed_base(text) != 0)
         return take_integer(value, text + 2, prefixed_base(text));
     if (!is_decimal(text, &integer))

@@ -1,4 +1,5 @@
-/* sections.c - the mappings that are no stages, stated in the same words. */
+/* sections.c - the mappings that are not stages, described in the same words, so that the same code
+ * checks and prints them. */
 #include <stddef.h>
 
 #include "pipeline/parameter_words.h"
@@ -118,6 +119,7 @@ static const struct parameter_info fixed_parameters[] = {
     FEATURE_TYPE,
     FEATURE_DTYPE,
     FEATURE_SHAPE,
+    /* A value without a default is required, as in tf.io.FixedLenFeature. */
     MAY(default_value, ANYTHING, ANY_VALUE,
         "The value for a record without this feature; default: an error."),
     FEATURE_KEY,

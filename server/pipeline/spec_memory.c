@@ -1,4 +1,4 @@
-/* spec_memory.c - an arena: values of a pipeline file live and die together. */
+/* spec_memory.c - an arena: the values of a pipeline file are all freed together. */
 #include "pipeline/spec_memory.h"
 
 #include <stdalign.h>
@@ -47,6 +47,8 @@ spec_memory_close(struct spec_memory *memory)
 static struct block *
 block_with_room(struct spec_memory *memory, size_t bytes)
 {
+    /* Only the newest block is looked at. What is left of the others is a few kilobytes in a file's
+     * life. */
     struct block *block = memory->blocks;
     size_t total_bytes = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
 
@@ -68,6 +70,7 @@ spec_memory_take(struct spec_memory *memory, size_t count, size_t bytes)
 
     must(!__builtin_mul_overflow(count, bytes, &wanted_bytes));
     must(wanted_bytes <= SIZE_MAX - sizeof *block - alignof(max_align_t));
+    /* Rounded up, so that every allocation is aligned for any type. */
     wanted_bytes = (wanted_bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
     block = block_with_room(memory, wanted_bytes);
     taken = (char *)block->data + block->used_bytes;

@@ -12,7 +12,7 @@ void spec_memory_close(struct spec_memory *memory); /* frees all that was taken;
 /* Zeroed, aligned for any type. */
 void *spec_memory_take(struct spec_memory *memory, size_t count, size_t bytes);
 
-/* A copy of `text`, with a NUL behind it. */
+/* A copy of `text`, with a NUL after it. */
 char *spec_memory_text(struct spec_memory *memory, const char *text, size_t text_bytes);
 
 /* As sprintf, into this memory. */

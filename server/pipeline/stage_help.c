@@ -1,4 +1,4 @@
-/* stage_help.c - the table of stages as text. */
+/* A terminal has 80 columns. */
 #include "pipeline/stage_help.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ stage_help_for(const char *name, const struct stage_info **ret_stage)
                     name);
 }
 
-/* Print text in lines of at most TEXT_COLUMNS, each indented. */
+/* Print text in indented lines of at most TEXT_COLUMNS. */
 static void
 print_wrapped(const char *text, int indent, FILE *out)
 {
@@ -79,8 +79,8 @@ print_wrapped(const char *text, int indent, FILE *out)
     fputc('\n', out);
 }
 
-/* Length of the first sentence without its full stop. A stop within a name such as tf.Example does
- * not end it. */
+/* The length of the first sentence without its full stop. A stop inside a name such as tf.Example
+ * does not end it. */
 static int
 first_sentence_bytes(const char *text)
 {
@@ -139,9 +139,12 @@ print_form(const struct stage_info *stage, FILE *out)
     const struct parameter_info *first = stage->parameters;
     bool needs_more = false;
 
+    /* Sections and features are mappings inside others, so they have no form of their own. Groups
+     * are compared by address: each has one literal. */
     if (stage->group == sections[0]->group || stage->group == feature_table[0].group)
         return;
     fputs("  Written  ", out);
+    /* A short form gives one parameter, so it is no use where a second one is needed. */
     for (uint32_t i = 1; i < stage->parameter_count; i++)
         needs_more = needs_more || first[i].required;
     if (stage->is_whole)

@@ -1,4 +1,5 @@
-/* stage_rules.c - what the table cannot say: rules between the parameters of a stage. */
+/* stage_rules.c - rules between the parameters of a stage, which the table of parameters cannot
+ * express. */
 #include <string.h>
 
 #include "pipeline/check.h"
@@ -35,6 +36,7 @@ rule_range(struct check *check, const struct spec_stage *stage)
 }
 
 static void
+/* tf.data refuses these when the pipeline runs; here they are errors of the file. */
 rule_shuffle(struct check *check, const struct spec_stage *stage)
 {
     const struct spec_value *size = integer_of(stage, "buffer_size");
@@ -63,6 +65,7 @@ rule_shard(struct check *check, const struct spec_stage *stage)
                       shards->text);
     else if (shards->kind != SPEC_TEXT && shards->kind != SPEC_BROKEN && index == NULL)
         spec_complain(check->errors, stage->line, stage->column, "shard needs index");
+    /* A shard is chosen by index modulo num_shards, so a larger index would yield nothing. */
     else if (shards->kind == SPEC_INTEGER && shards->integer >= 1 && index->kind == SPEC_INTEGER &&
              index->integer >= shards->integer)
         spec_complain(check->errors, index->line, index->column,
@@ -87,6 +90,7 @@ rule_interleave(struct check *check, const struct spec_stage *stage)
 static void
 refuse_none(struct check *check, const struct spec_stage *stage, const char *parameter)
 {
+    /* AUTOTUNE is -1, so 0 is the only value that the range lets pass wrongly. */
     const struct spec_value *number = integer_of(stage, parameter);
 
     if (number != NULL && number->integer == 0)
@@ -115,6 +119,7 @@ rule_bucket_by_sequence_length(struct check *check, const struct spec_stage *sta
     if (boundaries == NULL || sizes == NULL || boundaries->kind != SPEC_LIST ||
         sizes->kind != SPEC_LIST)
         return;
+    /* The last bucket is for all sequences longer than the last boundary. */
     if (sizes->count != boundaries->count + 1)
         spec_complain(check->errors, sizes->line, sizes->column,
                       "bucket_batch_sizes must have one entry more than bucket_boundaries: %u, "
@@ -153,6 +158,7 @@ rule_field_delim(struct check *check, const struct spec_stage *stage)
 {
     const struct spec_value *delim = spec_get(stage, "field_delim");
 
+    /* The CSV scanner compares single bytes. */
     if (delim != NULL && delim->kind == SPEC_TEXT && delim->text_bytes != 1)
         spec_complain(check->errors, delim->line, delim->column,
                       "field_delim of %s must be one byte, not %zu", stage->info->name,
@@ -180,6 +186,7 @@ rule_select_cols(struct check *check, const struct spec_stage *stage)
 
     if (chosen == NULL || chosen->kind != SPEC_LIST)
         return;
+    /* tf.io.decode_csv wants ascending indices too. */
     check_rises(check, chosen, "select_cols");
 }
 
@@ -200,6 +207,7 @@ rule_list_of_two(struct check *check, const struct spec_stage *stage)
             continue;
         value = spec_get(stage, pairs[i]);
         if (value == NULL || value->kind != SPEC_LIST || value->count == 2 ||
+            /* Keras takes one integer as salt for both keys of SipHash. */
             (is_salt && value->count == 1))
             continue;
         spec_complain(check->errors, value->line, value->column,
@@ -261,6 +269,7 @@ static const struct {
     { NULL, NULL, rule_list_of_two },
 };
 
+/* A stage may have several rules; each complains for itself. */
 void
 check_stage_rules(struct check *check, const struct spec_stage *stage)
 {

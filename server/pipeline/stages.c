@@ -4,7 +4,7 @@
 
 #include "pipeline/parameter_words.h"
 
-/* Parameters that several stages share. */
+/* Parameters that several stages share, so that their types and texts agree. */
 #define NAMED DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column.")
 #define SEED                                                                                       \
     MAY(seed, INTEGER | NOTHING, ANY_VALUE,                                                        \
@@ -133,6 +133,8 @@
         "Accepted and ignored for keys, which are stored with the statistics; makes the result "   \
         "float32, as TensorFlow does with a file.")
 
+/* How a stage may be written: SHORT as `name: VALUE`, WHOLE with its mapping as the first
+ * parameter's value, FIRST only at the beginning. */
 enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
 
 /* Each list ends with a row without a name, so that a stage without parameters has a list too. */
@@ -171,6 +173,7 @@ const struct stage_info stage_table[] = {
 const uint32_t stage_count = sizeof stage_table / sizeof stage_table[0];
 
 const struct stage_info *
+/* A linear search: a file has few stages, and is read once. */
 stage_find(const char *name)
 {
     for (uint32_t i = 0; i < stage_count; i++)

@@ -12,6 +12,7 @@
 
 /* Values stay on one stack until the list or mapping around them ends. They are then copied into
  * the tree as one array. In a mapping keys and values alternate. */
+/* Memory grows with the file, never with what it says. */
 struct reader {
     yaml_parser_t parser;
     struct yaml_source source;
@@ -30,6 +31,7 @@ next_event(struct reader *reader, yaml_event_t *event)
     return yaml_complain(&reader->parser, &reader->source, reader->errors);
 }
 
+/* libyaml counts from 0, and editors count from 1. */
 static struct spec_value
 value_at(yaml_mark_t mark, enum spec_kind kind)
 {
