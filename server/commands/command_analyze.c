@@ -6,7 +6,8 @@
 #include "learn/analyze.h"
 #include "learn/results/provenance.h"
 
-/* The stream asked for must be the one that the others learn from. */
+/* Check that --stream names the stream that the file learns from. Statistics belong to the file,
+ * and another stream would give other ones. */
 static const struct spec_stream *
 choose_stream(const struct spec_file *file, const char *asked, struct spec_errors *errors)
 {

@@ -19,7 +19,8 @@ print_overview(void)
          "parameters, 'tundish help stages' every stage.");
 }
 
-/* A sentence for roff: a leading dot would be a request, a backslash an escape. */
+/* Escape text for roff: a dot or an apostrophe at the beginning of a line is a request, a backslash
+ * is an escape, and a plain - is a hyphen. */
 static void
 print_roff(const char *text)
 {
@@ -32,7 +33,7 @@ print_roff(const char *text)
     }
 }
 
-/* tundish(1), from the same words as --help. */
+/* Print tundish(1) from the same texts as --help, so that they cannot disagree. */
 static void
 print_man_commands(void)
 {
@@ -96,6 +97,7 @@ command_help_run(int argc, char **argv)
     }
     if (strcmp(argv[1], "--commands") == 0) {
         for (size_t i = 0; commands[i] != NULL; i++)
+            /* --list and --commands are for shell completion. */
             puts(commands[i]->name);
         return EXIT_OK;
     }

@@ -18,7 +18,7 @@ struct indexing {
     bool json;
 };
 
-/* A line that is written over, on a terminal. */
+/* On a terminal the same line is written again and again. */
 static void
 show_progress(void *context, uint64_t bytes_done)
 {
@@ -64,8 +64,11 @@ index_files(const struct indexing *indexing, char **paths)
         struct source_index index;
         tundish_status status;
 
+        /* A missing file is a system error, and a damaged one is not: scripts tell them apart by
+         * the exit status. */
         if (access(*paths, R_OK) != 0) {
             fprintf(stderr, "tundish index: %s: %s\n", *paths, strerror(errno));
+            /* The other files are indexed all the same. */
             result = result == EXIT_OK ? EXIT_SYSTEM : result;
             continue;
         }

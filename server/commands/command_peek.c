@@ -1,8 +1,7 @@
 /* command_peek.c - `tundish peek`: print the batches of a stream, in this process, without serving
  * it.
  *
- * All workers of the job are played here, so that the ends of their streams agree as they would
- * under way.
+ * All workers of the job are simulated, so that their streams end together as they do in a job.
  */
 #include "commands/options.h"
 
@@ -29,8 +28,8 @@ struct peek {
     struct dealer **dealers;
     struct deal_round *rounds;
     struct fill *fills;
-    struct skips *skips;     /* of each worker, which has a limit of its own */
-    uint64_t *order_skipped; /* of them, those that its order left out */
+    struct skips *skips;     /* one for each worker, with its own limit */
+    uint64_t *order_skipped; /* rows that a worker's order has skipped, included in skips */
     struct evaluation evaluation;
     struct budget_task memory;
     struct json out;
@@ -38,6 +37,7 @@ struct peek {
 };
 
 static void
+/* Each line is a JSON document of its own. */
 line_end(struct peek *peek)
 {
     fputc('\n', stdout);
@@ -76,6 +76,7 @@ say_end(struct peek *peek, const char *how)
             continue;
         if (!peek->json) {
             printf("worker %u: %s\n", w, how != NULL ? how : tnd_error_text());
+            /* Without a text it is the error of this thread. */
             continue;
         }
         json_object(&peek->out);
@@ -164,6 +165,7 @@ show_step(struct peek *peek)
     for (uint32_t w = 0; w < worker_count && status == TUNDISH_OK; w++)
         for (uint32_t r = 0; r < replicas && status == TUNDISH_OK; r++)
             if (is_shown(peek, w, r)) {
+                /* The evaluation is shared, so the rows that a slice skipped are a difference. */
                 uint64_t skipped = peek->evaluation.skipped;
 
                 status =
@@ -209,7 +211,7 @@ release_rounds(struct peek *peek)
         deal_round_release(&peek->rounds[w]);
 }
 
-/* The steps of one epoch. Sets *ret_limit when --steps ended it. */
+/* Print the steps of one epoch. Sets *ret_limit if --steps ended it. */
 static tundish_status
 show_epoch(struct peek *peek, bool *ret_limit)
 {
@@ -231,6 +233,7 @@ show_epoch(struct peek *peek, bool *ret_limit)
             return TUNDISH_OK;
         }
         status = next_rounds(peek, &present);
+        /* An epoch ends for all workers at the same step. */
         if (status == TUNDISH_OK && (present == 0 || (drop_partial && present < all))) {
             release_rounds(peek);
             return TUNDISH_OK;
@@ -269,7 +272,7 @@ show_all(struct peek *peek)
     return TUNDISH_OK;
 }
 
-/* With DATA sharding all workers skip the same rows in their order, so these count once. */
+/* With DATA sharding every worker reads and skips the same rows, so they are counted once. */
 static uint64_t
 count_skipped(const struct peek *peek)
 {
@@ -297,8 +300,8 @@ say_stats(const struct peek *peek)
         (unsigned long long)count_skipped(peek));
 }
 
-/* The shards of an evaluation are printed as one stream: that each gets a file is not seen by
- * that. Other streams tell what they miss at the step that misses it. */
+/* Check that there is a file for each shard of an evaluation. The shards are printed as one stream,
+ * which would not show it. Other streams report missing files at the step that needs them. */
 static tundish_status
 check_shards(const struct peek *peek)
 {
@@ -316,6 +319,7 @@ open_dealers(struct peek *peek)
     struct source_files_options files_options = {
         .root = peek->pipeline.file->root,
         .cache_folder = peek->pipeline_options.cache,
+        /* Files are scanned in this thread: a few steps do not need more of them. */
         .reader_count = 0,
     };
     tundish_status status = source_files_open(&files_options, &peek->files);
@@ -335,6 +339,7 @@ open_dealers(struct peek *peek)
         .scratch = scratch_open(),
         .skip_bad = peek->pipeline.stream->deliver.skip_errors,
     };
+    /* Content has the limits that a server would have. */
     peek->memory.budget = content_budget_open(peek->pipeline.plans[0], 1);
     scratch_share(peek->evaluation.scratch, &peek->memory);
     for (uint32_t w = 0; status == TUNDISH_OK && w < peek->pipeline.worker_count; w++) {

@@ -1,4 +1,4 @@
-/* command_pipeline.c - from a path on the command line to plans. */
+/* command_pipeline.c - opens and plans the pipeline file of a command line. */
 #include "commands/commands.h"
 
 #include <stdlib.h>
@@ -39,13 +39,14 @@ choose_stream(struct pipeline *pipeline, const char *name)
     return TUNDISH_OK;
 }
 
+/* Printed or logged by the commands, so a run can be repeated. */
 uint64_t
 pipeline_draw_seed(void)
 {
     uint64_t seed = 0;
 
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(uintptr_t)&seed; /* a kernel without entropy: anything will do */
+        seed = (uint64_t)(uintptr_t)&seed; /* a kernel without entropy: any number will do */
     return seed;
 }
 
@@ -57,7 +58,7 @@ pipeline_threads(void)
     return count < 1 ? 1 : count > 256 ? 256 : (uint32_t)count;
 }
 
-/* Learn, or learn again. */
+/* Compute the statistics, for the first time or again. */
 static tundish_status
 learn(const struct pipeline_options *options, const struct spec_file *file, const char *folder,
       struct spec_errors *errors)
@@ -93,6 +94,7 @@ pipeline_open_learned(const struct pipeline_options *options, const struct spec_
     provenance_open(file, folder, true, learned);
     if (options->analyzes && learned->problem != NULL && provenance_stream(file) != NULL) {
         status = learn(options, file, folder, errors);
+        /* Read again, since they are on the disk now. */
         provenance_close(learned);
         provenance_open(file, folder, true, learned);
     }
@@ -136,6 +138,7 @@ pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipel
         return status;
     plan_options.learned = pipeline->learned;
     pipeline->plans = tnd_zalloc(options->worker_count, sizeof(struct plan *));
+    /* The first worker that cannot be planned gives the error: the others have the same one. */
     for (uint32_t w = 0; w < options->worker_count; w++) {
         plan_options.worker = w;
         status = plan_open(pipeline->file, pipeline->stream, &plan_options, &pipeline->errors,

@@ -8,8 +8,8 @@
 #include "plan/print.h"
 #include "session/lane_size.h"
 
-/* With local files the files of other nodes are not known here; the servers check them once all are
- * linked. */
+/* Check that the files exist. With local files those of other nodes are not known here; the servers
+ * check them when they are linked. */
 static tundish_status
 check_inputs(const struct pipeline_options *wanted, const struct plan *plan)
 {
@@ -47,6 +47,7 @@ run_plan(const struct pipeline_options *wanted, uint32_t worker, enum form form)
     if (status != TUNDISH_OK) {
         result = command_failed(&command_plan, status, &pipeline.errors);
     } else {
+        /* The plan is printed first: it helps to understand the error. */
         print(pipeline.plans[worker], form);
         status = plan_memory_check(pipeline.plans[worker]);
         if (status == TUNDISH_OK)

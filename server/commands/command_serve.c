@@ -19,7 +19,7 @@
 #include "shm/channel.h"
 #include "shm/segment.h"
 
-/* serve --state: how often places are written, if they have changed. */
+/* serve --state: how often changed places are written. */
 enum { KEEP_NS = 100000000 };
 
 /* How long a server that cannot start keeps the link open, so that other nodes hear the reason. */
@@ -48,7 +48,7 @@ take_order(void *user, enum tnd_control what, char *text, size_t text_bytes)
     return serve_control(serve->sessions, serve->session_count, what, text, text_bytes);
 }
 
-/* Free the shared memory that killed servers left behind, before this one takes its own. */
+/* Free the shared memory that killed servers have left, before this one takes its own. */
 static void
 sweep(void)
 {
@@ -107,9 +107,9 @@ keep_places(struct serve *serve)
         session_state_keep(serve->sessions[i]);
 }
 
-/* Close everything, in the order that leaves no part using one that is gone: sessions stop, then
- * the hub, then the memory that both use. linger_ns is how long to wait for nodes that go on;
- * negative: until they end. */
+/* Close everything, so that no part uses one that has been closed: first the sessions stop, then
+ * the hub, then the memory that both use is freed. linger_ns is how long to wait for nodes that
+ * continue; negative: until they end. */
 static void
 close_all(struct serve *serve, int64_t linger_ns)
 {
@@ -119,6 +119,7 @@ close_all(struct serve *serve, int64_t linger_ns)
     named_sessions_stop(serve->named_sessions);
     for (uint32_t i = 0; i < serve->session_count; i++)
         session_stop(serve->sessions[i]);
+    /* The sessions have stopped, so these places are final. */
     keep_places(serve);
     if (serve->hub != NULL)
         hub_shut(serve->hub);
@@ -171,6 +172,7 @@ refuse(const struct serve *serve)
 {
     bool refused = serve->errors.count > 0;
 
+    /* Errors of the pipeline file have lines and columns; others are logged. */
     if (refused) {
         char *text = spec_errors_text(&serve->errors);
 
@@ -253,6 +255,7 @@ command_serve_run(int argc, char **argv)
         serve.ready_descriptor = (int)ready;
     if (has_crew)
         serve.crew_descriptor = (int)crew;
+    /* Drawn before the nodes agree: rank 0's seed is used by all. */
     if (!serve.pipeline_options.has_seed)
         serve.pipeline_options.seed = pipeline_draw_seed();
     serve.socket = socket_path;

@@ -6,6 +6,7 @@
 
 #include "watch/report.h"
 
+/* Scripts and probes read the level from the exit status. */
 static int
 result_of(const struct watch_server *watch)
 {
@@ -31,6 +32,7 @@ show(const char *socket, int64_t interval_ns, bool json)
     int result = EXIT_SYSTEM;
 
     if (status == TUNDISH_OK) {
+        /* Rates need two looks, an interval apart. */
         status = watch_server_next(&watch, interval_ns);
         if (status == TUNDISH_OK && json) {
             struct json out;

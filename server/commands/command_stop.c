@@ -58,10 +58,12 @@ stop_server(const char *path, int64_t timeout_ns)
     }
     for (;;) {
         int64_t left_ns = tnd_clock_left_ns(deadline_ns);
+        /* Rounded up, so that poll does not return just before the deadline. */
         int found = poll(&gone, 1, (int)((left_ns + 999999) / 1000000));
 
         if (found > 0)
             break;
+        /* The server has not ended in time; a second signal would end it at once. */
         if (found == 0 || (found < 0 && errno != EINTR)) {
             fprintf(stderr,
                     "tundish stop: process %d is still draining because a trainer holds batches; "

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The header comes with the library, in one package. */
+/* curses.h is in the same package as the library. */
 #if __has_include(<curses.h>)
 #include <curses.h>
 #define HAS_CURSES 1
@@ -22,7 +22,7 @@ static const int64_t SECOND_NS = 1000000000;
 static const int64_t FIRST_LOOK_NS = 200000000;
 #endif
 
-/* Without a terminal: print one page after another until the server is gone. */
+/* Without a terminal, print one page after another until the server has ended. */
 static tundish_status
 print_on(struct watch_server *watch)
 {
@@ -96,13 +96,14 @@ begin_screen(void)
 {
     SCREEN *screen;
 
+    /* Curses counts the columns of a character by the locale. */
     setlocale(LC_ALL, "");
     screen = newterm(NULL, stdout, stdin);
     if (screen == NULL)
         return NULL;
     cbreak();
     noecho();
-    keypad(stdscr, TRUE); /* a change of size comes as a key */
+    keypad(stdscr, TRUE); /* a change of size arrives as a key */
     curs_set(0);
     timeout((int)(SECOND_NS / 1000000));
     in_colour = getenv("NO_COLOR") == NULL && start_color() != ERR && has_colors() &&
@@ -127,6 +128,7 @@ draw_on(struct watch_server *watch)
         return status;
     screen = begin_screen();
     if (screen == NULL)
+        /* A terminal that curses does not know gets plain pages. */
         return print_on(watch);
     while (status == TUNDISH_OK) {
         int key;

@@ -1,8 +1,8 @@
 /* command_trace.c - `tundish trace`: what each thread of a running server did, for Perfetto or
  * Chrome.
  *
- * Threads always leave their last events in the file of figures; here they are collected while the
- * time runs. The server does nothing for it and does not know.
+ * Threads always write their last events to the file of figures, and this command collects them
+ * while it runs. The server does nothing for it and does not notice it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,10 +28,11 @@ struct trace {
     struct tnd_stats_file file; /* with a copy, for the names of stages */
     int64_t began_ns;
     uint32_t track_count;
-    uint64_t seen[TRACKS_MAX]; /* events of the k-th track ever made, the first at the file's end */
+    uint64_t seen[TRACKS_MAX]; /* events of the k-th track ever made; the first track is the last in
+                                  the file */
     uint64_t events, lost;
-    struct tnd_stats_file lanes_file; /* opened apart: its copies are taken away */
-    struct watch_snapshot lanes;      /* as they were last; zeros at first */
+    struct tnd_stats_file lanes_file; /* opened separately, because its copies are taken away */
+    struct watch_snapshot lanes;      /* the last ones; zeros at first */
     struct json json;
 };
 
@@ -58,7 +59,7 @@ name_of(const struct trace *trace, uint64_t what, char name[64])
         }
 }
 
-/* An arrow from the deal of a step to each part that is made of it. */
+/* Write an arrow from the deal of a step to each part that is made of it. */
 static void
 write_flow(struct trace *trace, const char *phase, uint64_t at_ns, uint64_t step, uint32_t thread)
 {
@@ -77,6 +78,7 @@ write_flow(struct trace *trace, const char *phase, uint64_t at_ns, uint64_t step
 static void
 write_event(struct trace *trace, const struct tnd_stats_event *event, uint32_t thread)
 {
+    /* The server may be writing the event at this moment. Such an event is skipped. */
     uint64_t begin_ns = tnd_stats_get(&event->begin_ns), end_ns = tnd_stats_get(&event->end_ns);
     uint64_t what = tnd_stats_get(&event->what);
     char name[64];
@@ -87,6 +89,7 @@ write_event(struct trace *trace, const struct tnd_stats_event *event, uint32_t t
     json_object(&trace->json);
     json_key_text(&trace->json, "name", name);
     json_key_text(&trace->json, "cat", what < TND_STATS_DOINGS ? "thread" : "stage");
+    /* Complete events ("X") have a begin and a duration, in microseconds. */
     json_key_text(&trace->json, "ph", "X");
     json_key(&trace->json, "ts");
     json_float(&trace->json, (double)(begin_ns - (uint64_t)trace->began_ns) / 1e3, 17);
@@ -125,8 +128,8 @@ write_thread_name(struct trace *trace, const struct tnd_stats_track_entry *track
     json_object_end(&trace->json);
 }
 
-/* The new events of a track. The server may have overwritten the oldest while the copy was taken.
- */
+/* Write the new events of a track. The server may have overwritten the oldest ones while the copy
+ * was taken, so only part of the ring is used. */
 static void
 collect_track(struct trace *trace, const struct tnd_stats_track_entry *track, uint32_t number,
               bool is_first_look)
@@ -156,6 +159,7 @@ collect(struct trace *trace, bool is_first_look)
     if (status != TUNDISH_OK)
         return status;
     for (uint32_t k = 0; k < count && k < TRACKS_MAX; k++) {
+        /* Tracks are linked with the newest first, and numbered from the oldest. */
         const struct tnd_stats_track_entry *track = &tracks[count - 1 - k];
 
         if (k >= trace->track_count) {
@@ -211,6 +215,8 @@ write_lanes(struct trace *trace, const struct watch_snapshot *now)
         end_counter(trace);
     }
     while (trace->lanes.sets != NULL && (set = watch_next(now, "reader", set)) != NULL) {
+        /* A reader that waits in one call over several looks adds it all at the end, so a share may
+         * exceed 1. */
         double share = (double)watch_growth(&trace->lanes, set, "wait") / passed_ns;
 
         begin_counter(trace, now, set, "waits");

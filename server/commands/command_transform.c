@@ -34,6 +34,7 @@ transform_all(struct transformer *transformer, struct rows_in *in, struct rows_o
             status = transformer_run(transformer, rows, count, &columns);
         } else {
             status = transformer_run_records(transformer, records, count, &columns);
+            /* Only bad data has a row to blame. */
             if (status == TUNDISH_E_DATA)
                 return rows_in_blame(status, transformer, records, count,
                                      rows_in_taken(in) - (uint64_t)count);
@@ -41,6 +42,7 @@ transform_all(struct transformer *transformer, struct rows_in *in, struct rows_o
         if (status == TUNDISH_OK)
             status = rows_out_put(out, columns);
         if (status != TUNDISH_OK)
+            /* The number of the first row of the batch helps to find the row. */
             return tnd_fail_while(status, "rows from %llu on",
                                   (unsigned long long)rows_in_taken(in) - (uint64_t)count);
     }

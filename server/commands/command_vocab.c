@@ -54,6 +54,7 @@ look_up(const struct vocab *vocab, const char *term)
         long long number = strtoll(term, &end, 10);
         int64_t key = number;
 
+        /* The whole argument must be a number. */
         if (*term == '\0' || *end != '\0')
             return tnd_fail(TUNDISH_E_ARGUMENT, "'%s' is not an integer", term);
         vocab_lookup_integers(vocab, &key, 1, &line);
@@ -74,6 +75,7 @@ inspect(const struct inspection *inspection, const char *path, char **terms, int
     int64_t began_ns = tnd_clock_ns();
     tundish_status status;
 
+    /* Checked here for its exit status: a missing file is a system error. */
     if (access(path, R_OK) != 0) {
         fprintf(stderr, "tundish vocab: %s: %s\n", path, strerror(errno));
         return EXIT_SYSTEM;

@@ -1,4 +1,4 @@
-/* commands.c - the list of commands, and how they speak of themselves. */
+/* commands.c - the list of commands, and their messages about usage and failure. */
 #include "commands/commands.h"
 
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 
-/* More than any command has. */
+/* No command has more options. */
 enum { ROWS_MAX = 24 };
 
 static bool
@@ -15,6 +15,7 @@ parse_number(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *ret
     char *end;
     unsigned long long value;
 
+    /* strtoull would take a sign and leading blanks. */
     if (!isdigit((unsigned char)text[0]))
         return false;
     errno = 0;
@@ -55,7 +56,7 @@ read_row(const struct command *command, const struct option_row *row, const char
 int
 options_read(const struct command *command, int argc, char **argv, const struct option_row *rows)
 {
-    enum { FIRST_ROW = 256 }; /* what getopt gives for rows[0] */
+    enum { FIRST_ROW = 256 }; /* the value that getopt returns for rows[0] */
     struct option options[ROWS_MAX + 1] = { 0 };
     int result = EXIT_OK;
 
@@ -68,6 +69,7 @@ options_read(const struct command *command, int argc, char **argv, const struct 
 
         if (option == -1)
             break;
+        /* getopt has printed what is wrong. */
         result = option < FIRST_ROW ? command_misused(command, NULL)
                                     : read_row(command, &rows[option - FIRST_ROW], optarg);
     }

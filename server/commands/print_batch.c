@@ -18,6 +18,7 @@ print_element_spec(struct json *json, const struct schema *schema)
         json_key_text(json, "dtype", tnd_dtype_name(spec->dtype));
         json_key(json, "shape");
         print_shape(json, spec);
+        /* A row of a ragged batch is ragged in TensorFlow even where its kind here is dense. */
         if (spec->kind == TUNDISH_RAGGED || spec->row_of_ragged) {
             json_key_bool(json, "ragged", true);
             json_key_int(json, "ragged_rank", spec->ragged_rank);
@@ -61,6 +62,7 @@ print_value(struct json *json, tundish_dtype dtype, const void *values, int64_t 
         json_int(json, ((const int64_t *)values)[i]);
         break;
     case TUNDISH_FLOAT16:
+        /* As many digits as it takes to read the same number back. */
         json_float(json, (double)tnd_half_to_float(((const uint16_t *)values)[i]), 5);
         break;
     case TUNDISH_BFLOAT16:
@@ -146,6 +148,7 @@ print_column_text(FILE *file, const struct output_column *column)
 
     fprintf(file, "  %-16s %s[", column->spec->name, tnd_dtype_name(column->spec->dtype));
     for (int k = 0; k < column->rank; k++)
+        /* -1 is a ragged dimension, whose size varies. */
         if (column->shape[k] < 0)
             fprintf(file, "%s?", k > 0 ? "," : "");
         else

@@ -1,4 +1,4 @@
-/* rows_in.c - reads rows from a stream of bytes: lines or TFRecord. */
+/* A limit against damaged lengths. */
 #include "commands/rows_in.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct rows_in {
     uint64_t taken;
     char *line;
     size_t line_capacity;
-    struct rows_json *objects; /* of named columns; NULL: records go in as they are */
+    struct rows_json *objects; /* for named columns; NULL: records are passed as they are */
 };
 
 bool
@@ -111,8 +111,10 @@ next_line(struct rows_in *in, struct scratch *scratch, struct byte_view *ret_rec
         return ferror(in->file) ? tnd_fail_errno(errno, "reading rows") : TUNDISH_NO_VALUE;
     if (got > 0 && in->line[got - 1] == '\n')
         got--;
+    /* Files from Windows end lines with both. */
     if (got > 0 && in->line[got - 1] == '\r')
         got--;
+    /* getline reuses its buffer, so each line is copied. */
     data = scratch_alloc(scratch, (size_t)got);
     memcpy(data, in->line, (size_t)got);
     *ret_record = (struct byte_view){ data, (uint64_t)got };
@@ -126,6 +128,7 @@ next_records(struct rows_in *in, struct scratch *scratch, int64_t most,
     struct byte_view *records = scratch_array(scratch, (size_t)most, sizeof *records);
     tundish_status status = TUNDISH_OK;
 
+    /* The records before a bad one are not returned: the batch fails as a whole. */
     for (*ret_count = 0; *ret_count < most; ++*ret_count, in->taken++) {
         status = in->is_tfrecord ? next_tfrecord(in, scratch, &records[*ret_count])
                                  : next_line(in, scratch, &records[*ret_count]);

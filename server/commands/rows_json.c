@@ -18,6 +18,8 @@ struct rows_json {
 static tundish_status
 make_feature(const struct column_spec *column, struct example_feature *feature)
 {
+    /* A list is a feature of any length (FixedLenSequence), so its first dimension may be
+     * unknown. */
     bool is_list = column->rank > 0 && column->shape[0] < 0;
 
     *feature = (struct example_feature){
@@ -51,6 +53,7 @@ rows_json_open(const struct schema *inputs, struct rows_json **ret_json)
     for (uint32_t i = 0; i < inputs->count; i++) {
         tundish_status made = make_feature(&inputs->columns[i], &features[i]);
 
+        /* All features are made even after an error, since the parser takes over the whole list. */
         status = status == TUNDISH_OK ? made : status;
     }
     json->inputs = inputs;

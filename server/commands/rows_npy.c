@@ -16,7 +16,7 @@ struct npy_column {
     const struct column_spec *spec;
     struct artifact artifact;
     int rank;
-    int64_t shape[RANK_MAX]; /* all but the number of rows */
+    int64_t shape[RANK_MAX]; /* without the number of rows */
 };
 
 struct rows_npy {
@@ -123,6 +123,7 @@ put(struct rows_npy *npy, struct npy_column *to, const struct output_column *fro
     if (to->rank == 0) {
         to->rank = from->rank;
         memcpy(to->shape, from->shape, sizeof to->shape);
+        /* The shape is known from the first batch; the number of rows is written at the end. */
         write_header(to, 0);
         is_same = true;
     }

@@ -74,8 +74,8 @@ begin_below(const struct output_column *column, int k, int64_t index)
     return k < (int)column->splits_count ? column->splits[k][index] : index * column->shape[k + 1];
 }
 
-/* The first value of a sparse column in `row` or a later one. Indices are sorted, so search by
- * halves. */
+/* The first value of a sparse column in `row` or a later row. The indices are sorted, so this is a
+ * binary search. */
 static int64_t
 sparse_begin(const struct output_column *column, int64_t row)
 {
@@ -96,6 +96,7 @@ static void
 value_range(const struct output_column *column, int64_t row, int64_t *ret_begin, int64_t *ret_end)
 {
     int64_t begin = row, end = row + 1;
+    /* In every other kind the values of a row are next to each other. */
 
     if (column->spec->kind == TUNDISH_SPARSE) {
         begin = sparse_begin(column, row);
@@ -127,6 +128,7 @@ print_nested(struct json *json, const struct output_column *column, int k, int64
 }
 
 static void
+/* The first index is the row, which the line stands for. */
 print_sparse(struct json *json, const struct output_column *column, int64_t row)
 {
     int64_t begin, end;
@@ -221,6 +223,7 @@ make_list(const struct output_column *column, int64_t begin, int64_t end, struct
         } else if (tnd_dtype_is_integer(dtype) || dtype == TUNDISH_BOOL) {
             int64_t value;
 
+            /* tf.Example has only int64, float and bytes. */
             convert_values(TUNDISH_INT64, &value, dtype, values + (size_t)i * bytes, 1);
             append_varint(list, (uint64_t)value);
         } else {
@@ -247,7 +250,7 @@ put_feature(struct rows_out *out, const struct output_column *column, int64_t ro
     out->feature.used = 0;
     if (kind == 1) {
         append_bytes(&out->feature, 1, out->list.bytes, out->list.used);
-    } else { /* packed */
+    } else { /* float_list and int64_list are packed: one field with all values */
         struct buffer packed = { 0 };
 
         append_bytes(&packed, 1, out->list.bytes, out->list.used);
@@ -292,6 +295,7 @@ rows_out_put(struct rows_out *out, const struct output_column *columns)
 {
     int64_t rows = out->count > 0 ? row_count(&columns[0]) : 0;
 
+    /* A stage after batch may have combined rows, so that there is nothing to print for each. */
     for (uint32_t i = 0; i < out->count; i++)
         if (row_count(&columns[i]) != rows || rows < 0)
             return tnd_fail(TUNDISH_E_DATA,

@@ -1,4 +1,4 @@
-/* serve_crew.c - messages between launchers, carried over the link. */
+/* serve_crew.c - the messages of launchers to each other, which the servers carry over the link. */
 #include "commands/serve_crew.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 1024 };
 
-/* Posted as LINK_CREW: the word is the key's epoch, its number the key's part. */
+/* Posted under LINK_CREW: the word is the key's epoch, and the number is its part. */
 enum crew_word { CREW_FAILED, CREW_DONE, CREW_WORD_COUNT };
 static const char *const words[CREW_WORD_COUNT] = { "failed", "done" };
 
@@ -58,6 +58,7 @@ obey(struct serve *serve, const char *line)
     char word[16];
 
     if (sscanf(line, "%15s %" SCNu64, word, &key.part) != 2)
+        /* A line of another version is ignored. */
         return;
     if (strcmp(word, "ended") == 0)
         begin_again(serve, key.part);
@@ -70,6 +71,7 @@ static void *
 hear_launcher(void *user)
 {
     struct serve *serve = user;
+    /* A copy of the descriptor: fclose closes it, and the server goes on writing to its own. */
     FILE *lines = fdopen(dup(serve->crew_descriptor), "re");
     char line[LINE_BYTES];
 
@@ -99,6 +101,7 @@ serve_crew_close(struct serve *serve)
 {
     if (!serve->has_crew)
         return;
+    /* This ends the thread's read, since only the descriptor is shared. */
     shutdown(serve->crew_descriptor, SHUT_RD);
     pthread_join(serve->crew, NULL);
 }

@@ -1,4 +1,4 @@
-/* serve_link.c - a server among those of other nodes. */
+/* serve_link.c - links this server with those of the other nodes. */
 #include "commands/serve.h"
 
 #include "commands/serve_crew.h"
@@ -8,7 +8,7 @@
 #include "session/nodes/agreement.h"
 #include "stats/stats_relay.h"
 
-/* Time for the slowest node to get ready. */
+/* Time for the slowest node to start. */
 static const int64_t AGREE_NS = 600000000000;
 
 static tundish_status
@@ -24,7 +24,8 @@ open_peers(struct serve *serve)
     return peers_open(&options, &serve->peers);
 }
 
-/* Nothing may be opened before all nodes agree that they serve the same streams. */
+/* Reach an agreement of all nodes that they serve the same streams. Nothing may be opened before
+ * that. */
 tundish_status
 serve_agree(struct serve *serve)
 {
@@ -62,7 +63,7 @@ serve_hear_others(void *user, uint32_t from, const struct link_key *key, struct 
     named_sessions_link_hear(serve->named_sessions, from, key, bytes);
 }
 
-/* The job's seed is that of rank 0. */
+/* Open the link. All nodes use the seed of rank 0. */
 tundish_status
 serve_open_link(struct serve *serve)
 {
@@ -78,8 +79,8 @@ serve_open_link(struct serve *serve)
     return status;
 }
 
-/* Log how many messages the link carried. Where the steps are known ahead it should be none per
- * step. */
+/* Log how many messages the link carried. With steps that are known ahead it should be no message
+ * per step. */
 void
 serve_log_link(const struct serve *serve)
 {

@@ -50,6 +50,7 @@ open_session(struct serve *serve, const struct spec_stream *stream)
 
     if (status != TUNDISH_OK)
         return status;
+    /* Trainers learn from it that the server they come back to is another one. */
     if (getrandom(&options.server_generation, sizeof options.server_generation, 0) < 0)
         options.server_generation = (uint64_t)tnd_clock_ns();
     options.stream = stream;
@@ -63,8 +64,8 @@ open_session(struct serve *serve, const struct spec_stream *stream)
     return hub_add(serve->hub, session_feed(session));
 }
 
-/* Each reader of such a stream gets a session of its own later; errors in it must be reported now.
- */
+/* Check a stream whose readers each get a session of their own later: its errors have to be
+ * reported now. */
 static tundish_status
 check_evaluation(struct serve *serve, const struct spec_stream *stream)
 {

@@ -1,4 +1,5 @@
-/* serve_signals.c - SIGTERM drains a server, once more ends it at once; SIGUSR1 is bad news. */
+/* serve_signals.c - SIGTERM drains a server, and a second one ends it at once; SIGUSR1 reports a
+ * failure on another node. */
 #include "commands/serve_signals.h"
 
 #include <pthread.h>
@@ -41,7 +42,7 @@ wait_for_signal(void)
     }
 }
 
-/* The first signal drains the server, the second ends it at once. */
+/* The first signal drains the server, and the second one ends it at once. */
 static void *
 hear_signals(void *unused)
 {
@@ -83,6 +84,8 @@ serve_wake(void *unused)
     sem_post(&woken);
 }
 
+/* A semaphore, because sem_post may be called from any thread and a post before the wait is not
+ * lost. */
 bool
 serve_wait(int64_t timeout_ns)
 {

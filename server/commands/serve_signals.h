@@ -11,7 +11,7 @@
 /* The first signal that came; 0: none yet. */
 extern _Atomic int serve_stop_signal;
 
-/* SIGUSR1 has come: whoever started the job says that it has failed elsewhere. */
+/* SIGUSR1 has come: the process that started the job says that it has failed elsewhere. */
 extern _Atomic bool serve_job_failed;
 
 /* To be called before any other thread starts. The first SIGTERM or SIGINT is kept in
@@ -21,8 +21,8 @@ tundish_status serve_hear_signals(void);
 /* Let serve_wait() return; from any thread. */
 void serve_wake(void *unused);
 
-/* Wait for a signal, serve_wake() or the time (less than a second; negative: for ever). Returns
- * whether it was one of the first two. */
+/* Wait for a signal, serve_wake() or the time (less than a second; negative: without limit).
+ * Returns whether it was one of the first two. */
 bool serve_wait(int64_t timeout_ns);
 
 #endif

@@ -10,10 +10,10 @@
 #include "stats/stats_process.h"
 #include "stats/stats_relay.h"
 
-/* How often figures are polled that are not counted as they happen. */
+/* How often those figures are read that are not counted as they happen. */
 enum { SHOW_NS = 100000000, TICKS_A_RELAY = 10 };
 
-/* Show the pipeline file as it was read. */
+/* Show the pipeline file as it was read, for `tundish status` and top. */
 static void
 add_pipeline(struct serve *serve)
 {

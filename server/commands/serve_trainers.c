@@ -13,10 +13,9 @@ struct crew {
     size_t stream_bytes;
     uint32_t count;
 
-    uint32_t streams; /* how many */
-    const struct spec_stream
-        *most;      /* of the streams with lanes, the one with most replicas; or NULL */
-    bool takes_any; /* one of them is for any number of trainers */
+    uint32_t streams;               /* how many */
+    const struct spec_stream *most; /* with lanes: the one with most replicas */
+    bool takes_any;                 /* one of them is for any number of trainers */
     bool is_broadcast;
     bool has_shared; /* one of them is a queue or a broadcast */
 };
