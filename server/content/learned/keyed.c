@@ -48,6 +48,8 @@ keyed_open(const struct stage_config *config, const struct learned_table *table,
                               "%s: the learned statistics have no keys; run `tundish analyze %s`",
                               config->stage->info->name, config->stage->file->path);
     *ret_keys = NULL;
+    /* Nothing was seen while learning: every key is unknown, and an empty vocabulary cannot be
+     * made. */
     if (table->key_count == 0)
         return TUNDISH_OK;
     status = vocab_open_terms(config->cache_folder, "keys", table->keys, (size_t)table->key_count,
@@ -58,6 +60,8 @@ keyed_open(const struct stage_config *config, const struct learned_table *table,
 int64_t
 keyed_values_each(const struct column *key, const struct column *column, int64_t element)
 {
+    /* All keys of an element have equally many values: a key for each row of a dense element, or
+     * one for each value. */
     int64_t key_begin, key_end, begin, end;
 
     column_value_range(key, element, element + 1, &key_begin, &key_end);
@@ -86,6 +90,8 @@ keyed_lines(const struct vocab *keys, const struct column *key, const struct col
 
         column_value_range(key, e, e + 1, &unused, &key_end);
         column_value_range(column, e, e + 1, &unused, &end);
+        /* The arrays are filled even for a rejected element, since the loops after this read all of
+         * them. */
         if (each < 0) {
             frame_reject(output, e, "there are %lld values for %lld keys", (long long)(end - at),
                          (long long)(key_end - key_at));

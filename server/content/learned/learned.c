@@ -63,6 +63,7 @@ learned_require(const struct stage_config *config, const char *name)
     if (learned == NULL)
         return stage_complain(config, "%s: nothing was learned for '%s'; run `tundish analyze %s`",
                               stage, name, config->stage->file->path);
+    /* The analysis opens the stages itself, with the results of its own earlier passes. */
     if (learned->is_analyzing)
         return TUNDISH_OK;
     if (learned->problem != NULL)
@@ -85,6 +86,7 @@ learned_require(const struct stage_config *config, const char *name)
 void
 learned_file_note(const struct stage_config *config, const struct learned_file *file)
 {
+    /* The plan hashes every learned file, so that nodes with unequal statistics notice it. */
     if (config->learned_hash != NULL)
         *config->learned_hash =
             tnd_hash_farm_chain(*config->learned_hash, file->bytes, file->byte_count);
@@ -94,6 +96,7 @@ tundish_status
 learned_file_check(const struct stage_config *config, const char *path, uint64_t hash)
 {
     const struct learned *learned = config->learned;
+    /* Results are recorded by file name, so that the folder can be moved. */
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
 
     for (uint32_t i = 0; i < learned->result_count; i++)

@@ -1,9 +1,9 @@
 /* learned.h - what `tundish analyze` learned, as content stages find it.
  *
- * Artifacts are plain files in the analysis folder, named after the result they belong to:
- * a vocabulary is lines or records (struct learned_form), every other one is a table in JSON. Which
- * of them may be used - of these stages, from these files - is for learn/results/provenance.h to
- * say, beforehand.
+ * Artifacts are plain files in the analysis folder, named after the result they belong to: a
+ * vocabulary is lines or records (struct learned_form), every other one is a table in JSON.
+ * learn/results/provenance.h decides beforehand which of them these stages may use with these
+ * files.
  */
 #ifndef CONTENT_LEARNED_H
 #define CONTENT_LEARNED_H
@@ -25,15 +25,16 @@ struct learned_result {
 
 struct learned {
     char *folder;
-    char *problem;     /* why nothing may be used, for the user; NULL: what is listed may be */
-    bool is_analyzing; /* `tundish analyze` itself: whatever lies there is this run's */
+    char *problem; /* why nothing may be used, for the user; NULL: everything that is listed may be
+                      used */
+    bool is_analyzing; /* `tundish analyze` itself: all files of the folder are from this run */
     uint32_t count;
     struct learned_name *names;
     uint32_t result_count;
     struct learned_result *results;
 };
 
-/* What is learned for a stage, whatever its parameters; NULL: nothing. */
+/* The kind of result that a stage learns, whatever its parameters; NULL: none. */
 const struct content_learning *learned_learning_of(const struct spec_stage *stage);
 
 /* Does the stage, with the parameters it has, need something learned? */
@@ -42,13 +43,13 @@ bool learned_is_needed(const struct spec_stage *stage);
 /* What is learned depends on the stage's name and parameters, not on which columns it is for. */
 uint64_t learned_fingerprint(const struct spec_stage *stage);
 
-/* What the learned results for a target are called: `statistics` if given, else the column. */
+/* The name of the learned results for a target: `statistics` if given, else the column. */
 const char *learned_name_of(const struct stage_config *config, const char *output_column);
 
 /* Complain if the results called `name` may not be used by this stage. */
 tundish_status learned_require(const struct stage_config *config, const char *name);
 
-/* Complain of what the thread's last error says of something learned, and say what helps. */
+/* Complain with the thread's last error about something learned, and name the remedy. */
 tundish_status learned_complain_of(const struct stage_config *config);
 
 /* FOLDER/NAMESUFFIX; the caller frees. */

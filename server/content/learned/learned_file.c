@@ -31,6 +31,7 @@ read_all(int descriptor, const char *path, struct learned_file *ret_file)
 
         if (got < 0 && errno == EINTR)
             continue;
+        /* The file may be replaced or cut while it is read: then its size was another file's. */
         if (got <= 0) {
             free(ret_file->bytes);
             return got < 0 ? tnd_fail_errno(errno, "%s", path)

@@ -8,7 +8,7 @@
 #include "core/status.h"
 
 struct learned_file {
-    uint8_t *bytes; /* 64 zeros behind them */
+    uint8_t *bytes; /* 64 zeros after them */
     size_t byte_count;
 };
 

@@ -85,6 +85,8 @@ take_shape(const struct example_values *list, struct learned_table *table)
     table->rank = (int)length_of(list);
     table->value_count = 1;
     for (int i = 0; i < table->rank; i++) {
+        /* The values of a damaged table are not there: each dimension and the product are bounded
+         * before memory is allocated. */
         if (dims[i] < 0 || dims[i] > INT32_MAX ||
             __builtin_mul_overflow(table->value_count, dims[i], &table->value_count))
             return tnd_fail(TUNDISH_E_DATA, "a dimension out of range");
@@ -93,7 +95,7 @@ take_shape(const struct example_values *list, struct learned_table *table)
     return TUNDISH_OK;
 }
 
-/* The table's own: what was read lies in scratch, or in the text. */
+/* Copy the keys: they are in scratch or in the text, which are freed. */
 static void
 take_keys(const struct example_values *list, struct learned_table *table)
 {
@@ -123,6 +125,7 @@ take_all(const struct example_values values[MEMBERS], struct learned_table *tabl
         return status;
     if (!values[SHAPE].is_met || !values[VALUES].is_met)
         return tnd_fail(TUNDISH_E_DATA, "dtype, shape and values are needed");
+    /* The shape is compared with the number of values that were read, so it cannot claim more. */
     if (length_of(&values[VALUES]) != table->value_count)
         return tnd_fail(TUNDISH_E_DATA, "the number of values does not match the shape");
     if (values[KEYS].is_met)
@@ -137,7 +140,7 @@ take_all(const struct example_values values[MEMBERS], struct learned_table *tabl
     return TUNDISH_OK;
 }
 
-/* Twice: how values are read hangs on the dtype, which may come after them. */
+/* Parse the text twice: the dtype, which may come after the values, decides how they are read. */
 tundish_status
 learned_table_parse(const char *text, size_t text_bytes, struct learned_table *ret_table)
 {

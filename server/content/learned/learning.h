@@ -1,6 +1,5 @@
 /* learning.h - what `tundish analyze` learns for a content stage (content_ops.learning), so that
- * nobody who learns asks for a stage's name.
- */
+ * the learning part does not depend on the names of stages. */
 #ifndef CONTENT_LEARNING_H
 #define CONTENT_LEARNING_H
 
