@@ -54,7 +54,7 @@ column_copy(struct column *to, const struct column *from)
         to->levels[k] = from->levels[k];
 }
 
-/* A column without anything: its levels say nothing. */
+/* A column without elements or values: its levels mean nothing. */
 static inline void
 column_clear(struct column *column)
 {
@@ -89,7 +89,7 @@ void column_value_range(const struct column *column, int64_t begin, int64_t end,
 /* The element that value `value` belongs to. A search: for sentences about what is wrong. */
 int64_t column_element_of(const struct column *column, int64_t value);
 
-/* Does every list of level `k` have the same length? Stores it (0 when there is no list). */
+/* Does every list of level `k` have the same length? Stores it (0 if there are no lists). */
 bool column_is_uniform(const struct column *column, uint32_t level, int64_t *ret_length);
 
 /* A sparse column states the dense shape of its elements, which slices of them keep. */

@@ -5,7 +5,7 @@
 #include "column/column.h"
 #include "column/scratch.h"
 
-/* What went wrong first, and which elements are bad. */
+/* The first error, and which elements are bad. */
 struct frame_errors {
     tundish_status status; /* OK: nothing is bad */
     int64_t first_bad;     /* the lowest bad element, whose text is kept */
@@ -14,7 +14,8 @@ struct frame_errors {
     int64_t bad_count;
 };
 
-/* Nothing is bad. (The text's room stays as it is: frames are many, and bad ones few.) */
+/* Reset it: no element is bad. (The text's room stays as it is: frames are many, and bad ones
+ * few.) */
 static inline void
 frame_errors_clear(struct frame_errors *errors)
 {

@@ -45,7 +45,7 @@ int32_t schema_find(const struct schema *schema, const char *name);
 /* The names in order, in an array that the caller frees (not the names). */
 const char **schema_names(const struct schema *schema);
 
-/* Take out column `index`; those behind it move up. */
+/* Remove column `index`; those after it move up. */
 void schema_remove(struct schema *schema, uint32_t index);
 
 void schema_close(struct schema *schema);

@@ -12,7 +12,7 @@ struct scratch;
 struct scratch *scratch_open(void);
 void scratch_close(struct scratch *scratch);
 
-/* `bytes` bytes, 64-byte aligned, with 64 readable bytes behind them. Never NULL. Lives until
+/* `bytes` bytes, 64-byte aligned, with 64 readable bytes after them. Never NULL. Lives until
  * scratch_reset. Blocks are kept for the next task, so a steady state allocates nothing. */
 void *scratch_alloc(struct scratch *scratch, size_t bytes);
 
@@ -23,8 +23,8 @@ void *scratch_array(struct scratch *scratch, size_t count, size_t bytes);
  */
 void scratch_share(struct scratch *scratch, struct budget_task *task);
 
-/* Before bytes of a file decide how much is taken: may `bytes` more be? Takes nothing itself. As
- * budget_take; what was asked for is given back by scratch_reset. */
+/* May `bytes` more be taken? To be asked before the bytes of a file decide how much is taken. Takes
+ * nothing itself. As budget_take; what was asked for is given back by scratch_reset. */
 tundish_status scratch_ask(struct scratch *scratch, uint64_t bytes);
 uint64_t scratch_ask_most(const struct scratch *scratch); /* since the last reset, in all */
 

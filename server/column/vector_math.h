@@ -1,5 +1,5 @@
-/* vector_math.h - exp, log and their kin, written so that compilers vectorise them and that every
- * CPU gives the same bits: no call into libm, no branch where a selection will do.
+/* vector_math.h - exp, log and related functions, written so that compilers vectorise them and that
+ * every CPU gives the same bits: no call into libm, no branch where a selection will do.
  *
  * float32 and float64 results are within 2 units in the last place (sin, cos and pow of float32 are
  * computed in float64). Subnormal arguments count as 0. The reductions and the coefficients of the
@@ -65,7 +65,7 @@ expm1_float(float x)
     float r;
     float y = exp_reduced_float(inside == inside ? inside : 0.0F, &n, &r);
     float e = y * (r * r) + r;
-    /* Half of it: 2^128 is no float. */
+    /* Half of it: 2^128 is not a float. */
     float half = scale_float(n - 1);
     float result = (e * half + (half - 0.5F)) * 2.0F;
     float magnitude = float_of_bits(float_bits(x) & 0x7FFFFFFF);
@@ -118,7 +118,7 @@ log1p_float(float x)
     int32_t k;
     float m = split_float(u, &k);
     bool near = x > -0x1.2bec32p-2F && x < 0x1.a82798p-2F;
-    /* What rounding 1 + x has lost; nothing that matters once x is large. */
+    /* The rounding error of 1 + x; insignificant once x is large. */
     float lost = (k >= 2 ? 1.0F - (u - x) : x - (u - 1.0F)) / u;
     float low = near || k >= 25 ? 0.0F : lost;
     float result = log_reduced_float(near ? x : m - 1.0F, near ? 0.0F : (float)k, low);

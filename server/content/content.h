@@ -26,15 +26,15 @@ struct content_step {
     const struct content_ops *ops;
     const void *state;
     const struct schema *input, *output;
-    bool follows; /* directly on the step before it, so that both may be made as one */
+    bool follows; /* directly on the step before it, so that both may be run as one */
 };
 
-/* Stages that are made as one: the first `count` of the steps. */
+/* Stages that are run as one: the first `count` of the steps. */
 struct content_fused {
     uint32_t count;                /* 0: none */
     const struct content_ops *ops; /* `apply` takes the first one's input, and gives what the last
                                       one's output; `close` */
-    void *state;                   /* freed by whoever is given it, after `close` */
+    void *state;                   /* freed by the caller that it is given to, after `close` */
 };
 
 struct content_ops {
@@ -47,8 +47,8 @@ struct content_ops {
     /* Works on each of its columns by itself, and so takes stage_config.missing. */
     bool takes_missing;
 
-    /* What it makes of an image hangs on no pixel's neighbours, or on no pixel at all: the image
-     * may have come in another size. */
+    /* Its result depends on no pixel's neighbours, or on no pixel at all: the image may have come
+     * in another size. */
     bool keeps_pixels;
 
     /* Gives its columns in the dtypes of its output, and does nothing else. */
@@ -58,10 +58,10 @@ struct content_ops {
 
     bool whole_files; /* reads files as they are, by their paths */
 
-    /* Ready the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
-     * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so
-     * that a slice cannot be made from its own rows alone. May fail half-way: close is called
-     * either way. */
+    /* Prepare the state (zeroed) and fill `ret_schema` (empty) with every column that goes out.
+     * Sets *ret_batch_wide (false) if depth > 0 and rows of one batch influence each other, so that
+     * a slice cannot be made from its own rows alone. May fail half-way: close is called either
+     * way. */
     tundish_status (*open)(void *state, const struct stage_config *config,
                            struct schema *ret_schema, bool *ret_batch_wide);
 
@@ -73,19 +73,19 @@ struct content_ops {
     /* Free everything. Must accept a state that is all zeros. */
     void (*close)(void *state);
 
-    /* See what follows, once the plan is made: steps[0] is this stage, the others have steps before
-     * them as their only input. It may take over some of them (*ret_fused is zeroed), or complain.
-     * NULL: what follows does not matter. */
+    /* Look at the steps that follow, once the plan is made: steps[0] is this stage, the others have
+     * steps before them as their only input. It may take over some of them (*ret_fused is zeroed),
+     * or complain. NULL: what follows does not matter. */
     tundish_status (*look_ahead)(void *state, const struct content_step *steps, uint32_t count,
                                  struct spec_errors *errors, struct content_fused *ret_fused);
 
-    /* Say which files the results hang on, by the names that the user gave, and a hash of what
-     * each holds, the same on every machine. NULL: on none. */
+    /* Report the files that the results depend on, by the names that the user gave, with a hash of
+     * each content that is the same on every machine. NULL: there are none. */
     void (*files)(const void *state,
                   void (*say)(void *context, const char *name, uint64_t content_hash),
                   void *context);
 
-    /* Say the vocabularies that it looks up in, by names for people, one for each target in the
+    /* Report the vocabularies that it looks up in, by names for people, one for each target in the
      * order of frame.vocabularies. NULL: it has none. */
     void (*vocabularies)(const void *state, content_say_vocabulary *say, void *context);
 };
@@ -93,13 +93,13 @@ struct content_ops {
 /* Does this stage need ordinals? */
 bool content_draws(const struct content_ops *ops, const struct spec_stage *stage);
 
-/* What the expressions of an order stage say (stage_config.questions). */
+/* The expressions of an order stage (stage_config.questions). */
 extern const struct content_ops content_answers;
 
 /* The table's entry for a stage, or NULL: not in this build. */
 const struct content_ops *content_find(const char *name);
 
-/* Which column of the input goes where in the output. */
+/* Where each column of the input goes in the output. */
 struct content_target {
     uint32_t input, output;
 };

@@ -9,7 +9,7 @@
 #include "content/content.h"
 #include "core/philox.h"
 
-/* The stage's seed, or what stands for it where it has none. */
+/* The stage's seed, or the one that replaces it where it has none. */
 int64_t draws_seed(const struct stage_config *config);
 
 /* The generator of draw `number`. */

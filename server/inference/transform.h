@@ -44,7 +44,7 @@ void transformer_close(struct transformer *transformer); /* accepts NULL */
 /* Forget what the last call made. Returns where the columns of what goes in may be put. */
 struct scratch *transformer_begin(struct transformer *transformer);
 
-/* Transform `count` rows. Views of strings have 64 readable bytes behind them. The results live
+/* Transform `count` rows. Views of strings have 64 readable bytes after them. The results live
  * until transformer_begin. E_DATA: a row is bad. */
 tundish_status transformer_run(struct transformer *transformer, const struct column *columns,
                                int64_t count, const struct output_column **ret_columns);

@@ -13,7 +13,8 @@
 /* What is to be posted; valid until the next call. */
 struct byte_view stats_relay_copy(const struct stats *stats);
 
-/* Rank 0: keep what another node has posted. What is no such copy is dropped. */
+/* Rank 0: keep the copy that another node has posted. Bytes that are not such a copy are
+ * dropped. */
 void stats_relay_keep(const struct stats *stats, uint32_t rank, struct byte_view copy);
 
 /* Remove the files of all nodes. */

@@ -1,4 +1,4 @@
-/* op_list.h - the lists that a transform of one's own makes, one for each value it takes. */
+/* op_list.h - the lists that a custom transform makes, one for each value that it takes. */
 #ifndef CONTENT_OP_LIST_H
 #define CONTENT_OP_LIST_H
 
@@ -8,8 +8,8 @@
 struct op_list {
     struct scratch *scratch;
     size_t value_bytes;
-    int64_t list_count; /* there will be so many */
-    int64_t begun;      /* lists that were begun, or passed over */
+    int64_t list_count; /* the number of lists to come */
+    int64_t begun;      /* lists that were begun or skipped */
     int64_t *splits;
     uint8_t *values;
     int64_t value_count, capacity;

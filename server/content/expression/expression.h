@@ -1,4 +1,4 @@
-/* expression.h - what users write in map, filter and values: parsed and typed once, then run over
+/* expression.h - the expressions of map, filter and values: parsed and typed once, then run over
  * columns.
  *
  * The language is that of tundish-pipeline(5); dtypes and results are TensorFlow's, also where its
@@ -40,15 +40,15 @@ tundish_status expression_open(const struct expression_config *config,
                                struct expression **ret_expression);
 void expression_close(struct expression *expression);
 
-/* What it gives: everything but the name. */
+/* The type of its result: everything but the name. */
 const struct column_spec *expression_spec(const struct expression *expression);
 
 /* Do rows of one batch influence each other, or is what it gives no row for each of them? Then
  * elements must be whole batches. */
 bool expression_is_batch_wide(const struct expression *expression);
 
-/* Make column `index` of `output` for all elements of `input`, whose columns are config->input's.
- * What is undefined for an element (a division by zero) is frame_reject's. */
+/* Make column `index` of `output` for all elements of `input`, whose columns are config->input's. A
+ * result that is undefined for an element (a division by zero) is frame_reject's. */
 void expression_apply(const struct expression *expression, const struct frame *input,
                       struct frame *output, uint32_t index);
 

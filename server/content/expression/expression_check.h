@@ -10,7 +10,8 @@ struct checker {
     tundish_status status; /* the first complaint's */
 };
 
-/* What a part of the tree means. A literal has no dtype until it meets something that has one. */
+/* The meaning of a part of the tree. A literal has no dtype until it is combined with an operand
+ * that has one. */
 struct operand {
     enum { OPERAND_BAD, OPERAND_INTEGER, OPERAND_NUMBER, OPERAND_VECTOR, OPERAND_STEP } kind;
     uint32_t at;
@@ -32,11 +33,11 @@ struct operand operand_bad(void);
 /* Type a part of the tree. */
 struct operand operand_tree(struct checker *checker, const struct tree *tree);
 
-/* Give literals among the operands the dtype of those that have one (by default int32 or int64,
- * float32), so that all are steps of one dtype; complain if dtypes differ. False: complained. */
+/* Give literals among the operands the dtype of the others (by default int32 or int64, float32), so
+ * that all are steps of one dtype. Complain if dtypes differ. False: it has complained. */
 bool operand_unify(struct checker *checker, struct operand *operands, uint32_t count);
 
-/* A literal with no one to meet gets its default dtype. */
+/* A literal without other operands gets its default dtype. */
 struct operand operand_default(struct checker *checker, struct operand operand);
 
 /* A literal as a constant of a dtype; a step stays as it is. */
@@ -67,7 +68,7 @@ const struct value_type *operand_type(const struct checker *checker, struct oper
 tundish_dtype operand_dtype(const struct checker *checker, struct operand operand);
 bool operand_is_literal(struct operand operand);
 
-/* The type of two values that meet, in `a`: their shapes broadcast. False: complained. */
+/* Combine the types of two values, in `a`: their shapes broadcast. False: it has complained. */
 bool operand_broadcast(struct checker *checker, uint32_t at, struct value_type *a,
                        const struct value_type *b);
 

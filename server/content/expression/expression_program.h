@@ -15,7 +15,7 @@
 
 enum { BLOCK_VALUES = 1024, STEP_INPUTS_MAX = 3, NO_STEP = -1 };
 
-/* What is known of a value before the data is. */
+/* What is known of a value before there is data. */
 struct value_type {
     struct column_spec spec; /* without name */
     bool is_batched;         /* dimension 0 is the batch, whose rows may be far apart */
@@ -59,7 +59,7 @@ struct step {
     int32_t group; /* the root it is computed with */
 };
 
-/* Where an operand is while a group runs. */
+/* The place of an operand while a group runs. */
 enum location_kind {
     LOCATION_NONE,
     LOCATION_LEAF,
@@ -109,7 +109,7 @@ step_is_by_value(const struct step *step)
     return step->kind == STEP_VECTOR || step->kind == STEP_CONVERT || step->kind == STEP_JOIN;
 }
 
-/* Bytes of one value while it is worked on. */
+/* Bytes of one value while it is computed. */
 size_t value_bytes(tundish_dtype dtype);
 
 #endif

@@ -32,13 +32,13 @@ struct parser {
     tundish_status status;
 };
 
-/* The first complaint is the one that counts; behind it nothing is taken any more. */
+/* The first complaint counts; after it no more tokens are read. */
 #define parser_complain(parser, at, ...)                                                           \
     ((parser)->status != TUNDISH_OK                                                                \
          ? (parser)->status                                                                        \
          : ((parser)->status = expression_complain((parser)->config, at, __VA_ARGS__)))
 
-/* On to the next token. */
+/* Advance to the next token. */
 void tokens_advance(struct parser *parser);
 
 bool tokens_is_sign(const struct parser *parser, const char *sign);

@@ -5,14 +5,14 @@
 #include "column/column.h"
 #include "column/scratch.h"
 
-/* What is taken of one dimension. */
+/* The part of one dimension that is taken. */
 struct slice_item {
-    bool is_index; /* `start` alone; the dimension goes */
+    bool is_index; /* only `start`; the dimension is removed */
     bool has_start, has_stop;
     int64_t start, stop, step; /* negative ones count from the end; step is not 0 */
 };
 
-/* From where, how many: a slice clipped to a dimension of `size`. */
+/* First index and count: a slice clipped to a dimension of `size`. */
 int64_t slice_resolve(const struct slice_item *item, int64_t size, int64_t *ret_first);
 
 /* Take items[k] of dimension k, of all level_count of them, in every element. items holds one set

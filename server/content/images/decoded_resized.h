@@ -1,7 +1,7 @@
 /* decoded_resized.h - decode_jpeg (or another decoder), resize (or resizing) and perhaps a cast to
- * uint8 after it as one: each picture is resampled row by row while it is decoded, so that what is
- * between never leaves the processor's cache. The same bytes and the same rejections come out.
- */
+ * uint8 after it as one: each picture is resampled row by row while it is decoded, so that the
+ * pictures between the stages never leave the processor's cache. The bytes and the rejections are
+ * the same. */
 #ifndef CONTENT_DECODED_RESIZED_H
 #define CONTENT_DECODED_RESIZED_H
 

@@ -1,6 +1,5 @@
-/* image_layer.h - the columns of Keras' random image layers, which keep an image's size: float32
- * comes out, and each image has numbers of its own.
- */
+/* image_layer.h - the columns of Keras' random image layers, which keep an image's size: their
+ * results are float32, and each image has its own random numbers. */
 #ifndef CONTENT_IMAGE_LAYER_H
 #define CONTENT_IMAGE_LAYER_H
 
@@ -29,7 +28,7 @@ struct image_layer {
     struct warp warp;
 };
 
-/* Seed, training, data_format, columns. The rest is set by the caller, before or behind. */
+/* Read seed, training, data_format and columns. The caller sets the rest, before or after. */
 tundish_status image_layer_open(struct image_layer *layer, const struct stage_config *config,
                                 struct schema *ret_schema, bool *ret_batch_wide);
 

@@ -5,13 +5,13 @@
 
 #include "content/content.h"
 
-/* What one element holds: `count` images of one size. */
+/* The images of one element: `count` images of one size. */
 struct images {
     int64_t count, height, width, channels;
     int64_t offset; /* of its first value in the column */
 };
 
-/* Refuse what holds no images: text, sparse and ragged columns, other ranks than 3 and 4. */
+/* Refuse columns that hold no images: text, sparse and ragged columns, other ranks than 3 and 4. */
 tundish_status images_check(const struct stage_config *config, const struct column_spec *column);
 
 /* Is `data_format` channels_first? */

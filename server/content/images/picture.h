@@ -44,7 +44,7 @@ struct picture_size {
     int64_t dims[4];
 };
 
-/* What is wrong with a file, as a sentence that begins with the stage. */
+/* The fault of a file, as a sentence that begins with the stage. */
 struct picture_fault {
     char text[320];
 };
@@ -59,18 +59,18 @@ bool picture_read(const struct picture_options *options, struct byte_view bytes,
                   const struct picture_size *size, struct scratch *scratch, void *values,
                   struct picture_fault *ret_fault);
 
-/* Who takes a picture row by row: uint8, from the top. */
+/* The receiver of a picture that comes row by row: uint8, from the top. */
 struct picture_rows {
-    /* Before the first row, and again if rows come anew from the top: `bytes` bytes of memory, with
-     * 64 readable ones behind, for what is being read. NULL: there is none, as tnd_error_text says.
-     */
+    /* Called before the first row, and again if the rows start over from the top: `bytes` bytes of
+     * memory for the file, with 64 readable ones after them. NULL: there is no memory, as
+     * tnd_error_text says. */
     uint8_t *(*begin)(void *context, const struct picture_size *size, size_t bytes);
-    void (*row)(void *context, const uint8_t *row); /* with 64 readable bytes behind */
+    void (*row)(void *context, const uint8_t *row); /* with 64 readable bytes after it */
     void *context;
 };
 
 /* Measure and read in one: for options of UINT8 that give 3 dimensions. False: the bytes are bad,
- * which may turn out after any row. */
+ * which may become known after any row. */
 bool picture_read_rows(const struct picture_options *options, struct byte_view bytes,
                        struct scratch *scratch, const struct picture_rows *rows,
                        struct picture_fault *ret_fault);

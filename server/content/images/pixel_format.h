@@ -1,4 +1,4 @@
-/* pixel_format.h - what picture.c asks of each image format; nobody else includes this. */
+/* pixel_format.h - the interface of picture.c to each image format; no other file includes this. */
 #ifndef CONTENT_PIXEL_FORMAT_H
 #define CONTENT_PIXEL_FORMAT_H
 
@@ -26,7 +26,7 @@ extern const struct picture_format picture_bmp;
 extern const struct picture_format picture_gif;
 extern const struct picture_format picture_webp;
 
-/* More values than this are not made of one file, whatever its header says. */
+/* No file becomes more values than this, whatever its header says. */
 #define PICTURE_VALUES_MAX (INT64_C(1) << 30)
 
 /* Write the sentence and return false. */

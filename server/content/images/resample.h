@@ -48,7 +48,7 @@ struct resample {
     int64_t row_values; /* from one row of the source to the next */
 };
 
-/* Of uint8 or float32, `from` pointing to the part's first value; 64 bytes behind the source can
+/* For uint8 or float32; `from` points to the part's first value, and 64 bytes after the source can
  * be read. Not for NEAREST. */
 void resample_bytes(const struct resample *resample, struct resample_work *work,
                     const uint8_t *from, float *to);
@@ -61,7 +61,7 @@ void resample_nearest(const struct resample *resample, struct resample_work *wor
 
 /* BILINEAR without antialias of uint8 rows that come one after the other, from the part's first to
  * its last: what resample_bytes gives, in `to` or (the other is NULL), cut down to bytes as tf.cast
- * does it, in `to_bytes`. 64 bytes behind each row can be read. One at a time for one `work`. */
+ * does it, in `to_bytes`. 64 bytes after each row can be read. One at a time for one `work`. */
 struct resample_rows;
 
 struct resample_rows *resample_rows_open(const struct resample *resample,

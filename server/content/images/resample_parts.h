@@ -1,4 +1,4 @@
-/* resample_parts.h - what the files of resample.h share, and no one else. */
+/* resample_parts.h - the declarations that only the files of resample.h share. */
 #ifndef CONTENT_RESAMPLE_PARTS_H
 #define CONTENT_RESAMPLE_PARTS_H
 

@@ -8,7 +8,7 @@
 /* u of a value. */
 double tukey_inverse(double value, double left, double right);
 
-/* The h of the distribution with this L-skewness and L-kurtosis; 0 and 0 where the tails are no
+/* The h of the distribution with this L-skewness and L-kurtosis; 0 and 0 where the tails are not
  * longer than a Gaussian's. */
 void tukey_fit(double skewness, double kurtosis, double *ret_left, double *ret_right);
 

@@ -19,7 +19,7 @@ struct csv_rules {
 
 /* Offsets of the delimiters in a record, and its size last: one for each field. Returns how many
  * fields there are, -1 if the record has quotes or line ends and must be read by csv_fields, or
- * capacity + 1 if there are more fields than that. The record has 64 readable bytes behind it,
+ * capacity + 1 if there are more fields than that. The record has 64 readable bytes after it,
  * and `ret_ends` room for CSV_CUT_SLACK more than the capacity, which may be scribbled on. */
 enum { CSV_CUT_SLACK = 16 };
 

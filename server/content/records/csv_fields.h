@@ -27,7 +27,7 @@ tundish_status csv_table_open(const struct stage_config *config, bool is_dataset
 void csv_table_close(struct csv_table *table);
 
 struct csv_records {
-    const struct byte_view *records; /* 64 readable bytes behind each; dataset: without line end */
+    const struct byte_view *records; /* 64 readable bytes after each; dataset: without line end */
     int64_t count;
     const struct column *column; /* whose values the records are; NULL: one for each element */
 

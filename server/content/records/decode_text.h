@@ -8,8 +8,8 @@
 tundish_status decode_text_open(const struct stage_config *config, struct schema *ret_schema,
                                 struct content_targets *ret_targets);
 
-/* For each value of each target call `decode`. It stores what comes of `from` in *ret_to, in
- * scratch, or returns NULL and stores nothing; else what is wrong, and the element is rejected. */
+/* Call `decode` for each value of each target. It stores the result for `from` in *ret_to, in
+ * scratch, and returns NULL; otherwise it returns the fault, and the element is rejected. */
 void decode_text_apply(const struct content_targets *targets, const struct frame *input,
                        struct frame *output,
                        const char *(*decode)(void *context, struct byte_view from,

@@ -2,9 +2,9 @@
  *
  * Records are taken in order. In each, the next feature is guessed from the one before it and from
  * the records before, so that its name is compared once, a word at a time, and nothing is hashed;
- * features nobody asked for are stepped over. A record in which anything is unusual (a feature
- * twice, a wrong kind or count, a field out of order, broken bytes) is read again by a plain parser
- * that follows TensorFlow's step by step and finds the words for what is wrong.
+ * features that are not wanted are skipped. A record in which anything is unusual (a feature twice,
+ * a wrong kind or count, a field out of order, broken bytes) is read again by a plain parser that
+ * follows TensorFlow's step by step and finds the words for the fault.
  */
 #ifndef CONTENT_EXAMPLE_H
 #define CONTENT_EXAMPLE_H
@@ -47,7 +47,7 @@ struct example_values {
 };
 
 struct example_input {
-    const struct byte_view *records; /* 64 readable bytes behind each */
+    const struct byte_view *records; /* 64 readable bytes after each */
     int64_t count;
     const struct column *column; /* whose values the records are; NULL: one for each element */
     bool is_batch;               /* tf.io.parse_example, else parse_single_example */

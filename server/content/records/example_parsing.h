@@ -7,12 +7,12 @@
 
 enum { NOBODY = -1 };
 
-/* The first sixteen bytes of a name, zeros behind it: most names are equal when these are. */
+/* The first sixteen bytes of a name, padded with zeros: most names are equal when these are. */
 struct name_words {
     uint64_t low, high;
 };
 
-/* The first words of `size` bytes that have 16 readable bytes behind their begin. */
+/* The first words of `size` bytes, where 16 bytes can be read from the beginning. */
 static inline struct name_words
 name_words(const uint8_t *bytes, uint64_t size)
 {
@@ -77,7 +77,7 @@ struct parsing {
     uint64_t entry_count, entry_capacity;
 };
 
-/* Features in the order they were asked for; behind them the place before the first one, whose name
+/* Features in the order they were asked for; after them the place before the first one, whose name
  * matches nothing. The caller frees them. */
 struct known_name *example_known_names(const struct example_parser *parser);
 

@@ -63,7 +63,7 @@ struct example_entry {
 bool wire_entries(struct byte_view record, void (*take)(void *context, struct example_entry entry),
                   void *context);
 
-/* The values of a list. [at, end) is the feature behind its kind's tag. Stores at most `capacity`
+/* The values of a list. [at, end) is the feature after its kind's tag. Stores at most `capacity`
  * values and returns in *ret_count how many there are; false if the list cannot be read. */
 bool wire_int64_list(const uint8_t *at, const uint8_t *end, int64_t *values, int64_t capacity,
                      int64_t *ret_count);

@@ -1,11 +1,11 @@
-/* json_string.h - what a string of JSON (RFC 8259) stands for. */
+/* json_string.h - the value of a JSON string (RFC 8259). */
 #ifndef CONTENT_JSON_STRING_H
 #define CONTENT_JSON_STRING_H
 
 #include "core/bytes.h"
 
-/* From behind the opening quote to the closing one, where *at is left. NULL, or what is wrong,
- * *at being there. Without escapes the string is the text between. */
+/* Scan from after the opening quote to the closing one, where *at is left. Returns NULL, or the
+ * fault, with *at at it. Without escapes the string is the text between. */
 const char *json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes);
 
 /* The same for a string that was scanned, its escapes undone at `to`, which needs no more room than

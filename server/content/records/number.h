@@ -2,8 +2,8 @@
  *
  * Blanks around and one sign are allowed. Integers are decimal digits and must fit. Floats are
  * decimal or hexadecimal with an optional exponent, inf, infinity or nan in any case; they are
- * rounded once, to nearest even, and what is too large becomes infinite. Nothing else may stand
- * in the text. The text has 64 readable bytes behind it.
+ * rounded once, to nearest even, and what is too large becomes infinite. The text may hold nothing
+ * else. 64 bytes after it can be read.
  */
 #ifndef CONTENT_NUMBER_H
 #define CONTENT_NUMBER_H

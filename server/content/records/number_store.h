@@ -5,7 +5,7 @@
 #include "column/schema.h"
 
 /* Store it at `to`: integers (and bool, 0 or 1) are digits that fit, floats as number.h has them.
- * Strings are no numbers. The text has 64 readable bytes behind it. */
+ * Strings are not numbers. 64 bytes after the text can be read. */
 bool number_store(tundish_dtype dtype, const uint8_t *text, uint64_t size, void *to);
 
 #endif

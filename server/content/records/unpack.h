@@ -1,4 +1,4 @@
-/* unpack.h - packed files as a stream of what is in them. */
+/* unpack.h - the contents of packed files, as streams. */
 #ifndef CONTENT_UNPACK_H
 #define CONTENT_UNPACK_H
 
@@ -11,17 +11,17 @@ enum packing {
     PACKING_NONE,
     PACKING_GZIP,
     PACKING_ZLIB,
-    PACKING_ANY /* whatever libarchive knows: gzip, bzip2, xz, zstd, lz4 */
+    PACKING_ANY /* any format that libarchive knows: gzip, bzip2, xz, zstd, lz4 */
 };
 
 struct unpacker;
 
-/* Unpack the file behind `descriptor`, which stays the caller's. */
+/* Unpack the open file `descriptor`, which stays the caller's. */
 struct unpacker *unpacker_open(int descriptor, enum packing packing);
 void unpacker_close(struct unpacker *unpacker); /* accepts NULL */
 
 /* Fill `to`; fewer bytes mean the end, or damage: then the call fails, and *ret_bytes still says
- * how many were good. Several members one behind the other count as one stream. */
+ * how many were good. Several members in a row count as one stream. */
 tundish_status unpacker_next(struct unpacker *unpacker, uint8_t *to, size_t bytes,
                              size_t *ret_bytes);
 

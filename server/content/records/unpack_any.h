@@ -1,4 +1,4 @@
-/* unpack_any.h - what is in a packed file, whatever libarchive can tell it was packed with. */
+/* unpack_any.h - the contents of a packed file in any format that libarchive recognizes. */
 #ifndef CONTENT_UNPACK_ANY_H
 #define CONTENT_UNPACK_ANY_H
 
@@ -9,8 +9,8 @@
 
 struct unpack_any;
 
-/* The file behind `descriptor`, which stays the caller's, is read from its first byte. What is
- * wrong with it, the first call of next says. */
+/* The open file `descriptor`, which stays the caller's, is read from its first byte. The first call
+ * of next reports errors in it. */
 struct unpack_any *unpack_any_open(int descriptor);
 void unpack_any_close(struct unpack_any *unpack); /* accepts NULL */
 

@@ -1,4 +1,4 @@
-/* signals.h - columns whose last dimension is a signal, which a stage makes two dimensions of. */
+/* signals.h - columns whose last dimension is a signal, which a stage turns into two dimensions. */
 #ifndef CONTENT_SIGNALS_H
 #define CONTENT_SIGNALS_H
 
@@ -10,13 +10,13 @@
 typedef bool signals_dims(const void *state, int64_t length, int64_t ret_dims[2],
                           char ret_fault[160]);
 
-/* Refuse what is no dense column of numbers, and set the shape of what comes out; *batch_wide where
- * the rows of a batch are one signal. */
+/* Refuse a column that is not dense or not of numbers, and set the shape of the result; *batch_wide
+ * where the rows of a batch are one signal. */
 tundish_status signals_open_column(const struct stage_config *config, const void *state,
                                    signals_dims *dims, struct column_spec *column,
                                    bool *batch_wide);
 
-/* The dimensions of what comes out; elements whose signals cannot be are rejected. */
+/* The dimensions of the result; elements whose signals cannot be are rejected. */
 void signals_set_dims(const struct column *from, const void *state, signals_dims *dims,
                       struct frame *output, struct column *column);
 

@@ -1,8 +1,8 @@
 /* encoding.h - indices as one_hot, multi_hot or count vectors: what Keras' layers share.
  *
  * Indices are int64; those outside 0 .. depth-1 leave no mark, but in multi_hot and count of rank
- * <= 2 a negative one is an error of its element, as in Keras, if the column is no sparse matrix. A
- * caller that drops entries (masked tokens) gives them the index `depth` or more.
+ * <= 2 a negative one is an error of its element, as in Keras, if the column is not a sparse
+ * matrix. A caller that drops entries (masked tokens) gives them the index `depth` or more.
  *
  *   one_hot     a last dimension of 1 is dropped (rank > 1), then [depth] is appended; a scalar
  *               gives [1, depth]

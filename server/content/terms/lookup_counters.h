@@ -1,6 +1,5 @@
-/* lookup_counters.h - what is counted of a vocabulary: how often a part asked it, and how often in
- * vain.
- */
+/* lookup_counters.h - the counts of a vocabulary: how many values a part looked up, and how many
+ * were absent. */
 #ifndef CONTENT_LOOKUP_COUNTERS_H
 #define CONTENT_LOOKUP_COUNTERS_H
 

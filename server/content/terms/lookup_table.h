@@ -11,7 +11,7 @@
 #include "content/terms/encoding.h"
 #include "content/vocabulary/vocab.h"
 
-/* What does not depend on the column. */
+/* The part that does not depend on the column. */
 struct lookup_rules {
     enum vocab_keys keys;
     enum encoding_mode mode;
@@ -21,7 +21,7 @@ struct lookup_rules {
     int64_t max_tokens; /* 0: no limit */
     int64_t num_oov_indices;
     bool has_mask;
-    struct byte_view mask, oov; /* of strings; owned, 64 readable bytes behind */
+    struct byte_view mask, oov; /* of strings; owned, 64 readable bytes after it */
     int64_t mask_integer, oov_integer;
     enum vocab_oov method;
     uint64_t salt[2];
@@ -31,7 +31,7 @@ struct lookup_rules {
 struct lookup_table {
     struct vocab *vocab;
     bool owns_vocab; /* columns with the same vocabulary share it */
-    char *name;      /* its file as the user named it, or where else it is from */
+    char *name;      /* its file as the user named it, or its other origin */
     bool from_file;  /* that no other table of the stage has read */
     struct vocab_rule rule;
     int64_t size;   /* indices there are, special ones included */

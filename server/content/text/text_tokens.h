@@ -25,7 +25,7 @@ struct text_tokens {
     uint64_t used, bytes_capacity;
 };
 
-/* Append the tokens of a text with 64 readable bytes behind it. Views stay valid until
+/* Append the tokens of a text with 64 readable bytes after it. Views stay valid until
  * text_tokens_clear. */
 typedef void text_tokenize(const struct text_rules *rules, struct byte_view text,
                            struct text_tokens *tokens);

@@ -1,4 +1,4 @@
-/* texts.h - what the stages on strings share: their columns, and room for texts made anew. */
+/* texts.h - the parts that stages on strings share: their columns, and room for new texts. */
 #ifndef CONTENT_TEXTS_H
 #define CONTENT_TEXTS_H
 
@@ -68,7 +68,7 @@ size_t text_utf8(uint32_t code_point, uint8_t *to);
  * as many as belong to what might have become one (Unicode's maximal subpart). */
 int64_t text_utf8_letter(const uint8_t *at, const uint8_t *end);
 
-/* A byte that begins a UTF-8 character, that is, no continuation. */
+/* Does this byte begin a UTF-8 character? Continuation bytes do not. */
 static inline bool
 text_starts_letter(uint8_t byte)
 {

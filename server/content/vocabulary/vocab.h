@@ -24,11 +24,13 @@ enum vocab_keys {
     VOCAB_INTEGERS = 2 /* terms are int64; in a text, decimal numbers */
 };
 
-/* The vocabulary of a text file: one term a line. A line ends at \n or at the end of the file and
- * loses one \r before it. An empty line, a repeated term, a file without lines or a line that is
- * no integer where integers are asked for is TUNDISH_E_PIPELINE, told with file and position.
- * Nothing of the text is special: not "[UNK]", not blanks.
- * `cache_folder` NULL is the default one (core/cache_folder.h). */
+/* The vocabulary of a text file: one term a line. A line ends at
+ *
+ *  or at the end of the file and loses one \r before it. An empty line, a repeated term, a file
+ * without lines or a line that is not an integer where integers are asked for is
+ * TUNDISH_E_PIPELINE, told with file and position. Nothing of the text is special: not "[UNK]", not
+ * blanks. `cache_folder` NULL is the default one (core/cache_folder.h).
+ */
 tundish_status vocab_open_file(const char *cache_folder, const char *path, enum vocab_keys keys,
                                struct vocab **ret_vocab);
 

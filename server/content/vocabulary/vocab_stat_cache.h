@@ -1,8 +1,8 @@
-/* vocab_stat_cache.h - what is known about a text file without reading it.
+/* vocab_stat_cache.h - the content hash of a text file, known without reading it.
  *
  * An entry in the cache folder says that the file with this path, device, inode, size and times had
- * that content. None is made for a file younger than two seconds, whose times could stay the same
- * when it changes once more.
+ * that content. No entry is made for a file younger than two seconds, whose times could stay the
+ * same when it changes once more.
  */
 #ifndef CONTENT_VOCAB_STAT_CACHE_H
 #define CONTENT_VOCAB_STAT_CACHE_H
@@ -15,7 +15,7 @@
 bool vocab_stat_cache_find(int folder, const char *path, const struct stat *about,
                            struct vocab_content *ret_content);
 
-/* Only saves time later, so failing is no failure. */
+/* It only saves time later, so a failure is ignored. */
 void vocab_stat_cache_put(int folder, const char *path, const struct stat *about,
                           const struct vocab_content *content);
 

@@ -13,7 +13,7 @@
  *
  * so that terms of up to 8 bytes are compared in the bucket, without another miss.
  *
- * Terms stand one behind the other with their length in front: a byte, or the byte 255 and four
+ * Terms stand one after the other with their length in front: a byte, or the byte 255 and four
  * more. The start of every 16th is in an array before them. Integers are an array.
  *
  * A file is as hostile as any: nothing in it is believed until it is checked, and where checking
@@ -46,7 +46,7 @@ enum vocab_kind { VOCAB_EMPTY = 0, VOCAB_WORD = 1, VOCAB_FULL = 2, VOCAB_LONG = 
 struct vocab_content {
     uint64_t bytes;
     uint64_t hash; /* Fingerprint64 */
-    uint32_t crc;  /* CRC-32C, so that two hashes would have to collide */
+    uint32_t crc;  /* CRC-32C, so that a false match would need both hashes to collide */
     uint32_t reserved;
 };
 
@@ -60,11 +60,11 @@ struct vocab_header {
     uint64_t count;
     uint64_t bucket_count;
     uint64_t longest_probe; /* buckets that the unluckiest term is looked for in */
-    uint64_t terms_bytes;   /* behind the index; of integers, 8 * count */
+    uint64_t terms_bytes;   /* after the index; of integers, 8 * count */
     uint64_t fingerprint;
     struct vocab_content content;
     uint64_t file_bytes;
-    uint32_t body_crc;   /* of everything behind the header's page */
+    uint32_t body_crc;   /* of everything after the header's page */
     uint32_t header_crc; /* of the header up to here */
 };
 
@@ -103,7 +103,7 @@ bool vocab_layout(enum vocab_keys keys, uint64_t count, uint64_t bucket_count, u
                   struct vocab_layout *ret_layout);
 
 /* Map an open table file. `content`, if not NULL, is what it must have been made from.
- * TUNDISH_E_CORRUPT if it is no table, or of another version or text: build it again. The file
+ * TUNDISH_E_CORRUPT if it is not a table, or of another version or text: build it again. The file
  * may be closed afterwards. */
 tundish_status vocab_table_map(int file, enum vocab_keys keys, const struct vocab_content *content,
                                struct vocab **ret_vocab);
