@@ -46,6 +46,9 @@ class Case:
         distribute = {"replicas": self.replicas, "rebatch": self.rebatch}
         if self.from_function:
             distribute["from_function"] = True
+        elif not self.by_file:
+            # AUTO would deal the elements of some lists as if they were files; recorded cases hold that.
+            distribute["auto_shard"] = "DATA"
         stages = ", ".join(map(stage_text, self.stages))
         return (
             f"{{seed: {self.seed}, streams: {{case: {{dataset: [{stages}], "
