@@ -272,8 +272,10 @@ static void
 put_parts_in_place(struct jpeg_job *job)
 {
 #ifdef PICTURE_HAS_JPEG_PARTS
-    job->has_own_reader = !job->is_repeated && jpeg_huffman_install(&job->info);
-    jpeg_idct_install(&job->info);
+    if (jpeg_parts_fit()) {
+        job->has_own_reader = !job->is_repeated && jpeg_huffman_install(&job->info);
+        jpeg_idct_install(&job->info);
+    }
 #else
     (void)job;
 #endif

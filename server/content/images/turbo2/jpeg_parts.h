@@ -18,6 +18,11 @@
 
 #include <jpeglib.h>
 
+/* Does the process run with the library that the parts were built for? A newer one with the same
+ * soname may have been installed since: then none of the functions below may be called. Any
+ * thread. */
+bool jpeg_parts_fit(void);
+
 /* Put the reader of Huffman codes, about twice as fast, in place of the library's, which
  * jpeg_start_decompress has made ready; the source must hold all bytes of the file. Lives as long
  * as the picture. False: not for this picture.
