@@ -222,7 +222,7 @@ class Install(unittest.TestCase):
             ("many", "{}", "incomplete"),
             ("empty", "{}", "incomplete"),
             ("good", "dtype", "unknown dtype 4711"),
-            ("good", "width", "4000000000 values for one"),
+            ("good", "width", "makes 4000000000 values from one"),
             ("good", "complain", "no pleasing"),
             ("good", "plain", "0, 0"),
             ("good", "text", '"", ""'),

@@ -85,7 +85,7 @@ class Network(NetworkRig):
         for rank, trainer in enumerate(trainers):
             last = self.lines(trainer)[-1]
             self.assertIn("E_PEER_LOST", last)
-            self.assertIn(f"{HOSTS[1 - rank]} (rank {1 - rank}) has not been heard of", last)
+            self.assertIn(f"{HOSTS[1 - rank]} (rank {1 - rank}) has been silent for ", last)
 
 
 if __name__ == "__main__":
