@@ -75,7 +75,7 @@ class Top(Rig):
     def test_draws_anew_when_the_size_changes(self):
         self.serve(self.pipeline(PLAIN))
         process, terminal = self.top(rows=4, columns=60)
-        self.wait_for_text(terminal, "more below")
+        self.wait_for_text(terminal, "more lines below")
         self.resize(terminal, 40, 120)
         process.send_signal(signal.SIGWINCH)
         self.wait_for_text(terminal, "range")
