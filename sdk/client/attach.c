@@ -264,9 +264,12 @@ read_welcome(struct attachment *attachment, const struct tnd_message *message)
 
     if (message->head.type == TND_REFUSED)
         return refused(message);
-    if (message->head.type != TND_WELCOME || message->head.bytes < sizeof *welcome)
+    if (message->head.type != TND_WELCOME ||
+        message->head.bytes < offsetof(struct tnd_welcome, epoch_steps))
         return tnd_fail(TUNDISH_E_CORRUPT, "the process that answers is not a Tundish server");
-    memcpy(welcome, message->bytes, sizeof *welcome);
+    welcome->epoch_steps = -1; /* an older server does not tell */
+    memcpy(welcome, message->bytes,
+           message->head.bytes < sizeof *welcome ? message->head.bytes : sizeof *welcome);
     /* The server's bytes may lack the NUL. */
     welcome->stream[TND_NAME_BYTES - 1] = '\0';
     if (welcome->protocol < TND_PROTOCOL_MIN || welcome->protocol > TND_PROTOCOL_MAX)

@@ -231,6 +231,7 @@ tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
     info.stream = reader->attachments->welcome.stream;
     info.first_epoch = reader->attachments->welcome.first_epoch;
     info.first_step = reader->attachments->welcome.first_step;
+    info.epoch_steps = reader->attachments->welcome.epoch_steps;
     pthread_mutex_lock(&reader->lock);
     for (const struct attachment *at = reader->attachments; at != NULL; at = at->next)
         info.held_count += at->held_count;

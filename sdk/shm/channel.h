@@ -111,6 +111,7 @@ struct tnd_welcome {
     uint32_t first_replica, total_replica_count;
     uint64_t first_epoch, first_step; /* of that position; UINT64_MAX: not known yet */
     char stream[TND_NAME_BYTES];
+    int64_t epoch_steps; /* of a whole epoch; -1: not known */
 };
 
 /* Where a queue stands: all before (epoch, step) is given back, and what has a bit from there on.

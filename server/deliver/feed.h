@@ -93,6 +93,7 @@ struct feed_config {
     uint32_t replica_count;       /* lanes; a queue and broadcast have 1 */
     uint32_t first_replica;       /* of this worker, over all workers */
     uint32_t total_replica_count; /* over all workers */
+    int64_t epoch_steps;          /* -1: not known */
     struct lane_config lane;      /* name is set by the feed */
     int64_t rejoin_ns;
     bool detach;       /* slow_group: detach */

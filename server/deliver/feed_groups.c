@@ -211,6 +211,7 @@ join_member(struct feed *feed, const struct feed_request *request, struct connec
         .total_replica_count = feed->config.total_replica_count,
         .first_epoch = feed->first_epoch,
         .first_step = feed->first_step,
+        .epoch_steps = feed->config.epoch_steps,
     };
     struct member *member;
     bool is_new = false;

@@ -98,15 +98,22 @@ rows_of_slice(const struct plan *plan, int64_t rows, struct order_instance *inst
     return batches >= 0 && product(batches, rows) < whole ? product(batches, rows) : whole;
 }
 
-void
-plan_rows(const struct plan *plan, struct plan_rows *ret_rows)
+/* What the order asks of its surroundings while it only counts. */
+static struct order_services
+services_of(const struct plan *plan)
 {
-    struct order_services services = {
+    return (struct order_services){
         .worker = plan->options.worker,
         .worker_count = plan->options.worker_count,
         .replicas_in_sync = plan->options.worker_count * plan->replicas,
         .root_seed = plan->options.root_seed,
     };
+}
+
+void
+plan_rows(const struct plan *plan, struct plan_rows *ret_rows)
+{
+    struct order_services services = services_of(plan);
     struct order_instance *instance = order_instance_open(plan->graph, NULL, &services);
     struct batching batching = find_batching(plan->user_root, instance);
     int64_t rows = plan->global_batch >= 0       ? plan->global_batch
@@ -122,4 +129,31 @@ plan_rows(const struct plan *plan, struct plan_rows *ret_rows)
         .may_be_fewer = batching.node != NULL && batching.come == CARDINALITY_UNKNOWN,
     };
     order_instance_close(instance);
+}
+
+/* Where the elements are cut, all replicas have a part of each. Where they are not, each replica
+ * has every n-th. If rows carry over from batch to batch, the rows of each decide. */
+static int64_t
+steps_of(const struct plan *plan, int64_t elements)
+{
+    if (plan->rebatched)
+        return plan->rule == REBATCH_CARRY ? -1 : elements;
+    return elements / plan->replicas + (elements % plan->replicas != 0);
+}
+
+int64_t
+plan_epoch_steps(const struct plan *plan)
+{
+    const struct spec_stream *stream = plan->stream;
+    struct order_services services = services_of(plan);
+    struct order_instance *instance;
+    int64_t elements;
+
+    if (plan->options.worker_count > 1 || stream->distribute.evaluation_shards != 0 ||
+        stream->distribute.delivery == DELIVER_QUEUE || stream->deliver.skip_errors)
+        return -1;
+    instance = order_instance_open(plan->graph, NULL, &services);
+    elements = order_cardinality(plan->user_root, instance);
+    order_instance_close(instance);
+    return elements < 0 ? -1 : steps_of(plan, elements);
 }

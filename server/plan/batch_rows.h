@@ -1,4 +1,4 @@
-/* batch_rows.h - how many rows a slice has, before any is read. */
+/* batch_rows.h - how many rows a slice has, and how many steps an epoch, before any row is read. */
 #ifndef PLAN_BATCH_ROWS_H
 #define PLAN_BATCH_ROWS_H
 
@@ -12,5 +12,10 @@ struct plan_rows {
 /* A batch has no more rows than come, so one that takes all of a small data set is small, however
  * large its batch_size. */
 void plan_rows(const struct plan *plan, struct plan_rows *ret_rows);
+
+/* Steps of an epoch, where tf.data's Cardinality tells; -1: it does not, as for the records of a
+ * file, or the epoch has no end. Also -1 where trainers share steps among them (a queue, an
+ * evaluation), where bad rows are dropped, and on several nodes, of which the longest counts. */
+int64_t plan_epoch_steps(const struct plan *plan);
 
 #endif

@@ -11,6 +11,7 @@
 #include "batch/inputs.h"
 #include "core/clock.h"
 #include "core/memory.h"
+#include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
 #include "session/lane_size.h"
 #include "session/nodes/session_marks.h"
@@ -112,6 +113,7 @@ open_feed(struct session *session, uint64_t server_generation)
         .replica_count = session->plan->replicas,
         .first_replica = session->plan->options.worker * session->plan->replicas,
         .total_replica_count = session->plan->options.worker_count * session->plan->replicas,
+        .epoch_steps = plan_epoch_steps(session->plan),
         .rejoin_ns = stream->deliver.rejoin_ns,
         .detach = stream->deliver.detach_slow_group,
         .detach_ns = DETACH_NS,

@@ -117,7 +117,8 @@ AT(tundish_info, held_count, 28);
 AT(tundish_info, stream, 32);
 AT(tundish_info, first_epoch, 40);
 AT(tundish_info, first_step, 48);
-IS(sizeof(tundish_info), 56);
+AT(tundish_info, epoch_steps, 56);
+IS(sizeof(tundish_info), 64);
 
 int
 main(void)

@@ -267,6 +267,8 @@ typedef struct tundish_info {
     uint64_t first_step;  /* starts at the oldest batch kept, or at the next epoch. UINT64_MAX:
                            * nothing was published yet. In an evaluation first_step is the
                            * number of shards of that epoch that were already finished */
+    int64_t epoch_steps;  /* since 0.2: steps of a whole epoch, where the stages tell it before
+                           * data is read, as tf.data's cardinality does; else -1 */
 } tundish_info;
 TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info *ret_info);
 

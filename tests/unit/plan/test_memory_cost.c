@@ -11,6 +11,7 @@
 
 #include "core/memory.h"
 #include "core/status.h"
+#include "plan/batch_rows.h"
 #include "plan/memory_cost.h"
 #include "unit/test_file.h"
 
@@ -69,6 +70,47 @@ a_batch_has_no_more_rows_than_come(void **state)
     assert_values("{range: 100}, {batch: " ALL "}, {map: {value: value + 1}}", "", 1, 100);
     assert_values("{range: 100}, {batch: 3}, {rebatch: 50}", "", 1, 50);
     assert_values("{range: 100}, {batch: 3}, {rebatch: " ALL "}", "", 1, 102);
+}
+
+static void
+assert_epoch_steps(const char *stages, const char *rest, uint32_t workers, int64_t steps)
+{
+    struct spec_file *file = NULL;
+    struct plan *plan = open_plan(stages, rest, workers, &file);
+
+    if (plan_epoch_steps(plan) != steps)
+        fail_msg("%s%s: %lld steps, not %lld", stages, rest, (long long)plan_epoch_steps(plan),
+                 (long long)steps);
+    plan_close(plan);
+    spec_close(file);
+}
+
+static void
+the_steps_of_an_epoch_are_told_where_cardinality_tells(void **state)
+{
+    (void)state;
+    assert_epoch_steps("{range: 100}, {batch: 8}", "", 1, 13);
+    assert_epoch_steps("{range: 100}, {batch: {batch_size: 8, drop_remainder: true}}", "", 1, 12);
+    assert_epoch_steps("{range: 100}, {shuffle: 9}, {repeat: 3}, {batch: 8}", "", 1, 38);
+    /* A global batch is cut into a slice for each replica. */
+    assert_epoch_steps("{range: 100}, {batch: 8}", ", distribute: {replicas: 4}", 1, 13);
+    assert_epoch_steps("{range: 100}, {batch: 8}",
+                       ", distribute: {replicas: 4, from_function: true}", 1, 4);
+    assert_epoch_steps("{range: 100}, {batch: 8}", ", distribute: {delivery: broadcast}", 1, 13);
+}
+
+static void
+the_steps_of_an_epoch_are_unknown_otherwise(void **state)
+{
+    (void)state;
+    assert_epoch_steps("{range: 100}, {repeat: -1}, {batch: 8}", "", 1, -1);
+    assert_epoch_steps("{range: 100}, {filter: \"value > 3\"}, {batch: 8}", "", 1, -1);
+    assert_epoch_steps("{text_line: a}, {batch: 8}", "", 1, -1);
+    assert_epoch_steps("{text_line: a}, {take: 9}, {batch: 8}", "", 1, -1);
+    assert_epoch_steps("{range: 100}, {batch: 8}", "", 2, -1);
+    assert_epoch_steps("{range: 100}, {batch: 8}", ", distribute: {delivery: queue}", 1, -1);
+    assert_epoch_steps("{range: 100}, {batch: 8}", ", distribute: {evaluation_shards: 4}", 1, -1);
+    assert_epoch_steps("{range: 100}, {batch: 8}", ", deliver: {on_error: skip}", 1, -1);
 }
 
 static void
@@ -152,6 +194,8 @@ TEST_FILE(test_memory_cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_has_no_more_rows_than_come),
+        cmocka_unit_test(the_steps_of_an_epoch_are_told_where_cardinality_tells),
+        cmocka_unit_test(the_steps_of_an_epoch_are_unknown_otherwise),
         cmocka_unit_test(take_says_how_many_come),
         cmocka_unit_test(a_remainder_that_is_dropped_takes_nothing),
         cmocka_unit_test(a_slice_has_its_share_of_the_rows),
