@@ -34,7 +34,7 @@ struct check {
 
 /* check_value.c: one value against one parameter. Returns what to keep: the value itself, or its
  * checked form (expressions are texts, datasets are resolved). NULL: a null that is the same as
- * nothing. `owner` is for messages. */
+ * leaving the parameter out. `owner` is for messages. */
 const struct spec_value *check_value(struct check *check, const struct stage_info *owner,
                                      const struct parameter_info *parameter,
                                      const struct spec_value *value);
@@ -44,7 +44,7 @@ const struct spec_value *check_default(struct check *check, const struct paramet
                                        uint32_t line, uint32_t column);
 
 /* check_mapping.c: a mapping against a list of parameters, one argument for each. A value that is
- * no mapping is complained about. ret_given may be NULL. */
+ * not a mapping is complained about. ret_given may be NULL. */
 const struct spec_value **check_mapping(struct check *check, const struct stage_info *info,
                                         const struct spec_value *map, uint64_t *ret_given);
 
@@ -52,20 +52,13 @@ const struct spec_value **check_mapping(struct check *check, const struct stage_
 void check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
                 const struct spec_value **arguments);
 
-/* check_stage.c: one entry of a list of stages. False: it is not known what it is. */
+/* check_stage.c: one entry of a list of stages. False: the stage is unknown. */
 bool check_stage(struct check *check, const struct spec_value *value, struct spec_stage *ret_stage);
 
-/* stage_rules.c: what the table cannot say, between parameters and inside mappings. */
+/* stage_rules.c: the rules of the parameters (stage_rules.h). */
 void check_stage_rules(struct check *check, const struct spec_stage *stage);
 
-/* check_features.c: `features`, `record_defaults` and the other mappings with entries. */
-void check_features(struct check *check, const struct spec_stage *stage);
-void check_record_defaults(struct check *check, const struct spec_stage *stage);
-void check_tensors(struct check *check, const struct spec_stage *stage);
-void check_values(struct check *check, const struct spec_stage *stage);
-void check_program_spec(struct check *check, const struct spec_stage *stage);
-
-/* check_dataset.c: a name or a list of stages. NULL: it is not known what it is. */
+/* check_dataset.c: a name or a list of stages. NULL: the dataset is unknown. */
 const struct spec_dataset *check_dataset(struct check *check, const struct spec_value *value);
 void check_named_datasets(struct check *check, const struct spec_value *datasets);
 

@@ -167,11 +167,9 @@ check_order_of_stages(struct check *check, const struct spec_stage *stages, uint
                           stage->info->kind == STAGE_SOURCE
                               ? "inside interleave or flat_map it reads the outer element"
                               : "move the stages before it to `datasets`");
-        /* `values` takes its rows from a request, so there is nothing that other stages could
-         * combine it with. */
-        if (strcmp(stage->info->name, "values") == 0 && (count > 1 || check->nesting > 1))
+        if (stage->info->stands_alone && (count > 1 || check->nesting > 1))
             spec_complain(check->errors, stage->line, stage->column,
-                          "values must be the only stage of a stream");
+                          "%s must be the only stage of a stream", stage->info->name);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "pipeline/check.h"
 #include "pipeline/name_pattern.h"
+#include "pipeline/stage_rules.h"
 
 /* The kind of a feature, or NULL after a complaint. */
 static const struct stage_info *
@@ -109,11 +110,10 @@ check_feature(struct check *check, const struct spec_value *key, const struct sp
 }
 
 void
-check_features(struct check *check, const struct spec_stage *stage)
+rule_features(struct check *check, const struct spec_stage *stage,
+              const struct spec_value *features)
 {
-    const struct spec_value *features = spec_get(stage, "features");
-
-    if (features == NULL || features->kind != SPEC_MAP)
+    if (features->kind != SPEC_MAP)
         return;
     for (uint32_t i = 0; i < features->count; i++) {
         const struct spec_value *key = &features->keys[i];
@@ -130,12 +130,12 @@ check_features(struct check *check, const struct spec_stage *stage)
 }
 
 void
-check_record_defaults(struct check *check, const struct spec_stage *stage)
+rule_record_defaults(struct check *check, const struct spec_stage *stage,
+                     const struct spec_value *defaults)
 {
-    const struct spec_value *defaults = spec_get(stage, "record_defaults");
-    bool has_entries;
+    bool has_entries = defaults->kind == SPEC_LIST || defaults->kind == SPEC_MAP;
 
-    has_entries = defaults != NULL && (defaults->kind == SPEC_LIST || defaults->kind == SPEC_MAP);
+    (void)stage;
     /* A quoted "int32" is a default of type string, not a dtype. */
     for (uint32_t i = 0; has_entries && i < defaults->count; i++) {
         const struct spec_value *entry = &defaults->items[i];
@@ -169,21 +169,18 @@ check_tensor(struct check *check, const struct spec_value *entry)
 }
 
 void
-check_values(struct check *check, const struct spec_stage *stage)
+rule_values(struct check *check, const struct spec_stage *stage, const struct spec_value *columns)
 {
-    const struct spec_value *columns = spec_get(stage, "expressions");
-
-    for (uint32_t i = 0; columns != NULL && columns->kind == SPEC_MAP && i < columns->count; i++)
+    (void)stage;
+    for (uint32_t i = 0; columns->kind == SPEC_MAP && i < columns->count; i++)
         if (columns->items[i].kind == SPEC_MAP)
             check_tensor(check, &columns->items[i]);
 }
 
 void
-check_tensors(struct check *check, const struct spec_stage *stage)
+rule_tensors(struct check *check, const struct spec_stage *stage, const struct spec_value *tensors)
 {
-    const struct spec_value *tensors = spec_get(stage, "tensors");
-
-    if (tensors == NULL || tensors->kind != SPEC_MAP)
+    if (tensors->kind != SPEC_MAP)
         return;
     for (uint32_t i = 0; i < tensors->count; i++) {
         const struct spec_value *entry = &tensors->items[i];
@@ -200,15 +197,14 @@ check_tensors(struct check *check, const struct spec_stage *stage)
 }
 
 void
-check_program_spec(struct check *check, const struct spec_stage *stage)
+rule_program_spec(struct check *check, const struct spec_stage *stage,
+                  const struct spec_value *columns)
 {
-    const struct spec_value *columns = spec_get(stage, "spec");
-
-    if (columns == NULL || columns->kind != SPEC_MAP)
+    if (columns->kind != SPEC_MAP)
         return;
     for (uint32_t i = 0; i < columns->count; i++)
         check_mapping(check, &section_program_spec, &columns->items[i], NULL);
     if (columns->count == 0)
         spec_complain(check->errors, columns->line, columns->column,
-                      "spec of program needs at least one column");
+                      "spec of %s needs at least one column", stage->info->name);
 }

@@ -45,8 +45,8 @@ find_stage(struct check *check, const struct spec_value *name)
 
 /* `range: [start,] stop[, step]`, as the arguments of tf.data.Dataset.range. */
 static void
-take_range_list(struct check *check, const struct stage_info *info, const struct spec_value *list,
-                const struct spec_value **arguments, uint64_t *given)
+take_bounds(struct check *check, const struct stage_info *info, const struct spec_value *list,
+            const struct spec_value **arguments, uint64_t *given)
 {
     static const char *const orders[3][3] = {
         { "stop" },
@@ -56,8 +56,8 @@ take_range_list(struct check *check, const struct stage_info *info, const struct
 
     if (list->count < 1 || list->count > 3) {
         spec_complain(check->errors, list->line, list->column,
-                      "range takes [stop], [start, stop] or [start, stop, step], not %u values",
-                      list->count);
+                      "%s takes [stop], [start, stop] or [start, stop, step], not %u values",
+                      info->name, list->count);
         /* A value in its place, so that a missing stop is not reported as well. */
         arguments[0] = list;
         return;
@@ -77,8 +77,8 @@ take_short_form(struct check *check, const struct stage_info *info, const struct
     uint32_t index = info->short_parameter;
     char found[80];
 
-    if (strcmp(info->name, "range") == 0 && value->kind == SPEC_LIST) {
-        take_range_list(check, info, value, arguments, given);
+    if (info->has_bounds_form && value->kind == SPEC_LIST) {
+        take_bounds(check, info, value, arguments, given);
     } else if (info->has_short_form || info->is_whole) {
         arguments[index] = check_value(check, info, &info->parameters[index], value);
         *given |= (uint64_t)(arguments[index] != NULL) << index;

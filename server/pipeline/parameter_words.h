@@ -24,6 +24,7 @@
 #define AT_LEAST(least_) .minimum = (least_), .maximum = INT64_MAX
 #define BETWEEN(least_, most_) .minimum = (least_), .maximum = (most_)
 #define ONE_OF(choices_) ANY_VALUE, .choices = choices_
+#define RULE(limits_, name_) limits_, .rule = rule_##name_
 
 #define BOOL TYPE_BOOL
 #define INTEGER TYPE_INTEGER

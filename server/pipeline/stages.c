@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "pipeline/parameter_words.h"
+#include "pipeline/stage_rules.h"
 
 /* Parameters that several stages share, so that their types and texts agree. */
 #define NAMED DEFAULT(name, "value", TEXT | NOTHING, ANY_VALUE, "Name of the column.")
@@ -20,30 +21,31 @@
     DEFAULT(compression_type, "\"\"", TEXT | NOTHING, ONE_OF("|GZIP|ZLIB"),                        \
             "The compression of the files.")
 #define PARALLEL_READS                                                                             \
-    MAY(num_parallel_reads, INTEGER | AUTOTUNE | NOTHING, AT_LEAST(-1),                            \
+    MAY(num_parallel_reads, INTEGER | AUTOTUNE | NOTHING, RULE(AT_LEAST(-1), parallel_reads),      \
         "The number of files to read in turn, one record from each; AUTOTUNE: 1 (in TensorFlow "   \
         "it depends on the machine's cores).")
 #define BUFFER                                                                                     \
     MAY(buffer_size, INTEGER | NOTHING | NO_EFFECT, AT_LEAST(0),                                   \
         "Accepted and ignored: the server chooses the block size.")
 #define PARALLEL                                                                                   \
-    MAY(num_parallel_calls, INTEGER | AUTOTUNE | NOTHING | NO_EFFECT, AT_LEAST(-1),                \
+    MAY(num_parallel_calls, INTEGER | AUTOTUNE | NOTHING | NO_EFFECT,                              \
+        RULE(AT_LEAST(-1), parallel_calls),                                                        \
         "Accepted and ignored: the server chooses the number of threads."),                        \
         MAY(deterministic, BOOL | NOTHING | NO_EFFECT, ANY_VALUE,                                  \
             "Accepted and ignored: the order is always deterministic.")
 #define CSV_DEFAULTS                                                                               \
-    NEEDED(record_defaults, LIST | MAP, ANY_VALUE,                                                 \
+    NEEDED(record_defaults, LIST | MAP, RULE(ANY_VALUE, record_defaults),                          \
            "For each field a dtype (the field is required), a default, or {values, dtype}; a "     \
            "list, or column to entry.")
 #define CSV_NAMES NEEDED(column_names, COLUMNS, ANY_VALUE, "Names of the selected columns.")
 #define CSV_FORM                                                                                   \
-    DEFAULT(field_delim, "\",\"", TEXT, ANY_VALUE, "The byte between fields."),                    \
+    DEFAULT(field_delim, "\",\"", TEXT, RULE(ANY_VALUE, field_delim), "The byte between fields."), \
         DEFAULT(use_quote_delim, "true", BOOL, ANY_VALUE, "Fields may be in double quotes."),      \
         DEFAULT(na_value, "\"\"", TEXT, ANY_VALUE, "A field with this text counts as missing."),   \
-        MAY(select_cols, INTEGERS | NOTHING, AT_LEAST(0),                                          \
+        MAY(select_cols, INTEGERS | NOTHING, RULE(AT_LEAST(0), select_cols),                       \
             "The fields to read, from 0, in ascending order.")
 #define FEATURES                                                                                   \
-    NEEDED(features, ENTRIES, ANY_VALUE,                                                           \
+    NEEDED(features, ENTRIES, RULE(ANY_VALUE, features),                                           \
            "Column to {type: FixedLen, FixedLenSequence, VarLen or Ragged, dtype, shape, "         \
            "default_value, ...}; column names may be patterns.")
 #define SERIALIZED                                                                                 \
@@ -53,9 +55,9 @@
 #define DROP_REMAINDER                                                                             \
     DEFAULT(drop_remainder, "false", BOOL, ANY_VALUE, "Drop the last batch if it is not full.")
 #define PADDING                                                                                    \
-    MAY(padded_shapes, SHAPE | MAP | NOTHING, ANY_VALUE,                                           \
+    MAY(padded_shapes, SHAPE | MAP | NOTHING, RULE(ANY_VALUE, padded_shapes),                      \
         "Column to the shape to pad to; null: the longest of the batch."),                         \
-        MAY(padding_values, NUMBER | TEXT | BOOL | MAP | NOTHING, ANY_VALUE,                       \
+        MAY(padding_values, NUMBER | TEXT | BOOL | MAP | NOTHING, RULE(ANY_VALUE, padding_values), \
             "Column to padding value; default: 0 or \"\".")
 #define INNER_DATASET                                                                              \
     NEEDED(dataset, DATASET, ANY_VALUE,                                                            \
@@ -84,7 +86,8 @@
     DEFAULT(output_mode, default_, TEXT, ONE_OF(choices_), "The form of the result.")
 #define LOOKUP_MODE ENCODED_MODE("int", "int|one_hot|multi_hot|count|tf_idf|binary|tf-idf")
 #define SALT                                                                                       \
-    MAY(salt, INTEGER | INTEGERS | NOTHING, ANY_VALUE, "One or two integers: a keyed hash.")
+    MAY(salt, INTEGER | INTEGERS | NOTHING, RULE(ANY_VALUE, salt),                                 \
+        "One or two integers: a keyed hash.")
 #define IGNORED_DTYPE                                                                              \
     MAY(dtype, DTYPE | NOTHING, ANY_VALUE, "Accepted for compatibility with Keras; has no effect.")
 #define OOV_METHOD                                                                                 \
@@ -106,7 +109,8 @@
                 "The value outside the image with fill_mode constant."),                           \
         DATA_FORMAT
 #define VALUE_RANGE                                                                                \
-    DEFAULT(value_range, "[0, 255]", NUMBERS, ANY_VALUE, "The lowest and the highest value.")
+    DEFAULT(value_range, "[0, 255]", NUMBERS, RULE(ANY_VALUE, pair),                               \
+            "The lowest and the highest value.")
 #define RESIZE_METHOD                                                                              \
     DEFAULT(method, "bilinear", TEXT,                                                              \
             ONE_OF("bilinear|nearest|bicubic|area|lanczos3|lanczos5|gaussian|mitchellcubic"),      \
@@ -133,9 +137,8 @@
         "Accepted and ignored for keys, which are stored with the statistics; makes the result "   \
         "float32, as TensorFlow does with a file.")
 
-/* How a stage may be written: SHORT as `name: VALUE`, WHOLE with its mapping as the first
- * parameter's value, FIRST only at the beginning. */
-enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
+/* How a stage may be written; stages.def explains the words. */
+enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4, ALONE = 8, BOUNDS = 16 };
 
 /* Each list ends with a row without a name, so that a stage without parameters has a list too. */
 #define READER(name_, form_, namesake_, help_, ...) ROW(name_, __VA_ARGS__)
@@ -155,7 +158,9 @@ enum { LONG = 0, SHORT = 1, WHOLE = 2, FIRST = 4 };
       .help = help_,                                                                               \
       .absent = remedy_,                                                                           \
       .stands_first = (kind_) == STAGE_SOURCE || ((form_)&FIRST) != 0,                             \
+      .stands_alone = ((form_)&ALONE) != 0,                                                        \
       .has_short_form = ((form_)&SHORT) != 0,                                                      \
+      .has_bounds_form = ((form_)&BOUNDS) != 0,                                                    \
       .is_whole = ((form_)&WHOLE) != 0,                                                            \
       .parameter_count = sizeof name_##_parameters / sizeof name_##_parameters[0] - 1,             \
       .parameters = name_##_parameters },

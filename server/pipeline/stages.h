@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct check;
+struct spec_stage;
+struct spec_value;
+
 enum stage_kind {
     STAGE_SOURCE, /* stands first; yields elements from files, memory or a program */
     STAGE_ORDER,  /* decides which element comes next, never looks inside one */
@@ -46,6 +50,10 @@ enum parameter_type {
     TYPE_NO_EFFECT = 1 << 27    /* whatever is given, the same rows come out */
 };
 
+/* Complains about a written value (or a default) that types and limits let pass: stage_rules.h. */
+typedef void stage_rule(struct check *check, const struct spec_stage *stage,
+                        const struct spec_value *value);
+
 struct parameter_info {
     const char *name;
     uint32_t types; /* enum parameter_type */
@@ -53,6 +61,7 @@ struct parameter_info {
     const char *default_value; /* YAML as a user would write it; NULL: none */
     int64_t minimum, maximum;  /* of integers and numbers, in lists too; minimum > maximum: any */
     const char *choices;       /* "int|one_hot|..." for texts and integers; NULL: any */
+    stage_rule *rule;          /* what the fields above cannot say; NULL: nothing */
     const char *help;          /* one sentence */
 };
 
@@ -64,7 +73,9 @@ struct stage_info {
     const char *help;     /* one or two sentences */
     const char *absent;   /* why this build does not have it, and what helps; NULL: it has */
     bool stands_first;
+    bool stands_alone;        /* the only stage of a stream */
     bool has_short_form;      /* `name: VALUE` gives short_parameter */
+    bool has_bounds_form;     /* `name: [start, stop, step]`, as the arguments of Python's range */
     bool is_whole;            /* the stage's mapping is itself the value of parameter 0 */
     uint32_t short_parameter; /* index, when has_short_form */
     uint32_t parameter_count;

@@ -173,8 +173,8 @@ class StageNames(Check):
     def test_a_look_into_the_tables_by_name_is_found(self):
         self.assertIn("asks", self.finds("server/plan/a.c", 'ops = order_find("shuffle");'))
 
-    def test_all_folders_but_those_that_read_and_write_names_are_looked_at(self):
-        for folder in ("source/scan", "content/images", "learn", "inference", "stats"):
+    def test_all_folders_are_looked_at(self):
+        for folder in ("source/scan", "content/images", "inference", "stats", "pipeline", "commands"):
             path = f"server/{folder}/a.c"
             self.assertIn(f"{path}:1 asks", self.finds(path, 'strcmp(name, "range")'))
 
@@ -197,10 +197,14 @@ class StageNames(Check):
         )
         self.assert_fine()
 
-    def test_other_folders_are_not_looked_at(self):
-        self.put("server/commands/a.c", 'strcmp(name, "range");')
-        self.put("server/pipeline/a.c", 'strcmp(name, "range");')
+    def test_formats_of_files_may_share_names(self):
+        self.put("server/commands/rows_in.c", 'strcmp(form, "range");')
         self.assert_fine()
+
+    def test_an_option_may_share_a_name(self):
+        self.put("server/commands/a.c", 'struct row rows[] = { { "range", .text = &a.range }, { 0 } };')
+        self.assert_fine()
+        self.assertIn("asks", self.finds("server/commands/a.c", 'x = { { "range", .text_of = a } };'))
 
 
 class Format(Check):
