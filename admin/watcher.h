@@ -2,7 +2,7 @@
  * second.
  *
  * Node 0 is the server at the socket. Other nodes are those whose metrics that server has gathered
- * beside it (PATH.stats.RANK). A dead server is shown until another takes its place, which counts
+ * beside it (PATH.stats.RANK). A dead server is shown until another replaces it, which counts
  * as a restart.
  */
 #ifndef ADMIN_WATCHER_H

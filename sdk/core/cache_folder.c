@@ -35,7 +35,7 @@ default_path(char path[PATH_BYTES])
     else if (home != NULL && *home != '\0')
         bytes = snprintf(path, PATH_BYTES, "%s/.cache/tundish", home);
     else
-        return tnd_fail(TUNDISH_E_SYSTEM, "no place for the cache folder: neither HOME nor "
+        return tnd_fail(TUNDISH_E_SYSTEM, "no cache folder: neither HOME nor "
                                           "XDG_CACHE_HOME is set; set TUNDISH_CACHE to a folder");
     if (bytes < 0 || bytes >= PATH_BYTES)
         return tnd_fail(TUNDISH_E_SYSTEM,

@@ -1,4 +1,4 @@
-/* clock.c - the machine's monotonic clock, or the one a test has put in its place. */
+/* clock.c - the machine's monotonic clock, or the one that a test has installed. */
 #include "core/clock.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@ static _Atomic(const struct tnd_clock *) installed;
 
 /* Acquire pairs with the release store in tnd_clock_install: the clock's members are set. */
 static const struct tnd_clock *
-clock_in_place(void)
+installed_clock(void)
 {
     return atomic_load_explicit(&installed, memory_order_acquire);
 }
@@ -26,7 +26,7 @@ read_machine(clockid_t id)
 int64_t
 tnd_clock_ns(void)
 {
-    const struct tnd_clock *clock = clock_in_place();
+    const struct tnd_clock *clock = installed_clock();
 
     if (__builtin_expect(clock != NULL, 0))
         return clock->now_ns(clock->context);
@@ -36,7 +36,7 @@ tnd_clock_ns(void)
 int64_t
 tnd_clock_coarse_ns(void)
 {
-    const struct tnd_clock *clock = clock_in_place();
+    const struct tnd_clock *clock = installed_clock();
 
     if (__builtin_expect(clock != NULL, 0))
         return clock->now_ns(clock->context);
@@ -46,7 +46,7 @@ tnd_clock_coarse_ns(void)
 int64_t
 tnd_clock_wall_ns(void)
 {
-    const struct tnd_clock *clock = clock_in_place();
+    const struct tnd_clock *clock = installed_clock();
 
     if (clock != NULL && clock->wall_ns != NULL)
         return clock->wall_ns(clock->context);

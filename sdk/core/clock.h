@@ -1,4 +1,4 @@
-/* clock.h - the time, from one place.
+/* clock.h - the one source of time.
  *
  * Every timeout, heartbeat and back-off reads tnd_clock_ns, so that a test can put its own clock
  * underneath and drive a state machine through hours in milliseconds, without sleeping.

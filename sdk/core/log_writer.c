@@ -32,7 +32,7 @@ write_out(const char *bytes, size_t count)
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
-            return; /* standard error is closed: there is no other place to report it */
+            return; /* standard error is closed: there is nowhere else to report it */
         bytes += wrote;
         count -= (size_t)wrote;
     }

@@ -14,7 +14,7 @@ say(const char *text)
     struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
 
     if (poll(&standard_error, 1, 0) == 1 && write(STDERR_FILENO, text, strlen(text)) < 0) {
-        /* there is no other place to report it */
+        /* there is nowhere else to report it */
     }
 }
 

@@ -10,7 +10,7 @@
             tnd_bug(__FILE__, __LINE__, #condition);                                               \
     } while (0)
 
-/* Report the place and end the process, even if standard error is not read. */
+/* Report file and line, and end the process, even if standard error is not read. */
 _Noreturn void tnd_bug(const char *file, int line, const char *condition);
 
 #endif

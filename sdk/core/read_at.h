@@ -1,4 +1,4 @@
-/* read_at.h - the bytes that lie at a place of a file. */
+/* read_at.h - reads the bytes at an offset of a file. */
 #ifndef TND_CORE_READ_AT_H
 #define TND_CORE_READ_AT_H
 

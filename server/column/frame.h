@@ -58,7 +58,7 @@ struct frame {
     const size_t *destination_bytes;
 };
 
-/* Room for the values of output column `index`: its place in the slot when that is known and
+/* Room for the values of output column `index`: its memory in the slot when that is known and
  * `bytes` is what is wanted there, else scratch. Every value must be written. */
 void *frame_values(struct frame *output, uint32_t index, size_t bytes);
 

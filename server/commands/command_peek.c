@@ -36,8 +36,8 @@ struct peek {
     uint64_t steps_done;
 };
 
-static void
 /* Each line is a JSON document of its own. */
+static void
 line_end(struct peek *peek)
 {
     fputc('\n', stdout);

@@ -1,4 +1,4 @@
-/* A limit against damaged lengths. */
+/* rows_in.c - reads rows from a stream of bytes: lines or TFRecord. */
 #include "commands/rows_in.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include "core/crc32c.h"
 #include "core/memory.h"
 
+/* A limit against damaged lengths. */
 enum { RECORD_MAX = 1 << 30 };
 
 struct rows_in {

@@ -127,8 +127,8 @@ print_nested(struct json *json, const struct output_column *column, int k, int64
     json_array_end(json);
 }
 
-static void
 /* The first index is the row, which the line stands for. */
+static void
 print_sparse(struct json *json, const struct output_column *column, int64_t row)
 {
     int64_t begin, end;

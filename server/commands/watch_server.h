@@ -23,7 +23,7 @@ void watch_server_close(struct watch_server *watch);
 /* Wait, then look again: what was now is before. */
 tundish_status watch_server_next(struct watch_server *watch, int64_t interval_ns);
 
-/* Has another server taken its place? Then it is looked at from now on. */
+/* Has another server replaced it? Then it is looked at from now on. */
 bool watch_server_follow(struct watch_server *watch);
 
 #endif

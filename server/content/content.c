@@ -61,11 +61,11 @@ only_column(const struct stage_config *config, struct name_list *ret_list)
     return TUNDISH_OK;
 }
 
-/* Choose where each target is written: in its own place, or with `output` in a new column. */
+/* Choose where each target is written: where it was, or with `output` in a new column. */
 static tundish_status
-place_targets(const struct stage_config *config, const struct name_list *columns,
-              const struct name_list *outputs, bool given, struct schema *schema,
-              struct content_targets *targets)
+choose_outputs(const struct stage_config *config, const struct name_list *columns,
+               const struct name_list *outputs, bool given, struct schema *schema,
+               struct content_targets *targets)
 {
     for (size_t i = 0; i < columns->count; i++) {
         struct content_target *target = &targets->list[targets->count++];
@@ -170,7 +170,7 @@ content_targets_open(const struct stage_config *config, struct schema *ret_schem
         leave_missing(config, given, &columns, &outputs);
         schema_pass_all(ret_schema, config->input);
         ret_targets->list = tnd_zalloc(columns.count + 1, sizeof *ret_targets->list);
-        status = place_targets(config, &columns, &outputs, given, ret_schema, ret_targets);
+        status = choose_outputs(config, &columns, &outputs, given, ret_schema, ret_targets);
     }
     free(known);
     name_list_close(&columns);

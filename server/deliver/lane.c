@@ -193,7 +193,7 @@ slot_fini(struct slot *slot)
     *slot = (struct slot){ 0 };
 }
 
-/* Bytes the payload takes, each buffer at an aligned place; never 0, so that empty buffers have an
+/* Bytes the payload takes, each buffer aligned; never 0, so that empty buffers have an
  * address as well. */
 static uint64_t
 payload_bytes(const struct slot *slot)
@@ -223,7 +223,7 @@ lane_free_slot(struct lane *lane, uint32_t index)
  * releases, so it must not wait for them. While some trainer can still give back a batch, a refusal
  * is not an error. */
 static tundish_status
-place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
+reserve_own(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_slot *book)
 {
     bool all_wait;
     bool is_awaited = lane_count_waiting(lane, &all_wait) > 0 || slot->is_awaited;
@@ -249,7 +249,7 @@ place_apart(struct lane *lane, struct slot *slot, uint64_t bytes, struct lane_sl
 }
 
 static tundish_status
-place_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
+reserve_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
 {
     uint64_t bytes = payload_bytes(slot);
 
@@ -263,7 +263,7 @@ place_payload(struct lane *lane, struct slot *slot, struct lane_slot *book)
         book->in_arena = true;
         return TUNDISH_OK;
     }
-    return place_apart(lane, slot, bytes, book);
+    return reserve_own(lane, slot, bytes, book);
 }
 
 /* Tell the caller where each buffer is. */
@@ -349,7 +349,7 @@ reserve_locked(struct lane *lane, struct slot *slot)
         return TUNDISH_E_TIMEOUT;
     must(*index_of == NO_SLOT);
     if (has_payload(slot))
-        status = place_payload(lane, slot, &book);
+        status = reserve_payload(lane, slot, &book);
     if (status != TUNDISH_OK)
         return status;
     book.position = slot->position;

@@ -110,7 +110,7 @@ complain_about(const struct plan_node *node, struct spec_errors *errors, const c
                          node->stage != NULL ? node->stage->column : 0, "%s: %s", node->name, why);
 }
 
-/* Make this node the place where rows come in. The plan is restored in transform_close, which frees
+/* Make rows come in at this node. The plan is restored in transform_close, which frees
  * it as it was. */
 static tundish_status
 feed(struct transform *transform, struct plan_node *node, struct spec_errors *errors)

@@ -27,7 +27,7 @@ observer_block(struct observer *observer, int64_t stage)
  * Set just before that call, on the same thread. */
 _Thread_local struct observer *observer_planning;
 
-/* The plan asks before it opens each node: open it as usual, put the observing stage in its place,
+/* The plan asks before it opens each node: open it as usual, put the observing stage there instead,
  * or end the plan here. */
 static tundish_status
 before(struct plan_learning *learning, const struct plan_node *node,

@@ -1,4 +1,4 @@
-/* observer_stage.c - the content stage that takes the place of one that is being learned. It hands
+/* observer_stage.c - the content stage that replaces one that is being learned. It hands
  * the columns to the analyzers and makes no output. */
 #include "learn/observe_parts.h"
 

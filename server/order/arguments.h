@@ -40,7 +40,7 @@ struct function_arguments {
 };
 
 /* shard. */
-enum shard_place {
+enum shard_role {
     SHARD_WITHIN,
     SHARD_LAST,         /* auto_shard: DATA */
     SHARD_OF_EVALUATION /* its numbers are those of the iterator's services */
@@ -49,7 +49,7 @@ enum shard_place {
 struct shard_arguments {
     int64_t shards, index; /* 0 shards: the parameters are meant */
     bool whole_round;      /* FILE: each shard must have an element */
-    enum shard_place place;
+    enum shard_role role;
 };
 
 /* Stages that the plan puts in. */

@@ -35,7 +35,7 @@ arguments_of(const struct plan_node *node)
 static bool
 is_of_evaluation(const struct plan_node *node)
 {
-    return arguments_of(node)->place == SHARD_OF_EVALUATION;
+    return arguments_of(node)->role == SHARD_OF_EVALUATION;
 }
 
 /* Distribution sets the numbers of its shards in the plan, also for a user's stage with SHARD_HINT.
@@ -92,7 +92,7 @@ shard_open(struct order_iterator *iterator)
     shard->shards = (uint64_t)shards;
     shard->index = (uint64_t)index;
     shard->round_is_needed = arguments_of(node)->whole_round;
-    if (arguments_of(node)->place == SHARD_LAST && iterator->instance->services->digest != NULL &&
+    if (arguments_of(node)->role == SHARD_LAST && iterator->instance->services->digest != NULL &&
         iterator->instance->services->digest->interval != 0)
         shard->digest = iterator->instance->services->digest;
     return order_open(node->inputs[0], iterator->instance, &shard->input);

@@ -1,5 +1,5 @@
 /* order_window.c - windows over the input, each made a batch: tf.data's window(...) followed by
- * batch. A failure takes the place of an element, and each window that contains it fails. */
+ * batch. A failure stands for an element, and each window that contains it fails. */
 #include "order/arguments.h"
 #include "order/columns.h"
 

@@ -13,39 +13,39 @@
 enum { STRING_TAIL_BYTES = 64 };
 
 /* The first pass measures (block NULL), the second copies. */
-struct placing {
+struct packing {
     uint8_t *block;
     size_t used_bytes;
 };
 
 static void *
-put_bytes(struct placing *placing, const void *from, size_t bytes)
+put_bytes(struct packing *packing, const void *from, size_t bytes)
 {
-    void *to = placing->block == NULL ? NULL : placing->block + placing->used_bytes;
+    void *to = packing->block == NULL ? NULL : packing->block + packing->used_bytes;
 
     if (to != NULL && from != NULL && bytes > 0)
         memcpy(to, from, bytes);
-    placing->used_bytes += (bytes + 15) & ~(size_t)15;
+    packing->used_bytes += (bytes + 15) & ~(size_t)15;
     return to;
 }
 
 static void *
-put_strings(struct placing *placing, const struct byte_view *strings, size_t count)
+put_strings(struct packing *packing, const struct byte_view *strings, size_t count)
 {
-    struct byte_view *views = put_bytes(placing, strings, count * sizeof *views);
+    struct byte_view *views = put_bytes(packing, strings, count * sizeof *views);
 
     for (size_t i = 0; i < count; i++) {
-        const uint8_t *data = put_bytes(placing, strings[i].data, strings[i].size);
+        const uint8_t *data = put_bytes(packing, strings[i].data, strings[i].size);
 
         if (views != NULL)
             views[i].data = data;
     }
-    put_bytes(placing, NULL, STRING_TAIL_BYTES);
+    put_bytes(packing, NULL, STRING_TAIL_BYTES);
     return views;
 }
 
 static void
-put_column(struct placing *placing, const struct column_spec *spec, const struct column *from,
+put_column(struct packing *packing, const struct column_spec *spec, const struct column *from,
            struct column *to)
 {
     size_t value_count = (size_t)from->value_count;
@@ -54,18 +54,18 @@ put_column(struct placing *placing, const struct column_spec *spec, const struct
     for (uint32_t k = 0; k < from->level_count; k++)
         if (from->levels[k].uniform < 0)
             copy.levels[k].splits =
-                put_bytes(placing, from->levels[k].splits,
+                put_bytes(packing, from->levels[k].splits,
                           ((size_t)column_list_count(from, k) + 1) * sizeof(int64_t));
     if (spec->dtype == TUNDISH_STRING)
-        copy.values = put_strings(placing, from->values, value_count);
+        copy.values = put_strings(packing, from->values, value_count);
     else
-        copy.values = put_bytes(placing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
+        copy.values = put_bytes(packing, from->values, value_count * tnd_dtype_bytes(spec->dtype));
     if (from->indices != NULL)
         copy.indices =
-            put_bytes(placing, from->indices, value_count * from->level_count * sizeof(int64_t));
+            put_bytes(packing, from->indices, value_count * from->level_count * sizeof(int64_t));
     if (from->dense_shape != NULL)
         copy.dense_shape =
-            put_bytes(placing, from->dense_shape, from->level_count * sizeof(int64_t));
+            put_bytes(packing, from->dense_shape, from->level_count * sizeof(int64_t));
     if (to != NULL)
         *to = copy;
 }
@@ -73,16 +73,16 @@ put_column(struct placing *placing, const struct column_spec *spec, const struct
 /* The evaluation reuses the frame's memory for the next element. A scope therefore copies
  * everything into one block: itself, the frame, its columns, the words and all values. */
 static struct order_scope *
-put_scope(struct placing *placing, const struct frame *frame, const struct plan_node *node,
+put_scope(struct packing *packing, const struct frame *frame, const struct plan_node *node,
           const uint64_t *words)
 {
-    struct order_scope *scope = put_bytes(placing, NULL, sizeof *scope);
-    struct frame *copy = put_bytes(placing, NULL, sizeof *copy);
-    struct column *columns = put_bytes(placing, NULL, frame->column_count * sizeof *columns);
-    uint64_t *own_words = put_bytes(placing, words, node->width * sizeof *words);
+    struct order_scope *scope = put_bytes(packing, NULL, sizeof *scope);
+    struct frame *copy = put_bytes(packing, NULL, sizeof *copy);
+    struct column *columns = put_bytes(packing, NULL, frame->column_count * sizeof *columns);
+    uint64_t *own_words = put_bytes(packing, words, node->width * sizeof *words);
 
     for (uint32_t i = 0; i < frame->column_count; i++)
-        put_column(placing, &node->schema.columns[i], &frame->columns[i],
+        put_column(packing, &node->schema.columns[i], &frame->columns[i],
                    columns == NULL ? NULL : &columns[i]);
     if (scope == NULL)
         return NULL;
@@ -101,7 +101,7 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
                  const uint64_t *words, struct order_scope **ret_scope)
 {
     struct order_services *services = instance->services;
-    struct placing placing = { 0 };
+    struct packing packing = { 0 };
     const struct frame *frame;
     tundish_status status;
 
@@ -113,9 +113,9 @@ order_scope_open(struct order_instance *instance, const struct plan_node *node,
         return status;
     }
     must(frame->count == 1 && frame->column_count == node->schema.count);
-    put_scope(&placing, frame, node, words);
-    placing = (struct placing){ .block = tnd_alloc(placing.used_bytes) };
-    *ret_scope = put_scope(&placing, frame, node, words);
+    put_scope(&packing, frame, node, words);
+    packing = (struct packing){ .block = tnd_alloc(packing.used_bytes) };
+    *ret_scope = put_scope(&packing, frame, node, words);
     (*ret_scope)->outside = instance->scope;
     return TUNDISH_OK;
 }

@@ -58,7 +58,7 @@ take_bounds(struct check *check, const struct stage_info *info, const struct spe
         spec_complain(check->errors, list->line, list->column,
                       "%s takes [stop], [start, stop] or [start, stop, step], not %u values",
                       info->name, list->count);
-        /* A value in its place, so that a missing stop is not reported as well. */
+        /* Any value, so that a missing stop is not reported as well. */
         arguments[0] = list;
         return;
     }

@@ -3,7 +3,7 @@
 
 #include "pipeline/check.h"
 
-/* Where a dataset stands. One dataset may be named in several places, and a variable in it may have
+/* Where a dataset stands. One dataset may be named several times, and a variable in it may have
  * a meaning in one of them only. */
 struct standing {
     struct check *check;

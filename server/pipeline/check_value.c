@@ -279,8 +279,8 @@ check_text_map(struct check *check, const struct stage_info *owner,
     return value;
 }
 
-static const struct spec_value *
 /* tf.data.AUTOTUNE is -1. */
+static const struct spec_value *
 autotune(struct check *check, const struct spec_value *word)
 {
     struct spec_value *value = spec_memory_take(check->memory, 1, sizeof *value);

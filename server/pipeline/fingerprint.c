@@ -5,8 +5,8 @@
 
 #include "core/hash_farm.h"
 
-static uint64_t
 /* A path counts by its file name, so a fingerprint is the same after data has been moved. */
+static uint64_t
 hash_text(uint64_t hash, const char *text, size_t bytes, enum spec_counting counting)
 {
     const char *last = counting == COUNTS_AS_PATH ? memrchr(text, '/', bytes) : NULL;

@@ -1,4 +1,4 @@
-/* A text with variables may refer to long ones many times. */
+/* scalar.c - the type of an unquoted word, and environment variables in it. */
 #include "pipeline/scalar.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 
+/* A text with variables may refer to long ones many times. */
 enum { EXPANDED_BYTES_MAX = 1 << 20 };
 
 static bool

@@ -1,4 +1,4 @@
-/* A terminal has 80 columns. */
+/* stage_help.c - the table of stages as text. */
 #include "pipeline/stage_help.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "pipeline/describe.h"
 #include "pipeline/errors.h"
 
+/* A terminal has 80 columns. */
 enum { SECTIONS = 4, TEXT_COLUMNS = 78 };
 
 static const struct stage_info *const sections[SECTIONS] = {

@@ -177,8 +177,8 @@ const struct stage_info stage_table[] = {
 };
 const uint32_t stage_count = sizeof stage_table / sizeof stage_table[0];
 
-const struct stage_info *
 /* A linear search: a file has few stages, and is read once. */
+const struct stage_info *
 stage_find(const char *name)
 {
     for (uint32_t i = 0; i < stage_count; i++)

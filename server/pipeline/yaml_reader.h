@@ -2,7 +2,7 @@
  *
  * Mappings, lists, scalars and quotes of YAML 1.2; anchors, aliases, merges, tags, directives and
  * several documents are refused. What cannot be understood is complained about and SPEC_BROKEN
- * stands in its place, so that everything else can still be checked.
+ * stands for it, so that everything else can still be checked.
  */
 #ifndef PIPELINE_YAML_READER_H
 #define PIPELINE_YAML_READER_H

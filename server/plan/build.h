@@ -15,7 +15,7 @@ struct plan_builder {
 /* 1. Stages to nodes, seeds drawn in the order written. */
 tundish_status build_graph(struct plan_builder *builder, const struct spec_dataset *dataset,
                            struct plan_graph *outside, struct plan_node *outer,
-                           uint32_t *function_place, struct plan_graph **ret_graph);
+                           uint32_t *function_index, struct plan_graph **ret_graph);
 
 /* A node of an order stage; `stage` NULL: the plan puts it in. */
 struct plan_node *build_order_node(struct plan_graph *graph, const struct spec_stage *stage,

@@ -130,13 +130,13 @@ insert_shard(struct plan_graph *graph, struct plan_node *below, const struct pla
     return shard;
 }
 
-/* Note where a shard stands that the plan has inserted or numbered. */
+/* Note the role of a shard that the plan has inserted or numbered. */
 static void
-place_shard(struct plan_node *node, enum shard_place place)
+mark_shard(struct plan_node *node, enum shard_role role)
 {
     struct shard_arguments *arguments = node->arguments;
 
-    arguments->place = place;
+    arguments->role = role;
 }
 
 /* Unlink all shuffles at and before `link`. Returns the one nearest to a source, or `found` if
@@ -417,7 +417,7 @@ mark_shards(struct plan_graph *graph)
         if (node->body != NULL)
             mark_shards(node->body);
         if (node->order == &order_shard && node->stage == NULL)
-            place_shard(node, SHARD_OF_EVALUATION);
+            mark_shard(node, SHARD_OF_EVALUATION);
     }
 }
 
@@ -605,7 +605,7 @@ build_distribution(struct plan_builder *builder)
     if (plan->policy == SHARD_DATA && worker_count > 1)
         plan->graph->root = insert_shard(plan->graph, plan->graph->root, &plan->options, false);
     if (plan->policy == SHARD_DATA && worker_count > 1)
-        place_shard(plan->graph->root, SHARD_LAST);
+        mark_shard(plan->graph->root, SHARD_LAST);
     if (plan->policy == SHARD_HINT && plan->stream->distribute.evaluation_shards == 0 &&
         shard_hints(plan->graph, &plan->options) == 0) {
         free(plan->policy_reason);

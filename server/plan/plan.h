@@ -37,7 +37,7 @@ struct plan_options {
 /* What a plan for learning does otherwise: asked of every node at the top, in their order, before
  * it is opened. */
 struct plan_learning {
-    /* Sets *ret_ops to the stage's own, or to others that are to stand in its place. Not OK: the
+    /* Sets *ret_ops to the stage's own, or to others to use instead. Not OK: the
      * node, and what follows it, cannot be part of this plan. */
     tundish_status (*before)(struct plan_learning *learning, const struct plan_node *node,
                              const struct stage_config *config, const struct content_ops **ret_ops);

@@ -148,7 +148,7 @@ seed_source_open(struct seed_source *source, const struct spec_file *file, uint6
  * counts the seeds of that graph instead of drawing one. */
 struct seed_pair
 seed_source_next(struct seed_source *source, const struct spec_value *stage_seed,
-                 uint32_t *function_place)
+                 uint32_t *function_index)
 {
     bool given = stage_seed != NULL && stage_seed->kind == SPEC_INTEGER;
 
@@ -156,8 +156,8 @@ seed_source_next(struct seed_source *source, const struct spec_value *stage_seed
         return pair_of(source->has_seed ? source->seed : ONLY_STAGE_SEED, stage_seed->integer);
     if (!source->has_seed)
         return (struct seed_pair){ root_draw(source), root_draw(source) };
-    if (function_place != NULL)
-        return pair_of(source->seed, (*function_place)++);
+    if (function_index != NULL)
+        return pair_of(source->seed, (*function_index)++);
     return pair_of(source->seed, python_draw(&source->python));
 }
 
@@ -196,8 +196,8 @@ count_until(const struct spec_dataset *dataset, const struct spec_stage *until, 
     return false;
 }
 
-/* The seed depends on the stream and on the place of the stage among those that draw, so that equal
- * stages draw different numbers. */
+/* The seed depends on the stream and on the position of the stage among those that draw, so that
+ * equal stages draw different numbers. */
 int64_t
 seed_of_content(const struct spec_stream *stream, const struct spec_stage *stage,
                 uint64_t root_seed)

@@ -16,7 +16,7 @@ struct edges {
     uint32_t count;
 };
 
-/* Every place where a shard must go so that files are dealt. False, and none: some data does not
+/* Every edge where a shard must go so that files are dealt. False, and none: some data does not
  * depend on a list of files. */
 bool find_shard_edges(struct plan_node *root, struct edges *ret_edges);
 

@@ -153,7 +153,7 @@ fill_describe(const struct fill *fill, const struct deal_slice *slice, struct sl
             values->stored_bytes = (uint64_t)(rows * column->row_values) * column->value_bytes;
         } else {
             slot->columns[i].buffers[0].stored_bytes = (uint64_t)(rows + 1) * sizeof(int64_t);
-            /* place_texts takes the slack off again: it is room in the arena, not content. */
+            /* set_text_offsets takes the slack off again: it is room in the arena, not content. */
             values->stored_bytes = texts_bytes(column, slice, rows) + TEXT_SLACK;
         }
         values->decoded_bytes = values->stored_bytes;
@@ -164,8 +164,8 @@ fill_describe(const struct fill *fill, const struct deal_slice *slice, struct sl
 
 /* Where each string will lie. */
 static void
-place_texts(const struct fill_column *column, const struct deal_slice *slice,
-            struct slot_column *slot)
+set_text_offsets(const struct fill_column *column, const struct deal_slice *slice,
+                 struct slot_column *slot)
 {
     const struct run *run = slice->present ? run_of_word(slice->words[0]) : NULL;
     struct slot_buffer *values = &slot->buffers[slot->buffer_count - 1];
@@ -185,7 +185,7 @@ fill_begin(const struct fill *fill, const struct deal_slice *slice, struct slot 
 {
     for (uint32_t i = 0; i < fill->plan->element_spec.count; i++)
         if (fill->columns[i].row_bytes != NULL)
-            place_texts(&fill->columns[i], slice, &slot->columns[i]);
+            set_text_offsets(&fill->columns[i], slice, &slot->columns[i]);
 }
 
 /* Where rows [begin, end) of a column lie in the slot. */
@@ -429,9 +429,9 @@ fill_is_sized(const struct fill *fill)
     return true;
 }
 
-/* Each buffer begins at an aligned place. */
+/* Each buffer begins at an aligned address. */
 static uint64_t
-place_bytes(uint64_t bytes)
+aligned_bytes(uint64_t bytes)
 {
     return (bytes + TND_BUFFER_ALIGN - 1) / TND_BUFFER_ALIGN * TND_BUFFER_ALIGN;
 }
@@ -450,8 +450,8 @@ fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *re
             bytes = COLUMN_BYTES_MAX;
         if (tnd_codec_bound(&column->codec, bytes, &stored) != TUNDISH_OK || stored > bytes)
             stored = bytes;
-        all.as_is += place_bytes(bytes);
-        all.stored += place_bytes(stored);
+        all.as_is += aligned_bytes(bytes);
+        all.stored += aligned_bytes(stored);
     }
     *ret_bytes = all;
 }
@@ -463,11 +463,11 @@ outline_bytes(const struct output_column *column)
     uint64_t bytes = 0;
 
     for (uint32_t k = 0; k < column->splits_count; k++)
-        bytes += place_bytes((uint64_t)column->splits_lengths[k] * sizeof(int64_t));
+        bytes += aligned_bytes((uint64_t)column->splits_lengths[k] * sizeof(int64_t));
     if (column->spec->kind == TUNDISH_SPARSE)
-        bytes += place_bytes((uint64_t)(column->value_count * column->rank) * sizeof(int64_t));
+        bytes += aligned_bytes((uint64_t)(column->value_count * column->rank) * sizeof(int64_t));
     if (column->spec->dtype == TUNDISH_STRING)
-        bytes += place_bytes((uint64_t)(column->value_count + 1) * sizeof(int64_t));
+        bytes += aligned_bytes((uint64_t)(column->value_count + 1) * sizeof(int64_t));
     return bytes;
 }
 
@@ -492,8 +492,8 @@ fill_measure(const struct fill *fill, struct evaluation *evaluation,
         void *stored;
 
         status = encode_values(fill, i, &columns[i], evaluation, context, &values, &stored);
-        all.as_is += outline + place_bytes(values.decoded_bytes);
-        all.stored += outline + place_bytes(values.stored_bytes);
+        all.as_is += outline + aligned_bytes(values.decoded_bytes);
+        all.stored += outline + aligned_bytes(values.stored_bytes);
     }
     if (status == TUNDISH_OK)
         *ret_bytes = all;

@@ -1,7 +1,7 @@
 /* fill.h - the content of a slice, into its slot.
  *
  * Every column may have a fixed size, or one that its references tell (a file's records as they
- * are). Then the slot's place is known before a byte is read, and any thread can make some of its
+ * are). Then the slot's address is known before a byte is read, and any thread can make some of its
  * rows in place. Otherwise, or where a column is stored encoded, one thread makes the whole slice,
  * learns its sizes, and copies it into the slot.
  */

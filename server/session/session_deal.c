@@ -13,7 +13,7 @@
 static const uint64_t ASKED_BYTES_MAX = 64 << 20;
 
 static void
-wait_for_place(struct session *session)
+wait_for_space(struct session *session)
 {
     int64_t began_ns = tnd_clock_ns(), ended_ns;
 
@@ -30,7 +30,7 @@ await_room(struct session *session, uint32_t at_most)
 {
     session->ring.dealer_wakes_at = at_most;
     while (session->ring.count > at_most && !session->ring.draining && !session->ring.failed)
-        wait_for_place(session);
+        wait_for_space(session);
 }
 
 /* A free entry in the ring of steps, the lock held; NULL when stopping. */
@@ -117,7 +117,7 @@ ask_ahead(struct session *session, struct deal_round *round)
     while (ask_ahead_bytes(session->files) > ASKED_BYTES_MAX && session->ring.count > 0 &&
            !session->ring.draining && !session->ring.failed) {
         session->ring.dealer_wakes_at = session->ring.count - 1;
-        wait_for_place(session);
+        wait_for_space(session);
     }
     pthread_mutex_unlock(&session->ring.lock);
     deal_round_ask(session->plan, session->files, round);

@@ -46,7 +46,7 @@ read_together(const struct source_read *read, struct byte_view *views)
     return status;
 }
 
-/* Read each record straight to its place in the batch, and check it while it is in the CPU's cache.
+/* Read each record straight into the batch, and check it while it is in the CPU's cache.
  */
 static tundish_status
 read_to(const struct source_read *read, uint8_t *to, struct byte_view *views)

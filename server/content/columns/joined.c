@@ -215,8 +215,8 @@ copy_element(const struct joined *joined, const struct frame *input, int64_t ele
     return to;
 }
 
-/* Copy `count` blocks of `bytes` bytes to places `stride` bytes apart. A constant size compiles to
- * one load and one store. */
+/* Copy `count` blocks of `bytes` bytes to addresses `stride` bytes apart. A constant size compiles
+ * to one load and one store. */
 static void
 copy_blocks(uint8_t *to, size_t stride, const uint8_t *from, size_t bytes, int64_t count)
 {

@@ -250,7 +250,7 @@ list_room(tundish_op_call *call, uint32_t output, uint64_t index, uint64_t count
 
 /* Make room for an output with the structure of `taken`. Lists grow on demand instead. */
 static void *
-place_output(struct call *call, uint32_t output)
+open_output(struct call *call, uint32_t output)
 {
     const tundish_op_spec *spec = &call->group->made[output];
     uint32_t index = call->group->outputs[output];
@@ -340,7 +340,7 @@ apply_group(const struct op *stage, const struct group *group, const struct fram
         inputs[i] = column->values;
     }
     for (uint32_t i = 0; i < stage->op->output_count; i++)
-        outputs[i] = place_output(&call, i);
+        outputs[i] = open_output(&call, i);
     stage->op->apply(group->state, (uint64_t)first.value_count, inputs, outputs, &call.call);
     for (uint32_t i = 0; i < stage->op->output_count; i++)
         settle_output(&call, i);

@@ -15,7 +15,7 @@
 
 struct expression;
 
-/* A name that stands for a number, as if the number were written in its place. */
+/* A name that stands for a number, as if the number were written instead. */
 struct expression_literal {
     const char *name; /* "$name" for variables */
     int64_t value;
@@ -35,7 +35,7 @@ struct expression_config {
     struct spec_errors *errors;
 };
 
-/* Complaints go to config->errors at the place in the text. Nothing of config is kept. */
+/* Complaints go to config->errors at the position in the text. Nothing of config is kept. */
 tundish_status expression_open(const struct expression_config *config,
                                struct expression **ret_expression);
 void expression_close(struct expression *expression);

@@ -4,7 +4,7 @@
 
 #include "content/expression/expression.h"
 
-/* The text with numbers in the place of the variable, blanks keeping everything else where it was;
+/* The text with numbers instead of the variable, blanks keeping everything else where it was;
  * unchanged where config->literals do not say how many replicas there are. The caller frees. */
 tundish_status expression_fill_in(const struct expression_config *config, char **ret_text);
 

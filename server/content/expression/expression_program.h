@@ -59,7 +59,7 @@ struct step {
     int32_t group; /* the root it is computed with */
 };
 
-/* The place of an operand while a group runs. */
+/* Where an operand is while a group runs. */
 enum location_kind {
     LOCATION_NONE,
     LOCATION_LEAF,

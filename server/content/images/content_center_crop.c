@@ -27,8 +27,8 @@ slice(int64_t side, int64_t length, int64_t *ret_begin, int64_t *ret_length)
 }
 
 static void
-place_slice(const struct resized *resized, const struct images *images, int64_t element,
-            int64_t index, struct frame *output, struct image_part *part)
+choose_slice(const struct resized *resized, const struct images *images, int64_t element,
+             int64_t index, struct frame *output, struct image_part *part)
 {
     (void)element;
     (void)index;
@@ -48,8 +48,8 @@ clamp(int64_t value, int64_t least, int64_t most)
 
 /* Keras knows the sizes here, so it computes in Python's floats, which are doubles. */
 static void
-place_smart(const struct resized *resized, const struct images *images, int64_t element,
-            int64_t index, struct frame *output, struct image_part *part)
+choose_smart(const struct resized *resized, const struct images *images, int64_t element,
+             int64_t index, struct frame *output, struct image_part *part)
 {
     int64_t height = (int64_t)((double)(images->width * resized->height) / (double)resized->width);
     int64_t width = (int64_t)((double)(images->height * resized->width) / (double)resized->height);
@@ -115,7 +115,7 @@ center_crop_open(void *state, const struct stage_config *config, struct schema *
                               "and some are not; give each kind a stage of its own",
                               (long long)resized->width, (long long)resized->height);
     resized->copies = !any_small;
-    resized->place = any_small ? place_smart : place_slice;
+    resized->choose_part = any_small ? choose_smart : choose_slice;
     resized->method = RESAMPLE_BILINEAR;
     return status;
 }

@@ -38,8 +38,8 @@ centre(const struct resized *resized, const struct images *images, struct image_
 }
 
 static void
-place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
-      struct frame *output, struct image_part *part)
+choose_part(const struct resized *resized, const struct images *images, int64_t element,
+            int64_t index, struct frame *output, struct image_part *part)
 {
     const struct random_crop *layer = (const struct random_crop *)resized;
 
@@ -76,7 +76,7 @@ random_crop_open(void *state, const struct stage_config *config, struct schema *
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
     resized->channels_first = images_channels_first(config);
-    resized->place = place;
+    resized->choose_part = choose_part;
     resized->method = RESAMPLE_BILINEAR;
     resized->copies = !layer->training;
     resized->takes_bools = true;

@@ -78,8 +78,8 @@ draw_part(const struct random_resized_crop *layer, struct tnd_random *random, in
 /* Draw a part. Image k of an element uses the generator's words from 2^34 k on, so that images
  * never share words. */
 static void
-place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
-      struct frame *output, struct image_part *part)
+choose_part(const struct resized *resized, const struct images *images, int64_t element,
+            int64_t index, struct frame *output, struct image_part *part)
 {
     const struct random_resized_crop *layer = (const struct random_resized_crop *)resized;
     struct tnd_philox philox;
@@ -139,7 +139,7 @@ random_resized_crop_open(void *state, const struct stage_config *config, struct 
         return status;
     resized->height = spec_int(config->stage, "height");
     resized->width = spec_int(config->stage, "width");
-    resized->place = place;
+    resized->choose_part = choose_part;
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");
     resized->keeps_dtype = resized->method == RESAMPLE_NEAREST;

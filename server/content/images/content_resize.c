@@ -19,8 +19,8 @@ keep_proportions(const struct resized *resized, int64_t height, int64_t width, i
 }
 
 static void
-place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
-      struct frame *output, struct image_part *part)
+choose_part(const struct resized *resized, const struct images *images, int64_t element,
+            int64_t index, struct frame *output, struct image_part *part)
 {
     (void)index;
     part->to_height = resized->height;
@@ -59,7 +59,7 @@ resize_open(void *state, const struct stage_config *config, struct schema *ret_s
     if (resized->height > INT32_MAX || resized->width > INT32_MAX)
         return spec_complain(config->errors, size->line, size->column, "size is too large");
     resized->keeps_proportions = spec_bool(config->stage, "preserve_aspect_ratio");
-    resized->place = place;
+    resized->choose_part = choose_part;
     resized->takes_all = true;
     resample_method_of(spec_text(config->stage, "method"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");

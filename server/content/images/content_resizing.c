@@ -21,8 +21,8 @@ clamp(int64_t value, int64_t least, int64_t most)
 }
 
 static void
-place(const struct resized *resized, const struct images *images, int64_t element, int64_t index,
-      struct frame *output, struct image_part *part)
+choose_part(const struct resized *resized, const struct images *images, int64_t element,
+            int64_t index, struct frame *output, struct image_part *part)
 {
     const struct resizing *layer = (const struct resizing *)resized;
     int64_t height = proportional(images->width, resized->height, resized->width);
@@ -65,7 +65,7 @@ resizing_open(void *state, const struct stage_config *config, struct schema *ret
     if (resized->height > INT32_MAX || resized->width > INT32_MAX)
         return stage_complain(config, "resizing: height and width are too large");
     resized->is_whole = !layer->crops && !layer->pads;
-    resized->place = place;
+    resized->choose_part = choose_part;
     resized->takes_all = true;
     resample_method_of(spec_text(config->stage, "interpolation"), &resized->method);
     resized->antialias = spec_bool(config->stage, "antialias");

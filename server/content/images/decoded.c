@@ -152,7 +152,7 @@ decode_column(const struct decoded *decoded, const struct content_target *target
 
         if (sizes[i].rank == 0)
             continue;
-        /* A picture that fails keeps its place, so that later ones stay in theirs. */
+        /* A picture that fails keeps its index, so that later ones keep theirs. */
         if (!picture_read(&decoded->options, files[i], &sizes[i], output->scratch, values, &fault))
             frame_reject(output, i, "%s", fault.text);
         values += (size_t)dims_product(sizes[i].dims, rank) * value_bytes;

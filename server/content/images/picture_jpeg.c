@@ -269,7 +269,7 @@ read_lines(struct jpeg_job *job)
 }
 
 static void
-put_parts_in_place(struct jpeg_job *job)
+install_parts(struct jpeg_job *job)
 {
 #ifdef PICTURE_HAS_JPEG_PARTS
     if (jpeg_parts_fit()) {
@@ -290,7 +290,7 @@ read_pixels(struct jpeg_job *job)
     jpeg_start_decompress(&job->info);
     if (job->info.output_components != (job->info.out_color_space == JCS_CMYK ? 4 : job->channels))
         return picture_fail(options, job->fault, "the JPEG's colours cannot be converted");
-    put_parts_in_place(job);
+    install_parts(job);
     read_lines(job);
     if (job->has_own_reader && job->lines_read < job->height)
         return false;

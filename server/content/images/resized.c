@@ -171,8 +171,8 @@ make_turned(struct pass *pass, struct resample_work *rooms, const struct image_p
 
 /* Place the parts of all images, and set the size of each element's. */
 static struct image_part *
-place_parts(const struct resized *resized, const struct column *from, struct frame *output,
-            int64_t *heights, int64_t *widths)
+choose_parts(const struct resized *resized, const struct column *from, struct frame *output,
+             int64_t *heights, int64_t *widths)
 {
     int64_t count = 0, at = 0;
     struct image_part *parts;
@@ -187,7 +187,7 @@ place_parts(const struct resized *resized, const struct column *from, struct fra
         widths[i] = resized->width > 0 ? resized->width : 0;
         for (int64_t k = 0; k < images.count; k++, at++) {
             parts[at] = (struct image_part){ .height = images.height, .width = images.width };
-            resized->place(resized, &images, i, k, output, &parts[at]);
+            resized->choose_part(resized, &images, i, k, output, &parts[at]);
             heights[i] = parts[at].to_height;
             widths[i] = parts[at].to_width;
         }
@@ -208,7 +208,7 @@ resize_column(const struct resized *resized, const struct content_target *target
     struct column *column = &output->columns[target->output];
     int64_t *heights = scratch_array(output->scratch, (size_t)from->count, sizeof *heights);
     int64_t *widths = scratch_array(output->scratch, (size_t)from->count, sizeof *widths);
-    const struct image_part *part = place_parts(resized, from, output, heights, widths);
+    const struct image_part *part = choose_parts(resized, from, output, heights, widths);
     size_t to_bytes;
     uint8_t *to;
 

@@ -19,13 +19,13 @@ struct resized;
 
 /* The part of image `index` of an element, which has the size that `images` says. An element is
  * rejected through `output`; then the part must be one that exists. */
-typedef void resized_place(const struct resized *resized, const struct images *images,
-                           int64_t element, int64_t index, struct frame *output,
-                           struct image_part *ret_part);
+typedef void resized_choose(const struct resized *resized, const struct images *images,
+                            int64_t element, int64_t index, struct frame *output,
+                            struct image_part *ret_part);
 
 struct resized {
     struct content_targets targets;
-    resized_place *place;
+    resized_choose *choose_part;
     enum resample_method method;
     bool antialias;
     bool keeps_dtype; /* RESAMPLE_NEAREST of tf.image.resize; else float32 */
@@ -36,7 +36,7 @@ struct resized {
     bool channels_first;
     float fill;
     bool keeps_proportions; /* no result is larger than height and width, but may be smaller */
-    int64_t height, width;  /* of the result; meant for `place` */
+    int64_t height, width;  /* of the result; meant for choose_part */
 };
 
 /* Targets, dtypes and shapes: height and width are those of the result, or not known where it keeps

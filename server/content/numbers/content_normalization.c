@@ -210,7 +210,7 @@ normalization_open(void *state, const struct stage_config *config, struct schema
     for (uint32_t i = 0; i < layer->targets.count && status == TUNDISH_OK; i++) {
         status = open_column(config, &layer->columns[i],
                              &ret_schema->columns[layer->targets.list[i].output]);
-        /* Dimension 0 after `batch` counts rows: statistics along it depend on a row's place. */
+        /* Dimension 0 after `batch` counts rows: statistics along it depend on a row's position. */
         if (config->depth > 0 && (layer->columns[i].axes & 1) != 0)
             *ret_batch_wide = true;
     }

@@ -1,8 +1,8 @@
 /* joined_buckets.h - buckets of several keys in one row of boundaries, as tf.Transform has them.
  *
- * Each key's values are scaled to a unit and moved to their own place, where the last boundary of a
- * key is the first one of the next. That decides, in float32, on which side of a boundary a value
- * comes to stand, so nothing less gives tf.Transform's buckets.
+ * Each key's values are scaled to a unit and moved to an interval of their own, where the last
+ * boundary of a key is the first one of the next. That decides, in float32, on which side of a
+ * boundary a value comes to stand, so nothing less gives tf.Transform's buckets.
  */
 #ifndef CONTENT_JOINED_BUCKETS_H
 #define CONTENT_JOINED_BUCKETS_H

@@ -1,6 +1,6 @@
 /* tukey.c - the arithmetic of Tukey's hh distributions: Headrick and Pant, "Characterizing Tukey h
  * and hh-Distributions through L-Moments and the L-Correlation", 2012. The search takes the steps
- * of tf.Transform's gaussianization, since the place where it stops decides the digits. */
+ * of tf.Transform's gaussianization, since the point where it stops decides the digits. */
 #include "content/numbers/tukey.h"
 
 #include <math.h>

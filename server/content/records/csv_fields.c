@@ -275,11 +275,11 @@ where(const struct reading *reading, int64_t record, char *text, size_t bytes)
 static void
 reject_count(const struct reading *reading, int64_t record, int64_t count)
 {
-    char place[512];
+    char position[512];
 
-    where(reading, record, place, sizeof place);
+    where(reading, record, position, sizeof position);
     frame_reject(reading->frame, element_of(reading, record), "Expect %u fields but have %lld%s",
-                 reading->table->count, (long long)count, place);
+                 reading->table->count, (long long)count, position);
 }
 
 /* Reject a record for a missing field or a bad value, in TensorFlow's words. */
@@ -288,18 +288,18 @@ reject_field(const struct reading *reading, int64_t record, uint32_t c, struct b
 {
     const struct csv_table *table = reading->table;
     const struct csv_column *column = &table->columns[c];
-    char place[512];
+    char position[512];
 
-    where(reading, record, place, sizeof place);
+    where(reading, record, position, sizeof position);
     if (field.size == 0 || bytes_are_equal(field, table->na_value))
         frame_reject(reading->frame, element_of(reading, record),
                      "Field %u ('%s') is required but missing%s%s%.*s: record_defaults gives it no "
                      "default to stand in",
-                     c, column->name, place, field.size > 0 ? ", being " : "", (int)field.size,
+                     c, column->name, position, field.size > 0 ? ", being " : "", (int)field.size,
                      (const char *)field.data);
     else
         frame_reject(reading->frame, element_of(reading, record),
-                     "Field %u ('%s')%s is not a valid %s: %.*s", c, column->name, place,
+                     "Field %u ('%s')%s is not a valid %s: %.*s", c, column->name, position,
                      tnd_dtype_name(column->dtype), (int)(field.size < 200 ? field.size : 200),
                      (const char *)field.data);
 }
@@ -369,14 +369,14 @@ read_record(const struct reading *reading, int64_t record)
 {
     const struct csv_table *table = reading->table;
     const char *problem = NULL;
-    char place[512];
+    char position[512];
     int64_t count = csv_fields(&table->rules, reading->records->records[record],
                                reading->frame->scratch, reading->fields, table->count, &problem);
 
     if (count != table->count) {
-        where(reading, record, place, sizeof place);
+        where(reading, record, position, sizeof position);
         if (count < 0)
-            frame_reject(reading->frame, element_of(reading, record), "%s%s", problem, place);
+            frame_reject(reading->frame, element_of(reading, record), "%s%s", problem, position);
         else
             reject_count(reading, record, count);
         blank(reading, record);

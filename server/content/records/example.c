@@ -1,4 +1,4 @@
-/* example.c - find features by name, and the places for their values. */
+/* example.c - find features by name, and where their values go. */
 #include "content/records/example.h"
 
 #include <stdlib.h>

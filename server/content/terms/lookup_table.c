@@ -157,7 +157,7 @@ list_terms(const struct stage_config *config, const struct lookup_rules *rules,
 
 /* "pipeline.yaml:12", without folders: the name under which statistics show the vocabulary. */
 static char *
-name_place(const struct stage_config *config, const struct spec_value *list)
+name_line(const struct stage_config *config, const struct spec_value *list)
 {
     const char *path = config->errors->path != NULL ? config->errors->path : "";
     const char *slash = strrchr(path, '/');
@@ -183,7 +183,7 @@ open_list(const struct stage_config *config, const struct lookup_rules *rules,
                  : vocab_open_integers(config->cache_folder, name, terms->integers, terms->count,
                                        &table->vocab);
     free(name);
-    table->name = name_place(config, list);
+    table->name = name_line(config, list);
     return status == TUNDISH_OK ? status : COMPLAIN(config, list, "%s", tnd_error_text());
 }
 

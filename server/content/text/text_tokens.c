@@ -49,7 +49,7 @@ text_tokens_clear(struct text_tokens *tokens, uint64_t bytes, int64_t texts)
 /* The state of writing one standardized text. */
 struct writing {
     struct text_tokens *tokens;
-    uint8_t *to;    /* the next byte's place */
+    uint8_t *to;    /* where the next byte goes */
     uint8_t *begin; /* of the token that is being written */
     int64_t left;   /* tokens still wanted */
 };

@@ -89,8 +89,8 @@ add_up(const double *x, int64_t count, bool only_finite, struct moment *ret_part
     *ret_part = part;
 }
 
-static void
 /* The same for several groups. NaN and infinity count in Keras and not in tf.Transform. */
+static void
 add_up_groups(const struct moments *moments, const double *x, const int64_t *group_of,
               int64_t count)
 {

@@ -1,4 +1,4 @@
-/* term_merge.c - sorted terms from several places in one order. */
+/* term_merge.c - merges sorted terms from several runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +69,8 @@ term_readers_close(struct term_reader *readers, uint32_t count)
     free(readers);
 }
 
-tundish_status
 /* Readers are taken over even after an error, so that the caller has nothing to close. */
+tundish_status
 term_merge_open_readers(struct term_reader *readers, uint32_t count, term_order *order,
                         tundish_status status, struct term_merge **ret_merge)
 {

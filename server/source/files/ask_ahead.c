@@ -43,9 +43,9 @@ ask_ahead_add(void *asking, const uint64_t *words, uint32_t extra_bytes)
                                                    .bytes = reference_length(words) + extra_bytes };
 }
 
-void
 /* A step without rows of other nodes asks for nothing. peer_ask sorts the rows and drops
  * doubles. */
+void
 ask_ahead_end(struct ask_ahead *asking, uint64_t epoch, uint64_t step)
 {
     struct source_files *files = asking->files;

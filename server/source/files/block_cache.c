@@ -269,9 +269,9 @@ read_block(struct block_cache *cache, struct source_file *file, void *to, size_t
     return fill_slot(cache, file, set, tag, to, begin, bytes);
 }
 
-void
 /* Only a hint: the tag may change meanwhile, and then a useless line is fetched, but no invalid
  * one, since a slot keeps its memory. */
+void
 block_cache_prefetch(const struct block_cache *cache, const struct source_file *file, size_t bytes,
                      uint64_t offset)
 {

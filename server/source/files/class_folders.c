@@ -1,4 +1,4 @@
-/* A link to a parent folder never ends. Linux itself gives up after 40 links. */
+/* class_folders.c - walks the class folders and sorts the files it finds. */
 #include "source/files/class_folders.h"
 
 #include <dirent.h>
@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 
+/* A link to a parent folder never ends. Linux itself gives up after 40 links. */
 enum { DEPTH_MAX = 40 };
 
 struct names {
@@ -57,8 +58,8 @@ compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int
 /* By folder, then by name, as os.walk with sorted folders gives them. */
+static int
 compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a;

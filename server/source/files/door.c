@@ -76,7 +76,7 @@ try_close(struct doors *doors, struct door *door)
                                  &door->word, &word, 0, memory_order_acquire, memory_order_relaxed))
         return false;
     close((int)word - 1);
-    /* The last door takes the place of the one that is closed. */
+    /* The last door moves to the index of the one that is closed. */
     doors->open[door->index] = doors->open[--doors->count];
     doors->open[door->index]->index = door->index;
     return true;

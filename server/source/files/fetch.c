@@ -2,7 +2,8 @@
  * way of the block cache.
  *
  * Rows that come as they lie in the file, as a rule those of streams without a shuffle, are grouped
- * as they come. Others are sorted by place first: a shuffled window of a file still has neighbours.
+ * as they come. Others are sorted by position first: a shuffled window of a file still has
+ * neighbours.
  */
 #include "source/files/fetch.h"
 
@@ -44,7 +45,7 @@ lies_before(const struct wanted *row, const struct wanted *other)
     return row->file != other->file ? row->file < other->file : row->offset < other->offset;
 }
 
-/* Radix sort by place. Of the twelve bytes of file and offset only four or five differ among the
+/* Radix sort by position. Of the twelve bytes of file and offset only four or five differ among the
  * rows of a part, so sorting by one byte after the other takes a third of the time that comparing
  * rows does. */
 
@@ -54,8 +55,8 @@ byte_of(uint32_t file, uint64_t offset, unsigned which)
     return (uint8_t)(which < 8 ? offset >> 8 * which : file >> 8 * (which - 8));
 }
 
-static void
 /* A stable counting sort by one byte. */
+static void
 sort_by_byte(const struct wanted *rows, size_t count, unsigned which, struct wanted *ret_rows)
 {
     size_t next[256] = { 0 }, begin = 0;
@@ -74,7 +75,7 @@ sort_by_byte(const struct wanted *rows, size_t count, unsigned which, struct wan
 
 /* Sort the rows, lowest byte first. Returns the array that has the result, `rows` or `spare`. */
 static struct wanted *
-sort_by_place(struct wanted *rows, struct wanted *spare, size_t count)
+sort_by_position(struct wanted *rows, struct wanted *spare, size_t count)
 {
     uint32_t files = 0; /* bits in which they differ */
     uint64_t offsets = 0;
@@ -261,8 +262,8 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         count = near_count;
     }
     if (!is_sorted)
-        rows =
-            sort_by_place(rows, scratch_array(read->output->scratch, count, sizeof *rows), count);
+        rows = sort_by_position(rows, scratch_array(read->output->scratch, count, sizeof *rows),
+                                count);
     for (size_t i = 0; i < count && i < AHEAD && !is_sorted; i++)
         look_ahead(read, &rows[i]);
     for (size_t i = 0; i < count && status == TUNDISH_OK;) {

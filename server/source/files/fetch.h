@@ -1,4 +1,4 @@
-/* fetch.h - the bytes of rows, read from their files in as few reads as their places allow. */
+/* fetch.h - the bytes of rows, read from their files in as few reads as their positions allow. */
 #ifndef SOURCE_FETCH_H
 #define SOURCE_FETCH_H
 

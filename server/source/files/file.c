@@ -1,4 +1,4 @@
-/* How often the identity of a file that is read is compared. */
+/* file.c - opens, compares and reads files. */
 #include "source/files/file.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "core/memory.h"
 #include "core/read_at.h"
 
+/* How often the identity of a file that is read is compared. */
 #define LOOK_EVERY_NS INT64_C(1000000000)
 
 static tundish_status

@@ -53,7 +53,7 @@ tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint6
 tundish_status file_read_up_to(struct source_file *file, void *to, size_t bytes, uint64_t offset,
                                size_t *ret_bytes);
 
-/* The same as file_read for bytes that go to two places: `bytes` to `to`, what follows them in the
+/* The same as file_read for bytes that go to two buffers: `bytes` to `to`, what follows them in the
  * file to `rest`. */
 tundish_status file_read_apart(struct source_file *file, void *to, size_t bytes, void *rest,
                                size_t rest_bytes, uint64_t offset);

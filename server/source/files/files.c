@@ -315,9 +315,9 @@ table_path(const struct source_files *files, uint32_t number, size_t *ret_bytes)
     return entry->text;
 }
 
-static uint32_t
 /* A search finds each path once, and the copies live as long as the session: references hold only
  * numbers. */
+static uint32_t
 add_path(struct source_files *files, const char *path)
 {
     size_t bytes = strlen(path);

@@ -115,9 +115,9 @@ peer_ahead_bytes(struct peer_ahead *ahead)
     return bytes;
 }
 
-void
 /* Holders are counted because a step may be forgotten while a reader copies its rows. The wait for
  * an answer must not happen under this lock. */
+void
 peer_ahead_hold(struct peer_ahead *ahead, struct scratch *scratch, struct peer_held *ret_held)
 {
     struct peer_held held = { 0 };

@@ -150,9 +150,9 @@ makes_no_sense(const struct peer_request *request)
     return tnd_fail(TUNDISH_E_CORRUPT, "%s: malformed answer", name);
 }
 
-static tundish_status
 /* The raw size comes from another machine. It is bounded before it is allocated, and zstd must
  * produce exactly that many bytes. */
+static tundish_status
 unpack_answer(struct peer_request *request, const struct peer_head *head)
 {
     struct peers *peers = request->peers;
@@ -225,9 +225,9 @@ compare_rows(const void *a, const void *b)
     return 0;
 }
 
-static size_t
 /* Several rows of a batch may be the same record. The longest form is asked for, since a row may be
  * read with and without its extra bytes. */
+static size_t
 drop_doubles(struct peer_row *rows, size_t count)
 {
     size_t kept = 0;

@@ -72,8 +72,8 @@ is_ready(struct link *link, void *context)
     return waiting->is_here(waiting->waited);
 }
 
-static tundish_status
 /* No time limit: the link reports a node that is lost. */
+static tundish_status
 wait_for(void *context, uint32_t from, bool (*is_here)(const void *waited), const void *waited)
 {
     const struct peer_link *link = context;

@@ -137,8 +137,8 @@ read_records(struct peers *peers, struct byte_view from, struct peer_buffer *to)
     return result == ORDER_FAILED ? TUNDISH_E_DATA : TUNDISH_OK;
 }
 
-static void
 /* The average is at least 1, because 0 means that it is not known. */
+static void
 learn_rate(uint64_t *value, uint64_t now)
 {
     *value = *value == 0 ? now + 1 : (*value * 7 + now + 1) / 8;

@@ -272,8 +272,8 @@ cache_rows_close(struct cache_rows *rows)
     *rows = (struct cache_rows){ 0 };
 }
 
-tundish_status
 /* Record 0 is the head, so element `index` is record `index` + 1. */
+tundish_status
 cache_rows_seek(const struct cache_rows *rows, uint64_t index, struct record_reader *ret_reader)
 {
     if (!record_list_seek(rows->list, index + 1, ret_reader))

@@ -298,9 +298,9 @@ read_level(const struct column_spec *spec, struct cursor *cursors, int64_t count
                                          : (struct level){ .uniform = -1, .splits = splits };
 }
 
-static int64_t
 /* The columns of a frame lie level by level and rows one after the other, so all rows are read at
  * one level before the next begins. The rows have been measured: nothing is checked any more. */
+static int64_t
 read_levels(const struct column_spec *spec, struct cursor *cursors, int64_t count,
             struct frame *output, struct column *column)
 {
@@ -409,10 +409,10 @@ row_codec_decode(const struct byte_view *rows, int64_t count, struct frame *outp
 
         cursors[row].at = rows[row].data;
         if (fit != ROW_WHOLE || bytes != rows[row].size) {
-            char place[512];
+            char position[512];
 
-            where(context, row, place, sizeof place);
-            frame_reject(output, row, "%s: %s", place,
+            where(context, row, position, sizeof position);
+            frame_reject(output, row, "%s: %s", position,
                          fit == ROW_BAD ? tnd_error_text() : "the row does not have its columns");
             cursors[row].at = blank_row(output->schema, output->scratch).data;
         }

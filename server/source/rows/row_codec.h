@@ -30,7 +30,7 @@ enum row_fit row_codec_measure(const struct schema *schema, const uint8_t *data,
                                size_t *ret_bytes);
 
 /* Fill output->columns, whose schema it is, from whole rows. A row that is not one is rejected with
- * a sentence after the place that `where` writes. */
+ * a sentence after the position that `where` writes. */
 tundish_status row_codec_decode(const struct byte_view *rows, int64_t count, struct frame *output,
                                 void (*where)(const void *context, int64_t row, char *text,
                                               size_t bytes),

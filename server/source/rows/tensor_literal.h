@@ -16,7 +16,7 @@ struct tensor {
     void *values; /* of the dtype; strings: struct byte_view into `text` */
     uint8_t *text;
 
-    /* The places of variables, in rising order. */
+    /* The positions of variables, in ascending order. */
     struct tensor_variable {
         int64_t index;
         const struct spec_value *value;

@@ -310,7 +310,7 @@ are_neighbours(const struct source_read *read)
 
 /* Store the variables of a tensor in `values`, row by row. */
 static void
-place_variables(const struct tensor_table *table, const struct source_read *read,
+store_variables(const struct tensor_table *table, const struct source_read *read,
                 const struct tensor *tensor, int64_t row_values, uint8_t *values)
 {
     size_t bytes = value_bytes(tensor->dtype);
@@ -367,7 +367,7 @@ read_tensor(const struct tensor_table *table, const struct source_read *read, ui
     for (int64_t i = 0; i < read->count && row_bytes > 0; i++)
         memcpy(values + (size_t)i * row_bytes,
                from + (table->sliced ? slice_of(read, i) * row_bytes : 0), row_bytes);
-    place_variables(table, read, tensor, row_values, values);
+    store_variables(table, read, tensor, row_values, values);
     column->values = values;
 }
 

@@ -46,8 +46,8 @@ _Static_assert(sizeof(struct index_header) == 152, "the layout of an index has c
 _Static_assert(sizeof(struct file_identity) == 40, "the layout of an index has changed");
 _Static_assert(sizeof(struct record_group) == 16, "the layout of an index has changed");
 
-static uint32_t
 /* The groups after the path must be aligned for direct access in the mapping. */
+static uint32_t
 padded(size_t path_bytes)
 {
     return (uint32_t)((path_bytes + 7) & ~(size_t)7);
@@ -234,8 +234,8 @@ index_read_foreign(const uint8_t *bytes, size_t byte_count, const struct source_
     return status;
 }
 
-static bool
 /* Both times, since utimes can set the time of modification back. */
+static bool
 is_young(const struct source_file *file)
 {
     int64_t now = tnd_clock_wall_ns();

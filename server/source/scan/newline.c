@@ -149,9 +149,9 @@ find_marks_avx512(const uint8_t *data, size_t bytes, bool quotes, uint32_t *posi
 
 #endif
 
-size_t
 /* Which instructions there are is known only when the program runs: one binary serves all
  * machines. */
+size_t
 newline_find(const uint8_t *data, size_t bytes, uint32_t *positions)
 {
 #ifdef __x86_64__

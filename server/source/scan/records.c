@@ -9,8 +9,8 @@
 
 enum { NUMBER_BYTES = 10 }; /* bytes of a base-128 number of 64 bits */
 
-static uint8_t *
 /* The lowest seven bits first; the highest bit of a byte says that another one follows. */
+static uint8_t *
 put_number(uint8_t *to, uint64_t number)
 {
     for (; number >= 128; number >>= 7)
@@ -19,9 +19,9 @@ put_number(uint8_t *to, uint64_t number)
     return to;
 }
 
-void
 /* The lowest bit of the first number says whether a gap follows. In most formats the gaps are all
  * alike. */
+void
 record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length)
 {
     uint64_t gap = offset - writer->end;
@@ -40,9 +40,9 @@ record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length
     writer->count++;
 }
 
-static const uint8_t *
 /* Returns NULL at the end of the bytes and for a number of more than ten: an index on disk may have
  * been damaged in spite of its checksum. */
+static const uint8_t *
 get_number(const uint8_t *at, const uint8_t *limit, uint64_t *ret_number)
 {
     uint64_t number = 0;

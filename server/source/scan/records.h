@@ -27,7 +27,7 @@ struct record_writer {
 /* Append a record that begins at or after the end of the last one. */
 void record_writer_add(struct record_writer *writer, uint64_t offset, uint64_t length);
 
-/* A place in written records. */
+/* A cursor in written records. */
 struct record_reader {
     const uint8_t *at, *limit;
     uint64_t left; /* records */

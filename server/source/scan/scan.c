@@ -1,4 +1,4 @@
-/* How long a wait takes before it looks at `stop` again. */
+/* scan.c - goes through a file in steps, and waits for them. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +9,7 @@
 #include "source/scan/index.h"
 #include "source/scan/scan_private.h"
 
+/* How long a wait takes before it looks at `stop` again. */
 enum { WAIT_NS = 50000000 };
 
 void
@@ -121,9 +122,9 @@ finish_scan(struct scan *scan, tundish_status status, struct record_list *list)
     scan->work = NULL;
 }
 
-static void
 /* Only one thread is in a step, so `work` needs no lock; what cursors read is published under
  * it. */
+static void
 step_unlocked(struct scan *scan, uint8_t *buffer)
 {
     struct record_list *list = NULL;

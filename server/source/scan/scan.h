@@ -2,7 +2,7 @@
  *
  * A scan goes on in steps. Each publishes a segment of written records, which cursors read at their
  * own pace; a scan stops when it is far enough ahead of its cursors, and when it is through, a list
- * takes the segments' place: kept in the cache folder if it can be, for the next start.
+ * replaces the segments: kept in the cache folder if it can be, for the next start.
  */
 #ifndef SOURCE_SCAN_H
 #define SOURCE_SCAN_H

@@ -113,9 +113,9 @@ read_and_feed(const struct source_file *file, struct scan_work *work, struct rec
     return status;
 }
 
-static tundish_status
 /* A step ends after about STEP_BYTES if it has found records, so that the first batch does not wait
  * for the whole file. While it jumps, reads are short and the step goes on. */
+static tundish_status
 scan_bytes(const struct source_file *file, struct scan_work *work, uint8_t *buffer,
            struct record_writer *writer)
 {

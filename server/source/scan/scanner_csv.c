@@ -35,8 +35,8 @@ csv_begin(void *state, const struct record_format *format)
     scan->carriage_end = scan->passed_quote = UINT64_MAX;
 }
 
-static tundish_status
 /* The row has no line end: TensorFlow's parser gets the fields alone. */
+static tundish_status
 end_row(struct csv_scan *scan, uint64_t end, struct record_writer *writer)
 {
     uint64_t length = end - scan->row;

@@ -30,8 +30,8 @@ tfrecord_begin(void *state, const struct record_format *format)
     (void)format;
 }
 
-static tundish_status
 /* The checksum of the length is what tells a TFRecord file from any other. */
+static tundish_status
 take_header(struct tfrecord_scan *scan, const uint8_t *header)
 {
     scan->length = load_u64(header);
