@@ -207,7 +207,7 @@ class Job:
                     trainer.ledger.allow_from(first)
 
     def go_back(self, trainers):
-        """All open at places of one step, which they had behind them already."""
+        """All open at places of one step that they have passed already."""
         if not all(trainer.places for trainer in trainers):
             for trainer in self.trainers:  # no checkpoint is complete: the job begins anew
                 trainer.places.clear()

@@ -297,7 +297,7 @@ tnd_segment_unmap(void *bytes, uint64_t segment_bytes)
 
 /* Is it "tundish-PID-..." of this user, and no process has that number? */
 static bool
-is_left_behind(int folder, const char *name)
+is_stale(int folder, const char *name)
 {
     struct stat status;
     char *end;
@@ -322,7 +322,7 @@ tnd_segment_sweep(void)
     if (folder == NULL)
         return 0;
     while ((entry = readdir(folder)) != NULL)
-        if (is_left_behind(dirfd(folder), entry->d_name) &&
+        if (is_stale(dirfd(folder), entry->d_name) &&
             unlinkat(dirfd(folder), entry->d_name, 0) == 0)
             removed++;
     closedir(folder);

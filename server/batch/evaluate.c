@@ -230,7 +230,7 @@ evaluate_node(struct evaluation *evaluation, const struct plan_node *node,
     case ORDER_BATCHES:
         return evaluate_batch(evaluation, node, request, ret_frame);
     case ORDER_REBATCHES:
-        return evaluate_joined(evaluation, node, request, ret_frame);
+        return evaluate_rebatched(evaluation, node, request, ret_frame);
     case ORDER_UNBATCHES:
         return node->cuts_content ? evaluate_content_rows(evaluation, node, request, ret_frame)
                                   : evaluate_unbatch(evaluation, node, request, ret_frame);

@@ -231,8 +231,8 @@ element_of_row(struct evaluation *evaluation, const struct plan_node *node, cons
             .run_words = gathered.elements->run_words,
             .element_count = 1,
             .row_count = 1,
-            .joined = gathered.joined,
-            .words = gathered.joined ? element_of_row(evaluation, gathered.elements, row) : row,
+            .in_pieces = gathered.in_pieces,
+            .words = gathered.in_pieces ? element_of_row(evaluation, gathered.elements, row) : row,
         };
         row += order_row_width(node, i);
         element[i] = run_word(run);
@@ -405,7 +405,7 @@ cut_piece(struct evaluation *evaluation, const struct plan_node *node, const uin
     return TUNDISH_OK;
 }
 
-/* Evaluate one piece of a joined run. If bad rows were left out, its element has fewer rows than
+/* Evaluate one piece of a run. If bad rows were left out, its element has fewer rows than
  * counted. */
 static tundish_status
 evaluate_piece(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *words,
@@ -467,10 +467,10 @@ evaluate_none(struct evaluation *evaluation, const struct plan_node *node,
         ret_frame->columns[c] = column_of_none(&node->schema.columns[c]);
 }
 
-/* rebatch and deal_carry: make batches from pieces of others (joined runs). */
+/* rebatch and deal_carry: make batches from pieces of others. */
 tundish_status
-evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
-                const struct evaluate_request *request, struct frame *ret_frame)
+evaluate_rebatched(struct evaluation *evaluation, const struct plan_node *node,
+                   const struct evaluate_request *request, struct frame *ret_frame)
 {
     int64_t *splits = evaluate_take(evaluation, (size_t)request->count + 1, sizeof *splits);
     struct batching batching = { .node = node, .batches = request, .splits = splits };

@@ -89,9 +89,9 @@ tundish_status evaluate_content_rows(struct evaluation *evaluation, const struct
                                      const struct evaluate_request *request,
                                      struct frame *ret_frame);
 
-/* rebatch and deal_carry: batches put together from pieces of others (joined runs). */
-tundish_status evaluate_joined(struct evaluation *evaluation, const struct plan_node *node,
-                               const struct evaluate_request *request, struct frame *ret_frame);
+/* rebatch and deal_carry: batches made of pieces of others. */
+tundish_status evaluate_rebatched(struct evaluation *evaluation, const struct plan_node *node,
+                                  const struct evaluate_request *request, struct frame *ret_frame);
 
 /* Is this one slice of deal_split that has no rows, of a batch that has some? */
 bool evaluate_is_empty_slice(const struct plan_node *node, const struct evaluate_request *request);

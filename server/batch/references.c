@@ -29,7 +29,7 @@ visit_zipped(const struct plan_node *node, const uint64_t *words, size_t stride,
                          user);
 }
 
-/* Visit the elements of runs. A piece of a joined run begins with the words of its element (run.h).
+/* Visit the elements of runs. A piece begins with the words of its element (run.h).
  */
 static void
 visit_runs(const struct plan_node *node, const uint64_t *words, size_t stride, uint64_t count,

@@ -59,7 +59,7 @@ mpi_open(uint32_t *ret_rank, uint32_t *ret_size, char ret_text[CHANNEL_TEXT_BYTE
         snprintf(ret_text, CHANNEL_TEXT_BYTES, "no memory");
         return NULL;
     }
-    /* Ranks of one machine communicate through backing files, which a killed rank leaves behind. In
+    /* Ranks of one machine communicate through backing files, which outlive a killed rank. In
      * the folder of the job mpirun removes them. A choice of the user takes precedence. */
     if (getenv("OMPI_FILE_LOCATION") != NULL)
         setenv("OMPI_MCA_btl_vader_backing_directory", getenv("OMPI_FILE_LOCATION"), 0);

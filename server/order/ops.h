@@ -31,7 +31,7 @@ enum order_form {
     ORDER_PASSES,    /* its input's, as they are */
     ORDER_NUMBERS,   /* its input's, and in front a column that counts them */
     ORDER_BATCHES,   /* a run of its input's */
-    ORDER_REBATCHES, /* a joined run of pieces of its input's */
+    ORDER_REBATCHES, /* a run of pieces of its input's runs */
     ORDER_UNBATCHES, /* a row of its input's */
     ORDER_SLICES,    /* some rows of its input's */
     ORDER_ZIPS,      /* one of each input's, side by side */
@@ -95,10 +95,10 @@ enum order_seeds {
     ORDER_SEEDS_OWN         /* the parameter seed, or the job's */
 };
 
-/* What the runs in a word hold: elements of a node, or (joined, see run.h) pieces of them. */
+/* What the runs in a word hold: elements of a node, or (in_pieces, see run.h) pieces of them. */
 struct order_gathered {
     const struct plan_node *elements;
-    bool joined;
+    bool in_pieces;
 };
 
 /* What the plan tells a stage whose columns are wanted. */

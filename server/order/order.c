@@ -97,7 +97,7 @@ order_row_width(const struct plan_node *node, uint32_t word)
     if ((node->run_words >> word & 1) == 0)
         return 1;
     gathered = order_gathered(node, word);
-    if (!gathered.joined)
+    if (!gathered.in_pieces)
         return gathered.elements->width;
     for (uint32_t i = 0; i < gathered.elements->width; i++)
         width += order_row_width(gathered.elements, i);

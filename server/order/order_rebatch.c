@@ -2,7 +2,7 @@
  * TensorFlow's newer rebatching (RebatchDatasetV2), whose sizes cycle. rebatch has one size or a
  * list of them.
  *
- * The output is a joined run (run.h), with one piece for each input batch that gives rows. The row
+ * The output is a run of pieces (run.h), one for each input batch that gives rows. The row
  * count of an input batch comes from its runs, from the type (rebatch_arguments.rows), or from its
  * content.
  */
@@ -242,7 +242,7 @@ static struct order_gathered
 rebatch_gathered(const struct plan_node *node, uint32_t word)
 {
     (void)word;
-    return (struct order_gathered){ .elements = node->inputs[0], .joined = true };
+    return (struct order_gathered){ .elements = node->inputs[0], .in_pieces = true };
 }
 
 static void

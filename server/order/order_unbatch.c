@@ -53,8 +53,8 @@ write_plain_run(const struct run *run, uint64_t begin, uint64_t count, struct ro
 /* Find the pieces that hold the rows. A piece is an element of an earlier stage and is taken apart
  * by that stage's layout, hence the recursion. */
 static void
-write_joined_run(const struct plan_node *elements, const struct run *run, uint64_t begin,
-                 uint64_t count, struct rows_out out)
+write_pieces(const struct plan_node *elements, const struct run *run, uint64_t begin,
+             uint64_t count, struct rows_out out)
 {
     for (uint64_t i = 0; i < run->element_count && count > 0; i++) {
         const uint64_t *piece = run->words + i * run->width;
@@ -84,8 +84,8 @@ write_run(const struct plan_node *node, uint32_t word, const struct run *run, ui
     if (run == NULL)
         for (uint64_t i = 0; i < count; i++)
             memset(out.words + i * out.stride, 0, width * sizeof *out.words);
-    else if (run->joined)
-        write_joined_run(order_gathered(node, word).elements, run, begin, count, out);
+    else if (run->in_pieces)
+        write_pieces(order_gathered(node, word).elements, run, begin, count, out);
     else
         write_plain_run(run, begin, count, out);
 }
@@ -193,8 +193,8 @@ row_gathered(const struct plan_node *node, uint32_t word)
         must(i < node->width);
     }
     gathered = order_gathered(node, i);
-    return gathered.joined ? row_gathered(gathered.elements, word)
-                           : order_gathered(gathered.elements, word);
+    return gathered.in_pieces ? row_gathered(gathered.elements, word)
+                              : order_gathered(gathered.elements, word);
 }
 
 static struct order_gathered

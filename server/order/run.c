@@ -75,7 +75,7 @@ run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t 
 {
     struct run *run = run_new(pieces, piece_count, width, run_words);
 
-    run->joined = true;
+    run->in_pieces = true;
     run->row_count = row_count;
     return run;
 }
@@ -83,7 +83,7 @@ run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width, uint64_t 
 /* The pieces that hold rows [begin, begin + count), cut to them. For no rows this is one empty
  * piece of the first, so that the slice still knows its batch. */
 static struct run *
-slice_joined(struct run *run, uint64_t begin, uint64_t count)
+slice_pieces(struct run *run, uint64_t begin, uint64_t count)
 {
     uint64_t *pieces = tnd_alloc(run->element_count * run->width * sizeof *pieces);
     uint64_t piece_count = 0;
@@ -116,7 +116,7 @@ struct run *
 run_slice(struct run *run, uint64_t begin, uint64_t count)
 {
     must(begin + count >= begin && begin + count <= run->row_count);
-    return run->joined ? slice_joined(run, begin, count) : run_view(run, begin, count);
+    return run->in_pieces ? slice_pieces(run, begin, count) : run_view(run, begin, count);
 }
 
 bool
@@ -168,9 +168,9 @@ run_release(struct run *run)
     if (run == NULL ||
         atomic_fetch_sub_explicit(&run->count_of_owners, 1, memory_order_acq_rel) != 1)
         return;
-    /* A view does not own its elements: they lie in the parent, which it retains. A joined slice
+    /* A view does not own its elements: they lie in the parent, which it retains. A slice of pieces
      * owns its pieces. */
-    if (run->parent == NULL || run->joined)
+    if (run->parent == NULL || run->in_pieces)
         run_words_release(run->words, run->element_count, run->width, run->run_words);
     run_release(run->parent);
     free(run);

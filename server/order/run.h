@@ -1,4 +1,4 @@
-/* run.h - the elements of a batch, as one word.
+/* run.h - a run: the elements of a batch, as one word.
  *
  * An element, as the order part sees it, is a fixed number of 64-bit words (plan_node.width), which
  * it moves and never looks into: two for a row of a source, one for each ordinal that a stage has
@@ -9,11 +9,11 @@
  * thread, given up by any.
  *
  * rebatch and deal_carry join rows of several batches, which may come from different parts of the
- * plan (concatenate) and have been padded differently. So what they make is a joined run: its
- * elements are pieces, and the batch is what one gets by evaluating each piece and joining them one
- * after the other along dimension 0. A piece is an element of their input whose runs are cut to the
- * rows wanted; or, where content is cut (plan_node.cuts_content), the whole element and two more
- * words: the first row wanted, and how many. The latter are never sliced.
+ * plan (concatenate) and have been padded differently. So they make a run of pieces: each
+ * piece is evaluated, and the batch is their results, one after the other along dimension 0. A
+ * piece is an element of their input whose runs are cut to the rows wanted; or, where content is
+ * cut (plan_node.cuts_content), the whole element and two more words: the first row wanted, and how
+ * many. The latter are never sliced.
  */
 #ifndef ORDER_RUN_H
 #define ORDER_RUN_H
@@ -28,10 +28,10 @@ struct run {
     uint32_t width;     /* words of an element in here */
     uint64_t run_words; /* bit i: word i of each element owns a run */
     uint64_t element_count;
-    bool joined;        /* the elements are pieces */
-    uint64_t row_count; /* rows of the batch: element_count, unless joined */
+    bool in_pieces;     /* the elements are pieces */
+    uint64_t row_count; /* rows of the batch: element_count, unless in pieces */
     struct run *parent; /* of a slice: the whole batch. A view's elements lie in there; the pieces
-                           of a joined one are its own */
+                           of a run of pieces are its own */
     const uint64_t *words; /* element_count * width */
     uint64_t storage[];    /* unless a view */
 };
@@ -44,11 +44,11 @@ struct run *run_new(const uint64_t *words, uint64_t element_count, uint32_t widt
  * view hangs on the first). count 0 is an empty slice that still knows its batch. */
 struct run *run_view(struct run *parent, uint64_t begin, uint64_t count);
 
-/* A joined run that takes over these pieces, of so many rows in all. */
+/* A run of pieces, which it takes over, of so many rows in all. */
 struct run *run_join(const uint64_t *pieces, uint64_t piece_count, uint32_t width,
                      uint64_t run_words, uint64_t row_count);
 
-/* Rows [begin, begin + count) of a batch: a view, or of a joined run another joined run. */
+/* Rows [begin, begin + count) of a batch: a view, or of a run of pieces another one. */
 struct run *run_slice(struct run *run, uint64_t begin, uint64_t count);
 
 /* How many rows an element has that holds runs. False if they disagree, or if it holds none. */

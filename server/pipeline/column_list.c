@@ -39,7 +39,7 @@ enum range_form { RANGE_NONE, RANGE_OK, RANGE_BAD };
 
 /* The number of digits at the end of text[0, bytes). */
 static size_t
-digits_behind(const char *text, size_t bytes)
+digits_at_end(const char *text, size_t bytes)
 {
     size_t count = 0;
 
@@ -60,8 +60,8 @@ read_range(const char *text, struct range *ret_range)
         return RANGE_NONE;
     left_bytes = (size_t)(dots - text);
     right_bytes = strlen(right);
-    left_digits = digits_behind(text, left_bytes);
-    right_digits = digits_behind(right, right_bytes);
+    left_digits = digits_at_end(text, left_bytes);
+    right_digits = digits_at_end(right, right_bytes);
     /* A name such as "a..b" without numbers is a name. */
     if (left_digits == 0 || right_digits == 0)
         return RANGE_NONE;
@@ -105,7 +105,7 @@ range_holds(const char *text, const char *name)
     if (read_range(text, &range) != RANGE_OK || name_bytes <= range.prefix_bytes ||
         name_bytes - range.prefix_bytes > DIGITS_MAX ||
         memcmp(name, range.prefix, range.prefix_bytes) != 0 ||
-        digits_behind(name, name_bytes) < name_bytes - range.prefix_bytes)
+        digits_at_end(name, name_bytes) < name_bytes - range.prefix_bytes)
         return false;
     number = strtoul(name + range.prefix_bytes, NULL, 10);
     if (number < range.first || number > range.last)

@@ -39,10 +39,10 @@ match_one(const char *pattern, char c)
     if (*pattern == '?')
         return pattern + 1;
     if (*pattern == '[') {
-        const char *behind = match_class(pattern, c, &holds);
+        const char *rest = match_class(pattern, c, &holds);
 
-        if (behind != NULL)
-            return holds ? behind : NULL;
+        if (rest != NULL)
+            return holds ? rest : NULL;
     }
     return *pattern == c ? pattern + 1 : NULL;
 }
@@ -55,16 +55,16 @@ glob_matches(const char *pattern, const char *name)
     const char *star = NULL, *star_name = NULL;
 
     while (*name != '\0') {
-        const char *behind;
+        const char *rest;
 
         if (*pattern == '*') {
             star = ++pattern;
             star_name = name;
             continue;
         }
-        behind = *pattern != '\0' ? match_one(pattern, *name) : NULL;
-        if (behind != NULL) {
-            pattern = behind;
+        rest = *pattern != '\0' ? match_one(pattern, *name) : NULL;
+        if (rest != NULL) {
+            pattern = rest;
             name++;
         } else if (star != NULL) {
             pattern = star;

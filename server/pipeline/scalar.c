@@ -40,31 +40,31 @@ static size_t
 expand_one(const char *text, const struct spec_value *value, FILE *out, struct spec_errors *errors)
 {
     const char *name = text + 2;
-    const char *behind = name + name_bytes(name);
+    const char *end = name + name_bytes(name); /* of the name */
     const char *closing = strchr(name, '}');
     const char *content;
     char name_text[256];
 
-    if (closing == NULL || behind == name || (behind != closing && strncmp(behind, ":-", 2) != 0)) {
+    if (closing == NULL || end == name || (end != closing && strncmp(end, ":-", 2) != 0)) {
         spec_complain(errors, value->line, value->column,
                       "expected ${NAME} or ${NAME:-default} in \"%.200s\"; write $${ for ${ itself",
                       value->text);
         return 0;
     }
-    if ((size_t)(behind - name) >= sizeof name_text) {
+    if ((size_t)(end - name) >= sizeof name_text) {
         spec_complain(errors, value->line, value->column,
                       "the name of the environment variable is longer than %zu letters",
                       sizeof name_text - 1);
         return 0;
     }
-    memcpy(name_text, name, (size_t)(behind - name));
-    name_text[behind - name] = '\0';
+    memcpy(name_text, name, (size_t)(end - name));
+    name_text[end - name] = '\0';
     content = getenv(name_text);
     /* As the shell's ${NAME:-default}: the default also replaces an empty value. */
-    if (content != NULL && (*content != '\0' || behind == closing))
+    if (content != NULL && (*content != '\0' || end == closing))
         fputs(content, out);
-    else if (behind != closing)
-        fwrite(behind + 2, 1, (size_t)(closing - behind - 2), out);
+    else if (end != closing)
+        fwrite(end + 2, 1, (size_t)(closing - end - 2), out);
     else {
         spec_complain(errors, value->line, value->column,
                       "the environment variable %s is not set; ${%s:-default} gives a default",
@@ -131,16 +131,16 @@ is_decimal(const char *text, bool *ret_integer)
 {
     const char *at = text + (*text == '-' || *text == '+');
     size_t before = digits(at);
-    size_t behind = 0;
+    size_t after = 0;
     bool has_point;
 
     at += before;
     has_point = *at == '.';
     if (has_point) {
-        behind = digits(at + 1);
-        at += 1 + behind;
+        after = digits(at + 1);
+        at += 1 + after;
     }
-    if (before + behind == 0)
+    if (before + after == 0)
         return false;
     *ret_integer = !has_point;
     if (*at == 'e' || *at == 'E') {
@@ -236,24 +236,24 @@ take_variable(struct spec_value *value, struct spec_memory *memory)
 {
     const char *name = value->text + 1;
     size_t bytes;
-    const char *behind;
+    const char *after_name;
     char *end;
 
     if (value->text[0] != '$')
         return false;
     bytes = name_bytes(name);
-    behind = name + bytes;
+    after_name = name + bytes;
     if (bytes == 0)
         return false;
-    if (*behind == '(') {
+    if (*after_name == '(') {
         errno = 0;
-        value->integer = strtoll(behind + 1, &end, 10);
+        value->integer = strtoll(after_name + 1, &end, 10);
         /* $per_replica_batch_size(N) is the only one with an argument; check_stream says so if it
          * is another. */
-        if (end == behind + 1 || errno != 0 || strcmp(end, ")") != 0)
+        if (end == after_name + 1 || errno != 0 || strcmp(end, ")") != 0)
             return false;
         value->has_argument = true;
-    } else if (*behind != '\0') {
+    } else if (*after_name != '\0') {
         return false;
     }
     value->kind = SPEC_VARIABLE;

@@ -154,12 +154,12 @@ read_list(struct reader *reader, const yaml_event_t *start, unsigned depth)
 
 /* `{column}` without quotes is read as a mapping whose key has no value. */
 static bool
-lacks_value(struct reader *reader, const struct spec_value *key, yaml_mark_t behind_key,
+lacks_value(struct reader *reader, const struct spec_value *key, yaml_mark_t key_end,
             const yaml_event_t *value)
 {
     if (value->type != YAML_SCALAR_EVENT || value->data.scalar.length > 0 ||
         value->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || key->kind == SPEC_BROKEN ||
-        yaml_source_has(&reader->source, behind_key, value->start_mark, ':'))
+        yaml_source_has(&reader->source, key_end, value->start_mark, ':'))
         return false;
     spec_complain(reader->errors, key->line, key->column,
                   "expected `: VALUE` after \"%s\"; a text with { } [ ] or a comma in it, as "

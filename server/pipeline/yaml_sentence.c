@@ -24,9 +24,9 @@ bool
 yaml_source_has(struct yaml_source *source, yaml_mark_t from, yaml_mark_t to, char c)
 {
     size_t first = offset_of(source, from.index);
-    size_t behind = offset_of(source, to.index);
+    size_t end = offset_of(source, to.index);
 
-    return behind > first && memchr(source->text + first, c, behind - first) != NULL;
+    return end > first && memchr(source->text + first, c, end - first) != NULL;
 }
 
 static char
@@ -118,7 +118,7 @@ static const char *
 other_sentence(const yaml_parser_t *parser, yaml_mark_t *mark)
 {
     if (says(parser->context, "simple key"))
-        return "expected a colon behind this key: look at the indentation";
+        return "expected a colon after this key: look at the indentation";
     if (says(parser->context, "quoted scalar") && says(parser->problem, "end of")) {
         *mark = parser->context_mark;
         return "the quote that opens here is never closed";

@@ -57,7 +57,7 @@ is_parallel(const struct spec_stage *stage)
 
 /* Rule 2 (the ComputeBatchSize op): walk back to the batch that made the elements. */
 static int64_t
-batch_behind(const struct plan_node *node)
+input_batch_size(const struct plan_node *node)
 {
     enum order_batch_size told;
     int64_t batch;
@@ -69,9 +69,9 @@ batch_behind(const struct plan_node *node)
         return order_literal(node, node->order->gathers, -1);
     if (told != ORDER_SIZE_INPUTS)
         return -1;
-    batch = batch_behind(node->inputs[0]);
+    batch = input_batch_size(node->inputs[0]);
     for (uint32_t i = 1; i < node->input_count; i++)
-        if (batch_behind(node->inputs[i]) != batch)
+        if (input_batch_size(node->inputs[i]) != batch)
             return -1;
     return batch;
 }
@@ -283,7 +283,7 @@ resolve_rule(struct plan *plan)
     if (!static_batch(&plan->user_root->schema, &plan->global_batch)) {
         plan->global_batch = plan->stream->deliver.skip_errors ? whole_batch(plan->user_root) : -1;
         if (plan->global_batch < 0)
-            plan->global_batch = batch_behind(plan->user_root);
+            plan->global_batch = input_batch_size(plan->user_root);
     }
     plan->rule = asked == REBATCH_CARRY || (asked == REBATCH_TENSORFLOW && !data) ? REBATCH_CARRY
                                                                                   : REBATCH_SPLIT;

@@ -151,7 +151,7 @@ row_run_words(const struct plan_node *node, uint32_t word)
     if ((node->run_words >> word & 1) == 0)
         return 0;
     gathered = order_gathered(node, word);
-    if (!gathered.joined)
+    if (!gathered.in_pieces)
         return gathered.elements->run_words;
     for (uint32_t i = 0; i < gathered.elements->width; i++) {
         run_words |= shifted(row_run_words(gathered.elements, i), at);

@@ -38,7 +38,7 @@ build(struct plan_builder *builder)
         return status;
     number_nodes(plan, plan->graph);
     plan->rows_apart = plan->graph->root->width == 1 && plan->graph->root->run_words == 1 &&
-                       !order_gathered(plan->graph->root, 0).joined &&
+                       !order_gathered(plan->graph->root, 0).in_pieces &&
                        !build_is_wide(plan->graph->root);
     schema_pass_all(&plan->element_spec, &plan->graph->root->schema);
     /* With several workers a slice may be empty on any step, so its row count is never static. */

@@ -56,7 +56,7 @@ node_cost(const struct plan_node *node)
 
 /* The first of the most expensive nodes, or `found` if none costs more. */
 static const struct plan_node *
-dearest(const struct plan_graph *graph, const struct plan_node *found)
+most_expensive(const struct plan_graph *graph, const struct plan_node *found)
 {
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct plan_node *node = graph->nodes[i];
@@ -64,7 +64,7 @@ dearest(const struct plan_graph *graph, const struct plan_node *found)
         if (found == NULL || node_cost(node) > node_cost(found))
             found = node;
         if (node->body != NULL)
-            found = dearest(node->body, found);
+            found = most_expensive(node->body, found);
     }
     return found;
 }
@@ -95,7 +95,7 @@ making_sentence(const struct plan_node *node, const char *stage)
 enum plan_resume
 plan_resume_cost(const struct plan *plan, char **ret_sentence)
 {
-    const struct plan_node *node = dearest(plan->graph, NULL);
+    const struct plan_node *node = most_expensive(plan->graph, NULL);
     enum cost cost = node_cost(node);
     char *stage = where(node);
 

@@ -61,7 +61,7 @@ runs_on_list(const struct plan_node *node)
  * it looks for one that runs on a list, and deals the elements of that one, whether files or rows.
  */
 static bool
-find_list_behind(struct plan_node *function, struct edge *ret_edge)
+find_list_before(struct plan_node *function, struct edge *ret_edge)
 {
     for (struct plan_node *node = function;
          search_of(node) == ORDER_SEARCH_INPUT || search_of(node) == ORDER_SEARCH_WINDOW;
@@ -80,7 +80,7 @@ find_edges(struct plan_node *node, struct edges *edges)
         struct edge edge = { .reader = node };
 
         if ((node->body != NULL && graph_reads_files(node->body)) ||
-            (is_function(node) && find_list_behind(node, &edge))) {
+            (is_function(node) && find_list_before(node, &edge))) {
             add_edge(edges, edge);
             return true;
         }

@@ -250,21 +250,21 @@ save_what_pays(const struct fill *fill, struct compression_choice *choice, struc
 }
 
 static void
-open_market(const struct fill *fill, struct compression_choice *ret_market)
+open_choice(const struct fill *fill, struct compression_choice *ret_choice)
 {
     uint32_t count = fill->plan->element_spec.count;
 
-    *ret_market = (struct compression_choice){
+    *ret_choice = (struct compression_choice){
         .column_count = count,
-        .columns = tnd_zalloc(count, sizeof *ret_market->columns),
-        .offers = tnd_zalloc(2 * (size_t)count, sizeof *ret_market->offers),
+        .columns = tnd_zalloc(count, sizeof *ret_choice->columns),
+        .offers = tnd_zalloc(2 * (size_t)count, sizeof *ret_choice->offers),
         .taken = tnd_zalloc(count, sizeof(struct offer *)),
-        .saved = tnd_zalloc(count, sizeof *ret_market->saved),
+        .saved = tnd_zalloc(count, sizeof *ret_choice->saved),
     };
 }
 
 static void
-close_market(struct compression_choice *choice)
+close_choice(struct compression_choice *choice)
 {
     free(choice->columns);
     free(choice->offers);
@@ -296,7 +296,7 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
     struct compressed compressed = { .why = WHY_UNMEASURED };
     struct compression_choice choice;
 
-    open_market(fill, &choice);
+    open_choice(fill, &choice);
     scratch_reset(evaluation->scratch);
     if (arena_fits(fill, &choice, bytes, room->tight_bytes)) {
         compressed.why = WHY_ROOMY;
@@ -308,7 +308,7 @@ compress_columns(struct fill *fill, struct evaluation *evaluation,
         apply_compressed(fill, &choice, &compressed);
     }
     scratch_reset(evaluation->scratch);
-    close_market(&choice);
+    close_choice(&choice);
     *ret_compressed = compressed;
 }
 

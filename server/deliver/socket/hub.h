@@ -33,8 +33,8 @@ struct hub_config {
     void *user;
 };
 
-/* Listen. E_ARGUMENT: path too long; another server is alive there (named). A socket that a dead
- * server left behind is replaced. */
+/* Listen. E_ARGUMENT: path too long; another server is alive there (named). The socket of a dead
+ * server is replaced. */
 tundish_status hub_open(const struct hub_config *config, struct hub **ret_hub);
 
 /* Start and stop its thread. Between them, feeds may be added and taken away at any time. */

@@ -135,7 +135,7 @@ check_file(const struct source_files *files, const struct cache_key *key,
 
 static tundish_status
 check_files(const struct source_files *files, const struct cache_key *key, uint64_t count,
-            const uint8_t *at, size_t left, const uint8_t **ret_behind)
+            const uint8_t *at, size_t left, const uint8_t **ret_end)
 {
     for (uint64_t i = 0; i < count; i++) {
         struct made_of then;
@@ -156,7 +156,7 @@ check_files(const struct source_files *files, const struct cache_key *key, uint6
         at += then.name_bytes;
         left -= (size_t)then.name_bytes;
     }
-    *ret_behind = at;
+    *ret_end = at;
     return TUNDISH_OK;
 }
 

@@ -191,7 +191,7 @@ take_body(struct tar_walker *walker, const uint8_t *data, size_t bytes)
     if (walker->body_kind == 'x' && (walker->pax.part != PAX_LENGTH || walker->pax.length != 0))
         return damaged(walker->begin, "its pax header ends inside a record");
     walker->body_kind = 0;
-    walker->wanted = walker->behind_body;
+    walker->wanted = walker->body_end;
     return TUNDISH_OK;
 }
 
@@ -206,7 +206,7 @@ is_zero(const uint8_t *block)
 
 /* Bodies are padded to whole blocks. */
 static uint64_t
-behind(uint64_t data, uint64_t size)
+end_of_body(uint64_t data, uint64_t size)
 {
     return data + (size + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
 }
@@ -217,7 +217,7 @@ take_extra(struct tar_walker *walker, char type, uint64_t size)
     if (size > EXTRA_HEADER_MAX)
         return damaged(walker->begin, "an extra header of more than 1 MiB");
     walker->in_member = true;
-    walker->behind_body = behind(walker->wanted, size);
+    walker->body_end = end_of_body(walker->wanted, size);
     walker->body_left = size;
     walker->body_kind = type == 'X' ? 'x' : type;
     if (type == 'L')
@@ -227,7 +227,7 @@ take_extra(struct tar_walker *walker, char type, uint64_t size)
     if (size == 0 ||
         (type != 'L' &&
          walker->body_kind != 'x')) { /* not needed: links' names (K) and global headers (g) */
-        walker->wanted = walker->behind_body;
+        walker->wanted = walker->body_end;
         walker->body_kind = 0;
     }
     return TUNDISH_OK;
@@ -277,7 +277,7 @@ take_member(struct tar_walker *walker, char type, uint64_t size, struct tar_memb
         .size = has_data ? size : 0,
         .is_file = type == '0' || type == '7' || (type == '\0' && !is_folder),
     };
-    walker->wanted = behind(walker->wanted, ret_member->size);
+    walker->wanted = end_of_body(walker->wanted, ret_member->size);
     walker->in_member = walker->has_size = walker->is_sparse = false;
     walker->name_bytes = 0;
     return TUNDISH_OK;

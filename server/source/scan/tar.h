@@ -36,16 +36,16 @@ struct tar_pax {
 
 /* All zeros is a walker at the archive's first byte. */
 struct tar_walker {
-    uint64_t wanted;      /* the next byte needed */
-    uint64_t begin;       /* of the member's first header */
-    uint64_t hash;        /* of the headers so far */
-    uint64_t body_left;   /* bytes of an extra header's body still to come */
-    uint64_t behind_body; /* where the header after it begins */
-    uint32_t have;        /* bytes of the header in `block` */
-    char body_kind;       /* 'L', 'x', or 0: a header comes next */
-    bool in_member;       /* extra headers were there, the header proper was not */
-    bool has_size;        /* the extra headers gave the size */
-    bool name_ended;      /* its NUL was there */
+    uint64_t wanted;    /* the next byte needed */
+    uint64_t begin;     /* of the member's first header */
+    uint64_t hash;      /* of the headers so far */
+    uint64_t body_left; /* bytes of an extra header's body still to come */
+    uint64_t body_end;  /* where the header after it begins */
+    uint32_t have;      /* bytes of the header in `block` */
+    char body_kind;     /* 'L', 'x', or 0: a header comes next */
+    bool in_member;     /* extra headers were there, the header proper was not */
+    bool has_size;      /* the extra headers gave the size */
+    bool name_ended;    /* its NUL was there */
     bool is_sparse;
     uint64_t size;
     uint32_t name_bytes; /* 0: not given */

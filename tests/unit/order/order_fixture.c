@@ -187,7 +187,7 @@ row_words(const struct plan_node *input, uint64_t *ret_run_words)
 
         if ((input->run_words >> i & 1) != 0) {
             gathered = order_gathered(input, i);
-            if (gathered.joined) {
+            if (gathered.in_pieces) {
                 uint64_t run_words;
 
                 row_words(gathered.elements, &run_words);
@@ -463,19 +463,19 @@ evaluate_answers(struct order_services *services, const struct plan_node *node,
 static void print_element(FILE *out, const struct plan_node *node, const uint64_t *words);
 
 static void
-print_run(FILE *out, const struct plan_node *elements, const struct run *run, bool joined)
+print_run(FILE *out, const struct plan_node *elements, const struct run *run, bool in_pieces)
 {
-    if (run->joined != joined)
+    if (run->in_pieces != in_pieces)
         fprintf(out, "?");
-    if (joined && run->element_count == 0)
+    if (in_pieces && run->element_count == 0)
         fprintf(out, "[]");
-    fprintf(out, joined ? "" : "[");
+    fprintf(out, in_pieces ? "" : "[");
     for (uint64_t i = 0; i < run->element_count; i++) {
         if (i > 0)
-            fprintf(out, joined ? "+" : " ");
+            fprintf(out, in_pieces ? "+" : " ");
         print_element(out, elements, run->words + i * run->width);
     }
-    fprintf(out, joined ? "" : "]");
+    fprintf(out, in_pieces ? "" : "]");
 }
 
 static void
@@ -510,7 +510,7 @@ print_row(FILE *out, const struct plan_node *node, const uint64_t *words)
             at += order_row_width(node->inputs[i], 0);
         }
         fprintf(out, ")");
-    } else if (node->order->gathered != NULL && !order_gathered(node, 0).joined) {
+    } else if (node->order->gathered != NULL && !order_gathered(node, 0).in_pieces) {
         print_element(out, order_gathered(node, 0).elements, words);
     } else {
         print_row(out, node->inputs[0], words);
@@ -547,7 +547,7 @@ print_element(FILE *out, const struct plan_node *node, const uint64_t *words)
     } else if (node->order->gathered != NULL && node->run_words == 1 && node->width == 1) {
         struct order_gathered gathered = order_gathered(node, 0);
 
-        print_run(out, gathered.elements, run_of_word(words[0]), gathered.joined);
+        print_run(out, gathered.elements, run_of_word(words[0]), gathered.in_pieces);
     } else {
         print_element(out, node->inputs[0], words);
     }
