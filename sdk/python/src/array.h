@@ -1,0 +1,25 @@
+/* array.h - one piece of a batch's memory: the values of a column, its offsets, its indices.
+ *
+ * Read-only, in row-major order. It holds the batch's lease for as long as it lives, and so does
+ * everything that was made of it.
+ */
+#ifndef PYTHON_ARRAY_H
+#define PYTHON_ARRAY_H
+
+#include "lease.h"
+#include "python.h"
+
+struct array_shape {
+    tundish_dtype dtype;
+    uint32_t rank;
+    int64_t dims[TUNDISH_RANK_MAX];
+};
+
+/* Make the type for a module: a new reference. */
+PyObject *array_type(PyObject *module);
+
+/* A view of `data`, which lies in the lease's batch. */
+PyObject *array_new(PyObject *type, struct lease *lease, const void *data,
+                    const struct array_shape *shape);
+
+#endif

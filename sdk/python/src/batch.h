@@ -1,0 +1,13 @@
+/* batch.h - a batch as Python sees it: columns by name, each made at its first use. */
+#ifndef PYTHON_BATCH_H
+#define PYTHON_BATCH_H
+
+#include "lease.h"
+#include "schema.h"
+
+PyObject *batch_type(PyObject *module);
+
+/* A batch of `type` (tundish.Batch), which takes the lease over, also if this fails. */
+PyObject *batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease *lease);
+
+#endif

@@ -1,0 +1,17 @@
+/* clock.h - the monotonic clock in nanoseconds. */
+#ifndef PYTHON_CLOCK_H
+#define PYTHON_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t
+clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+#endif

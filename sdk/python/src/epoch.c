@@ -1,0 +1,89 @@
+/* epoch.c - the iterator of a `for`. */
+#include "epoch.h"
+
+#include <stdbool.h>
+
+#include "errors.h"
+#include "reader.h"
+
+struct epoch {
+    PyObject_HEAD PyObject *reader;
+    uint64_t loop;
+    bool is_over;
+};
+
+static PyObject *
+epoch_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
+{
+    PyObject *reader;
+    unsigned long long loop;
+    struct epoch *epoch;
+
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "OK", &reader, &loop))
+        return NULL;
+    epoch = object_new((PyObject *)(void *)type);
+    if (epoch == NULL)
+        return NULL;
+    epoch->reader = Py_NewRef(reader);
+    epoch->loop = loop;
+    return (PyObject *)epoch;
+}
+
+static PyObject *
+epoch_next(PyObject *self)
+{
+    struct epoch *epoch = (struct epoch *)(void *)self;
+    PyObject *batch = NULL;
+    tundish_status status;
+
+    if (epoch->is_over)
+        return NULL;
+    if (epoch->loop != reader_loop(epoch->reader))
+        return raise_misuse("another loop over this reader was begun, which ended this one: open a "
+                            "reader for each loop, with a session or a group of its own");
+    if (reader_take(epoch->reader, TUNDISH_FOREVER, &status, &batch) != 0)
+        return NULL;
+    if (status == TUNDISH_OK)
+        return batch;
+    epoch->is_over = status == TUNDISH_END || status == TUNDISH_END_OF_STREAM;
+    return epoch->is_over ? NULL : raise_status(status);
+}
+
+static int
+epoch_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((struct epoch *)(void *)self)->reader);
+    return 0;
+}
+
+static void
+epoch_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((struct epoch *)(void *)self)->reader);
+    object_free(self);
+}
+
+PyObject *
+epoch_type(PyObject *module)
+{
+    static PyType_Slot slots[] = {
+        SLOT(Py_tp_new, epoch_new),
+        SLOT(Py_tp_dealloc, epoch_dealloc),
+        SLOT(Py_tp_traverse, epoch_traverse),
+        SLOT(Py_tp_iter, PyObject_SelfIter),
+        SLOT(Py_tp_iternext, epoch_next),
+        { Py_tp_doc, (void *)(uintptr_t) "One loop over a reader: the rest of its epoch." },
+        { 0, NULL },
+    };
+    static PyType_Spec spec = {
+        .name = "tundish._tundish.Epoch",
+        .basicsize = sizeof(struct epoch),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+        .slots = slots,
+    };
+
+    return PyType_FromModuleAndSpec(module, &spec, NULL);
+}

@@ -1,0 +1,9 @@
+/* epoch.h - one `for` over a reader: the rest of the epoch in which it stands. */
+#ifndef PYTHON_EPOCH_H
+#define PYTHON_EPOCH_H
+
+#include "python.h"
+
+PyObject *epoch_type(PyObject *module);
+
+#endif

@@ -1,0 +1,14 @@
+/* errors.h - statuses of the SDK as exceptions of tundish.errors. */
+#ifndef PYTHON_ERRORS_H
+#define PYTHON_ERRORS_H
+
+#include "python.h"
+#include "tundish/tundish.h"
+
+/* Set the exception of a status, with this thread's last text of the SDK. Returns NULL. */
+PyObject *raise_status(tundish_status status);
+
+/* Set tundish.MisuseError with a sentence (as PyUnicode_FromFormat has it). Returns NULL. */
+PyObject *raise_misuse(const char *format, ...);
+
+#endif

@@ -1,0 +1,529 @@
+/* reader.c - waiting for batches, and the calls around it. */
+#include "reader.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <structmember.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "clock.h"
+#include "errors.h"
+#include "lease.h"
+#include "schema.h"
+
+/* A wait is cut into slices, so that Ctrl-C and other signals are heard. */
+#define SLICE_NS INT64_C(100000000)
+
+struct reader {
+    PyObject_HEAD struct source *source; /* NULL: closed */
+    struct schema *schema;
+    PyObject *batch_type;
+    atomic_flag is_busy;
+    char has_ended; /* END_OF_STREAM was told */
+    bool in_epoch;  /* a batch was returned and the end of its epoch was not */
+    bool goes_on;   /* the last call lost the server or a peer: the next loop goes on there */
+    bool is_gone;   /* the server is: the next call waits for its return */
+    uint64_t loop;
+    int64_t timeout_ns;
+    long process; /* for the message to a child */
+};
+
+static struct reader *
+from_object(PyObject *self)
+{
+    return (struct reader *)(void *)self;
+}
+
+/* The SDK's reader, for one call; leave() must follow. NULL with an exception. */
+static tundish_reader *
+enter(PyObject *self)
+{
+    struct reader *reader = from_object(self);
+
+    if (reader->source != NULL && !source_is_ours(reader->source)) {
+        raise_misuse("the reader was opened in process %ld: open one in this process (%ld)",
+                     reader->process, (long)getpid());
+        return NULL;
+    }
+    if (atomic_flag_test_and_set(&reader->is_busy)) {
+        raise_misuse("the reader is in use by another thread: open one reader for each thread");
+        return NULL;
+    }
+    if (reader->source != NULL)
+        return source_reader(reader->source);
+    atomic_flag_clear(&reader->is_busy);
+    raise_misuse("the reader is closed: open another with tundish.open()");
+    return NULL;
+}
+
+static void
+leave(PyObject *self)
+{
+    atomic_flag_clear(&from_object(self)->is_busy);
+}
+
+static int64_t
+ns_of(double seconds)
+{
+    return seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX / 2;
+}
+
+/* None: forever. */
+static int
+parse_timeout(PyObject *timeout, int64_t *ret_timeout_ns)
+{
+    double seconds = timeout == NULL || timeout == Py_None ? -1 : PyFloat_AsDouble(timeout);
+
+    if (PyErr_Occurred())
+        return -1;
+    if (timeout != NULL && timeout != Py_None && !(seconds >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "timeout is in seconds from 0, or None: no limit");
+        return -1;
+    }
+    *ret_timeout_ns = seconds < 0 ? TUNDISH_FOREVER : ns_of(seconds);
+    return 0;
+}
+
+/* Nothing came in this slice, and more may come: of a server that is gone its successor. */
+static bool
+is_to_wait(const struct reader *reader, tundish_status status, int64_t gone_ns)
+{
+    return status == TUNDISH_E_TIMEOUT ||
+           (status == TUNDISH_E_SERVER_GONE && reader->is_gone && clock_ns() < gone_ns);
+}
+
+/* tundish_next in slices. */
+static int
+wait_for_batch(struct reader *reader, tundish_reader *from, int64_t timeout_ns,
+               tundish_status *ret_status, const tundish_batch **ret_batch)
+{
+    int64_t begun_ns = clock_ns();
+    int64_t deadline_ns =
+        timeout_ns < 0 || timeout_ns > INT64_MAX / 2 ? INT64_MAX : begun_ns + timeout_ns;
+    int64_t gone_ns = begun_ns + reader->timeout_ns;
+    /* What is there already is taken without letting other threads run. */
+    tundish_status status = reader->is_gone ? TUNDISH_E_TIMEOUT : tundish_next(from, 0, ret_batch);
+    int64_t left_ns = timeout_ns == 0 && !reader->is_gone ? 0 : INT64_MAX;
+
+    while (left_ns > 0 && is_to_wait(reader, status, gone_ns)) {
+        left_ns = deadline_ns - clock_ns();
+        left_ns = left_ns < 0 ? 0 : left_ns;
+        Py_BEGIN_ALLOW_THREADS status =
+            tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
+        Py_END_ALLOW_THREADS reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
+        /* With a batch in hand a signal can wait until the caller has it. */
+        if (is_to_wait(reader, status, gone_ns) && PyErr_CheckSignals() != 0)
+            return -1;
+    }
+    reader->is_gone = status == TUNDISH_E_SERVER_GONE;
+    *ret_status = status;
+    return 0;
+}
+
+static void
+note(struct reader *reader, tundish_status status)
+{
+    if (status == TUNDISH_OK)
+        reader->in_epoch = true;
+    if (status == TUNDISH_END || status == TUNDISH_END_OF_STREAM)
+        reader->in_epoch = false;
+    if (status == TUNDISH_END_OF_STREAM)
+        reader->has_ended = 1;
+    reader->goes_on = status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_PEER_LOST;
+}
+
+int
+reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyObject **ret_batch)
+{
+    struct reader *reader = from_object(self);
+    tundish_reader *from = enter(self);
+    const tundish_batch *lent = NULL;
+    struct lease *lease;
+    int result;
+
+    if (from == NULL)
+        return -1;
+    result = wait_for_batch(reader, from, timeout_ns, ret_status, &lent);
+    if (result == 0)
+        note(reader, *ret_status);
+    if (result == 0 && *ret_status == TUNDISH_OK) {
+        lease = lease_open(reader->source, lent);
+        *ret_batch = lease == NULL ? PyErr_NoMemory()
+                                   : batch_new(reader->batch_type, self, reader->schema, lease);
+        result = *ret_batch == NULL ? -1 : 0;
+    }
+    leave(self);
+    return result;
+}
+
+uint64_t
+reader_loop(PyObject *self)
+{
+    return from_object(self)->loop;
+}
+
+static PyObject *
+reader_next(PyObject *self, PyObject *arguments, PyObject *names)
+{
+    static char *keywords[] = { "timeout", NULL };
+    PyObject *timeout = NULL, *batch = NULL;
+    int64_t timeout_ns;
+    tundish_status status;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "|O", keywords, &timeout) ||
+        parse_timeout(timeout, &timeout_ns) != 0 ||
+        reader_take(self, timeout_ns, &status, &batch) != 0)
+        return NULL;
+    return status == TUNDISH_OK ? batch : raise_status(status);
+}
+
+static PyObject *
+reader_poll(PyObject *self, PyObject *unused)
+{
+    PyObject *batch = NULL;
+    tundish_status status;
+
+    (void)unused;
+    if (reader_take(self, 0, &status, &batch) != 0)
+        return NULL;
+    if (status == TUNDISH_E_TIMEOUT)
+        return Py_NewRef(Py_None);
+    return status == TUNDISH_OK ? batch : raise_status(status);
+}
+
+static PyObject *
+reader_restart(PyObject *self, PyObject *unused)
+{
+    struct reader *reader = from_object(self);
+    tundish_reader *from = enter(self);
+    tundish_status status;
+
+    (void)unused;
+    if (from == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = tundish_restart(from);
+    Py_END_ALLOW_THREADS if (status == TUNDISH_OK) reader->in_epoch = reader->goes_on = false;
+    leave(self);
+    return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
+}
+
+/* A new loop: the next epoch, unless this one was cut short by the server or a peer. */
+static PyObject *
+reader_iterate(PyObject *self)
+{
+    struct reader *reader = from_object(self);
+    PyObject *module, *loop;
+
+    if (reader->in_epoch && !reader->goes_on) {
+        PyObject *none = reader_restart(self, NULL);
+
+        if (none == NULL)
+            return NULL;
+        Py_DECREF(none);
+    }
+    module = PyImport_ImportModule("tundish._tundish");
+    if (module == NULL)
+        return NULL;
+    reader->loop++;
+    loop = PyObject_CallMethod(module, "Epoch", "OK", self, (unsigned long long)reader->loop);
+    Py_DECREF(module);
+    return loop;
+}
+
+static PyObject *
+reader_fileno(PyObject *self, PyObject *unused)
+{
+    tundish_reader *from = enter(self);
+    tundish_status status;
+    int descriptor = -1;
+
+    (void)unused;
+    if (from == NULL)
+        return NULL;
+    status = tundish_descriptor(from, &descriptor);
+    leave(self);
+    return status == TUNDISH_OK ? PyLong_FromLong(descriptor) : raise_status(status);
+}
+
+static PyObject *
+reader_get_place(PyObject *self, void *closure)
+{
+    tundish_reader *from = enter(self);
+    size_t capacity = 0, bytes = 0;
+    char *token = NULL;
+    tundish_status status = TUNDISH_E_ARGUMENT;
+    PyObject *place = NULL;
+
+    (void)closure;
+    if (from == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;)
+    {
+        char *grown = realloc(token, bytes);
+
+        if (grown == NULL)
+            break;
+        token = grown;
+        capacity = bytes;
+        status = tundish_place_token(from, token, capacity, &bytes);
+    }
+    Py_END_ALLOW_THREADS leave(self);
+    if (status == TUNDISH_OK)
+        place = PyUnicode_FromString(token);
+    else if (bytes > capacity)
+        PyErr_NoMemory();
+    else
+        raise_status(status);
+    free(token);
+    return place;
+}
+
+static PyObject *
+reader_get_info(PyObject *self, void *closure)
+{
+    tundish_reader *from = enter(self);
+    tundish_info info = { .size = sizeof info };
+    tundish_status status;
+    PyObject *facts;
+
+    (void)closure;
+    if (from == NULL)
+        return NULL;
+    status = tundish_get_info(from, &info);
+    facts =
+        status != TUNDISH_OK
+            ? raise_status(status)
+            : Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:K,s:K}", "replica", info.replica,
+                            "replica_count", info.replica_count, "first_replica",
+                            info.first_replica, "total_replica_count", info.total_replica_count,
+                            "slot_count", info.slot_count, "held_count", info.held_count, "stream",
+                            info.stream, "first_epoch", (unsigned long long)info.first_epoch,
+                            "first_step", (unsigned long long)info.first_step);
+    leave(self);
+    return facts;
+}
+
+static PyObject *
+number_list(const double *numbers, uint32_t count)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+
+    for (uint32_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *number = PyFloat_FromDouble(numbers[i]);
+
+        if (number == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) != 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *
+column_facts(const tundish_column_spec *spec)
+{
+    static const char *const kinds[] = {
+        [TUNDISH_DENSE] = "dense", [TUNDISH_RAGGED] = "ragged", [TUNDISH_SPARSE] = "sparse"
+    };
+    PyObject *shape = PyTuple_New((Py_ssize_t)spec->rank);
+
+    for (uint32_t i = 0; shape != NULL && i < spec->rank; i++) {
+        /* -1, which a batch decides, is None as elsewhere in Python. */
+        PyObject *dim =
+            spec->shape[i] < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(spec->shape[i]);
+
+        if (dim == NULL || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) != 0)
+            Py_CLEAR(shape);
+    }
+    if (shape == NULL)
+        return NULL;
+    return Py_BuildValue("(sNsIzNN)", tundish_dtype_name(spec->dtype), shape, kinds[spec->kind],
+                         spec->ragged_rank,
+                         spec->widen_dtype == 0 ? NULL : tundish_dtype_name(spec->widen_dtype),
+                         number_list(spec->widen_scale, spec->widen_scale_count),
+                         number_list(spec->widen_offset, spec->widen_offset_count));
+}
+
+/* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset)} */
+static PyObject *
+reader_columns(PyObject *self, PyObject *unused)
+{
+    tundish_reader *from = enter(self);
+    const tundish_spec *spec;
+    tundish_status status;
+    PyObject *columns;
+
+    (void)unused;
+    if (from == NULL)
+        return NULL;
+    status = tundish_element_spec(from, &spec);
+    columns = status == TUNDISH_OK ? PyDict_New() : raise_status(status);
+    for (uint32_t i = 0; columns != NULL && i < spec->column_count; i++) {
+        const tundish_column_spec *column = tundish_column_spec_at(spec, i);
+        PyObject *facts = column_facts(column);
+
+        if (facts == NULL || PyDict_SetItemString(columns, column->name, facts) != 0)
+            Py_CLEAR(columns);
+        Py_XDECREF(facts);
+    }
+    leave(self);
+    return columns;
+}
+
+static PyObject *
+reader_detach(PyObject *self, PyObject *unused)
+{
+    struct reader *reader = from_object(self);
+    struct source *source = reader->source;
+
+    (void)unused;
+    if (source != NULL && source_is_ours(source) && enter(self) == NULL)
+        return NULL;
+    reader->source = NULL;
+    leave(self);
+    if (source != NULL && source_is_ours(source)) {
+        Py_BEGIN_ALLOW_THREADS source_close(source);
+        Py_END_ALLOW_THREADS
+    }
+    return Py_NewRef(Py_None);
+}
+
+/* Take over what was opened. */
+static int
+begin(PyObject *self, tundish_reader *opened)
+{
+    struct reader *reader = from_object(self);
+    PyObject *module = PyImport_ImportModule("tundish._tundish"), *schema_class, *array_class;
+    const tundish_spec *spec;
+    struct schema *schema = NULL;
+    struct source *source;
+
+    if (module == NULL)
+        return -1;
+    schema_class = PyObject_GetAttrString(module, "Schema");
+    array_class = PyObject_GetAttrString(module, "Array");
+    if (schema_class != NULL && array_class != NULL &&
+        tundish_element_spec(opened, &spec) == TUNDISH_OK)
+        schema = schema_new(schema_class, array_class, spec);
+    Py_XDECREF(schema_class);
+    Py_XDECREF(array_class);
+    Py_DECREF(module);
+    if (schema == NULL)
+        return -1;
+    source = source_open(opened);
+    if (source == NULL) {
+        Py_DECREF((PyObject *)schema);
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_XDECREF((PyObject *)reader->schema);
+    reader->schema = schema;
+    reader->source = source;
+    reader->process = getpid();
+    reader->has_ended = 0;
+    reader->in_epoch = reader->goes_on = reader->is_gone = false;
+    return 0;
+}
+
+static PyObject *
+reader_attach(PyObject *self, PyObject *arguments, PyObject *names)
+{
+    static char *keywords[] = { "server", "stream",  "session", "group",  "replica", "place",
+                                "check",  "timeout", "batch",   "custom", NULL };
+    struct reader *reader = from_object(self);
+    tundish_options options = TUNDISH_OPTIONS_INIT;
+    tundish_reader *opened = NULL;
+    PyObject *batch_class;
+    int is_custom;
+    double timeout;
+    tundish_status status;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "zzzzizpdOp", keywords, &options.server,
+                                     &options.stream, &options.session, &options.group,
+                                     &options.replica, &options.place_token, &options.check,
+                                     &timeout, &batch_class, &is_custom))
+        return NULL;
+    if (reader->source != NULL)
+        return raise_misuse("the reader is open already");
+    options.server_timeout_ns = reader->timeout_ns = ns_of(timeout);
+    Py_BEGIN_ALLOW_THREADS status = tundish_open(&options, &opened);
+    Py_END_ALLOW_THREADS if (status != TUNDISH_OK) return raise_status(status);
+    if (begin(self, opened) != 0) {
+        tundish_close(opened);
+        return NULL;
+    }
+    reader->schema->is_custom = is_custom != 0;
+    Py_XDECREF(reader->batch_type);
+    reader->batch_type = Py_NewRef(batch_class);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *
+reader_get_closed(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(from_object(self)->source == NULL);
+}
+
+static void
+reader_dealloc(PyObject *self)
+{
+    struct reader *reader = from_object(self);
+
+    if (reader->source != NULL && source_is_ours(reader->source))
+        source_close(reader->source);
+    Py_XDECREF((PyObject *)reader->schema);
+    Py_XDECREF(reader->batch_type);
+    object_free(self);
+}
+
+static PyMethodDef methods[] = {
+    METHOD(
+        "next", reader_next, METH_VARARGS | METH_KEYWORDS,
+        "next(timeout=None) -> the next Batch, waiting for it at most so many seconds.\n\n"
+        "Raises EndOfEpoch once at the end of an epoch, EndOfStream after the last, Timeout, and "
+        "what tundish.Error has below it."),
+    METHOD("poll", reader_poll, METH_NOARGS,
+           "poll() -> the next Batch if it is there, else None. Raises as next() does."),
+    METHOD("restart", reader_restart, METH_NOARGS,
+           "Skip the rest of this epoch: the next batch begins another. Batches stay valid."),
+    METHOD("fileno", reader_fileno, METH_NOARGS,
+           "A descriptor for select: readable when poll() may return something else than None. The "
+           "reader owns it."),
+    METHOD("_columns", reader_columns, METH_NOARGS, "The columns as dict of tuples."),
+    METHOD("_attach", reader_attach, METH_VARARGS | METH_KEYWORDS, "Open the SDK's reader."),
+    METHOD("_detach", reader_detach, METH_NOARGS, "Close the SDK's reader."),
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef attributes[] = {
+    { "_place", reader_get_place, NULL, "The place as a token.", NULL },
+    { "_info", reader_get_info, NULL, "What tundish_get_info says.", NULL },
+    { "closed", reader_get_closed, NULL, "Whether close() was called.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyMemberDef members[] = {
+    { "ended", T_BOOL, offsetof(struct reader, has_ended), READONLY,
+      "Whether all deliver.epochs are over: every further loop is empty." },
+    { NULL, 0, 0, 0, NULL },
+};
+
+PyObject *
+reader_type(PyObject *module)
+{
+    static PyType_Slot slots[] = {
+        SLOT(Py_tp_dealloc, reader_dealloc), SLOT(Py_tp_iter, reader_iterate),
+        { Py_tp_methods, methods },          { Py_tp_getset, attributes },
+        { Py_tp_members, members },          { 0, NULL },
+    };
+    static PyType_Spec spec = {
+        .name = "tundish._tundish.Reader",
+        .basicsize = sizeof(struct reader),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+        .slots = slots,
+    };
+
+    return PyType_FromModuleAndSpec(module, &spec, NULL);
+}

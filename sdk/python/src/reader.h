@@ -1,0 +1,20 @@
+/* reader.h - a reader as Python sees it; tundish.Reader adds what can be said in Python. */
+#ifndef PYTHON_READER_H
+#define PYTHON_READER_H
+
+#include <stdint.h>
+
+#include "python.h"
+#include "tundish/tundish.h"
+
+PyObject *reader_type(PyObject *module);
+
+/* Wait for the next batch, a new tundish.Batch. 0: *ret_status says how it went; -1: an exception
+ * is set. */
+int reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status,
+                PyObject **ret_batch);
+
+/* The number of the loop that was begun last: earlier ones are over. */
+uint64_t reader_loop(PyObject *self);
+
+#endif

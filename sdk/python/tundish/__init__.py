@@ -1,0 +1,58 @@
+"""Read training batches from a Tundish server.
+
+    import tundish
+
+    with tundish.open("train") as reader:   # server, session, replica: from the environment
+        for batch in reader:                # one epoch
+            train_step(batch["x"], batch["label"])
+"""
+
+from ._tundish import Array, version as __version__
+from .batch import Batch
+from .errors import (
+    ArgumentError,
+    ColumnError,
+    CorruptError,
+    DataError,
+    Detached,
+    EndOfEpoch,
+    EndOfStream,
+    Error,
+    LayoutError,
+    MisuseError,
+    OutOfMemory,
+    PeerLost,
+    PipelineError,
+    PlaceError,
+    ServerGone,
+    Stopped,
+    SystemFault,
+    Timeout,
+)
+from .reader import ColumnSpec, Info, Reader, open
+
+# Imported when they are asked for: they need numpy, other libraries or the server's programs.
+_LAZY = {
+    "Ragged": "columns",
+    "Sparse": "columns",
+    "Strings": "columns",
+    "Transform": "transform",
+    "explain": "explaining",
+    "peek": "serving",
+    "plan": "serving",
+    "serve": "serving",
+}
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tundish' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"tundish.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return [*globals(), *_LAZY]

@@ -1,0 +1,25 @@
+from ._tundish import Array as Array
+from .batch import Batch as Batch
+from .errors import (
+    ArgumentError as ArgumentError,
+    ColumnError as ColumnError,
+    CorruptError as CorruptError,
+    DataError as DataError,
+    Detached as Detached,
+    EndOfEpoch as EndOfEpoch,
+    EndOfStream as EndOfStream,
+    Error as Error,
+    LayoutError as LayoutError,
+    MisuseError as MisuseError,
+    OutOfMemory as OutOfMemory,
+    PeerLost as PeerLost,
+    PipelineError as PipelineError,
+    PlaceError as PlaceError,
+    ServerGone as ServerGone,
+    Stopped as Stopped,
+    SystemFault as SystemFault,
+    Timeout as Timeout,
+)
+from .reader import ColumnSpec as ColumnSpec, Info as Info, Reader as Reader, open as open
+
+__version__: str
