@@ -7,6 +7,7 @@ TUNDISH_BUILD names the folder of the build; the package is imported from there.
 """
 
 import contextlib
+import importlib
 import os
 import select
 import subprocess
@@ -113,3 +114,11 @@ class Server:
         if check and result.returncode != 0:
             raise AssertionError(f"status {result.returncode}:\n{result.stdout}{result.stderr}")
         return result
+
+
+def needs(test, module):
+    """The module, or the test is skipped and says so."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        test.skipTest(f"needs {module}: {error}")

@@ -1,5 +1,10 @@
 """Readers: loops over epochs, single batches, what a stream is made of."""
 
+import asyncio
+import contextlib
+import json
+import pickle
+import select
 import unittest
 
 import rig
@@ -55,6 +60,95 @@ class Arrays(unittest.TestCase):
                 value[0] = 1
             with self.assertRaises(ValueError):
                 value.setflags(write=True)
+
+
+class Ways(unittest.TestCase):
+    """Ways to wait for a batch other than a loop."""
+
+    def test_poll_and_the_descriptor_go_together(self):
+        with rig.serve(rig.pipeline("range: {stop: 6}", "batch: 2")) as server:
+            with server.open("train") as reader:
+                steps = []
+                with self.assertRaises(tundish.EndOfEpoch):
+                    while True:
+                        batch = reader.poll()
+                        if batch is None:
+                            self.assertTrue(select.select([reader], [], [], rig.DEADLINE_S)[0])
+                        else:
+                            steps.append(batch.step)
+                self.assertEqual(steps, [0, 1, 2])
+
+    def test_async_for_is_one_epoch(self):
+        async def steps(reader):
+            return [(batch.epoch, batch.step) async for batch in reader]
+
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
+            with server.open("train") as reader:
+                for epoch in range(2):
+                    self.assertEqual(asyncio.run(steps(reader)), [(epoch, i) for i in range(10)])
+
+    def test_the_event_loop_runs_while_a_reader_waits(self):
+        async def both(reader):
+            first = asyncio.ensure_future(anext(aiter(reader)))
+            await asyncio.sleep(0)
+            self.assertFalse(first.done())
+            with contextlib.suppress(asyncio.CancelledError):
+                first.cancel()
+                await first
+
+        # The other replica is missing, so nothing is dealt.
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 1}", distribute="groups: 2")) as server:
+            with server.open("train") as reader:
+                asyncio.run(both(reader))
+
+
+class Facts(unittest.TestCase):
+    def test_spec_and_info(self):
+        text = rig.pipeline("range: {stop: 8}", "batch: {batch_size: 4, drop_remainder: true}", replicas=2)
+        with rig.serve(text) as server:
+            with server.open("train", replica=1) as reader:
+                self.assertEqual(reader.spec["value"][:4], ("value", "int64", (2,), "dense"))
+                self.assertIsNone(reader.spec["value"].widen_dtype)
+                info = reader.info
+                self.assertEqual((info.replica, info.replica_count, info.stream), (1, 2, "train"))
+
+    def test_a_place_resumes_and_so_does_a_state(self):
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
+            with server.open("train") as reader:
+                fresh = reader.state_dict()
+                for _ in range(4):
+                    reader.next()
+                state = json.loads(json.dumps(reader.state_dict()))
+                self.assertEqual(state, {"version": 1, "place": reader.place})
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
+            with server.open("train", place=state["place"]) as reader:
+                self.assertEqual(reader.next().step, 4)
+                reader.load_state_dict(fresh)
+                self.assertEqual(reader.state_dict(), fresh)
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
+            with server.open("train") as reader:
+                reader.set_state(state)
+                self.assertEqual([(b.epoch, b.step) for b in reader], [(0, i) for i in range(4, 10)])
+                again = reader.get_state()
+                self.assertEqual([b.step for b in reader], list(range(10)))
+        with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
+            with server.open("train", place=again["place"]) as reader:
+                self.assertEqual((reader.next().epoch, reader.next().step), (1, 1))
+
+    def test_a_state_of_something_else_is_refused(self):
+        with rig.serve(rig.pipeline(*ROWS)) as server, server.open("train") as reader:
+            for state in ({}, {"version": 2, "place": ""}, "place"):
+                with self.assertRaises(tundish.PlaceError):
+                    reader.load_state_dict(state)
+
+    def test_a_pickle_reopens_with_the_options_and_without_the_place(self):
+        with rig.serve(rig.pipeline(*ROWS, replicas=1, distribute="groups: 1")) as server:
+            with server.open("train", group="other") as reader:
+                reader.next()
+                pickled = pickle.dumps(reader)
+            with pickle.loads(pickled) as again:
+                self.assertEqual(again.info.stream, "train")
+                self.assertEqual(list(again.spec), ["value"])
 
 
 if __name__ == "__main__":

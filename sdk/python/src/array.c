@@ -1,7 +1,7 @@
 /* array.c - the buffer protocol over a batch's memory. */
 #include "array.h"
 
-#include <string.h>
+#include "dlpack.h"
 
 struct array {
     PyObject_HEAD struct lease *lease;
@@ -40,6 +40,21 @@ array_new(PyObject *type, struct lease *lease, const void *data, const struct ar
         array->byte_count *= array->dims[i];
     }
     return (PyObject *)array;
+}
+
+void
+array_look(PyObject *self, struct array_view *ret_view)
+{
+    const struct array *array = (const struct array *)(void *)self;
+
+    *ret_view = (struct array_view){
+        .lease = array->lease,
+        .data = array->data,
+        .byte_count = (size_t)array->byte_count,
+        .shape = { .dtype = array->dtype, .rank = array->rank },
+    };
+    for (uint32_t i = 0; i < array->rank; i++)
+        ret_view->shape.dims[i] = array->dims[i];
 }
 
 static void
@@ -105,6 +120,32 @@ array_get_bytes(PyObject *self, void *closure)
     return PyLong_FromSsize_t(((struct array *)(void *)self)->byte_count);
 }
 
+/* numpy.asarray(array), through tundish.dtypes: numpy is asked for here alone. */
+static PyObject *
+array_to_numpy(PyObject *self, PyObject *arguments, PyObject *names)
+{
+    static char *keywords[] = { "dtype", "copy", NULL };
+    PyObject *dtype = Py_None, *copy = Py_None, *module, *made;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "|OO", keywords, &dtype, &copy))
+        return NULL;
+    module = PyImport_ImportModule("tundish.dtypes");
+    if (module == NULL)
+        return NULL;
+    made = PyObject_CallMethod(module, "numpy_array", "OOO", self, dtype, copy);
+    Py_DECREF(module);
+    return made;
+}
+
+static PyMethodDef methods[] = {
+    METHOD("__array__", array_to_numpy, METH_VARARGS | METH_KEYWORDS,
+           "A numpy array: a read-only view, unless dtype or copy ask for a copy."),
+    METHOD("__dlpack__", dlpack_capsule, METH_VARARGS | METH_KEYWORDS,
+           "A DLPack capsule: versioned and flagged read-only if max_version is (1, 0) or more."),
+    METHOD("__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU."),
+    { NULL, NULL, 0, NULL },
+};
+
 static PyGetSetDef attributes[] = {
     { "shape", array_get_shape, NULL, "The dimensions, a tuple of int.", NULL },
     { "dtype", array_get_dtype, NULL, "The name of the type of the values, as \"int64\".", NULL },
@@ -118,6 +159,7 @@ array_type(PyObject *module)
     static PyType_Slot slots[] = {
         SLOT(Py_tp_dealloc, array_dealloc),
         SLOT(Py_bf_getbuffer, array_get_buffer),
+        { Py_tp_methods, methods },
         { Py_tp_getset, attributes },
         { Py_tp_doc, (void *)(uintptr_t) "A read-only view of a batch's memory, in row-major "
                                          "order. It keeps the batch for as long as it lives." },

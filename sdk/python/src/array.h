@@ -22,4 +22,14 @@ PyObject *array_type(PyObject *module);
 PyObject *array_new(PyObject *type, struct lease *lease, const void *data,
                     const struct array_shape *shape);
 
+/* What an Array is of. The lease is the Array's. */
+struct array_view {
+    struct lease *lease;
+    const void *data;
+    size_t byte_count;
+    struct array_shape shape;
+};
+
+void array_look(PyObject *array, struct array_view *ret_view);
+
 #endif

@@ -154,27 +154,33 @@ list_array(PyObject *self, struct lease *lease, const int64_t *numbers, uint64_t
     return array_new(((struct batch *)(void *)self)->schema->array_type, lease, numbers, &shape);
 }
 
+/* The shape of a column's values. Those of a ragged or sparse column are in a row; of a ragged one
+ * each has the dimensions after the ragged ones. */
+static void
+values_shape(const tundish_tensor *tensor, struct array_shape *ret_shape)
+{
+    uint32_t outer = tensor->kind == TUNDISH_DENSE    ? 0
+                     : tensor->kind == TUNDISH_SPARSE ? tensor->rank - 1
+                                                      : tensor->ragged_rank;
+    struct array_shape shape = { .dtype = tensor->dtype, .rank = tensor->rank - outer };
+    int64_t inner = 1;
+
+    memcpy(shape.dims, tensor->shape + outer, shape.rank * sizeof shape.dims[0]);
+    for (uint32_t i = 1; i < shape.rank; i++)
+        inner *= shape.dims[i];
+    if (outer > 0)
+        shape.dims[0] = inner == 0 ? 0 : (int64_t)tensor->element_count / inner;
+    *ret_shape = shape;
+}
+
 /* The values of a column: of a string column its bytes. */
 static PyObject *
 values_array(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
 {
-    struct array_shape shape = { .dtype = tensor->dtype };
+    struct array_shape shape = { TUNDISH_UINT8, 1, { (int64_t)tensor->data_bytes } };
 
-    if (tensor->dtype == TUNDISH_STRING) {
-        shape = (struct array_shape){ TUNDISH_UINT8, 1, { (int64_t)tensor->data_bytes } };
-    } else if (tensor->kind == TUNDISH_DENSE) {
-        shape.rank = tensor->rank;
-        memcpy(shape.dims, tensor->shape, tensor->rank * sizeof shape.dims[0]);
-    } else {
-        uint32_t outer = tensor->kind == TUNDISH_SPARSE ? tensor->rank - 1 : tensor->ragged_rank;
-        int64_t inner = 1;
-
-        /* Values in a row; of a ragged column each has the dimensions after the ragged ones. */
-        shape.rank = tensor->rank - outer;
-        for (uint32_t i = 1; i < shape.rank; i++)
-            inner *= shape.dims[i] = tensor->shape[outer + i];
-        shape.dims[0] = inner == 0 ? 0 : (int64_t)tensor->element_count / inner;
-    }
+    if (tensor->dtype != TUNDISH_STRING)
+        values_shape(tensor, &shape);
     return array_new(((struct batch *)(void *)self)->schema->array_type, lease, tensor->data,
                      &shape);
 }
@@ -271,22 +277,34 @@ indices_array(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
                      &shape);
 }
 
+static int
+append_strings(PyObject *list, PyObject *self, struct lease *lease, const tundish_tensor *tensor)
+{
+    struct array_shape shape;
+
+    values_shape(tensor, &shape);
+    if (append(list, list_array(self, lease, tensor->string_offsets, tensor->element_count + 1)) !=
+        0)
+        return -1;
+    return append(list, dims_tuple(shape.dims, shape.rank));
+}
+
 /* All that a tensor consists of, in the order of the documentation. */
 static PyObject *
-parts_list(PyObject *self, struct lease *lease, const tundish_tensor *tensor, struct column *column)
+parts_list(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
 {
     PyObject *list = PyList_New(0);
     int result = list == NULL ? -1 : append(list, values_array(self, lease, tensor));
 
     if (result == 0 && tensor->dtype == TUNDISH_STRING)
-        result = append(list,
-                        list_array(self, lease, tensor->string_offsets, tensor->element_count + 1));
+        result = append_strings(list, self, lease, tensor);
     if (result == 0 && tensor->kind == TUNDISH_RAGGED)
         result = append(list, splits_list(self, lease, tensor));
-    if (result == 0 && tensor->kind == TUNDISH_SPARSE)
+    if (result == 0 && tensor->kind == TUNDISH_SPARSE) {
         result = append(list, indices_array(self, lease, tensor));
-    if (result == 0 && (tensor->kind == TUNDISH_SPARSE || tensor->dtype == TUNDISH_STRING))
-        result = append(list, Py_XNewRef(schema_shape(column, tensor->shape)));
+        if (result == 0)
+            result = append(list, dims_tuple(tensor->shape, tensor->rank));
+    }
     if (result != 0)
         Py_CLEAR(list);
     return list;
@@ -302,7 +320,7 @@ batch_parts(PyObject *self, PyObject *name)
 
     if (lease == NULL)
         return NULL;
-    list = parts_list(self, lease, tensor, &((struct batch *)(void *)self)->schema->columns[index]);
+    list = parts_list(self, lease, tensor);
     lease_drop(lease);
     parts = list == NULL ? NULL : PyList_AsTuple(list);
     Py_XDECREF(list);
@@ -315,6 +333,35 @@ batch_view(PyObject *self, PyObject *name)
     Py_ssize_t index = find_column(self, name);
 
     return index < 0 ? NULL : numpy_view(self, (uint32_t)index);
+}
+
+/* tundish_tensor_widen into a writable buffer of exactly the size needed. */
+static PyObject *
+batch_widen_into(PyObject *self, PyObject *arguments)
+{
+    PyObject *name, *target;
+    const tundish_tensor *tensor;
+    struct lease *lease;
+    Py_ssize_t index;
+    Py_buffer buffer;
+    size_t bytes = 0;
+    tundish_status status;
+
+    if (!PyArg_ParseTuple(arguments, "OO", &name, &target))
+        return NULL;
+    index = find_column(self, name);
+    if (index < 0 || PyObject_GetBuffer(target, &buffer, PyBUF_WRITABLE) != 0)
+        return NULL;
+    lease = take_tensor(self, (uint32_t)index, &tensor);
+    if (lease == NULL) {
+        PyBuffer_Release(&buffer);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS status = tundish_tensor_widen(lease_batch(lease), (uint32_t)index,
+                                                         buffer.buf, (size_t)buffer.len, &bytes);
+    Py_END_ALLOW_THREADS lease_drop(lease);
+    PyBuffer_Release(&buffer);
+    return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
 
 static PyObject *
@@ -351,13 +398,16 @@ batch_contains(PyObject *self, PyObject *name)
 
 static PyMethodDef methods[] = {
     METHOD("array", batch_array, METH_O, "array(name) -> the column's values, an Array."),
-    METHOD("parts", batch_parts, METH_O,
-           "parts(name) -> all Arrays of a column, and where it has one its shape.\n\n"
-           "dense   (values,), strings (bytes, offsets, shape)\n"
-           "ragged  (values, [splits, ...]), strings (bytes, offsets, [splits, ...], shape)\n"
-           "sparse  (values, indices, shape), strings (bytes, offsets, indices, shape)\n\n"
-           "Offsets, splits (outermost first) and indices are int64."),
+    METHOD(
+        "parts", batch_parts, METH_O,
+        "parts(name) -> all Arrays of a column, and shapes where the Arrays do not show them.\n\n"
+        "dense   (values,)\n"
+        "ragged  (values, [splits, ...])     splits int64, outermost first\n"
+        "sparse  (values, indices, shape)    indices int64 [count, rank], the dense shape\n\n"
+        "Of strings the values are three items: bytes uint8, offsets int64, and their shape."),
     METHOD("_view", batch_view, METH_O, "The numpy view of a dense column."),
+    METHOD("_widen_into", batch_widen_into, METH_VARARGS,
+           "Write a column as deliver.widen says into a writable buffer of its size."),
     METHOD("release", batch_release, METH_NOARGS,
            "Give the batch back, unless arrays made of it are still in use: then they keep it."),
     { NULL, NULL, 0, NULL },

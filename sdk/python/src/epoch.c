@@ -30,8 +30,9 @@ epoch_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
     return (PyObject *)epoch;
 }
 
+/* NULL without an exception: the epoch is over. None: nothing came in time. */
 static PyObject *
-epoch_next(PyObject *self)
+epoch_take(PyObject *self, int64_t timeout_ns)
 {
     struct epoch *epoch = (struct epoch *)(void *)self;
     PyObject *batch = NULL;
@@ -42,13 +43,37 @@ epoch_next(PyObject *self)
     if (epoch->loop != reader_loop(epoch->reader))
         return raise_misuse("another loop over this reader was begun, which ended this one: open a "
                             "reader for each loop, with a session or a group of its own");
-    if (reader_take(epoch->reader, TUNDISH_FOREVER, &status, &batch) != 0)
+    if (reader_take(epoch->reader, timeout_ns, &status, &batch) != 0)
         return NULL;
     if (status == TUNDISH_OK)
         return batch;
+    if (status == TUNDISH_E_TIMEOUT)
+        return Py_NewRef(Py_None);
     epoch->is_over = status == TUNDISH_END || status == TUNDISH_END_OF_STREAM;
     return epoch->is_over ? NULL : raise_status(status);
 }
+
+static PyObject *
+epoch_next(PyObject *self)
+{
+    return epoch_take(self, TUNDISH_FOREVER);
+}
+
+static PyObject *
+epoch_poll(PyObject *self, PyObject *unused)
+{
+    PyObject *batch = epoch_take(self, 0);
+
+    (void)unused;
+    if (batch == NULL && !PyErr_Occurred())
+        PyErr_SetNone(PyExc_StopIteration);
+    return batch;
+}
+
+static PyMethodDef methods[] = {
+    METHOD("poll", epoch_poll, METH_NOARGS, "The next Batch if it is there, else None."),
+    { NULL, NULL, 0, NULL },
+};
 
 static int
 epoch_traverse(PyObject *self, visitproc visit, void *arg)
@@ -75,6 +100,7 @@ epoch_type(PyObject *module)
         SLOT(Py_tp_traverse, epoch_traverse),
         SLOT(Py_tp_iter, PyObject_SelfIter),
         SLOT(Py_tp_iternext, epoch_next),
+        { Py_tp_methods, methods },
         { Py_tp_doc, (void *)(uintptr_t) "One loop over a reader: the rest of its epoch." },
         { 0, NULL },
     };

@@ -25,7 +25,8 @@ struct reader {
     char has_ended; /* END_OF_STREAM was told */
     bool in_epoch;  /* a batch was returned and the end of its epoch was not */
     bool goes_on;   /* the last call lost the server or a peer: the next loop goes on there */
-    bool is_gone;   /* the server is: the next call waits for its return */
+    bool is_gone;   /* the server is: the next call waits for its return ... */
+    int64_t gone_until_ns; /* ... until then; 0: it has not begun to */
     uint64_t loop;
     int64_t timeout_ns;
     long process; /* for the message to a child */
@@ -68,7 +69,7 @@ leave(PyObject *self)
 static int64_t
 ns_of(double seconds)
 {
-    return seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX / 2;
+    return seconds < 1e9 ? (int64_t)(seconds * 1e9) : INT64_MAX / 4;
 }
 
 /* None: forever. */
@@ -89,10 +90,10 @@ parse_timeout(PyObject *timeout, int64_t *ret_timeout_ns)
 
 /* Nothing came in this slice, and more may come: of a server that is gone its successor. */
 static bool
-is_to_wait(const struct reader *reader, tundish_status status, int64_t gone_ns)
+is_to_wait(const struct reader *reader, tundish_status status)
 {
-    return status == TUNDISH_E_TIMEOUT ||
-           (status == TUNDISH_E_SERVER_GONE && reader->is_gone && clock_ns() < gone_ns);
+    return status == TUNDISH_E_TIMEOUT || (status == TUNDISH_E_SERVER_GONE && reader->is_gone &&
+                                           clock_ns() < reader->gone_until_ns);
 }
 
 /* tundish_next in slices. */
@@ -100,25 +101,29 @@ static int
 wait_for_batch(struct reader *reader, tundish_reader *from, int64_t timeout_ns,
                tundish_status *ret_status, const tundish_batch **ret_batch)
 {
-    int64_t begun_ns = clock_ns();
-    int64_t deadline_ns =
-        timeout_ns < 0 || timeout_ns > INT64_MAX / 2 ? INT64_MAX : begun_ns + timeout_ns;
-    int64_t gone_ns = begun_ns + reader->timeout_ns;
+    int64_t now_ns = clock_ns(), left_ns = timeout_ns == 0 && !reader->is_gone ? 0 : INT64_MAX;
+    int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : now_ns + timeout_ns;
     /* What is there already is taken without letting other threads run. */
     tundish_status status = reader->is_gone ? TUNDISH_E_TIMEOUT : tundish_next(from, 0, ret_batch);
-    int64_t left_ns = timeout_ns == 0 && !reader->is_gone ? 0 : INT64_MAX;
 
-    while (left_ns > 0 && is_to_wait(reader, status, gone_ns)) {
+    if (reader->is_gone && reader->gone_until_ns == 0)
+        reader->gone_until_ns = now_ns + reader->timeout_ns;
+    while (left_ns > 0 && is_to_wait(reader, status)) {
         left_ns = deadline_ns - clock_ns();
         left_ns = left_ns < 0 ? 0 : left_ns;
         Py_BEGIN_ALLOW_THREADS status =
             tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
         Py_END_ALLOW_THREADS reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
         /* With a batch in hand a signal can wait until the caller has it. */
-        if (is_to_wait(reader, status, gone_ns) && PyErr_CheckSignals() != 0)
+        if (is_to_wait(reader, status) && PyErr_CheckSignals() != 0)
             return -1;
     }
+    if (is_to_wait(reader, status)) {
+        *ret_status = TUNDISH_E_TIMEOUT;
+        return 0;
+    }
     reader->is_gone = status == TUNDISH_E_SERVER_GONE;
+    reader->gone_until_ns = 0;
     *ret_status = status;
     return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static PyObject *
+PyObject *
 dims_tuple(const int64_t *dims, uint32_t rank)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)rank);

@@ -36,6 +36,8 @@ struct schema *schema_new(PyObject *type, PyObject *array_type, const tundish_sp
 /* The numpy dtype of a column, borrowed; NULL with an exception if numpy is missing. */
 PyObject *schema_numpy_dtype(struct schema *schema, uint32_t index);
 /* The tuple of a tensor's shape, borrowed. */
+/* A new tuple of int. */
+PyObject *dims_tuple(const int64_t *dims, uint32_t rank);
 /* Is [name] just a numpy view? Else tundish.Batch makes it. */
 bool schema_is_plain(const struct schema *schema, uint32_t index);
 PyObject *schema_shape(struct column *column, const int64_t *dims);

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import _tundish
-from .errors import ColumnError
+from .dtypes import empty_array, numpy_array
+from .errors import ArgumentError, ColumnError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+
+    import numpy
 
 
 class Batch(_tundish.Batch, Mapping):
     """The columns of one step, as numpy arrays (or what the reader's `format` names).
 
     batch["x"] is a read-only view of shared memory, made at its first use; so is batch.x, if the
-    name is an identifier that no attribute has. The batch and each array of it keep its slot; it
-    goes back to the server when the last of them is gone, or after release() when the last array is.
+    name is an identifier that no attribute has. Columns of strings are tundish.Strings, ragged ones
+    tundish.Ragged, sparse ones tundish.Sparse, whose parts are such views. The batch and each array
+    of it keep its slot. The slot goes back to the server when the last of them is gone.
     """
 
     __slots__ = ()
@@ -25,10 +29,10 @@ class Batch(_tundish.Batch, Mapping):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
-        raise AttributeError(f"a batch has no attribute {name!r}" + nearest(name, self))
+        raise AttributeError(f"a batch has no attribute {name!r}{nearest(name, self)}")
 
     def __missing__(self, name: object) -> NoReturn:
-        raise ColumnError(f"the stream has no column {name!r}" + nearest(name, self))
+        raise ColumnError(f"the stream has no column {name!r}{nearest(name, self)}")
 
     def __enter__(self) -> Batch:
         return self
@@ -39,9 +43,46 @@ class Batch(_tundish.Batch, Mapping):
     def __repr__(self) -> str:
         return f"<tundish.Batch epoch {self.epoch} step {self.step}: {', '.join(self)}>"
 
+    def widen(self, name: str) -> Any:
+        """The column as deliver.widen says: value * scale + offset, in memory of its own.
+
+        A writable numpy array, aligned to 64 bytes. ArgumentError: deliver.widen does not name it.
+        """
+        return self._shaped(name, self._widened(name))
+
     def _made(self, name: str) -> Any:
-        """What [name] gives where that is not just a view of dense numbers."""
-        return self._view(name)
+        """What [name] gives, where that is not just a view of dense numbers."""
+        reader = self.reader
+        widens = reader.widens and reader.spec[name].widen_dtype is not None
+        value = self.widen(name) if widens else self._shaped(name)
+        return value if reader.convert is None else reader.convert(value)
+
+    def _widened(self, name: str) -> numpy.ndarray:
+        raw = self.array(name)
+        dtype = self.reader.spec[name].widen_dtype
+        if dtype is None:
+            raise ArgumentError(f"deliver.widen does not name the column {name!r}")
+        values, memory = empty_array(raw.shape, dtype)
+        self._widen_into(name, memory)
+        return values
+
+    def _shaped(self, name: str, values: Any = None) -> Any:
+        """The column as its kind has it, with these values in the place of its own."""
+        spec = self.reader.spec[name]
+        if spec.kind == "dense" and spec.dtype != "string":
+            return self._view(name) if values is None else values
+        from .columns import Ragged, Sparse, Strings
+
+        first, *parts = self.parts(name)
+        if values is None:
+            values = numpy_array(first)
+        if spec.dtype == "string":
+            values = Strings(values, numpy_array(parts.pop(0)), parts.pop(0))
+        if spec.kind == "ragged":
+            return Ragged(values, tuple(map(numpy_array, parts[0])))
+        if spec.kind == "sparse":
+            return Sparse(values, numpy_array(parts[0]), parts[1])
+        return values
 
 
 def nearest(name: object, names: Mapping[str, Any]) -> str:

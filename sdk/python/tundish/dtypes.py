@@ -4,7 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy
+
+    from ._tundish import Array
 
 
 def numpy_dtype(name: str) -> numpy.dtype:
@@ -26,3 +30,30 @@ def numpy_dtype(name: str) -> numpy.dtype:
             " batch.array(name)"
         ) from error
     return numpy.dtype(ml_dtypes.bfloat16)
+
+
+def numpy_array(array: Array, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+    """What numpy.asarray(array, dtype, copy=copy) gives."""
+    own = numpy_dtype(array.dtype)
+    import numpy
+
+    view = numpy.ndarray(array.shape, own, array)
+    if dtype is not None and numpy.dtype(dtype) != own:
+        if copy is False:
+            raise ValueError(f"{own} cannot become {numpy.dtype(dtype)} without a copy")
+        return view.astype(dtype)
+    return view.copy() if copy else view
+
+
+def empty_array(shape: tuple[int, ...], dtype: str) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """A new array, aligned to 64 bytes, and the same memory as bytes."""
+    own = numpy_dtype(dtype)
+    import math
+
+    import numpy
+
+    size = math.prod(shape) * own.itemsize
+    memory = numpy.empty(size + 63, numpy.uint8)
+    begin = -memory.ctypes.data % 64
+    memory = memory[begin : begin + size]
+    return memory.view(own).reshape(shape), memory

@@ -6,29 +6,55 @@ from collections import namedtuple
 
 from . import _tundish
 from .batch import Batch
+from .errors import ArgumentError, PlaceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
     from typing import Any
 
 ColumnSpec = namedtuple(
     "ColumnSpec", "name dtype shape kind ragged_rank widen_dtype widen_scale widen_offset"
 )
-ColumnSpec.__doc__ = "The type of one column of every batch; None in `shape`: batches differ."
+ColumnSpec.__doc__ = """The type of one column of every batch.
+
+`dtype` and `widen_dtype` are names as "float32" (widen_dtype None: deliver.widen does not name it),
+`shape` has None where batches differ, `kind` is "dense", "ragged" or "sparse".
+"""
 
 Info = namedtuple(
     "Info",
     "replica replica_count first_replica total_replica_count slot_count held_count stream first_epoch"
     " first_step",
 )
-Info.__doc__ = "A reader's replica, the replicas of its node and of all nodes, its lane's slots."
+Info.__doc__ = """A reader's replica among those of its node and of all nodes, and its lane's slots.
+
+`held_count` batches are not given back yet. `first_epoch` and `first_step` are where it started.
+"""
+
+# Whose module converts columns (its function `convert`), by the name of the format.
+_MODULES = {"numpy": None, "torch": "torch", "jax": "jax", "tf": "tensorflow"}
+_ON_HOLD = ("copy", "error", "wait")
 
 
 class Reader(_tundish.Reader):
-    """One replica's view of a stream. A `for` over it is one epoch; the next `for` is the next one."""
+    """One replica's view of a stream: `for batch in reader` is one epoch, the next `for` the next.
+
+    A `for` that begins in the midst of an epoch skips the rest of it, as a new iterator of a tf.data
+    dataset does; after ServerGone or PeerLost it goes on where the reader stands. After the last of
+    deliver.epochs `ended` is True and every `for` is empty. One thread uses a reader at a time, in
+    the process that opened it; batches and arrays may be used and dropped in any thread.
+    """
+
+    spec: dict[str, ColumnSpec]
+    convert: Callable[[Any], Any] | None
+    widens: bool
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
+        self._pending: str | None = None
+        self.widens = options["widen"]
+        self.convert = _converter(options["format"])
         self._open(options["place"])
 
     def _open(self, place: str | None) -> None:
@@ -43,19 +69,44 @@ class Reader(_tundish.Reader):
             check=options["check"],
             timeout=options["timeout"],
             batch=Batch,
-            custom=False,
+            custom=self.widens or self.convert is not None,
         )
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self._pending is not None:
+            self._detach()
+            self._open(self._pending)
+            self._pending = None
+        return super().__iter__()
+
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        from .asynchronous import batches
+
+        return batches(self, iter(self))
 
     @property
     def place(self) -> str:
         """Where the reader stands, as printable text: opening there gives the next batch."""
-        return self._place
+        return self._place if self._pending is None else self._pending
 
     @property
     def info(self) -> Info:
         """What the server says of this reader's replica and lane."""
         return Info(**self._info)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place for a checkpoint: small, JSON, and good for any replica of the same step."""
+        return {"version": 1, "place": self.place}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at a place: the next `for` begins with the batch after it."""
+        if not isinstance(state, dict) or state.get("version") != 1 or "place" not in state:
+            raise PlaceError("the state is not one that state_dict() of a reader returned")
+        self._pending = state["place"]
+
+    get_state = state_dict
+    set_state = load_state_dict
 
     def close(self) -> None:
         """Leave the group. Arrays stay valid. A second call does nothing."""
@@ -67,6 +118,13 @@ class Reader(_tundish.Reader):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Callable[..., Reader], tuple[dict[str, Any]]]:
+        return Reader, ({**self._options, "place": None},)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<tundish.Reader {state}: {', '.join(self.spec)}>"
+
 
 def open(
     stream: str | None = None,
@@ -76,10 +134,32 @@ def open(
     group: str | None = None,
     replica: int | None = None,
     place: str | None = None,
+    device: str | None = None,
+    format: str = "numpy",
+    widen: bool = False,
+    on_hold: str = "copy",
     check: bool = False,
     timeout: float = 30.0,
 ) -> Reader:
-    """Attach to a server, and wait for one that is starting for `timeout` seconds."""
+    """Attach to a server. The caller closes the reader, or uses it in a `with`.
+
+    stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
+    TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. format: what
+    columns are: "numpy", "torch", "jax" or "tf". widen: columns that deliver.widen names come as it
+    says. on_hold: what happens when the next batch needs the slot of one that is kept: "copy" copies
+    the oldest out of the slot, its arrays stay valid; "error" raises; "wait" waits until another
+    thread drops it. check: verify checksums (deliver.checksums). timeout: how many seconds to wait
+    for a server that is starting, and after which silence it counts as dead.
+
+    Raises ServerGone (no server listens) or the server's refusal: ArgumentError (unknown stream,
+    replica out of range or in use), LayoutError, PipelineError, PlaceError.
+    """
+    if device not in (None, "cpu"):
+        raise ArgumentError(f"device {device!r}: batches come in the CPU's memory, so it is 'cpu' or None")
+    if format not in _MODULES:
+        raise ArgumentError(f"format {format!r} is not one of {', '.join(_MODULES)}")
+    if on_hold not in _ON_HOLD:
+        raise ArgumentError(f"on_hold {on_hold!r} is not one of {', '.join(_ON_HOLD)}")
     return Reader(
         {
             "stream": stream,
@@ -88,7 +168,20 @@ def open(
             "group": group,
             "replica": replica,
             "place": place,
+            "format": format,
+            "widen": widen,
+            "on_hold": on_hold,
             "check": check,
             "timeout": timeout,
         }
     )
+
+
+def _converter(format: str) -> Callable[[Any], Any] | None:
+    module = _MODULES[format]
+    if module is None:
+        return None
+    from importlib import import_module
+
+    convert: Callable[[Any], Any] = import_module(f"tundish.{module}").convert
+    return convert

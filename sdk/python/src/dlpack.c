@@ -1,0 +1,215 @@
+/* dlpack.c - capsules. Their deleters call nothing of Python: a consumer may delete a tensor in any
+ * thread, and after the interpreter has ended. */
+#include "dlpack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* DLPack's structs, as its ABI 1.x and the legacy one before it have them. */
+struct dl_tensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t rank;
+    uint8_t type_code, type_bits;
+    uint16_t type_lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+
+struct dl_legacy {
+    struct dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_legacy *self);
+};
+
+struct dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dl_versioned *self);
+    uint64_t flags;
+    struct dl_tensor tensor;
+};
+
+enum { DL_CPU = 1, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
+enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+
+static const uint8_t type_codes[] = {
+    [TUNDISH_BOOL] = DL_BOOL,     [TUNDISH_UINT8] = DL_UINT,      [TUNDISH_INT8] = DL_INT,
+    [TUNDISH_UINT16] = DL_UINT,   [TUNDISH_INT16] = DL_INT,       [TUNDISH_UINT32] = DL_UINT,
+    [TUNDISH_INT32] = DL_INT,     [TUNDISH_UINT64] = DL_UINT,     [TUNDISH_INT64] = DL_INT,
+    [TUNDISH_FLOAT16] = DL_FLOAT, [TUNDISH_BFLOAT16] = DL_BFLOAT, [TUNDISH_FLOAT32] = DL_FLOAT,
+    [TUNDISH_FLOAT64] = DL_FLOAT,
+};
+
+/* What a capsule points to, in one piece. `lease` or `copy` is what must be given back. */
+struct managed {
+    union {
+        struct dl_legacy legacy;
+        struct dl_versioned versioned;
+    } as;
+    struct lease *lease;
+    void *copy;
+    int64_t dims[TUNDISH_RANK_MAX], strides[TUNDISH_RANK_MAX];
+};
+
+static void
+managed_free(struct managed *managed)
+{
+    lease_drop(managed->lease);
+    free(managed->copy);
+    free(managed);
+}
+
+static void
+delete_legacy(struct dl_legacy *self)
+{
+    managed_free(self->context);
+}
+
+static void
+delete_versioned(struct dl_versioned *self)
+{
+    managed_free(self->context);
+}
+
+/* A consumer renames the capsule and calls the deleter itself; otherwise this does. */
+static void
+free_capsule(PyObject *capsule)
+{
+    static const char *const names[] = { "dltensor", "dltensor_versioned" };
+
+    for (size_t i = 0; i < 2; i++)
+        if (PyCapsule_IsValid(capsule, names[i]))
+            managed_free(PyCapsule_GetContext(capsule));
+}
+
+static void
+fill_tensor(struct dl_tensor *tensor, struct managed *managed, const struct array_view *view)
+{
+    int64_t stride = 1;
+
+    for (uint32_t i = view->shape.rank; i-- > 0;) {
+        managed->dims[i] = view->shape.dims[i];
+        managed->strides[i] = stride;
+        stride *= view->shape.dims[i];
+    }
+    *tensor = (struct dl_tensor){
+        .data = managed->copy != NULL ? managed->copy : (void *)(uintptr_t)view->data,
+        .device_type = DL_CPU,
+        .rank = (int32_t)view->shape.rank,
+        .type_code = type_codes[view->shape.dtype],
+        .type_bits = (uint8_t)(8 * tundish_dtype_bytes(view->shape.dtype)),
+        .type_lanes = 1,
+        .shape = managed->dims,
+        .strides = managed->strides,
+    };
+}
+
+/* The lease, or with `is_copy` memory of its own, aligned as a batch's is. */
+static struct managed *
+managed_new(const struct array_view *view, bool is_copy)
+{
+    struct managed *managed = calloc(1, sizeof *managed);
+
+    if (managed != NULL && is_copy) {
+        managed->copy = aligned_alloc(64, (view->byte_count / 64 + 1) * 64);
+        if (managed->copy == NULL) {
+            free(managed);
+            managed = NULL;
+        }
+    }
+    if (managed == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (is_copy) {
+        Py_BEGIN_ALLOW_THREADS memcpy(managed->copy, view->data, view->byte_count);
+        Py_END_ALLOW_THREADS
+    } else {
+        lease_hold(view->lease);
+        managed->lease = view->lease;
+    }
+    return managed;
+}
+
+static PyObject *
+make_capsule(const struct array_view *view, bool is_versioned, bool is_copy)
+{
+    struct managed *managed = managed_new(view, is_copy);
+    PyObject *capsule;
+
+    if (managed == NULL)
+        return NULL;
+    if (is_versioned) {
+        managed->as.versioned = (struct dl_versioned){
+            .major = 1,
+            .minor = 0,
+            .context = managed,
+            .deleter = delete_versioned,
+            .flags = is_copy ? DL_IS_COPIED : DL_READ_ONLY,
+        };
+        fill_tensor(&managed->as.versioned.tensor, managed, view);
+    } else {
+        managed->as.legacy.context = managed;
+        managed->as.legacy.deleter = delete_legacy;
+        fill_tensor(&managed->as.legacy.tensor, managed, view);
+    }
+    capsule =
+        PyCapsule_New(&managed->as, is_versioned ? "dltensor_versioned" : "dltensor", free_capsule);
+    if (capsule == NULL || PyCapsule_SetContext(capsule, managed) != 0) {
+        /* Without its context the capsule's destructor would free nothing. */
+        if (capsule != NULL)
+            PyCapsule_SetName(capsule, "used");
+        Py_XDECREF(capsule);
+        managed_free(managed);
+        return NULL;
+    }
+    return capsule;
+}
+
+static int
+check_request(PyObject *stream, PyObject *device)
+{
+    int type = DL_CPU, number = 0;
+
+    if (stream != Py_None) {
+        PyErr_SetString(PyExc_BufferError, "the array is in the CPU's memory: stream must be None");
+        return -1;
+    }
+    if (device != Py_None &&
+        !PyArg_ParseTuple(device, "ii;dl_device is (type, number)", &type, &number))
+        return -1;
+    if (type != DL_CPU || number != 0) {
+        PyErr_SetString(PyExc_BufferError,
+                        "the array is in the CPU's memory: copy it to the device");
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *
+dlpack_capsule(PyObject *array, PyObject *arguments, PyObject *names)
+{
+    static char *keywords[] = { "stream", "max_version", "dl_device", "copy", NULL };
+    PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+    struct array_view view;
+    int major = 0, minor = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "|$OOOO", keywords, &stream, &version,
+                                     &device, &copy) ||
+        check_request(stream, device) != 0)
+        return NULL;
+    if (version != Py_None &&
+        !PyArg_ParseTuple(version, "ii;max_version is (major, minor)", &major, &minor))
+        return NULL;
+    array_look(array, &view);
+    return make_capsule(&view, major >= 1, copy == Py_True);
+}
+
+PyObject *
+dlpack_device(PyObject *array, PyObject *unused)
+{
+    (void)array;
+    (void)unused;
+    return Py_BuildValue("(ii)", DL_CPU, 0);
+}

@@ -1,0 +1,39 @@
+"""`async for batch in reader`: no thread, no polling while nothing comes."""
+
+from __future__ import annotations
+
+import asyncio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from .batch import Batch
+    from .reader import Reader
+
+# How long to sleep between looks at a server that may be hanging or may come back: that raises no
+# descriptor.
+_LOOK_S = 0.5
+
+
+async def batches(reader: Reader, epoch: Iterator[Batch]) -> AsyncIterator[Batch]:
+    """What `epoch`, a loop over the reader that was just begun, gives."""
+    while True:
+        try:
+            batch = epoch.poll()
+        except StopIteration:
+            return
+        if batch is not None:
+            yield batch
+        else:
+            await _readable(reader.fileno())
+
+
+async def _readable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    came = loop.create_future()
+    loop.add_reader(descriptor, lambda: came.done() or came.set_result(None))
+    try:
+        await asyncio.wait([came], timeout=_LOOK_S)
+    finally:
+        loop.remove_reader(descriptor)
