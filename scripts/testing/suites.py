@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
+from . import frameworks
 from .tally import Tally, failure
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -86,6 +88,25 @@ def tools():
     return total
 
 
+def python():
+    """the package for Python and its frameworks: PYTHON, an interpreter that has them, or its own"""
+    broken = build("release")
+    if broken:
+        return broken
+    folder, tests = _folder("release"), REPOSITORY / "tests" / "python"
+    interpreter, why_not = frameworks.interpreter(folder / "python-venv", tests / "requirements.txt")
+    total = Tally()
+    if why_not:
+        total.add(Tally(skipped=1, notes=[f"python: no framework could be installed: {why_not}"]))
+    environment = _python_environment("release")
+    for file in sorted(tests.glob("test_*.py")):
+        command = [str(interpreter), "-m", "unittest", "discover", "-v"]
+        lines = _echoed([*command, "-s", str(tests), "-p", file.name], **environment)
+        total.add(_unittest_tally(file.name, lines))
+    total.add(_typed(interpreter, folder, environment))
+    return total
+
+
 def checks():
     """the rules of the tree: who includes whom, one format, nothing unfinished"""
     total = Tally()
@@ -100,7 +121,7 @@ def checks():
 
 ALL = {
     function.__name__: function
-    for function in (checks, tools, unit, abi, system, conformance, asan, tsan, fuzz)
+    for function in (checks, tools, unit, abi, system, conformance, python, asan, tsan, fuzz)
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
@@ -147,6 +168,30 @@ def _meson_tally(name, result):
     return failure(f"{name}: {result['result'].lower()}")
 
 
+def _python_environment(flavour):
+    """The package as it was built, and what is imported compiled once, in the build folder."""
+    folder = _folder(flavour)
+    return {
+        "PYTHONPATH": str(folder / "sdk" / "python"),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(folder / "python-cache"),
+        "TUNDISH_BUILD": str(folder),
+    }
+
+
+def _typed(interpreter, folder, environment):
+    """The package as mypy sees it."""
+    mypy = [str(interpreter), "-m", "mypy"]
+    if not _works([*mypy, "--version"]):
+        return Tally(skipped=1, notes=["python: mypy is not installed"])
+    lines = _echoed(
+        [*mypy, "--strict", "--cache-dir", str(folder / "mypy-cache"), "sdk/python/tundish"],
+        **environment,
+    )
+    fine = any(line.startswith("Success") for line in lines)
+    return Tally(passed=1) if fine else failure("mypy --strict sdk/python/tundish")
+
+
 def _unittest_tally(name, lines):
     ran = [int(m.group(1)) for m in (re.match(r"Ran (\d+) tests?", line) for line in lines) if m]
     if not ran or not lines or not re.match(r"OK|FAILED|NO TESTS RAN", lines[-1]):
@@ -155,6 +200,9 @@ def _unittest_tally(name, lines):
     failed = int(counts.get("failures", 0)) + int(counts.get("errors", 0))
     skipped = int(counts.get("skipped", 0))
     notes = [line for line in lines if re.match(r"(FAIL|ERROR): ", line)]
+    skips = [re.search(r"\bskipped ['\"](.+)['\"]$", line) for line in lines]  # as -v prints them
+    reasons = Counter(skip[1] for skip in skips if skip)
+    notes += [f"{name}: {count} skipped: {reason}" for reason, count in reasons.items()]
     return Tally(max(0, ran[-1] - failed - skipped), failed, skipped, notes)
 
 
@@ -180,5 +228,9 @@ def _echoed(command, **environment):
 
 def _without_address_randomisation():
     """Sanitizers cannot place their shadow under some kernels' wide randomisation."""
-    works = subprocess.call(["setarch", "-R", "true"], stderr=subprocess.DEVNULL) == 0
-    return ("setarch", "-R") if works else ()
+    return ("setarch", "-R") if _works(["setarch", "-R", "true"]) else ()
+
+
+def _works(command):
+    quiet = subprocess.DEVNULL
+    return subprocess.call(command, stdout=quiet, stderr=quiet) == 0
