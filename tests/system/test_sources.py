@@ -7,9 +7,9 @@ import time
 import unittest
 from pathlib import Path
 
-from rig import DEADLINE_S, Rig, batches, place, stop
+from rig import DEADLINE_S, TUNDISH, Rig, batches, place, stop
 
-PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "sdk" / "python"
+PYTHON_FOLDER = Path(TUNDISH).resolve().parents[1] / "sdk" / "python"  # of the build
 
 TAR = [
     "webdataset: {filenames: [a.tar, b.tar.gz, c.tar, d.tar.xz], columns: [cls]}",
@@ -22,10 +22,11 @@ TAR = [
 
 # Rows 0 .. 199, with what the helper can write beside them.
 PROGRAM = """
-import sys, tundish_rows
+import sys
+from tundish.rows import RowWriter
 
 spec = {"value": "int64", "name": ("string", []), "grid": ("float32", [None, 2])}
-with tundish_rows.RowWriter(spec, buffer_bytes=100) as rows:
+with RowWriter(spec, buffer_bytes=100) as rows:
     print("this must not be a row")
     for i in range(200):
         rows.write(value=i, name=f"row {i}", grid=[[j, i] for j in range(i % 3)])

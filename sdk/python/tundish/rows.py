@@ -1,8 +1,8 @@
 """Write the rows of a `program` stage to standard output.
 
-    import tundish_rows
+    from tundish.rows import RowWriter
 
-    with tundish_rows.RowWriter({"image": ("uint8", [None, None, 3]), "label": ("int64", [])}) as rows:
+    with RowWriter({"image": ("uint8", [None, None, 3]), "label": ("int64", [])}) as rows:
         for image, label in examples(seed=rows.seed, epoch=rows.epoch):
             rows.write(image=image, label=label)
 
@@ -12,9 +12,14 @@ does not fit its column raises an exception; the stream then ends with its text.
 written to standard output, so print() goes to standard error as long as a RowWriter is open.
 """
 
+from __future__ import annotations
+
 import os
 import struct
 import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, BinaryIO, TextIO
 
 __all__ = ["RowWriter"]
 
@@ -27,7 +32,9 @@ _FORMATS = {
 class RowWriter:
     """Rows on their way to the server, buffered; close() or the end of `with` sends the last."""
 
-    def __init__(self, spec, output=None, buffer_bytes=1 << 18):
+    def __init__(
+        self, spec: Mapping[str, Any], output: BinaryIO | None = None, buffer_bytes: int = 1 << 18
+    ) -> None:
         self.epoch = int(os.environ.get("TUNDISH_EPOCH", "0"))
         self.worker = int(os.environ.get("TUNDISH_WORKER", "0"))
         self.num_workers = int(os.environ.get("TUNDISH_NUM_WORKERS", "1"))
@@ -35,7 +42,7 @@ class RowWriter:
         self._columns = [(name, *_column(name, entry)) for name, entry in spec.items()]
         self._buffer = bytearray()
         self._buffer_bytes = buffer_bytes
-        self._stdout = None
+        self._stdout: TextIO | None = None
         if output is None:
             sys.stdout.flush()
             self._stdout = sys.stdout
@@ -43,7 +50,7 @@ class RowWriter:
             sys.stdout = sys.stderr
         self._output = output
 
-    def write(self, **row):
+    def write(self, **row: Any) -> None:
         """Append a row: one value for each column, by name."""
         if len(row) != len(self._columns):
             self._refuse_names(row)
@@ -59,30 +66,35 @@ class RowWriter:
         if len(self._buffer) >= self._buffer_bytes:
             self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         """Send what is buffered."""
         self._output.write(self._buffer)
         self._output.flush()
         self._buffer.clear()
 
-    def close(self):
+    def close(self) -> None:
         """Send the last rows, and give standard output back."""
         self.flush()
         if self._stdout is not None:
             sys.stdout, self._stdout = self._stdout, None
 
-    def __enter__(self):
+    def __enter__(self) -> RowWriter:
         return self
 
-    def __exit__(self, kind, value, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()
 
-    def _refuse_names(self, row):
+    def _refuse_names(self, row: Mapping[str, Any]) -> None:
         names = [name for name, _, _ in self._columns]
         raise ValueError(f"a row has the columns {', '.join(names)}, not {', '.join(row)}")
 
 
-def _column(name, entry):
+def _column(name: str, entry: Any) -> tuple[str, list[int | None]]:
     """A dtype, (dtype, shape), or {"dtype": ..., "shape": ...} as in the pipeline file."""
     if isinstance(entry, str):
         dtype, shape = entry, []
@@ -95,7 +107,7 @@ def _column(name, entry):
     return dtype, list(shape)
 
 
-def _append(buffer, name, dtype, shape, value):
+def _append(buffer: bytearray, name: str, dtype: str, shape: Sequence[int | None], value: Any) -> None:
     if hasattr(value, "tobytes") and str(getattr(value, "dtype", "")) == dtype:
         _append_array(buffer, name, shape, value)
         return
@@ -105,7 +117,7 @@ def _append(buffer, name, dtype, shape, value):
     for wanted, size in zip(shape, sizes):
         if wanted is None:
             buffer += struct.pack("<Q", size)
-    values = []
+    values: list[Any] = []
     _flatten(name, value, sizes, values)
     if dtype == "string":
         for text in values:
@@ -119,7 +131,7 @@ def _append(buffer, name, dtype, shape, value):
         buffer += struct.pack(f"<{len(values)}{_FORMATS[dtype]}", *values)
 
 
-def _append_array(buffer, name, shape, array):
+def _append_array(buffer: bytearray, name: str, shape: Sequence[int | None], array: Any) -> None:
     """A NumPy array of the column's own dtype goes out as it lies."""
     _check_sizes(name, shape, array.shape)
     for wanted, size in zip(shape, array.shape):
@@ -128,9 +140,9 @@ def _append_array(buffer, name, shape, array):
     buffer += array.tobytes()
 
 
-def _sizes(name, shape, value):
+def _sizes(name: str, shape: Sequence[int | None], value: Any) -> list[int]:
     """How long the nested lists are, outermost first."""
-    sizes = []
+    sizes: list[int] = []
     inner = value
     for wanted in shape:
         if sizes and 0 in sizes:  # in no list there is nothing to be seen
@@ -144,7 +156,7 @@ def _sizes(name, shape, value):
     return sizes
 
 
-def _check_sizes(name, shape, sizes):
+def _check_sizes(name: str, shape: Sequence[int | None], sizes: Sequence[int]) -> None:
     if len(sizes) != len(shape):
         raise ValueError(f"column {name}: {len(shape)} dimensions are needed, not {len(sizes)}")
     for wanted, size in zip(shape, sizes):
@@ -152,7 +164,7 @@ def _check_sizes(name, shape, sizes):
             raise ValueError(f"column {name}: the shape {list(sizes)} does not fit {shape}")
 
 
-def _flatten(name, value, sizes, values):
+def _flatten(name: str, value: Any, sizes: Sequence[int], values: list[Any]) -> None:
     if not sizes:
         values.append(value)
         return
@@ -162,7 +174,7 @@ def _flatten(name, value, sizes, values):
         _flatten(name, item, sizes[1:], values)
 
 
-def _bfloat16(number):
+def _bfloat16(number: float) -> bytes:
     """The nearest one, ties to even."""
     bits = struct.unpack("<I", struct.pack("<f", number))[0]
     if bits & 0x7FFFFFFF > 0x7F800000:
