@@ -30,7 +30,7 @@ def interpreter(folder, requirements):
         _make(folder, requirements)
     except (OSError, subprocess.SubprocessError) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        return _machines_own(), _reason(error)
+        return machines_own(), _reason(error)
     made_of.write_text(wanted)
     return python, ""
 
@@ -52,9 +52,9 @@ def _pip(folder, *arguments):
     subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True, timeout=_INSTALL_S)
 
 
-def _machines_own():
-    """The system's Python if that has NumPy and this one does not."""
-    for python in (sys.executable, "/usr/bin/python3"):
+def machines_own():
+    """The system's Python, which may have NumPy but has no framework, or the one that runs this."""
+    for python in ("/usr/bin/python3", sys.executable):
         command = [python, "-c", "import numpy"]
         if Path(python).exists() and subprocess.call(command, stderr=subprocess.DEVNULL) == 0:
             return Path(python)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,12 +99,10 @@ def python():
     total = Tally()
     if why_not:
         total.add(Tally(skipped=1, notes=[f"python: no framework could be installed: {why_not}"]))
-    environment = _python_environment("release")
-    for file in sorted(tests.glob("test_*.py")):
-        command = [str(interpreter), "-m", "unittest", "discover", "-v"]
-        lines = _echoed([*command, "-s", str(tests), "-p", file.name], **environment)
-        total.add(_unittest_tally(file.name, lines))
-    total.add(_typed(interpreter, folder, environment))
+    total.add(_python_tests("release", interpreter))
+    total.add(_typed(interpreter, folder))
+    total.add(_python_asan())
+    total.add(_python_debug())
     return total
 
 
@@ -126,9 +125,9 @@ ALL = {
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 
 
-def build(flavour):
+def build(flavour, *targets):
     """Build; the failure if that does not work, else None."""
-    status = subprocess.call(["scripts/build", flavour], cwd=REPOSITORY)
+    status = subprocess.call(["scripts/build", flavour, *targets], cwd=REPOSITORY)
     return failure(f"the {flavour} build") if status else None
 
 
@@ -168,28 +167,61 @@ def _meson_tally(name, result):
     return failure(f"{name}: {result['result'].lower()}")
 
 
-def _python_environment(flavour):
-    """The package as it was built, and what is imported compiled once, in the build folder."""
-    folder = _folder(flavour)
-    return {
-        "PYTHONPATH": str(folder / "sdk" / "python"),
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": str(folder / "python-cache"),
-        "TUNDISH_BUILD": str(folder),
-    }
+def _python_tests(flavour, interpreter, **environment):
+    """Each file of tests/python in a process of its own, with the package of this build."""
+    folder, tests, total = _folder(flavour), REPOSITORY / "tests" / "python", Tally()
+    for file in sorted(tests.glob("test_*.py")):
+        lines = _echoed(
+            [str(interpreter), "-m", "unittest", "discover", "-v", "-s", str(tests), "-p", file.name],
+            PYTHONPATH=str(folder / "sdk" / "python"),
+            TUNDISH_BUILD=str(folder),
+            # What is imported is compiled once, in the build folder.
+            PYTHONDONTWRITEBYTECODE="",
+            PYTHONPYCACHEPREFIX=str(folder / "python-cache"),
+            **environment,
+        )
+        total.add(_unittest_tally(f"{flavour} {file.name}", lines))
+    return total
 
 
-def _typed(interpreter, folder, environment):
+def _typed(interpreter, folder):
     """The package as mypy sees it."""
     mypy = [str(interpreter), "-m", "mypy"]
     if not _works([*mypy, "--version"]):
         return Tally(skipped=1, notes=["python: mypy is not installed"])
-    lines = _echoed(
-        [*mypy, "--strict", "--cache-dir", str(folder / "mypy-cache"), "sdk/python/tundish"],
-        **environment,
-    )
+    lines = _echoed([*mypy, "--strict", "--cache-dir", str(folder / "mypy-cache"), "sdk/python/tundish"])
     fine = any(line.startswith("Success") for line in lines)
     return Tally(passed=1) if fine else failure("mypy --strict sdk/python/tundish")
+
+
+def _python_asan():
+    """The extension under AddressSanitizer. The interpreter itself frees little at its end."""
+    broken = build("asan", "python")
+    if broken:
+        return broken
+    runtime = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
+    return _python_core(
+        "asan",
+        frameworks.machines_own(),
+        LD_PRELOAD=runtime,
+        PYTHONMALLOC="malloc",
+        ASAN_OPTIONS=_ENVIRONMENT["ASAN_OPTIONS"].replace("detect_leaks=1", "detect_leaks=0"),
+    )
+
+
+def _python_debug():
+    """The extension in an interpreter that checks reference counts and what functions return."""
+    interpreter = shutil.which("python3-dbg")
+    if not interpreter:
+        return Tally(skipped=1, notes=["python: there is no python3-dbg to check reference counts"])
+    return _python_core("release", interpreter)
+
+
+def _python_core(flavour, interpreter, **environment):
+    """What passes and fails without the frameworks; what is skipped for want of them has run already."""
+    tally = _python_tests(flavour, interpreter, **environment)
+    failures = [note for note in tally.notes if not re.search(r": \d+ skipped: ", note)]
+    return Tally(tally.passed, tally.failed, 0, failures)
 
 
 def _unittest_tally(name, lines):
@@ -211,7 +243,7 @@ def _echoed(command, **environment):
     process = subprocess.Popen(
         command,
         cwd=REPOSITORY,
-        env=dict(os.environ, **_ENVIRONMENT, **environment),
+        env={**os.environ, **_ENVIRONMENT, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -62,6 +62,8 @@ class Capsules(unittest.TestCase):
 
     def test_a_copy_is_a_copy(self):
         numpy = rig.needs(self, "numpy")
+        if int(numpy.__version__.split(".")[0]) < 2:
+            self.skipTest("NumPy before 2 does not ask for copies")
         copy = numpy.from_dlpack(self.array, copy=True)
         copy[:] = 7
         self.assertEqual(memoryview(self.array).tolist(), list(range(6)))
