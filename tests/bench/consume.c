@@ -4,10 +4,11 @@
  *     {"pass": 0, "rows": ..., "batches": ..., "bytes": ..., "seconds": ..., "digest": {...}}
  * The first pass is the check: it makes the digest that peers make of the same data
  * (peers/digest.py). Later passes touch one byte of each page, as with --unchecked all do. With
- * --first it prints
- * {"first_batch": true} and ends; with --latency it times the way from a release to the batch that
- * it makes room for, from a lane with room for one batch only, and never sleeps (spin) or never
- * looks twice before it does (sleep).
+ * --first it prints {"first_batch": true} and ends; with --latency it times the way from a release
+ * to the batch that it makes room for, from a lane with room for one batch only, and never sleeps
+ * (spin) or never looks twice before it does (sleep). With --turns it waits for a line of standard
+ * input before each pass, and ends with it. With --bursts it lets the lane fill up and times what a
+ * batch takes that is there already. consume.py does the same in Python.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,11 +21,14 @@
 #include "tundish/tundish.h"
 
 enum { PAGE_BYTES = 4096, LATENCY_WARM = 1000, LATENCY_BATCHES = 20000 };
+enum { BURSTS = 200, FILL_MS = 10 }; /* as in consume.py */
 #define SPIN_NS INT64_C(1000000000)
 
 struct settings {
     bool only_first;
     bool unchecked;
+    bool turns;
+    bool bursts;
     const char *latency; /* "spin", "sleep" or NULL */
     const char *dense;   /* columns of the digest, beside `ids`; NULL: none */
     const char *label;
@@ -259,6 +263,17 @@ print_pass(uint64_t number, const struct pass *pass, const struct digest *digest
     fflush(stdout);
 }
 
+/* False at the end of standard input. */
+static bool
+is_my_turn(const struct settings *settings)
+{
+    int byte = settings->turns ? getchar() : '\n';
+
+    while (byte != '\n' && byte != EOF)
+        byte = getchar();
+    return byte == '\n';
+}
+
 static void
 read_passes(const struct settings *settings, tundish_reader *reader)
 {
@@ -267,7 +282,9 @@ read_passes(const struct settings *settings, tundish_reader *reader)
 
     struct digest *check = settings->unchecked ? NULL : &digest;
 
-    for (uint64_t number = 0; read_pass(settings, reader, &pass, check); number++) {
+    for (uint64_t number = 0; is_my_turn(settings); number++) {
+        if (!read_pass(settings, reader, &pass, check))
+            return;
         print_pass(number, &pass, check);
         check = NULL;
     }
@@ -316,6 +333,34 @@ time_batches(tundish_reader *reader)
            taken[LATENCY_BATCHES * 99 / 100]);
 }
 
+/* Batches that are there already: half the lane's, so that nothing is waited for. */
+static void
+time_bursts(tundish_reader *reader)
+{
+    static double taken[BURSTS];
+    tundish_info info = { .size = sizeof(info) };
+    tundish_status status = tundish_get_info(reader, &info);
+    struct pass pass = { 0 };
+
+    if (status != TUNDISH_OK)
+        fail("asking", status);
+    for (int i = 0; i < BURSTS; i++) {
+        double start;
+
+        work(FILL_MS);
+        start = now_s();
+        for (uint32_t read = 0; read < info.slot_count / 2; read++) {
+            const tundish_batch *batch = next_batch(reader);
+
+            touch_batch(batch, &pass);
+            tundish_release(reader, batch);
+        }
+        taken[i] = (now_s() - start) * 1e6 / (info.slot_count / 2);
+    }
+    qsort(taken, BURSTS, sizeof(*taken), compare_doubles);
+    printf("{\"batch_us\": %.3f}\n", taken[BURSTS / 2]);
+}
+
 static void
 read_first(tundish_reader *reader)
 {
@@ -337,6 +382,8 @@ parse_options(int argc, char **argv)
         { "dense", required_argument, NULL, 'd' },
         { "label", required_argument, NULL, 'y' },
         { "step-ms", required_argument, NULL, 's' },
+        { "turns", no_argument, NULL, 't' },
+        { "bursts", no_argument, NULL, 'b' },
         { NULL, 0, NULL, 0 },
     };
     struct settings settings = { 0 };
@@ -362,11 +409,16 @@ parse_options(int argc, char **argv)
         case 's':
             settings.step_ms = (unsigned)strtoul(optarg, NULL, 10);
             break;
+        case 't':
+            settings.turns = true;
+            break;
+        case 'b':
+            settings.bursts = true;
+            break;
         default:
-            fprintf(
-                stderr,
-                "usage: consume [--first | --unchecked | --latency spin|sleep] [--dense COLUMN] "
-                "[--label COLUMN] [--step-ms MS]\n");
+            fprintf(stderr,
+                    "usage: consume [--first | --unchecked | --latency spin|sleep | --bursts] "
+                    "[--dense COLUMN] [--label COLUMN] [--step-ms MS] [--turns]\n");
             exit(2);
         }
     }
@@ -390,6 +442,8 @@ main(int argc, char **argv)
         read_first(reader);
     else if (settings.latency != NULL)
         time_batches(reader);
+    else if (settings.bursts)
+        time_bursts(reader);
     else
         read_passes(&settings, reader);
     tundish_close(reader);

@@ -6,6 +6,7 @@ import math
 from .measure import spread
 
 DENSE_TOLERANCE = 1e-6
+NEAR_PIXELS = 1.0  # of 255
 
 
 def line_of(cell, name, measurement):
@@ -36,7 +37,11 @@ def line_of_failure(cell, name, error):
 def add_ratios(line, peers, limit):
     """How Tundish stands against the best peer and against what the machine allows."""
     best = max((_speed(peer) for peer in peers), default=0.0)
-    for name, speed in (("best_peer", best), ("limit", _speed(limit or {}))):
+    exact = max((_speed(peer) for peer in peers if "near" not in peer), default=0.0)
+    speeds = {"best_peer": best, "limit": _speed(limit or {})}
+    if exact != best:
+        speeds["best_exact_peer"] = exact
+    for name, speed in speeds.items():
         if speed and _speed(line):
             line[f"ratio_to_{name}"] = round(_speed(line) / speed, 3)
 
@@ -53,10 +58,18 @@ def _speed(line):
 
 
 def differences(line, other):
-    """What differs between two digests; rows in another order are no difference in themselves."""
+    """What differs between two digests; rows in another order are no difference in themselves.
+
+    Where one is only near, pixels are compared by their mean.
+    """
     one, two = line.get("digest"), other.get("digest")
     if not one or not two:
         return []
+    if line.get("near") or other.get("near"):
+        found = ["rows"] if one["rows"] != two["rows"] else []
+        if abs(one["mean_pixel"] - two["mean_pixel"]) > NEAR_PIXELS:
+            found.append("mean_pixel")
+        return found
     found = [name for name in ("rows", "bag", "label_sum") if one[name] != two[name]]
     scale = max(1.0, abs(one["dense_sum"]))
     if not math.isclose(one["dense_sum"], two["dense_sum"], abs_tol=DENSE_TOLERANCE * scale):
@@ -71,6 +84,8 @@ def print_line(line, as_json):
     parts = [f"{line['cell']:18} {line['peer']:16}"]
     if "error" in line:
         parts.append(f"did not run: {line['error']}")
+    if "near" in line:
+        parts.append("other pixels, but near:")
     if "differs" in line:
         parts.append(f"delivered something else ({', '.join(line['differs'])}):")
     if "rows_per_s" in line:
@@ -84,7 +99,11 @@ def print_line(line, as_json):
     if "latency_ns" in line:
         latency = line["latency_ns"]
         parts.append(f"{latency['p50']:,.0f} ns a batch, p99 {latency['p99']:,.0f}")
-    for name in ("peak_pss_mb", "cold_start_s", "ratio_to_best_peer", "ratio_to_limit"):
+    if "ratio_to_c" in line:
+        ratio = line["ratio_to_c"]
+        parts.append(f"ratio_to_c {ratio['median']} ({ratio['min']} .. {ratio['max']})")
+    ratios = ("ratio_to_best_peer", "ratio_to_best_exact_peer", "ratio_to_limit")
+    for name in ("peak_pss_mb", "cold_start_s", *ratios):
         if name in line:
             parts.append(f"{name} {line[name]}")
     for count in (1, 4):

@@ -8,14 +8,10 @@ import multiprocessing
 import os
 import time
 
-import numpy as np
-
 from .digest import Digest
-from .peer import Batch
+from .touch import touch
 
-PAGE_BYTES = 4096
 LATENCY_BATCHES = 20000
-_sink = 0
 
 
 def main():
@@ -29,7 +25,7 @@ def main():
     if options.cell.startswith("latency"):
         _say(version=peer.version, latency_ns=_latency(peer))
     elif options.first:
-        touch(next(iter(peer.epoch())))
+        touch_batch(next(iter(peer.epoch())))
         _say(version=peer.version, first_batch=True)
     else:
         _read_passes(peer)
@@ -50,13 +46,13 @@ def _read_passes(peer):
         rows = batches = touched = 0
         start = end = time.perf_counter()
         for batch in peer.epoch():
-            touched += touch(batch)
+            touched += touch_batch(batch)
             if digest:
                 digest.add(batch)
             rows += batch.rows
             batches += 1
             end = time.perf_counter()  # an iterator's end is not part of the pass
-        more = {"digest": digest.result(), "version": peer.version} if digest else {}
+        more = {"digest": digest.result(), "version": peer.version, "near": peer.near} if digest else {}
         _say(**{"pass": number}, rows=rows, batches=batches, bytes=touched, seconds=end - start, **more)
 
 
@@ -69,25 +65,13 @@ def _latency(peer):
         start = time.perf_counter_ns()
         block = next(stream)
         taken.append(time.perf_counter_ns() - start)
-        touch(Batch(block))
+        touch(block.reshape(-1))
     taken.sort()
     return {name: taken[len(taken) * int(name[1:]) // 100] for name in ("p50", "p90", "p99")}
 
 
-def touch(batch):
-    """Read one byte of each page of a batch and return its bytes."""
-    return sum(_touch(part) for part in (batch.ids, batch.dense, batch.label) if part is not None)
-
-
-def _touch(part):
-    global _sink
-    if isinstance(part, list):
-        return sum(_touch(np.frombuffer(item, np.uint8)) for item in part)
-    values = np.asarray(part)
-    flat = values.reshape(-1) if values.flags.c_contiguous else values.T.reshape(-1)
-    pages = flat.view(np.uint8)[::PAGE_BYTES]
-    _sink += int(pages.sum(dtype=np.int64))
-    return values.nbytes
+def touch_batch(batch):
+    return sum(touch(part) for part in (batch.ids, batch.dense, batch.label) if part is not None)
 
 
 def _say(**line):

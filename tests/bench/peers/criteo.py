@@ -157,11 +157,11 @@ def torch(folder, _cell):
 
 
 class BlockSource:
-    """Random access to blocks of a batch's lines; where they start is found beforehand."""
+    """Random access to blocks of lines; where they start is found beforehand."""
 
-    def __init__(self, path):
+    def __init__(self, path, rows=BATCH_ROWS):
         self.path = path
-        lengths = [len(block) for block in line_blocks(path, BATCH_ROWS)]
+        lengths = [len(block) for block in line_blocks(path, rows)]
         self.offsets = [0, *itertools.accumulate(lengths)]
 
     def __len__(self):

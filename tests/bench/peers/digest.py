@@ -1,4 +1,7 @@
-"""The digest that consume.c makes too: of ids in order and in any order, and sums."""
+"""The digest that consume.c makes too: of ids in order and in any order, and sums.
+
+Of pixels also their mean, for peers that decode or resize them a little otherwise.
+"""
 
 import numpy as np
 
@@ -9,6 +12,7 @@ class Digest:
     def __init__(self):
         self.ordered = self.bag = _M(0)
         self.rows = 0
+        self.pixels = self.pixel_sum = 0
         self.dense_sum = self.label_sum = 0.0
 
     def add(self, batch):
@@ -21,13 +25,18 @@ class Digest:
             self.bag += _mix(sums).sum(dtype=_M)
             self.ordered += _mix(sums + numbers * _M(0xA24BAED4963EE407)).sum(dtype=_M)
         self.rows += len(ids)
+        if not isinstance(batch.ids, list) and (pixels := np.asarray(batch.ids)).dtype == np.uint8:
+            self.pixels += pixels.size
+            self.pixel_sum += int(pixels.sum(dtype=np.uint64))
         if batch.dense is not None:
             self.dense_sum += float(np.asarray(batch.dense, np.float64).sum())
         if batch.label is not None:
             self.label_sum += float(np.asarray(batch.label, np.float64).sum())
 
     def result(self):
+        mean = {"mean_pixel": self.pixel_sum / self.pixels} if self.pixels else {}
         return {
+            **mean,
             "ordered": f"{int(self.ordered):016x}",
             "bag": f"{int(self.bag):016x}",
             "rows": self.rows,

@@ -22,3 +22,4 @@ class Peer:
     version: str
     epoch: Callable  # returns an iterator over the Batches of one pass
     stream: object = None  # for latencies: ids of one batch after the other, without end
+    near: bool = False  # its pixels are not TensorFlow's to the bit
