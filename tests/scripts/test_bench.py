@@ -4,6 +4,7 @@ import contextlib
 import io
 import mmap
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,7 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "bench"), str(TESTS / "data")]
 
-from harness import cells, compression, markdown, measure, processes, report, subjects  # noqa: E402
+from harness import cells, compression, markdown, measure, processes, python, report, subjects  # noqa: E402
 
 DIGEST = {"ordered": "1", "bag": "2", "rows": 3, "dense_sum": 10.0, "label_sum": 1.0}
 
@@ -54,6 +55,26 @@ class Passes(unittest.TestCase):
             program.read_line(600)
             self.assertGreater(processes.cpu_s([program.pid]), 0.0)
             self.assertGreater(processes.pss_mb([program.pid]), 0.0)
+
+
+class Turns(unittest.TestCase):
+    def test_a_program_goes_on_when_it_is_asked(self):
+        script = "while read line; do echo went on; done"
+        with processes.Program(["sh", "-c", script], stdin=subprocess.PIPE) as program:
+            program.ask()
+            self.assertEqual(program.read_line(600), "went on\n")
+
+    def test_the_quietest_are_kept_and_no_more_taken_than_are_needed(self):
+        loud_and_quiet = iter([0.5, 0.0, 0.3, 0.01, 0.02])
+        kept = measure.quietest(lambda: next(loud_and_quiet), 2, lambda share: share)
+        self.assertEqual(kept, [0.0, 0.01])
+        self.assertEqual(next(loud_and_quiet), 0.02)
+        self.assertEqual(measure.quietest(lambda: 0.5, 2, lambda share: share), [0.5, 0.5])
+
+    def test_ratios_are_of_neighbours(self):
+        slow_then_fast, twice_as_fast = passes_at(10, 1000).passes, passes_at(20, 2000).passes
+        ratios = python.ratios_of(twice_as_fast, slow_then_fast)
+        self.assertEqual(ratios, {"median": 2.0, "min": 2.0, "max": 2.0})
 
 
 class Compression(unittest.TestCase):
@@ -142,6 +163,23 @@ class Reports(unittest.TestCase):
             self.assertEqual(report.differences({"digest": DIGEST}, other), [name])
 
 
+    def test_pixels_that_are_only_near_are_compared_by_their_mean(self):
+        own = {"digest": dict(DIGEST, mean_pixel=100.0)}
+        for mean, rows, wrong in ((100.9, 3, []), (101.1, 3, ["mean_pixel"]), (100.0, 4, ["rows"])):
+            peer = {"near": True, "digest": dict(DIGEST, bag="9", rows=rows, mean_pixel=mean)}
+            self.assertEqual(report.differences(own, peer), wrong)
+            self.assertEqual(report.differences(peer, own), wrong)
+
+    def test_the_best_peer_with_the_same_pixels_has_a_ratio_of_its_own(self):
+        line = self.line(passes_at(300))
+        near = dict(self.line(passes_at(200), "near"), near=True)
+        peers = [near, self.line(passes_at(100), "exact")]
+        report.add_ratios(line, peers, None)
+        self.assertEqual((line["ratio_to_best_peer"], line["ratio_to_best_exact_peer"]), (1.5, 3.0))
+        report.add_ratios(exact := self.line(passes_at(300)), peers[1:], None)
+        self.assertNotIn("ratio_to_best_exact_peer", exact)
+
+
 class Tables(unittest.TestCase):
     def test_a_cell_is_a_table_with_ratios(self):
         cell = cells.choose(["criteo"])[0]
@@ -161,6 +199,7 @@ class Tables(unittest.TestCase):
         own = report.line_of(cells.choose(["criteo"])[0], "tundish", passes_at(300))
         self.assertTrue(markdown.has_table([own, {"cell": "criteo", "peer": "slow"}]))
         self.assertFalse(markdown.has_table([{"cell": "analyze", "rows_per_s": 1134180}]))
+        self.assertFalse(markdown.has_table([{"cell": "python", "what": "import"}]))
 
 
 class Cells(unittest.TestCase):
@@ -169,6 +208,14 @@ class Cells(unittest.TestCase):
         self.assertEqual(names[0], "text")
         self.assertEqual(len(names), 5)
         self.assertEqual(len(cells.choose(["transport-4KiB"])), 1)
+
+    def test_cells_of_python_are_chosen_by_framework_too(self):
+        torch = {cell.name for cell in cells.choose(["python-torch"])}
+        self.assertIn("python-torch-jpeg", torch)
+        self.assertEqual({cell.framework for cell in cells.choose(["python-torch"])}, {"torch"})
+        self.assertLess(torch, {cell.name for cell in cells.choose(["python"])})
+        self.assertNotIn("criteo", {cell.name for cell in cells.choose(["python"])})
+        self.assertIsNone(cells.choose(["criteo"])[0].framework)
 
     def test_an_unknown_cell_is_named(self):
         with self.assertRaisesRegex(KeyError, "nothing"):

@@ -6,7 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import admin, cells, columns, compression, data, groups, learning, nodes, report, resume, stages
+from . import admin, cells, columns, compression, data, groups, learning, nodes
+from . import python, report, resume, stages
 from .environments import Environments
 from .measure import Failure
 from .subjects import Peer, Tundish, measure_limit
@@ -26,6 +27,7 @@ _OWN = {
     "recovery": _measure_recovery,
     "admin": admin.measure,
     "columns": columns.measure,
+    "python": python.measure_small,
     "compression": compression.measure,
     **{name: partial(learning.measure, name) for name in learning.CELLS},
 }
@@ -49,6 +51,8 @@ def main():
 
 def _measure(cell, environments, options):
     """Print a cell's lines, each as it is known. True if Tundish ran and all outputs were alike."""
+    if cell.mode == "python":
+        return python.measure(cell, environments, options)
     if cell.name == "order":
         stages.measure(options)
     folder = data.ensure(cell.data, options.data, options.build)
@@ -113,9 +117,9 @@ def _options():
 
 
 def _choose(names):
-    """The cells named, or all."""
+    """The cells named, or all. `python` is a cell of its own and an area."""
     own = [name for name in _OWN if not names or name in names]
-    others = [name for name in names if name not in _OWN]
+    others = [name for name in names if name not in _OWN or name == "python"]
     return (cells.choose(others) if others or not names else []) + own
 
 

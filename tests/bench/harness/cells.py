@@ -18,14 +18,24 @@ class Cell:
     forget: tuple = ()  # what the cache must not have at a start: names begin so
 
     @property
-    def area(self):
-        """Kinds of one thing are chosen together: transport for transport-4KiB."""
-        area = self.name.split("-")[0]
-        return area if area in _KINDS else self.name
+    def areas(self):
+        """Kinds of one thing are chosen together: transport for transport-4KiB, python and python-torch
+        for python-torch-jpeg."""
+        words = self.name.split("-")
+        if words[0] not in _KINDS:
+            return {self.name}
+        return {words[0], "-".join(words[:2])} if self.framework else {words[0]}
+
+    @property
+    def framework(self):
+        """Of the cells of Python."""
+        words = self.name.split("-")
+        return words[1] if words[0] == "python" else None
 
 
-_KINDS = ("criteo", "latency", "startup", "tfrecord", "transport", "vocab")
+_KINDS = ("criteo", "latency", "python", "startup", "tfrecord", "transport", "vocab")
 _CLICKS = ("--dense", "dense", "--label", "label")
+_FRAMEWORKS = ("numpy", "torch", "jax")
 
 
 _BLOCKS = 4  # in a file; a pass takes them again and again
@@ -69,6 +79,18 @@ def _without_index(cell):
         limit=cell,
         mode="cold",
         forget=("records-",),
+    )
+
+
+def _python(framework):
+    """Into what a framework's train step takes; batches of 1,024 rows beside those of 8,192."""
+    peers = ("torch", "grain", "spdl", "streaming", "tfdata")
+    name = f"python-{framework}"
+    clicks = {"data": "clicks", "pipeline": "criteo", "consume": _CLICKS, "mode": "python"}
+    return (
+        Cell(name=f"{name}-criteo", peers=peers, **clicks),
+        Cell(name=f"{name}-criteo-1024", environment={"BATCH": "1024"}, **clicks),
+        Cell(name=f"{name}-jpeg", data="jpegs", pipeline="jpeg", peers=peers, mode="python"),
     )
 
 
@@ -126,13 +148,21 @@ ALL = (
     ),
     Cell(name="startup-cold", data="clicks", pipeline="criteo", mode="start", forget=("",)),
     Cell(name="vocab-memory", data="clicks", pipeline="criteo", mode="replicas"),
+    *(cell for framework in _FRAMEWORKS for cell in _python(framework)),
+    Cell(
+        name="python-torch-jpeg-scaled",
+        data="jpegs",
+        pipeline="jpeg-scaled",
+        peers=("torch", "grain", "spdl"),
+        mode="python",
+    ),
 )
 
 
 def choose(names):
     """The cells with these names or of these areas, all if there are none."""
-    known = {cell.name for cell in ALL} | {cell.area for cell in ALL}
+    known = {cell.name for cell in ALL}.union(*(cell.areas for cell in ALL))
     unknown = [name for name in names if name not in known]
     if unknown:
         raise KeyError(f"{', '.join(unknown)}: not among {', '.join(sorted(known))}")
-    return [cell for cell in ALL if not names or cell.name in names or cell.area in names]
+    return [cell for cell in ALL if not names or cell.name in names or cell.areas & set(names)]

@@ -9,6 +9,8 @@ INSTALL_TIMEOUT_S = 1200
 
 # What a peer needs: its environment and the packages in it. Each is optional.
 _TENSORFLOW = ("tensorflow", ("tensorflow-cpu==2.21.0",))
+_FRAMEWORKS = {"numpy": ("numpy",), "torch": ("numpy", "torch"), "jax": ("numpy", "jax")}
+_JPEG = ("simplejpeg", "opencv-python-headless")
 _NEEDS = {
     "tfdata": _TENSORFLOW,
     "tfdata_keras": _TENSORFLOW,
@@ -23,6 +25,15 @@ _NEEDS = {
     "plain": ("others", ("numpy", "google-crc32c")),
     "shm_queue": ("others", ("numpy",)),
 }
+# The same for the cells of Python, where a peer stands beside the framework that it delivers to.
+_NEEDS_OF_PYTHON = {
+    "torch": ("frameworks", ("numpy", "pyarrow", "torch", *_JPEG)),
+    "grain": ("frameworks", ("numpy", "pyarrow", "grain", *_JPEG)),
+    "spdl": ("frameworks", ("numpy", "pyarrow", "spdl-core", *_JPEG)),
+    "tfdata": ("frameworks", ("tensorflow-cpu==2.21.0",)),
+    # It wants an older numpy than the others.
+    "streaming": ("mosaicml", ("mosaicml-streaming", "pyarrow", *_JPEG)),
+}
 
 
 class Environments:
@@ -32,7 +43,14 @@ class Environments:
 
     def python_for(self, peer):
         """The interpreter that a peer runs in, with all it needs. Failure says what is missing."""
-        name, packages = _NEEDS[peer]
+        return self._python_with(*_NEEDS[peer])
+
+    def python_of(self, framework, peer=None):
+        """The same of the trainer in Python and of its peers: with the framework."""
+        name, packages = _NEEDS_OF_PYTHON.get(peer, ("frameworks", ()))
+        return self._python_with(name, (*packages, *_FRAMEWORKS[framework]))
+
+    def _python_with(self, name, packages):
         python = self._environment(name)
         for package in packages:
             self._ensure(name, python, package)

@@ -16,6 +16,7 @@ _HEAD = {
     "memory": "MB",
     "one": "MB of the server, 1 trainer",
     "four": "4 trainers",
+    "to_c": "to the C reader",
     "ratio": "Tundish to it",
 }
 
@@ -34,8 +35,8 @@ def main():
 
 
 def has_table(lines):
-    """Cells that measure something of their own, once, have figures that are no spreads."""
-    return all(isinstance(line.get("rows_per_s", {}), dict) for line in lines)
+    """Cells that measure something of their own, once, have no peers, or figures that are no spreads."""
+    return all("peer" in line and isinstance(line.get("rows_per_s", {}), dict) for line in lines)
 
 
 def print_cell(cell, lines):
@@ -51,7 +52,7 @@ def print_cell(cell, lines):
 
 
 def _order(line):
-    return {"tundish": 0, "limit": 1}.get(line["peer"], 2)
+    return {"tundish": 0, "limit": 1, "c": 1}.get(line["peer"], 2)
 
 
 def _row(line, own):
@@ -59,6 +60,8 @@ def _row(line, own):
     if "error" in line:
         row["who"] += f": did not run: {line['error']}"
         return row
+    if "near" in line:
+        row["who"] += ", other pixels, but near"
     if "differs" in line:
         row["who"] += ": delivered something else"
     if "rows_per_s" in line:
@@ -80,6 +83,8 @@ def _row(line, own):
         row["memory"] = f"{line['peak_pss_mb']:.0f}"
     if "memory_mb_1_replicas" in line:
         row["one"], row["four"] = (_parts(line[f"memory_mb_{n}_replicas"]) for n in (1, 4))
+    if "ratio_to_c" in line:
+        row["to_c"] = _spread(line["ratio_to_c"], 2)
     row["ratio"] = _ratio(own, line)
     return row
 

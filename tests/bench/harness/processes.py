@@ -13,14 +13,14 @@ PSS_EVERY_S = 0.25
 class Program:
     """One process tree in a session of its own, so that all of it can be ended."""
 
-    def __init__(self, command, environment=None, name=None, pass_fds=()):
+    def __init__(self, command, environment=None, name=None, pass_fds=(), stdin=subprocess.DEVNULL):
         self.command = [str(word) for word in command]
         self.name = name or os.path.basename(self.command[0])
         self._errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             self.command,
             env=dict(os.environ, **(environment or {})),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
@@ -31,6 +31,11 @@ class Program:
     @property
     def pid(self):
         return self.process.pid
+
+    def ask(self):
+        """An empty line, for a program that waits for one before it goes on."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     def read_line(self, timeout_s):
         """Its next line; it is killed if that takes too long."""
@@ -55,7 +60,9 @@ class Program:
                 self.process.wait(grace_s)
             except subprocess.TimeoutExpired:
                 pass
-        self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
         self._errors.close()
 
     def _kill(self, number):

@@ -36,7 +36,7 @@ class Tundish:
         return measurement
 
     def _measure_served(self, cell, data, scratch, passes):
-        with self._serve(cell, data, scratch) as server:
+        with self.serve(cell, data, scratch) as server:
             with self._consume(scratch, cell.consume) as trainer, _blaming(server):
                 if cell.mode == "latency":
                     return _latency(trainer)
@@ -46,13 +46,14 @@ class Tundish:
         """Passes, and what the server says of the lanes that it had for them."""
         with tempfile.TemporaryDirectory(prefix="tundish-bench-") as folder:
             scratch = Path(folder)
-            with self._serve(cell, data, scratch) as server:
+            with self.serve(cell, data, scratch) as server:
                 with self._consume(scratch, cell.consume) as trainer, _blaming(server):
                     measurement = take_passes(trainer, [server.pid, trainer.pid], passes)
-                    return measurement, self._stream(scratch)
+                    return measurement, self.stream(scratch / "socket")
 
-    def _stream(self, scratch):
-        command = [self.server, "status", "--json", "--interval", "10", "--socket", scratch / "socket"]
+    def stream(self, socket):
+        """What the server says of its only stream."""
+        command = [self.server, "status", "--json", "--interval", "10", "--socket", socket]
         out = subprocess.run(command, capture_output=True, check=True)
         return json.loads(out.stdout)["streams"][0]
 
@@ -62,7 +63,7 @@ class Tundish:
         for _ in range(passes + 1):
             forget(scratch / "cache", cell.forget)
             start = time.monotonic()
-            with self._serve(cell, data, scratch) as server:
+            with self.serve(cell, data, scratch) as server:
                 with self._consume(scratch, ["--first"]) as trainer, _blaming(server):
                     next_line(trainer, START_TIMEOUT_S)
                     seconds.append(time.monotonic() - start)
@@ -73,7 +74,7 @@ class Tundish:
         taken = []
         for _ in range(passes + 1):
             forget(scratch / "cache", cell.forget)
-            with self._serve(cell, data, scratch) as server:
+            with self.serve(cell, data, scratch) as server:
                 with self._consume(scratch, ["--unchecked"]) as trainer, _blaming(server):
                     taken.append(take_pass(trainer, [server.pid, trainer.pid]))
         return Measurement(passes=taken[1:])
@@ -83,7 +84,7 @@ class Tundish:
         memory = {}
         for count in (1, 4):
             replicated = replace(cell, environment={"REPLICAS": str(count)})
-            with self._serve(replicated, data, scratch) as server, contextlib.ExitStack() as all_:
+            with self.serve(replicated, data, scratch) as server, contextlib.ExitStack() as all_:
                 trainers = [
                     all_.enter_context(self._consume(scratch, ["--unchecked"], replica))
                     for replica in range(count)
@@ -94,7 +95,7 @@ class Tundish:
                 memory[f"memory_mb_{count}_replicas"] = processes.memory_mb(server.pid)
         return Measurement(extra=memory)
 
-    def _serve(self, cell, data, scratch):
+    def serve(self, cell, data, scratch):
         pipeline = BENCH / "pipelines" / f"{cell.pipeline}.yaml"
         command = [self.server, "serve", pipeline, "--root", data, "--socket", scratch / "socket"]
         environment = dict(cell.environment, TUNDISH_CACHE=str(scratch / "cache"))
@@ -145,7 +146,10 @@ def _segments_removed():
 class Peer:
     def __init__(self, name, cell, environments):
         self.name = name
-        self.python = environments.python_for(name)
+        if cell.framework:
+            self.python = environments.python_of(cell.framework, name)
+        else:
+            self.python = environments.python_for(name)
         self.command = [self.python, "-W", "ignore", "-m", "peers", cell.name, name]
         self.environment = dict(
             cell.environment, PYTHONPATH=str(BENCH), PYTHONDONTWRITEBYTECODE="1"
