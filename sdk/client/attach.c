@@ -45,31 +45,43 @@ tnd_attachment_hang_up(struct attachment *attachment)
     attachment->is_gone = true;
 }
 
-static void
-close_held(struct held *held, uint32_t buffer_capacity)
+void
+tnd_held_close(struct held *held)
 {
-    if (held->columns == NULL)
+    if (held == NULL)
         return;
     tnd_slot_view_close(&held->slot);
-    for (uint32_t i = 0; held->scratch != NULL && i < buffer_capacity; i++)
+    for (uint32_t i = 0; held->scratch != NULL && i < held->buffer_capacity; i++)
         free(held->scratch[i].bytes);
     free(held->scratch);
     free(held->columns);
     tnd_codec_context_close(held->context);
     pthread_mutex_destroy(&held->lock);
+    free(held);
+}
+
+static void
+close_slots(struct attachment *attachment)
+{
+    for (uint32_t i = 0; attachment->slots != NULL && i < attachment->view.slot_count; i++) {
+        struct held *held = attachment->slots[i];
+
+        if (held != NULL && held->is_held)
+            tnd_mapping_drop(held->mapping);
+        tnd_held_close(held);
+    }
+    free(attachment->slots);
 }
 
 void
 tnd_attachment_close(struct attachment *attachment)
 {
     tnd_attachment_hang_up(attachment);
-    for (uint32_t i = 0; attachment->slots != NULL && i < attachment->view.slot_count; i++)
-        close_held(&attachment->slots[i], attachment->view.buffer_capacity);
-    free(attachment->slots);
+    close_slots(attachment);
     free(attachment->done);
-    while (attachment->own != NULL)
-        tnd_forget_own(attachment, attachment->own);
-    tnd_segment_unmap(attachment->batches_bytes, attachment->welcome.batches_bytes);
+    tnd_mapping_drop(attachment->view_mapping);
+    while (attachment->mappings != NULL)
+        tnd_mapping_retire(attachment, attachment->mappings);
     tnd_segment_unmap(attachment->returns, attachment->welcome.returns_bytes);
     tnd_view_close(&attachment->view);
     free(attachment);
@@ -103,22 +115,31 @@ no_memory(void)
     return tnd_fail(TUNDISH_E_MEMORY, "no memory for a reader");
 }
 
-static tundish_status
-open_held(struct attachment *attachment, uint32_t index)
+tundish_status
+tnd_held_open(struct attachment *attachment, uint32_t index, struct held **ret_held)
 {
-    struct held *held = &attachment->slots[index];
+    struct held *held = calloc(1, sizeof *held);
+    tundish_status status = held == NULL ? no_memory() : TUNDISH_OK;
 
-    /* One more than needed: calloc may return NULL for 0 elements. */
-    held->columns = calloc(attachment->view.column_capacity + 1, sizeof *held->columns);
-    if (held->columns == NULL)
-        return no_memory();
+    if (status != TUNDISH_OK)
+        return status;
     pthread_mutex_init(&held->lock, NULL);
+    held->reader = attachment->reader;
     held->attachment = attachment;
     held->index = index;
-    held->scratch = calloc(attachment->view.buffer_capacity + 1, sizeof *held->scratch);
-    if (held->scratch == NULL)
-        return no_memory();
-    return tnd_slot_view_open(&attachment->view, &held->slot);
+    held->buffer_capacity = attachment->view.buffer_capacity;
+    /* One more than needed: calloc may return NULL for 0 elements. */
+    held->columns = calloc(attachment->view.column_capacity + 1, sizeof *held->columns);
+    held->scratch = calloc(held->buffer_capacity + 1, sizeof *held->scratch);
+    status = held->columns == NULL || held->scratch == NULL
+                 ? no_memory()
+                 : tnd_slot_view_open(&attachment->view, &held->slot);
+    if (status != TUNDISH_OK) {
+        tnd_held_close(held);
+        return status;
+    }
+    *ret_held = held;
+    return TUNDISH_OK;
 }
 
 static tundish_status
@@ -132,7 +153,7 @@ make_tables(struct attachment *attachment)
     if (attachment->slots == NULL || attachment->done == NULL)
         return no_memory();
     for (uint32_t i = 0; i < slot_count && status == TUNDISH_OK; i++)
-        status = open_held(attachment, i);
+        status = tnd_held_open(attachment, i, &attachment->slots[i]);
     return status;
 }
 
@@ -166,11 +187,14 @@ map_segments(struct attachment *attachment, struct tnd_descriptors *descriptors)
     for (int i = BATCHES; i <= EVENT; i++)
         if (descriptors->at[i] < 0)
             return tnd_fail(TUNDISH_E_CORRUPT, "the server sent too few descriptors");
-    status = tnd_segment_map(descriptors->at[BATCHES], welcome->batches_bytes, false,
-                             &attachment->batches_bytes);
-    if (status == TUNDISH_OK)
-        status =
-            tnd_view_open(attachment->batches_bytes, welcome->batches_bytes, &attachment->view);
+    status = tnd_mapping_open(attachment, TND_SEGMENT_LANE, descriptors->at[BATCHES],
+                              welcome->batches_bytes);
+    if (status != TUNDISH_OK)
+        return status;
+    attachment->view_mapping = attachment->mappings;
+    attachment->view_mapping->users++;
+    status =
+        tnd_view_open(attachment->view_mapping->bytes, welcome->batches_bytes, &attachment->view);
     if (status == TUNDISH_OK)
         status = map_returns(attachment, descriptors->at[RETURNS]);
     if (status == TUNDISH_OK &&

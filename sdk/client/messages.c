@@ -6,59 +6,32 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "shm/place.h"
-#include "shm/segment.h"
 
 /* Keep the headers of at least so many earlier epochs. A lane may hold batches of as many epochs as
  * it has slots, and a new server may have to begin at the oldest of them. */
 enum { EPOCHS_KEPT_MIN = 2 };
 
-struct own_map *
-tnd_find_own(struct attachment *attachment, uint32_t id)
-{
-    for (struct own_map *own = attachment->own; own != NULL; own = own->next)
-        if (own->id == id)
-            return own;
-    return NULL;
-}
-
 static tundish_status
 take_segment(struct attachment *attachment, const struct tnd_message *message, int descriptor)
 {
-    struct own_map *own;
-    tundish_status status;
-
     if (descriptor < 0 || message->head.id == TND_SEGMENT_LANE || message->head.id > UINT32_MAX)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server announced an invalid segment");
-    own = calloc(1, sizeof *own);
-    if (own == NULL)
-        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a segment's record");
-    own->id = (uint32_t)message->head.id;
-    own->segment_bytes = message->head.total;
-    status = tnd_segment_map(descriptor, own->segment_bytes, false, &own->bytes);
-    if (status != TUNDISH_OK) {
-        free(own);
-        return status;
-    }
-    /* Under the lock: tundish_release in another thread removes segments from this list. */
-    pthread_mutex_lock(&attachment->reader->lock);
-    own->next = attachment->own;
-    attachment->own = own;
-    pthread_mutex_unlock(&attachment->reader->lock);
-    return TUNDISH_OK;
+    return tnd_mapping_open(attachment, (uint32_t)message->head.id, descriptor,
+                            message->head.total);
 }
 
 static void
 take_retirement(tundish_reader *reader, const struct tnd_message *message)
 {
-    struct own_map *own;
+    uint64_t id = message->head.id;
+    struct mapping *mapping;
 
     pthread_mutex_lock(&reader->lock);
-    own = tnd_find_own(reader->attachments, (uint32_t)message->head.id);
-    /* A held batch lies in it: the last release unmaps it. */
-    if (own != NULL && own->users == 0)
-        tnd_forget_own(reader->attachments, own);
-    else if (own != NULL)
-        own->is_retired = true;
+    mapping = id == TND_SEGMENT_LANE || id > UINT32_MAX
+                  ? NULL
+                  : tnd_mapping_find(reader->attachments, (uint32_t)id);
+    if (mapping != NULL)
+        tnd_mapping_retire(reader->attachments, mapping);
     pthread_mutex_unlock(&reader->lock);
 }
 

@@ -236,38 +236,33 @@ await_entry(tundish_reader *reader, int64_t deadline_ns)
     return TUNDISH_OK;
 }
 
-static struct own_map *
-find_own(tundish_reader *reader, uint32_t id)
+static struct mapping *
+find_mapping(tundish_reader *reader, uint32_t id)
 {
-    struct own_map *own;
+    struct mapping *mapping;
 
     pthread_mutex_lock(&reader->lock);
-    own = tnd_find_own(reader->attachments, id);
+    mapping = tnd_mapping_find(reader->attachments, id);
     pthread_mutex_unlock(&reader->lock);
-    return own;
+    return mapping;
 }
 
 /* The segment that a slot's buffers are in. */
 static tundish_status
 find_payload(tundish_reader *reader, struct held *held)
 {
-    struct attachment *attachment = reader->attachments;
     uint32_t id = held->slot.slot.segment;
     int64_t deadline_ns = tnd_clock_deadline_ns(reader->server_timeout_ns);
     tundish_status status = TUNDISH_OK;
 
-    held->own = NULL;
-    held->payload = attachment->batches_bytes;
-    if (id == TND_SEGMENT_LANE)
-        return tnd_slot_view_check_buffers(&held->slot, attachment->view.segment_bytes);
-    while (status == TUNDISH_OK && (held->own = find_own(reader, id)) == NULL)
+    while (status == TUNDISH_OK && (held->mapping = find_mapping(reader, id)) == NULL)
         status = tnd_reader_listen_for(reader, tnd_clock_left_ns(deadline_ns));
     if (status == TUNDISH_E_TIMEOUT)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server has not announced the segment of a batch");
     if (status != TUNDISH_OK)
         return status;
-    held->payload = held->own->bytes;
-    return tnd_slot_view_check_buffers(&held->slot, held->own->segment_bytes);
+    held->payload = held->mapping->bytes;
+    return tnd_slot_view_check_buffers(&held->slot, held->mapping->segment_bytes);
 }
 
 /* Count an entry as taken. tnd_give_back moves `released` only over entries that are. */
@@ -324,10 +319,13 @@ pass_over(tundish_reader *reader, struct held *held)
 static tundish_status
 take_what_is_said(tundish_reader *reader, struct held *held)
 {
-    tundish_status status = find_payload(reader, held);
+    tundish_status status = TUNDISH_OK;
 
-    if (status == TUNDISH_OK && held->slot.slot.place_bytes > 0)
+    if (held->slot.slot.place_bytes > 0)
         status = tnd_reader_await_epoch(reader, held->slot.slot.epoch);
+    /* Last: a message that is taken after it might retire the segment. */
+    if (status == TUNDISH_OK)
+        status = find_payload(reader, held);
     return status == TUNDISH_E_SERVER_GONE ? tell_gone(reader) : status;
 }
 
@@ -345,8 +343,7 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
     held->entry = attachment->taken;
     held->is_held = true;
     attachment->held_count++;
-    if (held->own != NULL)
-        held->own->users++;
+    held->mapping->users++;
     pass_entry(attachment);
     /* seq_cst, as in lane_reader_cut_off: either the server sees `taken` and keeps the slot for us,
      * or we see `told` here and do not touch the slot. */
@@ -449,7 +446,7 @@ read_entry(tundish_reader *reader, struct held **ret_held)
 
     if (status != TUNDISH_OK)
         return status;
-    held = &attachment->slots[index];
+    held = attachment->slots[index];
     if (held->is_held)
         return tnd_fail(TUNDISH_E_CORRUPT, "the server filled a slot that is still in use");
     status = tnd_slot_view_read(&attachment->view, index, &held->slot);

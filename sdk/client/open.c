@@ -157,7 +157,10 @@ tundish_open(const tundish_options *options, tundish_reader **ret_reader)
     if (status == TUNDISH_OK)
         status = take_options(reader, &known);
     if (status == TUNDISH_OK)
-        status = tnd_reader_attach(reader, false, tnd_clock_deadline_ns(reader->server_timeout_ns));
+        status = tnd_reader_attach(reader, false,
+                                   tnd_clock_deadline_ns(known.open_timeout_ns > 0
+                                                             ? known.open_timeout_ns
+                                                             : reader->server_timeout_ns));
     if (status != TUNDISH_OK) {
         tundish_close(reader);
         return status;
@@ -167,13 +170,22 @@ tundish_open(const tundish_options *options, tundish_reader **ret_reader)
 }
 
 void
+tnd_reader_free(tundish_reader *reader)
+{
+    tnd_spec_close(&reader->spec);
+    free(reader);
+}
+
+void
 tundish_close(tundish_reader *reader)
 {
     const struct tnd_message_head bye = { .type = TND_BYE };
+    bool is_ours, is_last;
 
     if (reader == NULL)
         return;
-    if (tnd_reader_is_ours(reader)) {
+    is_ours = tnd_reader_is_ours(reader);
+    if (is_ours) {
         tnd_reader_unregister(reader);
         if (reader->attachments != NULL && !reader->attachments->is_gone)
             tnd_channel_send(reader->attachments->socket, bye, NULL, NULL, 0);
@@ -197,8 +209,16 @@ tundish_close(tundish_reader *reader)
         free(reader->epochs);
         reader->epochs = next;
     }
-    tnd_spec_close(&reader->spec);
-    free(reader);
+    /* Kept batches need its columns and its lock: the last of them frees it. In a child another
+     * thread of the parent may have held the lock, and nobody else is there. */
+    if (is_ours)
+        pthread_mutex_lock(&reader->lock);
+    reader->is_closed = true;
+    is_last = reader->kept_count == 0;
+    if (is_ours)
+        pthread_mutex_unlock(&reader->lock);
+    if (is_last)
+        tnd_reader_free(reader);
 }
 
 tundish_status
@@ -232,6 +252,7 @@ tundish_get_info(tundish_reader *reader, tundish_info *ret_info)
     info.first_epoch = reader->attachments->welcome.first_epoch;
     info.first_step = reader->attachments->welcome.first_step;
     info.epoch_steps = reader->attachments->welcome.epoch_steps;
+    info.ahead_count = tnd_ahead_count(reader);
     pthread_mutex_lock(&reader->lock);
     for (const struct attachment *at = reader->attachments; at != NULL; at = at->next)
         info.held_count += at->held_count;

@@ -21,12 +21,13 @@ struct scratch {
     uint64_t capacity;
 };
 
-/* A segment that one batch has for itself. */
-struct own_map {
-    struct own_map *next;
-    uint32_t id;
-    uint32_t users;  /* batches held */
-    bool is_retired; /* unmap it after the last */
+/* Where a segment of the server's is mapped: the lane's, or one that a batch has for itself. The
+ * attachment knows the mappings that coming batches are read through; an earlier one stays for the
+ * batches in it. */
+struct mapping {
+    struct mapping *next;
+    uint32_t id;    /* TND_SEGMENT_LANE, or as announced */
+    uint32_t users; /* the attachment's list, its view, and batches */
     void *bytes;
     uint64_t segment_bytes;
 };
@@ -42,13 +43,16 @@ struct column_use {
 /* A slot's batch, in the caller's hands or free. */
 struct held {
     tundish_batch batch; /* first: the caller's pointer is ours */
+    tundish_reader *reader;
     struct attachment *attachment;
     bool is_held;
+    bool is_kept;   /* keep.c: it has left its slot, and its attachment knows nothing of it */
     uint32_t index; /* of the slot */
     uint64_t entry; /* of the line that named it */
     struct tnd_slot_view slot;
-    const uint8_t *payload; /* the segment that its buffers are in */
-    struct own_map *own;
+    struct mapping *mapping; /* that its buffers are in */
+    const uint8_t *payload;  /* its bytes */
+    uint32_t buffer_capacity;
     pthread_mutex_t lock; /* of the rest: tensors are made in any thread */
     struct column_use *columns;
     struct scratch *scratch;           /* one a buffer */
@@ -60,21 +64,21 @@ struct attachment {
     tundish_reader *reader;
     int socket, wakeup, event;
     bool is_gone; /* the server has hung up, or is silent */
-    void *batches_bytes;
     struct tnd_returns *returns;
     struct tnd_view view;
+    struct mapping *view_mapping; /* that the view's counters are in */
     bool is_queue;
-    uint32_t line;      /* ours: what we are told, and in a queue what we are granted */
-    uint32_t notice;    /* as last seen */
-    uint64_t taken;     /* entries of the line that we have passed */
-    uint64_t released;  /* entries given back without a gap */
-    bool *done;         /* entry % slots: given back, but an earlier entry is not */
-    struct held *slots; /* by slot index */
+    uint32_t line;       /* ours: what we are told, and in a queue what we are granted */
+    uint32_t notice;     /* as last seen */
+    uint64_t taken;      /* entries of the line that we have passed */
+    uint64_t released;   /* entries given back without a gap */
+    bool *done;          /* entry % slots: given back, but an earlier entry is not */
+    struct held **slots; /* by slot index */
     uint32_t held_count;
     bool has_end; /* an epoch's end was told and is not given back yet */
     uint64_t end_entry;
     uint32_t end_index;
-    struct own_map *own;
+    struct mapping *mappings;
     struct tnd_welcome welcome;
 };
 
@@ -108,10 +112,12 @@ struct tundish_reader {
     int64_t server_timeout_ns, spin_ns;
     int descriptor; /* epoll of socket and event; -1: tundish_descriptor was not called */
 
-    /* Guards releases, the list of attachments, and changes to has_started, epoch, step and final,
-     * which siblings read. The rest belongs to the thread that calls tundish_next. */
+    /* Guards releases, mappings, the list of attachments, and changes to has_started, epoch, step
+     * and final, which siblings read. The rest belongs to the thread that calls tundish_next. */
     pthread_mutex_t lock;
     struct attachment *attachments; /* the first is the present one */
+    uint32_t kept_count; /* batches that keep.c made the caller's; they keep the reader */
+    bool is_closed;
     struct tnd_spec spec;
 
     bool has_started; /* it stands somewhere: it was opened at a place, or has returned something */
@@ -145,6 +151,9 @@ tundish_status tnd_reader_register(tundish_reader *reader);
 void tnd_reader_each(void (*look)(tundish_reader *reader, void *user), void *user);
 void tnd_reader_unregister(tundish_reader *reader);
 
+/* open.c: after it was closed and its last kept batch is released. */
+void tnd_reader_free(tundish_reader *reader);
+
 /* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
 tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns);
 /* Close the connection, keeping what is mapped. The reader's lock is held, here and below. */
@@ -152,6 +161,20 @@ void tnd_attachment_hang_up(struct attachment *attachment);
 void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open one */
 /* Close each old attachment of which no batch is held. */
 void tnd_reader_tidy(tundish_reader *reader);
+/* The record of a slot's batches. */
+tundish_status tnd_held_open(struct attachment *attachment, uint32_t index, struct held **ret_held);
+void tnd_held_close(struct held *held); /* accepts NULL and a half-open one */
+
+/* mapping.c: map a segment and add it to the attachment's. Takes the reader's lock. */
+tundish_status tnd_mapping_open(struct attachment *attachment, uint32_t id, int descriptor,
+                                uint64_t segment_bytes);
+/* The reader's lock is held. The present mapping of a segment, or NULL. */
+struct mapping *tnd_mapping_find(const struct attachment *attachment, uint32_t id);
+/* Remove it from the attachment's: the last batch in it unmaps it. */
+void tnd_mapping_retire(struct attachment *attachment, struct mapping *mapping);
+/* Map the same segment anew, for the batches to come, and retire this mapping. */
+tundish_status tnd_mapping_renew(struct attachment *attachment, struct mapping *mapping);
+void tnd_mapping_drop(struct mapping *mapping); /* one user less; accepts NULL */
 
 /* messages.c: take what the server has said. Sets is_gone on a hang-up. */
 tundish_status tnd_reader_listen(tundish_reader *reader);
@@ -161,8 +184,6 @@ tundish_status tnd_reader_listen_for(tundish_reader *reader, int64_t timeout_ns)
 /* Wait for the epoch's header, which the server sends before it publishes the epoch's first batch.
  */
 tundish_status tnd_reader_await_epoch(tundish_reader *reader, uint64_t epoch);
-/* The reader's lock is held. */
-struct own_map *tnd_find_own(struct attachment *attachment, uint32_t id);
 /* The newest complete header that is not later than the epoch, or NULL. */
 const struct epoch_header *tnd_find_header(const tundish_reader *reader, uint64_t epoch);
 /* Make room for an epoch's header of `total` bytes, which will follow. NULL: no memory. */
@@ -193,7 +214,11 @@ void tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index
 /* An epoch's end is given back with the first batch after it. Until then a trainer that dies may
  * have a successor at a place before the end, and that successor must find the end in the lane. */
 void tnd_give_end_back(struct attachment *attachment);
-void tnd_forget_own(struct attachment *attachment, struct own_map *own);
+/* Slots of the present lane that the server can fill before it needs one that this reader holds. */
+uint32_t tnd_ahead_count(tundish_reader *reader); /* takes the reader's lock */
+
+/* keep.c: free the memory of a kept batch whose mapping stays for others. */
+void tnd_kept_free_pages(const struct held *held);
 void tnd_wake_server(struct attachment *attachment);
 
 /* standing.c: the place of the next batch, as bytes that the caller frees. With `may_ask` a queue's

@@ -1,9 +1,7 @@
 /* release.c - back to the server, in any order, from any thread. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "client/reader.h"
-#include "shm/segment.h"
 
 void
 tnd_wake_server(struct attachment *attachment)
@@ -24,7 +22,7 @@ tnd_give_back(struct attachment *attachment, uint64_t entry, uint32_t index)
     /* Release pairs with the server's acquire load before it fills the slot: our last read of the
      * slot comes before its first write. */
     atomic_store_explicit(&tnd_returns_slots(attachment->returns)[index],
-                          attachment->slots[index].slot.slot.position + 1, memory_order_release);
+                          attachment->slots[index]->slot.slot.position + 1, memory_order_release);
     /* Batches come back in any order, but `released` counts a prefix: it stops at the first gap. */
     attachment->done[entry % slot_count] = true;
     while (attachment->released < attachment->taken &&
@@ -48,41 +46,69 @@ tnd_give_end_back(struct attachment *attachment)
     attachment->has_end = false;
 }
 
-void
-tnd_forget_own(struct attachment *attachment, struct own_map *own)
+uint32_t
+tnd_ahead_count(tundish_reader *reader)
 {
-    struct own_map **link = &attachment->own;
+    struct attachment *attachment = reader->attachments;
+    uint64_t used;
 
-    while (*link != own)
-        link = &(*link)->next;
-    *link = own->next;
-    tnd_segment_unmap(own->bytes, own->segment_bytes);
-    free(own);
+    pthread_mutex_lock(&reader->lock);
+    /* A lane's slots are filled in turn, so the oldest that is not back stops it. A queue's are
+     * not. */
+    used = attachment->is_queue ? attachment->held_count : attachment->taken - attachment->released;
+    pthread_mutex_unlock(&reader->lock);
+    return attachment->view.slot_count - (uint32_t)used;
+}
+
+/* The pages that lie in the batch as a whole are the batch's alone. */
+static void
+release_kept(tundish_reader *reader, struct held *held)
+{
+    bool is_last;
+
+    pthread_mutex_lock(&reader->lock);
+    if (held->mapping->users > 1)
+        tnd_kept_free_pages(held);
+    tnd_mapping_drop(held->mapping);
+    is_last = --reader->kept_count == 0 && reader->is_closed;
+    pthread_mutex_unlock(&reader->lock);
+    held->mapping = NULL;
+    tnd_held_close(held);
+    if (is_last)
+        tnd_reader_free(reader);
+}
+
+static void
+release_held(tundish_reader *reader, struct held *held)
+{
+    struct attachment *attachment = held->attachment;
+
+    held->is_held = false;
+    attachment->held_count--;
+    tnd_mapping_drop(held->mapping);
+    held->mapping = NULL;
+    if (attachment->has_end && attachment->end_entry < held->entry)
+        tnd_give_end_back(attachment);
+    tnd_give_back(attachment, held->entry, held->index);
+    /* The last batch of an earlier server: its mapping can go. */
+    if (attachment != reader->attachments)
+        tnd_reader_tidy(reader);
 }
 
 void
 tundish_release(tundish_reader *reader, const tundish_batch *batch)
 {
     struct held *held = (struct held *)(uintptr_t)batch;
-    struct attachment *attachment;
 
     if (reader == NULL || batch == NULL || !tnd_reader_is_ours(reader))
         return;
-    attachment = held->attachment;
+    if (held->is_kept) {
+        release_kept(reader, held);
+        return;
+    }
     pthread_mutex_lock(&reader->lock);
     /* Releasing twice is harmless, and so is naming another reader's batch. */
-    if (held->is_held && attachment->reader == reader) {
-        held->is_held = false;
-        attachment->held_count--;
-        if (held->own != NULL && --held->own->users == 0 && held->own->is_retired)
-            tnd_forget_own(attachment, held->own);
-        held->own = NULL;
-        if (attachment->has_end && attachment->end_entry < held->entry)
-            tnd_give_end_back(attachment);
-        tnd_give_back(attachment, held->entry, held->index);
-        /* The last batch of an earlier server: its mapping can go. */
-        if (attachment != reader->attachments)
-            tnd_reader_tidy(reader);
-    }
+    if (held->is_held && held->reader == reader)
+        release_held(reader, held);
     pthread_mutex_unlock(&reader->lock);
 }

@@ -52,8 +52,8 @@ first_lacked(const tundish_reader *reader)
         return lowest;
     lowest = (struct kept){ .is_known = true, .epoch = reader->epoch, .step = reader->step };
     for (uint32_t i = 0; i < at->view.slot_count; i++)
-        if (at->slots[i].is_held || (at->has_end && at->end_index == i)) {
-            kept = entry_of(&at->slots[i].slot.slot);
+        if (at->slots[i]->is_held || (at->has_end && at->end_index == i)) {
+            kept = entry_of(&at->slots[i]->slot.slot);
             lower_kept(&lowest, &kept);
         }
     return lowest;

@@ -78,7 +78,7 @@ take_buffer(struct making *making, uint32_t index)
     const struct tnd_buffer *buffer = &held->slot.buffers[at];
     tundish_status status = TUNDISH_OK;
 
-    if (held->attachment->reader->checks && buffer->has_checksum &&
+    if (held->reader->checks && buffer->has_checksum &&
         tnd_crc32c(0, held->payload + buffer->offset, buffer->stored_bytes) != buffer->checksum)
         return damaged(making, "its checksum does not match");
     if (buffer->codec.number == TND_CODEC_RAW) {
@@ -190,7 +190,7 @@ make_tensor(struct held *held, uint32_t index)
     struct making making = {
         .held = held,
         .column = &held->slot.columns[index],
-        .spec = tundish_column_spec_at(&held->attachment->reader->spec.spec, index),
+        .spec = tundish_column_spec_at(&held->reader->spec.spec, index),
         .use = &held->columns[index],
     };
     tundish_status status = TUNDISH_OK;
@@ -223,7 +223,7 @@ check_batch(const tundish_batch *batch)
 
     if (batch == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "the batch is NULL");
-    return tnd_reader_check(held->attachment->reader);
+    return tnd_reader_check(held->reader);
 }
 
 tundish_status
@@ -259,7 +259,7 @@ tundish_tensor_named(const tundish_batch *batch, const char *name,
         return status;
     if (name == NULL)
         return tnd_fail(TUNDISH_E_ARGUMENT, "the name is NULL");
-    spec = &held->attachment->reader->spec.spec;
+    spec = &held->reader->spec.spec;
     for (uint32_t i = 0; i < batch->tensor_count; i++)
         if (strcmp(tundish_column_spec_at(spec, i)->name, name) == 0)
             return tundish_tensor_at(batch, i, ret_tensor);

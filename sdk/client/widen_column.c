@@ -37,7 +37,7 @@ tundish_tensor_widen(const tundish_batch *batch, uint32_t index, void *values, s
 
     if (status != TUNDISH_OK)
         return status;
-    spec = tundish_column_spec_at(&held->attachment->reader->spec.spec, index);
+    spec = tundish_column_spec_at(&held->reader->spec.spec, index);
     if (spec->widen_dtype == 0)
         return tnd_fail(TUNDISH_E_ARGUMENT, "deliver.widen does not name column %s", spec->name);
     status = check_lists(spec, tensor);

@@ -105,7 +105,8 @@ AT(tundish_options, place_bytes, 56);
 AT(tundish_options, place_token, 64);
 AT(tundish_options, server_timeout_ns, 72);
 AT(tundish_options, spin_ns, 80);
-IS(sizeof(tundish_options), 88);
+AT(tundish_options, open_timeout_ns, 88);
+IS(sizeof(tundish_options), 96);
 
 AT(tundish_info, size, 0);
 AT(tundish_info, replica, 8);
@@ -118,7 +119,8 @@ AT(tundish_info, stream, 32);
 AT(tundish_info, first_epoch, 40);
 AT(tundish_info, first_step, 48);
 AT(tundish_info, epoch_steps, 56);
-IS(sizeof(tundish_info), 64);
+AT(tundish_info, ahead_count, 64);
+IS(sizeof(tundish_info), 72);
 
 int
 main(void)

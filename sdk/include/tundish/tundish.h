@@ -20,7 +20,8 @@
  *     tundish_close(reader);
  *
  * Ownership: the caller closes the reader that tundish_open returns. tundish_next lends a batch: it
- *            and its tensors are valid until tundish_release or tundish_close.
+ *            and its tensors are valid until tundish_release or tundish_close (tundish_keep: until
+ *            tundish_release).
  * Threads:   readers are independent. A reader is used by one thread at a time, but any thread may
  *            call tundish_release and tundish_tensor_* at any time.
  * Fork:      in a forked child every call on the parent's reader fails; tundish_close frees it.
@@ -176,6 +177,8 @@ typedef struct tundish_options {
     int64_t server_timeout_ns; /* how long to wait for a server to start, and after how long a
                                 * silence it counts as dead; default 30 s */
     int64_t spin_ns;           /* busy-wait this long before sleeping; default 20 us, -1: never */
+    int64_t open_timeout_ns;   /* since 0.2: how long tundish_open waits for a server that is
+                                * starting; default server_timeout_ns */
 } tundish_options;
 
 #define TUNDISH_OPTIONS_INIT                                                                       \
@@ -184,7 +187,7 @@ typedef struct tundish_options {
     }
 #define TUNDISH_FOREVER INT64_C(-1)
 
-/* Attach to a server. Waits up to server_timeout_ns for a server that is starting.
+/* Attach to a server. Waits up to open_timeout_ns for a server that is starting.
  * Returns OK, E_SERVER_GONE (no server listens), or the server's refusal: E_ARGUMENT (unknown
  * stream; replica out of range or in use), E_LAYOUT, E_PIPELINE, E_PLACE, E_SYSTEM, E_MEMORY. */
 TUNDISH_API tundish_status tundish_open(const tundish_options *options,
@@ -223,6 +226,17 @@ TUNDISH_API tundish_status tundish_restart(tundish_reader *reader);
 
 /* Return a batch, in any order, from any thread. Never blocks, cannot fail. Accepts NULL. */
 TUNDISH_API void tundish_release(tundish_reader *reader, const tundish_batch *batch);
+
+/* Since 0.2. Make a held batch the caller's own: its pages are replaced in place by a private copy,
+ * so that it and its tensors stay where they are, also while other threads read them. The slot goes
+ * back to the server. The batch no longer counts as held, and is valid until tundish_release, also
+ * after tundish_close: until then the reader serves for tundish_release and tundish_tensor_*.
+ * Called by the thread that uses the reader, and not while another thread releases the batch. For
+ * those who hold a batch longer than the lane can bear: a copy costs a pass over the batch and, for
+ * the next batches, the mapping of the lane anew. Keeping twice is keeping once. Returns OK,
+ * E_ARGUMENT (not held), E_MEMORY, or E_SYSTEM (the kernel cannot replace the pages); on failure
+ * the batch is held as before. */
+TUNDISH_API tundish_status tundish_keep(tundish_reader *reader, const tundish_batch *batch);
 
 /* A column of a batch: in shared memory if possible, else decoded on first use into memory that the
  * reader owns and reuses. Lives as long as the batch. Returns OK, E_ARGUMENT (no such column),
@@ -269,6 +283,8 @@ typedef struct tundish_info {
                            * number of shards of that epoch that were already finished */
     int64_t epoch_steps;  /* since 0.2: steps of a whole epoch, where the stages tell it before
                            * data is read, as tf.data's cardinality does; else -1 */
+    uint32_t ahead_count; /* since 0.2: slots of the lane that the server can fill before it needs
+                           * one that this reader holds. 0: tundish_next waits for a release */
 } tundish_info;
 TUNDISH_API tundish_status tundish_get_info(tundish_reader *reader, tundish_info *ret_info);
 
