@@ -66,6 +66,7 @@ say_ready(const struct admin_options *options, const char *host)
     const char *scheme = options->tls_certificate != NULL ? "https" : "http";
 
     tnd_log(TND_LOG_NOTICE, "ready", "the dashboard is at %s://%s/", scheme, host);
+    /* Scripts that asked for port 0 learn the port here, once requests are answered. */
     if (options->ready_descriptor >= 0) {
         dprintf(options->ready_descriptor, "%s://%s/\n", scheme, host);
         close(options->ready_descriptor);
@@ -102,6 +103,7 @@ serve(const struct admin_options *options, struct admin *admin)
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
+        /* The threads of the watcher and of the HTTP library do all work from here on. */
         while (sigwait(&set, &number) != 0)
             ;
     } else {
@@ -129,6 +131,7 @@ main(int argc, char **argv)
         fprintf(stderr, "tundish-admin: %s\n", tnd_error_text());
         return 2;
     }
+    /* In a folder that others may write to, the metrics could be anybody's. */
     if (tnd_channel_check_folder(path) != TUNDISH_OK) {
         fprintf(stderr, "tundish-admin: %s\n", tnd_error_text());
         return EXIT_MACHINE;

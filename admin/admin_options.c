@@ -66,6 +66,7 @@ read_address(const char *text, struct admin_options *options)
     }
     if (getaddrinfo(host[0] != '\0' ? host : NULL, colon + 1, &hints, &found) != 0)
         return false;
+    /* A host may have several addresses; the first is the resolver's preference. */
     memcpy(&options->address, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return true;

@@ -54,6 +54,7 @@ api_answer_status(const struct admin *admin, const struct route *route, FILE *bo
     return 200;
 }
 
+/* JSON has no NaN, which stands for seconds without a value. */
 static void
 write_values(const struct history *history, const struct history_series *series, unsigned seconds,
              FILE *body)
@@ -102,6 +103,7 @@ api_answer_history(const struct admin *admin, const struct route *route, FILE *b
     for (unsigned i = 0; i < HISTORY_SERIES; i++) {
         const struct history_series *series = &history->series[i];
 
+        /* A series that ended before the wanted time would be a row of nulls. */
         if (series->name[0] == '\0' || series->last + seconds <= history->second)
             continue;
         json_object(&json);

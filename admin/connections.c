@@ -21,6 +21,7 @@ connections_add(struct connections *connections, int socket)
 {
     struct connection *connection;
 
+    /* The oldest goes before the limit is reached, so that a new connection is always accepted. */
     if (connections->count >= CONNECTIONS_COMFORTABLE)
         end_oldest(connections);
     if (connections->count == CONNECTIONS_MAX || (connection = malloc(sizeof *connection)) == NULL)
@@ -42,6 +43,7 @@ connections_remove(struct connections *connections, struct connection *connectio
 {
     for (size_t i = 0; i < connections->count; i++)
         if (connections->all[i] == connection) {
+            /* The order does not matter: turns say which is oldest. */
             connections->all[i] = connections->all[--connections->count];
             break;
         }

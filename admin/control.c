@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 
+/* The server's loop never blocks for long. If it does not answer in this time, it hangs. */
 static const int64_t ANSWER_NS = 2000000000;
 
 static tundish_status

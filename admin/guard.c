@@ -79,6 +79,8 @@ guard_check(const struct guard *guard, const struct guard_request *request,
         *ret_sentence = "Content-Length and Transfer-Encoding contradict each other";
         return 400;
     }
+    /* The cheapest checks come first, and the token last: only a request that could otherwise be
+     * allowed may test tokens. */
     if (request->host == NULL || !host_is_ours(guard, request->host)) {
         *ret_sentence = "this Host is not served here: see --host";
         return 421;

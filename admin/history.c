@@ -63,6 +63,7 @@ history_note(struct history *history, const char *name, double value)
 {
     struct history_series *series;
 
+    /* A longer name would be cut, and could then be that of another series. */
     if (name[0] == '\0' || strlen(name) >= HISTORY_NAME_BYTES)
         return;
     series = find(history, name);

@@ -40,6 +40,7 @@ struct http {
     struct connections connections;
 };
 
+/* The page loads nothing from elsewhere and cannot be framed; nothing is kept in caches. */
 static const char *const headers[][2] = {
     { "X-Content-Type-Options", "nosniff" },
     { "Referrer-Policy", "no-referrer" },
@@ -126,6 +127,7 @@ send_rendered(struct http *http, struct MHD_Connection *connection, const struct
     /* 0 stands for a body that was never rendered. */
     uint64_t tick = route->kind == ROUTE_PAGE ? 1 : watcher_tick(http->admin->watcher) + 1;
 
+    /* A response is counted by its users, so a slow reader keeps the old one until it is sent. */
     if (rendered->tick != tick) {
         struct MHD_Response *fresh = render(http, route, &rendered->status);
 
@@ -142,6 +144,8 @@ send_rendered(struct http *http, struct MHD_Connection *connection, const struct
 static enum MHD_Result
 answer(struct http *http, struct MHD_Connection *connection, const struct route *route)
 {
+    /* Not for orders: they wait for the server, up to two seconds, and must not hold up the
+     * watcher. */
     bool locked = route->kind == ROUTE_FIGURES || route->kind == ROUTE_NOW;
     enum MHD_Result sent;
     unsigned status = 500;
@@ -188,6 +192,7 @@ collect_header(void *context, enum MHD_ValueKind kind, const char *key, const ch
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         if (strcasecmp(wanted[i].key, key) != 0)
             continue;
+        /* A second header is refused: a proxy may have judged the first, and this code the last. */
         request->has_duplicate |= *wanted[i].value != NULL;
         *wanted[i].value = value != NULL ? value : "";
     }
@@ -217,6 +222,8 @@ check(const struct http *http, struct MHD_Connection *connection, const char *me
     *ret_sentence = "too many headers";
     if (collected.header_count > HEADERS_MAX)
         return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+    /* A request with both lengths, or one twice, may be an attempt to smuggle another: the guard
+     * refuses it by its own sentence. */
     *ret_sentence = "a request must not have a body";
     if (has_body(&collected.request) && !collected.request.has_duplicate &&
         (collected.request.content_length == NULL || collected.request.transfer_encoding == NULL))

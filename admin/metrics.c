@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 
+/* Times are kept in nanoseconds; Prometheus wants base units. */
 static double
 in_unit(const struct tnd_stats_field *field, uint64_t value)
 {
@@ -43,6 +44,7 @@ write_histogram(const struct watch_snapshot *snapshot, uint32_t rank, const stru
 {
     uint64_t below = 0;
 
+    /* Prometheus' buckets are cumulative, and the last one has all observations. */
     for (unsigned i = 0; i < TND_STATS_BUCKETS; i++) {
         char bound[40];
 
@@ -112,6 +114,8 @@ write_family(const struct watcher *watcher, const struct tnd_stats_kind_entry *k
         const struct watch_set *set = NULL;
 
         while (snapshot != NULL && (set = watch_next(snapshot, kind->name, set)) != NULL)
+            /* Nodes may run servers of different versions, whose kinds have other fields at this
+             * number. */
             if (field < set->kind->field_count &&
                 strcmp(set->kind->fields[field].name, about->name) == 0)
                 write_value(snapshot, watcher_node(watcher, node)->rank, set, field, name, file);
@@ -185,6 +189,7 @@ write_restarts(const struct watcher *watcher, FILE *file)
                     watcher_node(watcher, i)->restarts);
 }
 
+/* Without this line an alert on tundish_up == 0 would not fire before the first server started. */
 static void
 write_unseen(FILE *file)
 {

@@ -14,6 +14,7 @@ answer_health(const struct admin *admin, const struct route *route, FILE *body)
 {
     (void)admin;
     (void)route;
+    /* Health is that of this process. The server's is in /readyz and /api/v1/status. */
     fputs("ok\n", body);
     return 200;
 }
@@ -52,6 +53,7 @@ answer_order(const struct admin *admin, const struct route *route, FILE *body)
     json_key_text(&json, "text", text);
     json_object_end(&json);
     fputc('\n', body);
+    /* 503: trying again may help. 409: the server has answered, and refused. */
     if (status == TUNDISH_OK)
         return 200;
     return status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_TIMEOUT ? 503 : 409;

@@ -33,6 +33,7 @@ struct watcher {
     struct history history;
 };
 
+/* Snapshots point into copies of the file that they were made from, so they go with it. */
 static void
 forget(struct watched *node)
 {
@@ -69,6 +70,7 @@ reopen(struct watched *node)
     node->file = fresh;
 }
 
+/* Take a snapshot. The ring has one more than the window, so that rates cover the whole window. */
 static void
 look(struct watched *node)
 {
@@ -84,6 +86,7 @@ look(struct watched *node)
     node->newest = next;
     if (node->seen <= WATCHER_WINDOW)
         node->seen++;
+    /* With fewer snapshots than the ring holds, the window begins at the first of them. */
     oldest = (next + WATCHER_WINDOW + 2 - node->seen) % (WATCHER_WINDOW + 1);
     node->shown.there = true;
     node->shown.rank = (uint32_t)watch_value(watch_next(&snapshot, "server", NULL), "rank");
@@ -109,6 +112,7 @@ note(struct history *history, uint32_t rank, const struct watch_set *set, const 
 {
     char name[HISTORY_NAME_BYTES];
 
+    /* The labels come last because they may be long: api.c cuts the name at the first two bars. */
     snprintf(name, sizeof name, "%u|%.12s|%s", rank, what, set->labels);
     history_note(history, name, value);
 }
@@ -120,6 +124,7 @@ note_node(struct history *history, const struct watched *node)
     const struct watch_snapshot *now = node->shown.now;
     const struct watch_set *set = NULL;
 
+    /* A dead server is still shown, but its charts end. */
     if (!node->shown.there || !tnd_stats_is_alive(&now->copy))
         return;
     while ((set = watch_next(now, "stream", set)) != NULL) {
@@ -128,6 +133,7 @@ note_node(struct history *history, const struct watched *node)
     }
     while ((set = watch_next(now, "reader", set)) != NULL) {
         note(history, rank, set, "batches", growth(node, set, "released"));
+        /* A wait that ended in this second may have begun before it. */
         note(history, rank, set, "wait", fmin(1, growth(node, set, "wait") / 1e9));
     }
     set = watch_next(now, "server", NULL);
@@ -146,6 +152,7 @@ look_at_all(struct watcher *watcher)
         look(node);
         if (!node->shown.there)
             continue;
+        /* Nodes are not counted down: one that is gone stays on the page, as gone. */
         watcher->node_count = i + 1;
         note_node(&watcher->history, node);
     }
@@ -184,6 +191,8 @@ watcher_open(const char *socket_path, struct watcher **ret_watcher)
     }
     for (uint32_t i = 0; i < WATCHER_NODES; i++) {
         watcher->nodes[i].file.descriptor = -1;
+        /* Number 0 is this node's server. The others' metrics are relayed into files beside its
+         * own. */
         if (i == 0)
             snprintf(watcher->nodes[i].path, sizeof watcher->nodes[i].path, "%.120s.stats",
                      socket_path);

@@ -89,6 +89,7 @@ say_failed(const struct watch_observation *observation, struct watch_diagnosis *
               watch_node(observation->now), text);
 }
 
+/* A trainer that has nothing to release may be waiting for the server, so it is not stuck. */
 static bool
 is_stuck(const struct watch_set *reader)
 {
@@ -134,6 +135,8 @@ say_holding(const struct watch_observation *observation, struct watch_diagnosis 
         (!waits && observation->holder_slots < 4))
         return false;
     held = watch_value(observation->holder, "taken") - watch_value(observation->holder, "released");
+    /* If others wait, two batches fewer are enough: at the moment of the snapshot one may be on its
+     * way in and one on its way out. */
     if (held + (waits ? 0 : 2) < observation->holder_slots)
         return false;
     watch_name_reader(observation, observation->holder, who);
@@ -208,6 +211,7 @@ say_silent(const struct watch_observation *observation, struct watch_diagnosis *
     return true;
 }
 
+/* The trainers are the bottleneck: the desired state, with the share that the server has left. */
 static void
 say_fine(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -306,6 +310,8 @@ watch_diagnose_stream(const struct watch_snapshot *before, const struct watch_sn
     else if (observation.attached == 0)
         watch_say(&diagnosis, WATCH_IDLE, WATCH_CAUSE_NONE, "", "no trainer reads stream '%s'",
                   diagnosis.stream);
+    /* From a certain cause to a likely one. A trainer that is gone, or holds all batches, explains
+     * all waiting; only then is the server suspected. */
     else if (!say_deserted(&observation, &diagnosis) && !say_holding(&observation, &diagnosis) &&
              !say_stuck(&observation, &diagnosis) && !say_silent(&observation, &diagnosis))
         (observation.wait_share < WATCH_WAIT_FINE ? say_fine : watch_say_waiting)(&observation,
@@ -334,6 +340,7 @@ diagnose_server(const struct watch_snapshot *now, struct watch_diagnosis *diagno
                   "the server on node %.63s (process %lld) is gone", watch_node(now), process);
         return false;
     }
+    /* The values of another node arrive through its relay, which may be late while it is well. */
     if (silent_ns > HUNG_NS && now->copy.header->relayed_ns == 0) {
         watch_say(diagnosis, WATCH_GONE, WATCH_CAUSE_SERVER,
                   "The process is suspended, or the machine lacks memory or processors.",

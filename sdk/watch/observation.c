@@ -23,6 +23,7 @@ is_stopped(const struct watch_set *reader)
            watch_value(reader, "published") > watch_value(reader, "taken");
 }
 
+/* A reader that is not attached cannot wait. Its lane is looked at in observe_lanes. */
 static void
 observe_reader(struct watch_observation *observation, const struct watch_set *reader)
 {
@@ -80,12 +81,15 @@ observe_lanes(struct watch_observation *observation)
 {
     const struct watch_set *set = NULL;
 
+    /* A trainer waits in vain if nothing is ready for it: only then can another lane be the reason.
+     */
     observation->waits_in_vain =
         observation->waits_most != NULL && watch_value(observation->waits_most, "published") <=
                                                watch_value(observation->waits_most, "taken");
     while ((set = watch_next(observation->now, "lane", set)) != NULL) {
         uint64_t slots = watch_value(set, "slots");
 
+        /* Full: every slot is published and not released by the slowest reader. */
         if (watch_is_of(set, observation->session) && slots > 0 &&
             watch_value(set, "published") >= watch_value(set, "released") + slots)
             observe_full_lane(observation, set);
@@ -97,6 +101,7 @@ observe_processors(struct watch_observation *observation)
 {
     const struct watch_set *server = watch_next(observation->now, "server", NULL);
 
+    /* These are sums over all threads, so they count processors and may exceed 1. */
     observation->run_delay = share(observation, server, "run_delay");
     observation->throttled = share(observation, server, "throttled");
     observation->cpu = share(observation, server, "cpu");
@@ -124,6 +129,7 @@ observe_threads(struct watch_observation *observation)
         char thread[32];
 
         watch_label(set, "thread", thread, sizeof thread);
+        /* The dealing thread has a set too, but makes no content; observe_dealing looks at it. */
         if (!watch_is_of(set, observation->session) || strcmp(thread, "order") == 0)
             continue;
         observation->threads++;
@@ -149,6 +155,7 @@ observe_order(struct watch_observation *observation, const struct watch_set *set
         observation->order = set;
         observation->order_share = takes;
     }
+    /* Elements went in and none came out: the buffer of a shuffle fills for the first time. */
     if (held > 0 && held < room && watch_value(set, "rows") == 0)
         observation->filling = set;
 }
@@ -212,6 +219,7 @@ observe_rows(struct watch_observation *observation)
         (double)watch_growth(observation->before, observation->session, "rows_skipped");
     double rows = (double)watch_growth(observation->before, observation->session, "rows") + skipped;
 
+    /* Rows that are skipped are not delivered, so `rows` alone would be the wrong total. */
     if (rows >= ENOUGH_TO_JUDGE)
         observation->skipped_share = skipped / rows;
 }
@@ -230,6 +238,7 @@ observe_vocabulary(struct watch_observation *observation, const struct watch_set
         return;
     now = unknown / lookups;
     before = unknown_before / lookups_before;
+    /* A share that was always high belongs to the data. One that has more than doubled is news. */
     if (now > 0.1 + 2 * before && now > observation->unknown_share) {
         observation->unknown = set;
         observation->unknown_share = now;
@@ -256,6 +265,7 @@ watch_observation_make(struct watch_observation *observation)
     while ((set = watch_next(observation->now, "reader", set)) != NULL)
         if (watch_is_of(set, observation->session))
             observe_reader(observation, set);
+    /* Lanes need waits_most; storage needs the times of threads and of the dealing thread. */
     observe_lanes(observation);
     observe_threads(observation);
     observe_processors(observation);

@@ -27,6 +27,7 @@ add_histogram(struct watch_histogram *sum, const unsigned char *values, uint64_t
 static void
 add_values(struct watch_set *set, const struct tnd_stats_set_entry *entry)
 {
+    /* The value of a histogram is its count of observations, so it has a rate like a counter. */
     for (uint32_t i = 0; i < set->kind->field_count; i++) {
         const struct tnd_stats_field *field = &set->kind->fields[i];
 
@@ -51,6 +52,7 @@ struct lookup {
 static uint32_t
 hash_of(const struct tnd_stats_kind_entry *kind, const char *labels)
 {
+    /* FNV-1a. The kind is an address in the copy, whose low bits say little. */
     uint32_t hash = 2166136261u ^ (uint32_t)((uintptr_t)kind >> 7);
 
     for (; *labels != '\0'; labels++)
@@ -86,6 +88,7 @@ find_or_add(struct watch_snapshot *snapshot, struct lookup *lookup,
 static tundish_status
 open_lookup(const struct watch_snapshot *snapshot, struct lookup *ret_lookup)
 {
+    /* No file has more sets than entries fit into it, so the table never fills up or grows. */
     uint64_t sets_max = snapshot->copy.byte_count / sizeof(struct tnd_stats_set_entry) + 1;
 
     ret_lookup->size = 16;
@@ -105,6 +108,7 @@ add_all(struct watch_snapshot *snapshot, struct lookup *lookup)
         const struct tnd_stats_set_entry *set = (const void *)entry;
         struct watch_set *sum;
 
+        /* Relaxed: the copy is of this process alone. */
         if (kind == NULL || atomic_load_explicit(&set->live, memory_order_relaxed) == 0)
             continue;
         sum = find_or_add(snapshot, lookup, kind, set->labels);
@@ -124,6 +128,8 @@ watch_snapshot_open(struct tnd_stats_file *file, struct watch_snapshot *ret_snap
 
     if (status != TUNDISH_OK)
         return status;
+    /* The snapshot takes the copy over. The descriptor stays with the file, for the next snapshot.
+     */
     snapshot.copy = *file;
     snapshot.copy.descriptor = -1;
     file->header = NULL;
@@ -162,6 +168,8 @@ uint64_t
 watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns)
 {
     const struct tnd_stats_header *header = snapshot->copy.header;
+    /* The file of another node is written by the local server, whose clock this is; the heartbeat
+     * in it is of the other machine's clock. */
     uint64_t relayed_ns = (uint64_t)atomic_load_explicit(&header->relayed_ns, memory_order_relaxed);
     uint64_t seen_ns = relayed_ns != 0
                            ? relayed_ns
@@ -233,6 +241,8 @@ watch_growth(const struct watch_snapshot *before, const struct watch_set *now, c
 {
     uint64_t was = watch_value(find_again(before, now), field), is = watch_value(now, field);
 
+    /* A set that was freed and taken again, or a server that was restarted, may count from 0 again.
+     */
     return is > was ? is - was : 0;
 }
 
@@ -250,6 +260,8 @@ watch_observed(const struct watch_snapshot *before, const struct watch_set *now,
     for (unsigned i = 0; i < TND_STATS_BUCKETS && has_before; i++) {
         uint64_t old = then->histograms[was].buckets[i];
 
+        /* Buckets are read one after the other while the server counts, so one may seem to shrink.
+         */
         ret_grown->buckets[i] -= old < ret_grown->buckets[i] ? old : ret_grown->buckets[i];
     }
     if (has_before && then->histograms[was].sum_ns <= ret_grown->sum_ns)
@@ -269,6 +281,7 @@ watch_quantile_ns(const struct watch_histogram *histogram, double share)
         double begin = i > 0 ? (double)tnd_stats_bucket_ns(i - 1) : 0;
 
         if (here > 0 && wanted <= here)
+            /* Linear within the bucket; the last bucket has no end, so its begin stands for it. */
             return i + 1 == TND_STATS_BUCKETS
                        ? (uint64_t)begin
                        : (uint64_t)(begin +
@@ -284,6 +297,8 @@ watch_label(const struct watch_set *set, const char *key, char *text, size_t tex
     size_t key_bytes = strlen(key), used = 0;
 
     text[0] = '\0';
+    /* Labels are written as Prometheus wants them: key="value", with \\ before \ and ". They come
+     * from a file that another process writes, so every step looks for the end of the text. */
     for (const char *label = set->labels; *label != '\0';) {
         const char *value = strstr(label, "=\"");
         bool wanted;
@@ -346,6 +361,7 @@ watch_notes(const struct watch_snapshot *snapshot, uint64_t from, struct watch_n
 
     if (end > TND_STATS_NOTES && from < end - TND_STATS_NOTES)
         from = end - TND_STATS_NOTES;
+    /* An odd sequence: the server was writing this note when the copy was made. */
     for (; from < end && count < capacity; from++) {
         const struct tnd_stats_note *note = &header->notes[from % TND_STATS_NOTES];
 

@@ -34,6 +34,7 @@ say_nodes(const struct watch_observation *observation, struct watch_diagnosis *d
     double works = observation->busy * observation->threads + observation->deal_busy;
     char waiting[WATCH_WAITING_BYTES];
 
+    /* Both sides are sums over threads, so they compare without the number of threads. */
     if (observation->node_wait <= 0 || observation->node_wait < SHARE_MATTERS * works)
         return false;
     watch_name_waiting(observation, waiting);
@@ -88,6 +89,8 @@ say_processors(const struct watch_observation *observation, struct watch_diagnos
         (double)watch_growth(observation->before, server, "rival_cpu") / observation->passed_ns;
     char waiting[WATCH_WAITING_BYTES], who[120] = "";
 
+    /* A quota stops all threads at once, so it counts by itself. A run delay matters if the threads
+     * wait longer than they run. */
     if (observation->throttled < SHORT_OF_PROCESSORS &&
         (observation->run_delay < SHORT_OF_PROCESSORS || observation->run_delay < observation->cpu))
         return false;
@@ -102,6 +105,7 @@ say_processors(const struct watch_observation *observation, struct watch_diagnos
                   watch_percent(observation->throttled));
         return true;
     }
+    /* A process that uses less is not the reason, even if no other uses more. */
     if (rival != 0 && rival_cpu >= 0.05)
         snprintf(who, sizeof who, ", which process %llu uses most (%.1f processors)", rival,
                  rival_cpu);
@@ -125,6 +129,7 @@ name_stage(const struct watch_observation *observation, const struct watch_set *
     char name[64], line[16], other[64], other_line[16];
     bool is_alone = true;
 
+    /* The line is added only where the name is ambiguous: most streams have one stage of a name. */
     watch_label(stage, "stage", name, sizeof name);
     watch_label(stage, "line", line, sizeof line);
     while ((set = watch_next(observation->now, "stage", set)) != NULL) {
@@ -203,6 +208,7 @@ say_long_run(const struct watch_observation *observation, struct watch_diagnosis
     return true;
 }
 
+/* As say_long_run, for the dealing thread, whose times are counted step by step. */
 static bool
 say_long_deal(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -229,6 +235,7 @@ say_long_deal(const struct watch_observation *observation, struct watch_diagnosi
     return true;
 }
 
+/* The order is one thread, so more threads do not help: the advice is to give it less work. */
 static void
 say_order(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -271,6 +278,7 @@ say_filling(const struct watch_observation *observation, struct watch_diagnosis 
     grown = (double)held -
             (double)watch_value(
                 watch_find(observation->before, "stage", observation->filling->labels), "queued");
+    /* The rate is that of the last seconds, so the estimate follows a change of the storage. */
     if (grown > 0 && observation->passed_ns > 0)
         snprintf(left, sizeof left, ", another %.0f s at this rate",
                  (double)(room - held) / grown * observation->passed_ns / 1e9 + 0.5);
@@ -298,6 +306,9 @@ say_unknown(const struct watch_observation *observation, struct watch_diagnosis 
         waiting, watch_percent(observation->busy), watch_percent(observation->deal_busy));
 }
 
+/* Processors come before stages: without them every stage looks slow. A single call or step that
+ * takes all of the time is not counted before it ends, so these two are tried when the threads seem
+ * idle. */
 void
 watch_say_waiting(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
