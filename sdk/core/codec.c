@@ -61,6 +61,8 @@ check(const struct tnd_codec *codec, uint64_t bytes, const struct codec_ops **re
     if (codec->reserved != 0 || !ops->is_sound(codec))
         return tnd_fail(TUNDISH_E_ARGUMENT, "codec %s cannot have width %u for values of %u bytes",
                         ops->name, codec->width, codec->value_bytes);
+    /* Sizes come from shared memory when a trainer decodes, so nothing is computed from them before
+     * this check. */
     if (bytes >= MAX_COLUMN_BYTES || (codec->value_bytes != 0 && bytes % codec->value_bytes != 0))
         return tnd_fail(TUNDISH_E_ARGUMENT,
                         "codec %s cannot hold %" PRIu64 " bytes in values of %u bytes", ops->name,
@@ -108,6 +110,7 @@ tnd_codec_decode(const struct tnd_codec *codec, const void *stored, uint64_t sto
         return TUNDISH_E_CORRUPT;
     if (status != TUNDISH_OK)
         return status;
+    /* No encoder writes more, so these bytes are damaged. */
     if (stored_bytes > ops->bound(&copy, out_bytes))
         return codec_refuse_stored(ops, stored_bytes, out_bytes);
     return ops->decode(&copy, stored, stored_bytes, out, out_bytes, context);
@@ -117,6 +120,7 @@ struct tnd_codec
 tnd_codec_for_range(uint8_t value_bytes, int64_t first, int64_t last)
 {
     const struct tnd_codec as_is = { .number = TND_CODEC_RAW };
+    /* Without sign: the difference of the least and the greatest int64 is 2^64 - 1. */
     const uint64_t range = (uint64_t)last - (uint64_t)first;
     const uint8_t bits = range == 0 ? 0 : (uint8_t)(64 - __builtin_clzll(range));
     const uint8_t bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : 4;

@@ -56,6 +56,7 @@ LOOPS(u32, u16)
 
 #define PAIR(value_bytes, width) ((value_bytes) << 4 | (width))
 
+/* Inlined into one function for each kind of machine, which the compiler turns into vectors. */
 CODEC_INLINE uint64_t
 narrow(const struct tnd_codec *codec, const uint8_t *in, uint64_t count, uint8_t *out)
 {
@@ -145,6 +146,7 @@ narrow_encode(const struct tnd_codec *codec, const uint8_t *in, uint64_t bytes, 
               struct tnd_codec_context *context, uint64_t *ret_stored_bytes)
 {
     (void)context;
+    /* A value below the base has its highest bits set in the difference, so it is found as well. */
     if (narrow_best(codec, in, bytes / codec->value_bytes, out) >> (codec->width * 8) != 0)
         return codec_refuse_value(&codec_narrow, codec);
     *ret_stored_bytes = narrow_bound(codec, bytes);

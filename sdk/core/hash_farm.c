@@ -60,6 +60,7 @@ hash_ones(uint32_t first, uint32_t middle, uint32_t last, size_t bytes)
     return shift_mix(y * K2 ^ z * K0) * K2;
 }
 
+/* The lengths overlap: words from the front and from the back cover the text without a loop. */
 static inline uint64_t
 hash_to_16(const uint8_t *s, size_t bytes)
 {

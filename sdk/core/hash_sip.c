@@ -49,6 +49,7 @@ sip_begin(const uint64_t key[2])
     };
 }
 
+/* Four rounds at the end, after two for each word: the 2-4 of the name. */
 static inline uint64_t
 sip_end(struct sip *s)
 {
@@ -63,6 +64,7 @@ tnd_hash_sip(const uint64_t key[2], const void *data, size_t bytes)
 {
     const uint8_t *at = data;
     const uint8_t *words_end = bytes >= 8 ? at + (bytes & ~(size_t)7) : at;
+    /* The last word has the bytes that are left, and the length (modulo 256) on top. */
     uint64_t last = (uint64_t)bytes << 56;
     struct sip s = sip_begin(key);
 

@@ -62,6 +62,8 @@ json_array_end(struct json *json)
     leave(json, ']');
 }
 
+/* Names of columns and stages come from users, and the text may end in a log or a terminal: control
+ * characters and everything that ends a line for some reader are escaped. */
 static void
 quoted(struct json *json, const uint8_t *text, uint64_t size)
 {
@@ -103,6 +105,7 @@ is_utf8(struct byte_view bytes)
     return true;
 }
 
+/* RFC 4648 with padding. JSON has no other way to carry bytes that are not UTF-8. */
 static void
 base64(struct json *json, struct byte_view bytes)
 {
@@ -174,6 +177,8 @@ json_raw(struct json *json)
     before(json);
 }
 
+/* Does the text read back as the same value of its dtype? 17 digits are enough for float64, 9 for
+ * float32, 5 for float16, and fewer for bfloat16. */
 static bool
 same(double value, const char *text, int digits)
 {
@@ -197,12 +202,14 @@ json_float(struct json *json, double value, int digits)
         return;
     }
     before(json);
+    /* The shortest text that reads back is what people expect: 0.1, not 0.10000000000000001. */
     for (int precision = 1; precision <= digits; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, value);
         if (same(value, text, digits))
             break;
     }
     fputs(text, json->file);
+    /* So that readers with integers and floats take a column's values all alike. */
     if (strpbrk(text, ".e") == NULL)
         fputs(".0", json->file);
 }

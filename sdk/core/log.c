@@ -12,6 +12,7 @@
 #include "core/log_writer.h"
 #include "core/printable.h"
 
+/* Set before other threads start, but for the level, which an operator may change at any time. */
 static bool as_json;
 static _Atomic enum tnd_log_level highest = TND_LOG_NOTICE;
 static void (*log_tap)(void *user, enum tnd_log_level level, const char *event,
@@ -74,6 +75,7 @@ write_json(FILE *file, const char *when, enum tnd_log_level level, const char *e
     fputc('\n', file);
 }
 
+/* A line is made whole and handed to the writer at once, so that lines of threads never mix. */
 /* The caller frees the line. NULL: no memory. */
 static char *
 make_line(enum tnd_log_level level, const char *event, const char *sentence, size_t *ret_bytes)

@@ -44,6 +44,7 @@ take_part(char part[PART_BYTES])
 {
     size_t count = writer.used < PART_BYTES ? writer.used : PART_BYTES;
 
+    /* Copied, so that the queue has room again while the part is being written. */
     for (size_t i = 0; i < count; i++)
         part[i] = writer.queue[(writer.begin + i) % QUEUE_BYTES];
     writer.begin = (writer.begin + count) % QUEUE_BYTES;
@@ -99,6 +100,7 @@ log_writer_start(log_writer_notice notice)
     pthread_t thread;
 
     pthread_mutex_lock(&writer.lock);
+    /* Without a thread lines are written by the threads that log, as before the start. */
     if (pthread_create(&thread, NULL, write_all, NULL) == 0) {
         pthread_detach(thread);
         writer.notice = notice;
@@ -113,6 +115,8 @@ log_writer_put(const char *line, size_t bytes)
 
     pthread_mutex_lock(&writer.lock);
     runs = writer.notice != NULL;
+    /* Once a line is dropped, later ones are too until the notice is written: it then stands where
+     * they are missing. */
     if (runs && (writer.dropped > 0 || bytes > QUEUE_BYTES - writer.used)) {
         writer.dropped++;
     } else if (runs) {
@@ -136,6 +140,8 @@ log_writer_flush(void)
     while (writer.writes || (writer.notice != NULL && writer.used + writer.dropped > 0)) {
         /* Give up only if nothing was written for that long: then standard error is not read. */
         parts = writer.parts;
+        /* The static condition waits by the real-time clock. A clock that jumps only makes this
+         * wait shorter or longer. */
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += PATIENCE_S;
         if (pthread_cond_timedwait(&writer.written, &writer.lock, &until) == ETIMEDOUT &&

@@ -31,6 +31,7 @@ end(const char *what)
     _exit(EXIT_MACHINE);
 }
 
+/* malloc may return NULL for no bytes at all; that is not a failure. */
 static void *
 check(void *memory, size_t bytes)
 {

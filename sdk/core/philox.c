@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+/* As TensorFlow's StatelessRandom ops: the seed is scrambled by one block with a fixed key, so that
+ * seeds that differ in one bit give unrelated streams. */
 struct tnd_philox
 tnd_philox_of_stateless_seed(int64_t seed0, int64_t seed1)
 {
@@ -74,6 +76,8 @@ fill_lanes(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words)
         __m256i c3 = _mm256_set1_epi32((int)philox->counter[3]);
         uint32_t k0 = philox->key[0], k1 = philox->key[1];
 
+        /* Philox4x32-10; the key's increments are the golden ratio and sqrt(3) - 1, as in the
+         * paper. */
         for (int round = 0; round < 10; round++) {
             __m256i low0, high0, low1, high1;
 
@@ -116,6 +120,7 @@ tnd_philox_fill(struct tnd_philox *philox, size_t blocks, uint32_t *ret_words)
     }
 }
 
+/* Words are numbered over blocks of four, so any thread can compute any of them. */
 void
 tnd_philox_words(const struct tnd_philox *philox, uint64_t first, size_t count, uint32_t *ret_words)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Well-formed as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 unsigned
 tnd_utf8_length(const uint8_t *text, uint64_t left)
 {
@@ -46,6 +47,7 @@ tnd_printable(const char *text, char *ret_text, size_t room)
         unsigned step = length > 0 ? length : 1;
         size_t takes = escaped ? 4 * (size_t)step : step;
 
+        /* As long as nothing was left out. The text is cut between characters, never within one. */
         if (used == wanted && used + takes < room) {
             for (unsigned i = 0; escaped && i < step; i++)
                 snprintf(ret_text + used + 4 * i, 5, "\\x%02x", bytes[i]);

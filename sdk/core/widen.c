@@ -151,6 +151,7 @@ to_floats(tundish_dtype dtype, const void *values, uint64_t count, struct repeat
     to_floats_portable(dtype, values, count, repeated, made);
 }
 
+/* Through float32, a chunk at a time that stays in the first-level cache. */
 static void
 to_halves(tundish_dtype dtype, const void *values, uint64_t count, struct repeated *repeated,
           bool is_bfloat, uint16_t *made)
@@ -175,6 +176,7 @@ number_at(const double *numbers, uint32_t count, uint64_t i)
     return numbers[i % count];
 }
 
+/* A factor for every value of a period, so that the inner loop needs no division or branch. */
 static void
 repeat(const struct tnd_widening *widening, struct repeated *repeated)
 {
@@ -198,6 +200,7 @@ tundish_status
 tnd_widen(const struct tnd_widening *widening, tundish_dtype dtype, const void *values,
           uint64_t count, void *ret_values)
 {
+    /* Most columns have one factor or a few: those need no allocation for each batch. */
     double room[2 * (SHORT_PERIOD + BLOCK)];
     struct repeated repeated = {
         .period = widening->scale_count > widening->offset_count ? widening->scale_count

@@ -132,6 +132,7 @@ tnd_place_token_read(const char *token, uint8_t *bytes, uint64_t *ret_byte_count
     if (strncmp(token, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) != 0)
         return tnd_fail(TUNDISH_E_PLACE, "\"%.40s\" is not a place's token: it begins with \"%s\"",
                         token, TOKEN_PREFIX);
+    /* Bits that are left at the end are ignored; the checksum of the bytes finds a cut token. */
     for (token += strlen(TOKEN_PREFIX); *token != '\0'; token++) {
         const char *digit = strchr(digits, *token);
 

@@ -36,6 +36,7 @@ _Static_assert(TUNDISH_RANK_MAX == TND_RANK_MAX, "one limit for ranks");
 
 enum { NAME_BYTES_MAX = 4096, SPEC_BYTES_MAX = 64 << 20 };
 
+/* The order of a column's buffers: splits of each ragged dimension, indices, offsets, values. */
 uint32_t
 tnd_spec_buffer_count(const tundish_column_spec *column)
 {
@@ -197,6 +198,7 @@ take_numbers(const struct tnd_spec *spec, uint64_t spec_bytes, uint32_t offset, 
 {
     uint64_t bytes = (uint64_t)count * sizeof(double);
 
+    /* Subtracted, not added: a sum of hostile numbers could overflow. */
     if (offset > spec_bytes || bytes > spec_bytes - offset)
         return false;
     *ret_numbers = count == 0 ? NULL : *numbers;
@@ -213,6 +215,7 @@ read_column(struct tnd_spec *spec, uint64_t spec_bytes, uint32_t index, double *
 
     memcpy(&stored, spec->storage + sizeof(struct stored_spec) + index * sizeof stored,
            sizeof stored);
+    /* The NUL is checked too, since programs print names as C strings. */
     if (stored.name_bytes > NAME_BYTES_MAX || stored.name_offset > spec_bytes ||
         stored.name_bytes >= spec_bytes - stored.name_offset ||
         spec->storage[stored.name_offset + stored.name_bytes] != '\0')
@@ -283,6 +286,7 @@ tnd_spec_read(const uint8_t *bytes, uint64_t spec_bytes, struct tnd_spec *ret_sp
         return damaged("its column count");
     }
     columns_bytes = head.column_count * sizeof *columns;
+    /* All parts are multiples of 8 bytes but the last, so the doubles are aligned. */
     memory = malloc(columns_bytes + number_count * sizeof(double) + spec_bytes);
     if (memory == NULL) {
         free(copy);
@@ -316,6 +320,7 @@ tnd_spec_copy(const tundish_spec *spec, struct tnd_spec *ret_spec)
 
     if (stored == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for the element spec");
+    /* The copy goes through the stored form, which is checked: one way to build a spec. */
     tnd_spec_write(spec, stored);
     status = tnd_spec_read(stored, bytes, ret_spec);
     free(stored);

@@ -161,6 +161,7 @@ check_header(const struct tnd_stats_header *header)
     if (atomic_load_explicit(&header->magic, memory_order_relaxed) != TND_STATS_MAGIC)
         return tnd_fail(TUNDISH_E_LAYOUT,
                         "the metrics have another version, or are still being written");
+    /* Quotes and newlines in the names would forge lines of /metrics. */
     if (used < sizeof *header || used > FILE_BYTES_MAX || used > header->file_bytes ||
         !ends_with_nul(header->version, sizeof header->version) ||
         !ends_with_nul(header->node, sizeof header->node) ||
@@ -175,6 +176,8 @@ tnd_stats_read(struct tnd_stats_file *file)
     tundish_status status = grow(file, sizeof *file->header);
 
     file->byte_count = 0;
+    /* The header first: it says how much is used. Entries are appended before `used_bytes` grows,
+     * so all up to there are complete. */
     if (status == TUNDISH_OK)
         status = read_at(file->descriptor, file->header, sizeof *file->header, 0);
     if (status == TUNDISH_OK)
@@ -230,6 +233,7 @@ tnd_stats_is_alive(const struct tnd_stats_file *file)
         return false;
     if (relayed_ns != 0)
         return (uint64_t)tnd_clock_ns() - (uint64_t)relayed_ns < RELAY_SILENCE_NS;
+    /* EPERM: it lives, as another user. */
     return process > 0 && process <= INT32_MAX && (kill((pid_t)process, 0) == 0 || errno == EPERM);
 }
 
@@ -365,6 +369,7 @@ tnd_stats_kind_of(const struct tnd_stats_file *file, const struct tnd_stats_entr
     kind = (const void *)entry_at(file, set->kind_offset);
     if (kind == NULL || kind->entry.type != TND_STATS_ENTRY_KIND)
         return NULL;
+    /* Every offset of every field, since readers then index without looking. */
     room = entry->entry_bytes - sizeof *set;
     for (uint32_t i = 0; i < kind->field_count; i++)
         if (kind->fields[i].offset > room ||

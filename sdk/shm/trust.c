@@ -9,6 +9,8 @@
 
 #include "core/status.h"
 
+/* A server can crash its trainers, or feed them wrong data, through shared memory. Root can do that
+ * anyhow. */
 bool
 tnd_trust_user(uint32_t user)
 {
@@ -30,6 +32,8 @@ tnd_trust_listener(int socket, const char *path)
     struct ucred listener;
     socklen_t bytes = sizeof listener;
 
+    /* The kernel's word for who listens; the owner of the path in the file system could be another.
+     */
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &bytes) != 0)
         return tnd_fail_errno(errno, "find the owner of socket %s", path);
     if (tnd_trust_user(listener.uid))
@@ -46,6 +50,7 @@ tnd_trust_folder(const char *path)
 {
     struct stat about;
 
+    /* lstat: a link would lead to a folder whose owner this does not check. */
     if (lstat(path, &about) != 0)
         return errno == ENOENT ? TUNDISH_OK : tnd_fail_errno(errno, "look at %s", path);
     if (S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & 0777) == 0700)

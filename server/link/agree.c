@@ -64,6 +64,7 @@ refuse(struct link *link, uint32_t rank, const char *what, const char *how)
 static tundish_status
 compare(struct link *link, uint32_t rank, struct list first, struct list other)
 {
+    /* Parts are in the same order everywhere, so the first difference is the one to name. */
     for (;;) {
         struct agree_part expected = { 0 }, found = { 0 };
         bool more = next_part(&first, &expected), other_more = next_part(&other, &found);
@@ -129,6 +130,7 @@ agree_on_number(struct link *link, uint64_t *number, int64_t timeout_ns, const _
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "waiting for the seed of the job");
     link_find(link, &key, 0, &bytes, &byte_count);
+    /* Another length can only come from a damaged message; the number then stays this node's own. */
     if (byte_count == sizeof *number)
         memcpy(number, bytes, sizeof *number);
     free(bytes);

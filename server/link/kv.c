@@ -15,6 +15,8 @@ struct kv_value {
     size_t byte_count;
 };
 
+/* A post of each node under one key. Chains are fixed: keys are forgotten after use, so there are
+ * hundreds at most. */
 struct entry {
     struct entry *next;
     struct link_key key;
@@ -79,6 +81,7 @@ kv_put(struct kv *kv, const struct link_key *key, uint32_t rank, const void *byt
     }
     value = &(*at)->values[rank];
     free(value->bytes);
+    /* One byte more, so that an empty post has an address, too. */
     value->bytes = tnd_alloc(byte_count + 1);
     if (byte_count > 0)
         memcpy(value->bytes, bytes, byte_count);

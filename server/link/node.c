@@ -83,6 +83,7 @@ node_open(const struct node_config *config, struct node **ret_node)
     node->kv = kv_open(config->size);
     node->peers = tnd_zalloc(config->size, sizeof *node->peers);
     node->stepped_ns = tnd_clock_ns();
+    /* Silence counts from here, so a node that never speaks is found as well. */
     for (uint32_t i = 0; i < config->size; i++) {
         node->peers[i].heard_ns = node->stepped_ns;
         node->peers[i].said_ns = node->stepped_ns;
@@ -172,6 +173,7 @@ node_post(struct node *node, const struct link_key *key, const void *bytes, size
         say_to_all(node, WIRE_POST, key, payload);
         node->stats.posts_sent++;
     }
+    /* Nobody else may have taken it: there may be one node, or all others have left. */
     if (--payload->owners == 0)
         free(payload);
 }
@@ -238,6 +240,7 @@ send_piece(struct node *node, uint32_t to)
     return true;
 }
 
+/* Any message is a sign of life, so a beat is sent only if nothing else was for a while. */
 static bool
 say_what_waits(struct node *node, int64_t now_ns)
 {
@@ -281,6 +284,8 @@ give_up(struct node *node, uint32_t rank)
         drop_first(peer);
 }
 
+/* All nodes are told, so that they fail by one reason within a beat, not each by its own silence.
+ */
 static void
 lose(struct node *node, uint32_t rank)
 {
@@ -363,6 +368,7 @@ hear_piece(struct node *node, uint32_t from, const struct wire *wire, struct byt
     struct peer *peer = &node->peers[from];
 
     if (wire->offset == 0) {
+        /* The sizes come from the network: they are bounded before memory is taken. */
         if (wire->total > POST_BYTES_MAX || peer->bytes != NULL)
             return false;
         peer->kind = wire->kind;
@@ -389,6 +395,7 @@ hear_lost(struct node *node, uint32_t from, uint64_t rank)
 {
     char text[TEXT_BYTES];
 
+    /* This may be about this node itself: the others have given it up, so it must end as well. */
     if (rank < node->config.size)
         give_up(node, (uint32_t)rank);
     if (rank == node->config.rank)
@@ -436,6 +443,7 @@ hear(struct node *node, int64_t now_ns)
 
         bytes.data = data;
         moved = true;
+        /* The channel should not deliver these; a peer's entry must not be taken on its word. */
         if (from >= node->config.size || from == node->config.rank)
             continue;
         node->stats.messages_received++;
@@ -458,6 +466,7 @@ node_step(struct node *node)
     int64_t now_ns = tnd_clock_ns();
     bool moved = hear(node, now_ns);
 
+    /* After hearing: messages that lay in the channel while this node was stopped count. */
     look_for_the_silent(node, now_ns);
     return say_what_waits(node, now_ns) || moved;
 }

@@ -36,6 +36,7 @@ link_post(struct link *link, const struct link_key *key, const void *bytes, size
     pthread_mutex_lock(&link->lock);
     node_post(link->node, key, bytes, byte_count);
     link->has_posted = true;
+    /* The link's thread may be in a pause; a post ends it. */
     pthread_cond_signal(&link->posted);
     pthread_mutex_unlock(&link->lock);
 }
@@ -142,6 +143,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
         status = rank < link->size ? look_at_one(link, rank, &patient_until_ns) : look_at_all(link);
         if (status == TUNDISH_OK)
             status = reason_to_stop(deadline_ns, stop);
+        /* Sleep only if nothing has changed since `ready` was asked: no change is missed. */
         if (status == TUNDISH_OK && seen == link->changes)
             link_wait_until(&link->changed, &link->lock, LOOK_NS);
         seen = link->changes;
@@ -154,6 +156,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
     link->stats.waited_ns += waited_ns;
     tnd_stats_observe(&link->stats.wait_times, waited_ns);
     pthread_mutex_unlock(&link->lock);
+    /* What was waited for may have come together with the reason to stop: it counts. */
     return is_ready ? TUNDISH_OK : status;
 }
 
