@@ -49,7 +49,7 @@ const Stages = (() => {
 
       if (plan) Pipeline.draw(by_id("diagram"), plan, (node) => load_of(node, parts, workers));
       fill_table(by_id("stages"), [`Content, in ${workers} thread${workers === 1 ? "" : "s"}`, "Share of threads",
-        "Elements/s", "Made/s", "Time per element", "Time of a run: 50% / 99%", "In progress", "Skipped", "Errors"],
+        "Elements/s", "Made/s", "Time per element", "Time of a call: 50% / 99%", "In progress", "Skipped", "Errors"],
         of("content").map((stage) => content_row(stage, workers)));
       fill_table(by_id("order"), ["Order, in one thread", "Share of the thread", "Elements/s", "In its buffer", "Errors"],
         of("order").map(order_row));

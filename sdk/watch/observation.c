@@ -160,10 +160,10 @@ observe_order(struct watch_observation *observation, const struct watch_set *set
         observation->filling = set;
 }
 
-/* A run is counted when it ends, but its elements are queued from its start. So a stage with
- * elements and without a call in all that time is in one long run. */
+/* A call is counted when it ends, but its elements are queued from its start. So a stage with
+ * elements and without a call in all that time is in one long call. */
 static bool
-is_in_long_run(const struct watch_observation *observation, const struct watch_set *stage)
+is_in_long_call(const struct watch_observation *observation, const struct watch_set *stage)
 {
     const struct watch_set *then = watch_find(observation->before, "stage", stage->labels);
 
@@ -192,8 +192,8 @@ observe_stages(struct watch_observation *observation)
             observation->stage = set;
             observation->stage_share = takes;
         }
-        if (is_in_long_run(observation, set))
-            observation->long_run = set;
+        if (is_in_long_call(observation, set))
+            observation->long_call = set;
     }
 }
 

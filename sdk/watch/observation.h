@@ -31,15 +31,15 @@ struct watch_observation {
     double
         off_processor; /* of the time in which threads work, the share that they wait for files */
     double deal_busy, program_wait;
-    double node_wait;                 /* seconds a second that threads wait for other nodes */
-    const struct watch_set *stage;    /* the most expensive */
-    double stage_share;               /* of the threads' time */
-    const struct watch_set *long_run; /* a stage that one run has kept busy all the time */
-    bool deals_long;                  /* the dealing thread has been at one step all the time */
-    const struct watch_set *order;    /* of the order's stages the one that takes most */
-    double order_share;               /* of the dealing thread's time */
-    const struct watch_set *filling;  /* a shuffle that has given nothing yet */
-    double skipped_share;             /* of the rows of late, those that were bad */
+    double node_wait;                  /* seconds a second that threads wait for other nodes */
+    const struct watch_set *stage;     /* the most expensive */
+    double stage_share;                /* of the threads' time */
+    const struct watch_set *long_call; /* a stage that one call has kept busy all the time */
+    bool deals_long;                   /* the dealing thread has been at one step all the time */
+    const struct watch_set *order;     /* of the order's stages the one that takes most */
+    double order_share;                /* of the dealing thread's time */
+    const struct watch_set *filling;   /* a shuffle that has given nothing yet */
+    double skipped_share;              /* of the rows of late, those that were bad */
     const struct watch_set
         *unknown; /* the vocabulary that lacks far more than it used to, and its */
     double unknown_share, unknown_before; /* share of unknown values, of late and before */

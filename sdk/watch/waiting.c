@@ -186,29 +186,29 @@ say_stage(const struct watch_observation *observation, struct watch_diagnosis *d
               reads ? storage : "");
 }
 
-/* One run takes all of the time, and is not counted before it ends. */
+/* One call takes all of the time, and is not counted before it ends. */
 static bool
-say_long_run(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
+say_long_call(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
-    bool reads = watch_value(observation->long_run, "source") != 0;
+    bool reads = watch_value(observation->long_call, "source") != 0;
     char waiting[WATCH_WAITING_BYTES], stage[96];
 
-    if (observation->long_run == NULL)
+    if (observation->long_call == NULL)
         return false;
     watch_name_waiting(observation, waiting);
-    watch_label(observation->long_run, "stage", stage, sizeof stage);
+    watch_label(observation->long_call, "stage", stage, sizeof stage);
     watch_name_culprit(diagnosis, stage, 1);
-    name_stage(observation, observation->long_run, stage);
+    name_stage(observation, observation->long_call, stage);
     watch_say(diagnosis, WATCH_WAITING, reads ? WATCH_CAUSE_SOURCE : WATCH_CAUSE_STAGE,
               reads ? "The storage does not respond, or takes seconds: check its mount and the "
                       "notes, and the other nodes if they read rows for this one."
                     : "Check the rows of that batch: they may be far larger than others.",
-              "%s: one run of %s%s has not ended in all of the last %.1f s", waiting,
+              "%s: one call of %s%s has not ended in all of the last %.1f s", waiting,
               reads ? "reading with " : "", stage, observation->passed_ns / 1e9);
     return true;
 }
 
-/* As say_long_run, for the dealing thread, whose times are counted step by step. */
+/* As say_long_call, for the dealing thread, whose times are counted step by step. */
 static bool
 say_long_deal(const struct watch_observation *observation, struct watch_diagnosis *diagnosis)
 {
@@ -320,6 +320,6 @@ watch_say_waiting(const struct watch_observation *observation, struct watch_diag
         say_stage(observation, diagnosis);
     else if (observation->deal_busy >= SHARE_MATTERS)
         say_order(observation, diagnosis);
-    else if (!say_long_run(observation, diagnosis) && !say_long_deal(observation, diagnosis))
+    else if (!say_long_call(observation, diagnosis) && !say_long_deal(observation, diagnosis))
         say_unknown(observation, diagnosis);
 }

@@ -56,6 +56,7 @@ say_refused(struct peek *peek)
         json_key_bool(&peek->out, "refused", true);
         json_key(&peek->out, "errors");
         json_array(&peek->out);
+        /* One entry for each error, as the text has one line for each. */
         for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
             json_text(&peek->out, line);
         json_array_end(&peek->out);
@@ -155,6 +156,7 @@ static tundish_status
 show_step(struct peek *peek)
 {
     uint32_t replicas = peek->pipeline.plans[0]->replicas;
+    /* All plans are of one stream, so replicas and columns are those of the first. */
     uint32_t column_count = peek->pipeline.plans[0]->element_spec.count;
     uint32_t worker_count = peek->pipeline.worker_count;
     struct output_column *columns =
@@ -195,6 +197,7 @@ next_rounds(struct peek *peek, uint32_t *ret_present)
 
         if (status == TUNDISH_OK)
             status = skips_add(&peek->skips[w], skipped - peek->order_skipped[w], text);
+        /* The dealer counts from its start, and the limit counts what is new. */
         peek->order_skipped[w] = skipped;
         if (status != TUNDISH_OK)
             return status;
@@ -387,6 +390,7 @@ run_peek(struct peek *peek)
         pipeline_close(&peek->pipeline);
         return status == TUNDISH_E_SYSTEM ? EXIT_SYSTEM : EXIT_REFUSED;
     }
+    /* Only the plan knows the number of replicas, which --replicas or the file may set. */
     if (peek->replica >= peek->pipeline.plans[0]->replicas) {
         result =
             command_misused(&command_peek, "--replica %lld, but a worker has %u (0 is the first)",

@@ -87,6 +87,7 @@ pipeline_open_learned(const struct pipeline_options *options, const struct spec_
     char *folder;
     tundish_status status = TUNDISH_OK;
 
+    /* Files without stages that learn are not looked for. */
     if (!provenance_is_needed(file))
         return TUNDISH_OK;
     learned = tnd_zalloc(1, sizeof *learned);

@@ -1,6 +1,6 @@
 /* command_status.c - `tundish status`: one look at the server of this node. */
 #include "commands/options.h"
-#include "commands/watch_print.h"
+#include "commands/status_print.h"
 
 #include <stdio.h>
 
@@ -8,11 +8,11 @@
 
 /* Scripts and probes read the level from the exit status. */
 static int
-result_of(const struct watch_server *watch)
+result_of(const struct status_view *view)
 {
     struct watch_diagnosis diagnosis;
 
-    watch_diagnose(&watch->before, &watch->now, &diagnosis);
+    watch_diagnose(&view->before, &view->now, &diagnosis);
     switch (diagnosis.level) {
     case WATCH_STUCK:
     case WATCH_FAILED:
@@ -27,25 +27,25 @@ result_of(const struct watch_server *watch)
 static int
 show(const char *socket, int64_t interval_ns, bool json)
 {
-    struct watch_server watch;
-    tundish_status status = watch_server_open(socket, &watch);
+    struct status_view view;
+    tundish_status status = status_view_open(socket, &view);
     int result = EXIT_SYSTEM;
 
     if (status == TUNDISH_OK) {
         /* Rates need two looks, an interval apart. */
-        status = watch_server_next(&watch, interval_ns);
+        status = status_view_next(&view, interval_ns);
         if (status == TUNDISH_OK && json) {
             struct json out;
 
             json_start(&out, stdout);
-            watch_report(&watch.before, &watch.now, &out);
+            watch_report(&view.before, &view.now, &out);
             putchar('\n');
         } else if (status == TUNDISH_OK) {
-            watch_print(&watch, &watch_page_plain);
+            status_print(&view, &status_page_plain);
         }
         if (status == TUNDISH_OK)
-            result = result_of(&watch);
-        watch_server_close(&watch);
+            result = result_of(&view);
+        status_view_close(&view);
     }
     if (status != TUNDISH_OK)
         fprintf(stderr, "tundish status: %s\n", tnd_error_text());

@@ -1,6 +1,6 @@
 /* command_top.c - `tundish top`: live figures of the server of this node, in a terminal. */
 #include "commands/options.h"
-#include "commands/watch_print.h"
+#include "commands/status_print.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -24,18 +24,18 @@ static const int64_t FIRST_LOOK_NS = 200000000;
 
 /* Without a terminal, print one page after another until the server has ended. */
 static tundish_status
-print_on(struct watch_server *watch)
+print_on(struct status_view *view)
 {
     tundish_status status;
 
     do {
-        status = watch_server_next(watch, SECOND_NS);
+        status = status_view_next(view, SECOND_NS);
         if (status == TUNDISH_OK)
-            watch_print(watch, &watch_page_plain);
+            status_print(view, &status_page_plain);
         putchar('\n');
         if (fflush(stdout) != 0)
             return TUNDISH_OK; /* the reader has closed the pipe, as `head` does */
-    } while (status == TUNDISH_OK && tnd_stats_is_alive(&watch->now.copy));
+    } while (status == TUNDISH_OK && tnd_stats_is_alive(&view->now.copy));
     return status;
 }
 
@@ -60,29 +60,29 @@ look_of(enum watch_level level)
 }
 
 static void
-draw_line(void *user, enum watch_style style, enum watch_level level, const char *text)
+draw_line(void *user, enum status_style style, enum watch_level level, const char *text)
 {
     int *row = user;
 
     if (*row < LINES - 1) {
-        attrset((int)(style == WATCH_DIAGNOSIS                          ? look_of(level)
-                      : style == WATCH_STREAM                           ? A_BOLD
-                      : style == WATCH_HEADING || style == WATCH_ADVICE ? A_DIM
-                                                                        : A_NORMAL));
+        attrset((int)(style == STATUS_DIAGNOSIS                           ? look_of(level)
+                      : style == STATUS_STREAM                            ? A_BOLD
+                      : style == STATUS_HEADING || style == STATUS_ADVICE ? A_DIM
+                                                                          : A_NORMAL));
         mvaddnstr(*row, 0, text, COLS);
     }
     ++*row;
 }
 
 static void
-draw(const struct watch_server *watch)
+draw(const struct status_view *view)
 {
     int rows = 0;
-    const struct watch_page page = { .width = COLS, .line = draw_line, .user = &rows };
+    const struct status_page page = { .width = COLS, .line = draw_line, .user = &rows };
     char foot[120];
 
     erase();
-    watch_print(watch, &page);
+    status_print(view, &page);
     snprintf(foot, sizeof foot, "q: quit%s",
              rows > LINES - 1 ? "   (more lines below: enlarge the window)" : "");
     attrset(A_DIM);
@@ -119,9 +119,9 @@ begin_screen(void)
 /* Draw until q is pressed. A server that ends is shown as gone, and the next one at the same socket
  * is followed. */
 static tundish_status
-draw_on(struct watch_server *watch)
+draw_on(struct status_view *view)
 {
-    tundish_status status = watch_server_next(watch, FIRST_LOOK_NS);
+    tundish_status status = status_view_next(view, FIRST_LOOK_NS);
     SCREEN *screen;
 
     if (status != TUNDISH_OK)
@@ -129,19 +129,19 @@ draw_on(struct watch_server *watch)
     screen = begin_screen();
     if (screen == NULL)
         /* A terminal that curses does not know gets plain pages. */
-        return print_on(watch);
+        return print_on(view);
     while (status == TUNDISH_OK) {
         int key;
 
-        draw(watch);
+        draw(view);
         key = getch();
         if (key == 'q' || key == 'Q')
             break;
         if (key != ERR) /* the window was resized, or another key: draw again */
             continue;
-        if (!tnd_stats_is_alive(&watch->now.copy))
-            watch_server_follow(watch);
-        status = watch_server_next(watch, 1);
+        if (!tnd_stats_is_alive(&view->now.copy))
+            status_view_follow(view);
+        status = status_view_next(view, 1);
     }
     endwin();
     delscreen(screen);
@@ -154,20 +154,20 @@ command_top_run(int argc, char **argv)
 {
     const char *socket = NULL;
     const struct option_row rows[] = { { "socket", .text = &socket }, { 0 } };
-    struct watch_server watch;
+    struct status_view view;
     tundish_status status;
     int result = options_read_alone(&command_top, argc, argv, rows);
 
     if (result != EXIT_OK)
         return result;
-    status = watch_server_open(socket, &watch);
+    status = status_view_open(socket, &view);
     if (status == TUNDISH_OK) {
 #if HAS_CURSES
-        status = isatty(STDOUT_FILENO) ? draw_on(&watch) : print_on(&watch);
+        status = isatty(STDOUT_FILENO) ? draw_on(&view) : print_on(&view);
 #else
-        status = print_on(&watch);
+        status = print_on(&view);
 #endif
-        watch_server_close(&watch);
+        status_view_close(&view);
     }
     if (status == TUNDISH_OK)
         return EXIT_OK;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "commands/options.h"
-#include "commands/watch_server.h"
+#include "commands/status_view.h"
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/status.h"
@@ -263,10 +263,10 @@ trace_to(const char *socket, const char *path, int64_t duration_ns)
                            .lanes_file = TND_STATS_FILE_NONE,
                            .began_ns = tnd_clock_ns() };
     FILE *file;
-    tundish_status status = watch_find_counters(socket, &trace.file);
+    tundish_status status = status_find_metrics(socket, &trace.file);
 
     if (status == TUNDISH_OK)
-        status = watch_find_counters(socket, &trace.lanes_file);
+        status = status_find_metrics(socket, &trace.lanes_file);
     if (status != TUNDISH_OK) {
         fprintf(stderr, "tundish trace: %s\n", tnd_error_text());
         return EXIT_SYSTEM;

@@ -22,6 +22,7 @@ transform_all(struct transformer *transformer, struct rows_in *in, struct rows_o
 {
     for (;;) {
         const struct output_column *columns;
+        /* Rows live until the next batch begins, so nothing is freed here. */
         struct scratch *scratch = transformer_begin(transformer);
         const struct byte_view *records;
         const struct column *rows;
@@ -69,6 +70,7 @@ run(const struct transforming *wanted, struct spec_errors *errors)
         status = rows_out_finish(out);
     rows_out_close(out);
     rows_in_close(in);
+    /* In this order: each uses what is closed after it. */
     transformer_close(transformer);
     transform_close(transform);
     return status;

@@ -30,6 +30,7 @@ print_element_spec(struct json *json, const struct schema *schema)
     json_object_end(json);
 }
 
+/* Floats get the digits that their dtype needs to be read back exactly (json.h). */
 void
 print_value(struct json *json, tundish_dtype dtype, const void *values, int64_t i)
 {
@@ -92,6 +93,7 @@ print_numbers(struct json *json, const int64_t *numbers, int64_t count)
 static void
 print_ragged(struct json *json, const struct output_column *column)
 {
+    /* Dimensions after the ragged ones are uniform, and are not in row_splits. */
     int inner = column->spec->ragged_rank + 1;
 
     json_key_bool(json, "ragged", true);

@@ -73,6 +73,7 @@ check_evaluation(struct serve *serve, const struct spec_stream *stream)
     struct plan *plan = NULL;
     tundish_status status;
 
+    /* Readers of an evaluation are not sharded by node: one plan stands for all of them. */
     options.plan.worker = 0;
     options.plan.worker_count = 1;
     status = plan_open(serve->file, stream, &options.plan, &serve->errors, &plan);
@@ -99,7 +100,7 @@ serve_make_session(void *user, const struct hub_request *request, struct feed **
 }
 
 static void
-open_extras(struct serve *serve)
+open_named_sessions(struct serve *serve)
 {
     struct named_sessions_options options = {
         .file = serve->file,
@@ -120,7 +121,7 @@ serve_open_sessions(struct serve *serve)
     bool evaluates = false;
 
     serve->trackers = shard_trackers_open(serve->file, serve->link);
-    open_extras(serve);
+    open_named_sessions(serve);
     serve->sessions = tnd_zalloc(serve->file->stream_count, sizeof(struct session *));
     serve->wakeups = tnd_zalloc(serve->file->stream_count, sizeof(struct wakeup *));
     for (uint32_t i = 0; status == TUNDISH_OK && i < serve->file->stream_count; i++)

@@ -130,7 +130,8 @@ agree_on_number(struct link *link, uint64_t *number, int64_t timeout_ns, const _
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "waiting for the seed of the job");
     link_find(link, &key, 0, &bytes, &byte_count);
-    /* Another length can only come from a damaged message; the number then stays this node's own. */
+    /* Another length can only come from a damaged message; the number then stays this node's own.
+     */
     if (byte_count == sizeof *number)
         memcpy(number, bytes, sizeof *number);
     free(bytes);

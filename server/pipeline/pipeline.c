@@ -70,6 +70,8 @@ read_whole(const char *path, char **ret_text, size_t *ret_bytes)
             return status;
         }
         used += (size_t)got;
+        /* One byte more than allowed is enough to refuse the file; a pipe could go on without end.
+         */
         if (got == 0 || used > YAML_BYTES_MAX)
             break;
         if (used == room) {
@@ -152,6 +154,7 @@ spec_has_value(const struct spec_stage *stage, const char *parameter)
 {
     int index = stage_parameter(stage->info, parameter);
 
+    /* Asked of stages of any kind, so the parameter may be unknown here. */
     return index >= 0 && stage->arguments[index] != NULL &&
            stage->arguments[index]->kind != SPEC_NULL;
 }

@@ -125,6 +125,7 @@ static tundish_status
 read_list(struct reader *reader, const yaml_event_t *start, unsigned depth)
 {
     struct spec_value list = value_at(start->start_mark, SPEC_LIST);
+    /* The items come to lie above this, whatever lists they contain. */
     size_t first = reader->stack_count;
     tundish_status status = TUNDISH_OK;
     bool ended = false;
@@ -213,6 +214,7 @@ read_pair(struct reader *reader, const yaml_event_t *key_event, unsigned depth)
     } else if (key_event->type == YAML_ALIAS_EVENT) {
         key = take_alias(reader, key_event);
     } else {
+        /* A list as a key: it has to be read, so that the events after it are understood. */
         status = read_value(reader, key_event, depth + 1);
         if (status != TUNDISH_OK)
             return status;
@@ -337,6 +339,7 @@ read_stream(struct reader *reader, struct spec_value *ret_root)
             spec_complain(reader->errors, (uint32_t)event.start_mark.line + 1,
                           (uint32_t)event.start_mark.column + 1,
                           "a second document (---) begins here; a pipeline file is one document");
+            /* The rest is not read: it may be of any size. */
             type = YAML_STREAM_END_EVENT;
         } else if (type == YAML_DOCUMENT_START_EVENT)
             status = read_document(reader, &event, ret_root);
@@ -367,6 +370,8 @@ yaml_read(const char *text, size_t text_bytes, struct spec_memory *memory,
                              YAML_BYTES_MAX);
     if (!yaml_parser_initialize(&reader.parser))
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for the YAML parser");
+    /* Otherwise a byte order mark could make it UTF-16, and positions would not be those of the
+     * text. */
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, text_bytes);
     status = read_stream(&reader, ret_root);

@@ -118,7 +118,7 @@ class Storage(StatusRig):
         self.serve_files(1, 2000, [
             "csv: {filenames: files/part-0.csv, record_defaults: [int64], column_names: [value]}"])
         self.check(1000000, cause="source", culprit="csv",
-                   sentence="one run of reading with csv has not ended")
+                   sentence="one call of reading with csv has not ended")
 
 
 if __name__ == "__main__":

@@ -126,6 +126,7 @@ check_cast(struct checker *checker, const struct tree *tree, const struct functi
 {
     const struct tree *name = tree->children[1];
     struct operand operand = argument(checker, tree, 0);
+    /* The dtype is written as a name, which parses as a column, or as a text. */
     tundish_dtype dtype =
         name->kind == TREE_COLUMN || name->kind == TREE_TEXT ? tnd_dtype_by_name(name->text) : 0;
 
@@ -234,6 +235,7 @@ add_axis(struct checker *checker, const struct tree *tree, int rank, uint32_t *a
                          (long long)number, rank);
         return false;
     }
+    /* An axis that is named twice counts once. */
     *axes |= 1U << (number < 0 ? number + rank : number);
     return true;
 }
@@ -269,6 +271,7 @@ drop_axes(struct value_type *type, uint32_t axes)
         if ((axes >> k & 1) == 0)
             type->spec.shape[kept++] = type->spec.shape[k];
     type->spec.rank = kept;
+    /* Without its first dimension a batch is one value for all its rows. */
     type->is_batched &= (axes & 1) == 0;
 }
 
@@ -302,6 +305,7 @@ reduce(struct checker *checker, const struct tree *tree, const struct function *
         return operand_bad();
     if (function->reduce == REDUCE_ARGMAX && __builtin_popcount(step.axes) != 1)
         return operand_complain(checker, tree->at, "argmax needs one axis: argmax(x, axis)");
+    /* Each run of axes would truncate its quotient, and TensorFlow truncates once. */
     if (function->reduce == REDUCE_MEAN && tnd_dtype_is_integer(dtype) && !is_one_run(step.axes))
         return operand_complain(
             checker, tree->at,

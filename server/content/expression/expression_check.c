@@ -127,6 +127,7 @@ check_name(struct checker *checker, const struct tree *tree)
     step.type.spec = schema->columns[index];
     step.type.spec.name = NULL;
     step.type.spec.passed_from = -1;
+    /* The range of the column's values is not that of the expression's. */
     step.type.spec.has_range = false;
     step.type.is_batched = !outer && checker->config->depth > 0;
     if (step.type.spec.kind != TUNDISH_DENSE)
@@ -148,6 +149,7 @@ operand_crosses_rows(struct checker *checker, struct operand operand)
 static bool
 rows_meet(const struct value_type *a, const struct value_type *b)
 {
+    /* Shapes are aligned at their last dimensions, so equal ranks align the batches. */
     if (a->is_batched && b->is_batched)
         return a->spec.rank != b->spec.rank;
     if (!a->is_batched && !b->is_batched)

@@ -110,6 +110,7 @@ check_known_power(struct checker *checker, uint32_t at, const struct operand *op
     uint64_t one = 0;
     tundish_dtype dtype = operand_dtype(checker, base);
 
+    /* Integers are exact either way. */
     if (!tnd_dtype_is_float(dtype))
         return false;
     if (exponent == 1)
@@ -173,6 +174,7 @@ check_arithmetic(struct checker *checker, enum tree_kind kind, uint32_t at, stru
     dtype = operand_dtype(checker, operands[0]);
     if (kind == TREE_ADD && dtype == TUNDISH_STRING)
         return join(checker, at, operands);
+    /* The one arithmetic operator that TensorFlow has for bools. */
     if (kind == TREE_MULTIPLY && dtype == TUNDISH_BOOL)
         return operand_kernel(checker, VECTOR_AND, at, operands, 2);
     if (!is_number(dtype))
@@ -219,6 +221,7 @@ static struct operand
 check_logic(struct checker *checker, enum tree_kind kind, uint32_t at, struct operand *operands,
             uint32_t count)
 {
+    /* `and`, `or` and `not` compute all operands, as TensorFlow's logical functions do. */
     for (uint32_t i = 0; i < count; i++) {
         operands[i] = operand_default(checker, operands[i]);
         if (operands[i].kind == OPERAND_BAD)
@@ -267,6 +270,7 @@ operand_select(struct checker *checker, uint32_t at, struct operand condition, s
     operands[0] = condition;
     operands[1] = branches[0];
     operands[2] = branches[1];
+    /* Not operand_kernel: the condition has another dtype than the branches. */
     step.op = VECTOR_SELECT;
     step.type = *operand_type(checker, branches[0]);
     step.kernel = vector_kernel(VECTOR_SELECT, step.type.spec.dtype);
@@ -283,6 +287,7 @@ check_negate(struct checker *checker, const struct tree *tree, struct operand op
 {
     tundish_dtype dtype;
 
+    /* Exact: literals are computed in more bits than any dtype has. */
     if (operand.kind == OPERAND_INTEGER)
         return operand_integer(checker, tree->at, -operand.integer);
     if (operand.kind == OPERAND_NUMBER)

@@ -43,6 +43,7 @@ run_values(struct run *run, int32_t step, bool shared, int64_t value_count)
     size_t bytes = value_bytes(run->expression->steps[step].type.spec.dtype);
     size_t total;
 
+    /* Counts come from shapes that were checked, but a silent overflow would write outside. */
     must(!__builtin_mul_overflow((size_t)value_count, bytes, &total));
     if (step == run->expression->result && !shared)
         return frame_values(run->output, run->index, total);
@@ -86,6 +87,7 @@ run_stack(struct run *run, int32_t index)
     int64_t each = dims_product(dims + 1, (uint32_t)step->type.spec.rank - 1);
     uint8_t *values;
 
+    /* One value for all elements if all items are shared, as in a vector of constants. */
     for (uint32_t i = 0; i < step->more_count; i++) {
         run_input(run, step->more[i], &shared);
         all_shared &= shared;
@@ -154,6 +156,7 @@ items_of_each(struct run *run, const struct step *step, uint32_t rank)
             struct slice_item *item = &items[i * rank + k / 2];
             int64_t bound = bounds[shared ? 0 : i];
 
+            /* As for literals: adding a size to half the range cannot overflow. */
             bound = bound > INT64_MAX / 2   ? INT64_MAX / 2
                     : bound < INT64_MIN / 2 ? INT64_MIN / 2
                                             : bound;
@@ -183,6 +186,7 @@ run_slice(struct run *run, int32_t index)
     size_t stride = 0;
     uint8_t *bad;
 
+    /* Then each element has items of its own, `stride` apart. */
     if (has_column_bounds(step)) {
         items = items_of_each(run, step, input->level_count);
         stride = input->level_count;
@@ -204,6 +208,7 @@ run_slice(struct run *run, int32_t index)
     run_reject_marked(run, index, run->is_shared[index], bad, input->count, "an index is outside");
 }
 
+/* The length of dimension 0; `length` of texts is a kernel. */
 static void
 run_length(struct run *run, int32_t index)
 {
@@ -222,6 +227,8 @@ fill_uniform(int64_t seed0, int64_t seed1, float *values, int64_t count)
 {
     struct tnd_philox philox = tnd_philox_of_stateless_seed(seed0, seed1);
 
+    /* Each element starts a generator of its own, so that its numbers do not depend on its
+     * neighbours. */
     for (int64_t i = 0; i < count; i += 4) {
         uint32_t words[4];
 

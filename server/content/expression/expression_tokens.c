@@ -45,6 +45,7 @@ scan_number(struct parser *parser, uint32_t at)
             while (isdigit((unsigned char)text[at]))
                 at++;
         }
+        /* The e belongs to the number only if digits follow, so it is looked at first. */
         if (text[at] == 'e' || text[at] == 'E') {
             uint32_t exponent = at + 1;
 
@@ -118,6 +119,7 @@ tokens_advance(struct parser *parser)
         parser->token.kind = TOKEN_NAME;
         parser->token.end = end_of_name(text, at);
     } else if (text[at] == '$' && is_name_start(text[at + 1])) {
+        /* The dollar is part of the token but not of the name. */
         parser->token.kind = TOKEN_OUTER;
         parser->token.end = end_of_name(text, at + 1);
     } else if (isdigit((unsigned char)text[at]) ||

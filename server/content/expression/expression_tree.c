@@ -27,6 +27,7 @@ node_new(struct parser *parser, enum tree_kind kind, uint32_t at)
     return node;
 }
 
+/* Children grow one by one: expressions are parsed once, and most have two. */
 static void
 add_child(struct parser *parser, struct tree *node, struct tree *child)
 {
@@ -132,6 +133,7 @@ parse_text(struct parser *parser, enum tree_kind kind)
 
     if (parser->status != TUNDISH_OK)
         return node;
+    /* Escapes only shorten a text, so the token is long enough. */
     node->text = tnd_alloc(parser->token.end - node->at);
     for (uint32_t at = node->at + 1; at < last;) {
         char *byte = &node->text[node->text_bytes++];
@@ -165,6 +167,7 @@ parse_arguments(struct parser *parser, struct tree *call)
     while (parser->status == TUNDISH_OK && !tokens_is_sign(parser, ")")) {
         struct tree *argument = parse_condition(parser);
 
+        /* The name of a named argument parses as a column; only the = after it tells. */
         if (parser->status == TUNDISH_OK && argument->kind == TREE_COLUMN &&
             tokens_is_sign(parser, "=")) {
             if (strcmp(argument->text, "axis") != 0 || call->axis != NULL)
@@ -195,6 +198,7 @@ parse_vector(struct parser *parser)
     return node;
 }
 
+/* A column with such a name is written in backquotes. */
 static bool
 is_keyword(const struct parser *parser)
 {
@@ -270,6 +274,7 @@ parse_item(struct parser *parser)
             parser_complain(parser, first->at, "an index was expected here");
         return first;
     }
+    /* A slice always has three children, so that those who read it need not count. */
     slice = node_new(parser, TREE_SLICE, first->at);
     add_child(parser, slice, first);
     tokens_advance(parser);
@@ -290,6 +295,7 @@ parse_indexed(struct parser *parser)
 
         tokens_advance(parser);
         add_child(parser, index, node);
+        /* A comma may follow the last item, as in Python. */
         do
             add_child(parser, index, parse_item(parser));
         while (tokens_take_sign(parser, ",") && !tokens_is_sign(parser, "]"));
@@ -351,6 +357,7 @@ parse_left(struct parser *parser, struct tree *(*operand)(struct parser *),
     return node;
 }
 
+/* From here on one function for each rank of Python's operators, tightest first. */
 static struct tree *
 parse_product(struct parser *parser)
 {
@@ -403,6 +410,7 @@ parse_comparison(struct parser *parser)
     return chain == NULL ? left : chain;
 }
 
+/* `not` binds less than comparisons: not a < b is not (a < b). */
 static struct tree *
 parse_not(struct parser *parser)
 {
@@ -448,6 +456,7 @@ parse_condition(struct parser *parser)
     if (++parser->depth > DEPTH_MAX)
         parser_complain(parser, parser->token.at, "the expression is nested more than %d deep",
                         DEPTH_MAX);
+    /* After a complaint nothing more is parsed: the callers return with placeholders. */
     node = parser->status == TUNDISH_OK ? parse_or(parser)
                                         : node_new(parser, TREE_OMITTED, parser->token.at);
     at = parser->token.at;

@@ -271,6 +271,7 @@ reduce_alike(enum reduce_op op, tundish_dtype dtype, const void *values, int64_t
     struct shape3 shape;
     uint32_t begin, end;
 
+    /* From the last run to the first, so that the dimensions before a run keep their positions. */
     while (last_run(axes, dims, *rank, &shape, &begin, &end)) {
         void *out;
 
@@ -319,6 +320,8 @@ reduce_column(enum reduce_op op, tundish_dtype dtype, const struct column *colum
         return;
     }
     /* Elements of different shapes are reduced one at a time. */
+    /* Elements of different shapes are reduced one at a time. The sizes come first, because they
+     * decide where each result lies. */
     kept_sizes =
         scratch_array(scratch, (size_t)(column->count * (int64_t)kept), sizeof *kept_sizes);
     for (int64_t i = 0; i < column->count; i++) {

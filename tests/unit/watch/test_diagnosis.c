@@ -246,7 +246,7 @@ a_run_that_does_not_end_is_named(void **state)
     diagnosis = diagnose(world);
     assert_int_equal(diagnosis.cause, WATCH_CAUSE_SOURCE);
     assert_string_equal(diagnosis.culprit, "tfrecord");
-    says(&diagnosis, "one run of reading with tfrecord has not ended in all of the last 10.0 s");
+    says(&diagnosis, "one call of reading with tfrecord has not ended in all of the last 10.0 s");
     tnd_stats_set(&world->read->calls, 1);
     world->now_ns -= 10 * (int64_t)SECOND;
     diagnosis = diagnose(world);

@@ -1,5 +1,5 @@
-/* watch_print.c - figures in columns, for a terminal of 80 columns or more. */
-#include "commands/watch_print.h"
+/* status_print.c - metrics in columns, for a terminal of 80 columns or more. */
+#include "commands/status_print.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,15 +12,16 @@
 enum { LINE_BYTES = 1200, INDENT = 9, SLOTS_SHOWN = 24, NOTES_SHOWN = 5 };
 
 struct print {
-    const struct watch_server *watch;
-    const struct watch_page *page;
+    const struct status_view *view;
+    const struct status_page *page;
     enum watch_level level;
     const struct watch_set *session;
 };
 
 static void __attribute__((format(printf, 3, 4)))
-put(const struct print *print, enum watch_style style, const char *format, ...)
+put(const struct print *print, enum status_style style, const char *format, ...)
 {
+    /* A line that is too long is cut: names in it may be long. */
     char text[LINE_BYTES];
     va_list arguments;
 
@@ -33,13 +34,15 @@ put(const struct print *print, enum watch_style style, const char *format, ...)
 /* Print a sentence, broken between words. Lines are indented to begin below one another; the first
  * follows `first`. */
 static void
-put_sentence(const struct print *print, enum watch_style style, const char *first, const char *text)
+put_sentence(const struct print *print, enum status_style style, const char *first,
+             const char *text)
 {
     int room = print->page->width > 2 * INDENT ? print->page->width - INDENT : LINE_BYTES;
 
     while (*text != '\0') {
         int length = (int)strlen(text), cut = length <= room ? length : room;
 
+        /* Back to the last blank; a word that is longer than the line is cut. */
         while (cut < length && cut > 0 && text[cut] != ' ')
             cut--;
         if (cut == 0)
@@ -61,6 +64,7 @@ shorten(double value, const char *of, char text[NUMBER_BYTES])
     unsigned prefix = 0;
     int digits;
 
+    /* 999.5 would be printed as 1000. */
     while (value >= 999.5 && prefix + 1 < sizeof prefixes / sizeof *prefixes) {
         value /= 1000;
         prefix++;
@@ -74,10 +78,10 @@ shorten(double value, const char *of, char text[NUMBER_BYTES])
 static double
 per_second(const struct print *print, const struct watch_set *set, const char *field)
 {
-    const struct watch_server *watch = print->watch;
-    double passed_s = (double)(watch->now.taken_ns - watch->before.taken_ns) / 1e9;
+    const struct status_view *view = print->view;
+    double passed_s = (double)(view->now.taken_ns - view->before.taken_ns) / 1e9;
 
-    return passed_s > 0 ? (double)watch_growth(&watch->before, set, field) / passed_s : 0;
+    return passed_s > 0 ? (double)watch_growth(&view->before, set, field) / passed_s : 0;
 }
 
 /* The growth of a time as a percentage of the interval. */
@@ -94,7 +98,7 @@ static const struct watch_set *
 next(const struct print *print, const char *kind, const struct watch_set *previous)
 {
     do
-        previous = watch_next(&print->watch->now, kind, previous);
+        previous = watch_next(&print->view->now, kind, previous);
     while (previous != NULL && !watch_is_of(previous, print->session));
     return previous;
 }
@@ -148,7 +152,7 @@ worst_of(const struct print *print, const struct watch_set *set, const char *fie
 {
     struct watch_histogram grown = { 0 };
 
-    watch_observed(&print->watch->before, set, field, &grown);
+    watch_observed(&print->view->before, set, field, &grown);
     return shorten_time(watch_quantile_ns(&grown, 0.99), text);
 }
 
@@ -165,7 +169,7 @@ put_readers(const struct print *print)
         char slots[SLOTS_SHOWN + 1];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s", "waits",
+            put(print, STATUS_HEADING, "  %-24s %9s %6s %9s  %s", "replica", "batches/s", "waits",
                 "99% wait", "# held  = ready  . free");
         headed = true;
         watch_label(set, "group", group, sizeof group);
@@ -176,7 +180,7 @@ put_readers(const struct print *print)
                  watch_value(set, "attached") != 0 ? "" : " (gone)");
         draw_slots(print, replica, taken > released ? taken - released : 0,
                    published > taken ? published - taken : 0, slots);
-        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%% %9s  %s", name,
+        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s  %s", name,
             shorten(per_second(print, set, "released"), "", rate), percent(print, set, "wait"),
             worst_of(print, set, "next_wait", worst), slots);
     }
@@ -234,15 +238,15 @@ put_stages(const struct print *print)
         char lost[2 * NUMBER_BYTES], skipped[NUMBER_BYTES], errors[NUMBER_BYTES];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
-                "content stage:line", "rows/s", "busy", "made/s", "99% run", "skipped+errors",
+            put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s  %s (%u thread%s)",
+                "content stage:line", "rows/s", "busy", "made/s", "99% call", "skipped+errors",
                 threads, threads == 1 ? "" : "s");
         headed = true;
         name_stage(set, name);
         snprintf(lost, sizeof lost, "%s+%s",
                  shorten((double)watch_value(set, "skipped"), "", skipped),
                  shorten((double)watch_value(set, "errors"), "", errors));
-        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%% %9s %9s  %s", name,
+        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%% %9s %9s  %s", name,
             shorten(per_second(print, set, "rows"), "", rows),
             per_second(print, set, "busy") / 1e7 / threads,
             shorten(per_second(print, set, "output"), "B", made),
@@ -261,11 +265,11 @@ put_order(const struct print *print)
         char name[96], rows[NUMBER_BYTES], held[NUMBER_BYTES], of[NUMBER_BYTES];
 
         if (!headed)
-            put(print, WATCH_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s", "busy",
+            put(print, STATUS_HEADING, "  %-24s %9s %6s  %s", "order stage:line", "rows/s", "busy",
                 "in its buffer (1 thread)");
         headed = true;
         name_stage(set, name);
-        put(print, WATCH_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
+        put(print, STATUS_PLAIN, "  %-24.24s %9s %5.0f%%  %s%s%s", name,
             shorten(per_second(print, set, "rows"), "", rows), percent(print, set, "busy"),
             room > 0 ? shorten((double)watch_value(set, "queued"), "", held) : "-",
             room > 0 ? " of " : "", room > 0 ? shorten((double)room, "", of) : "");
@@ -293,6 +297,7 @@ describe_vocabulary(const struct print *print, const struct watch_set *set)
     double lately = per_second(print, set, "lookups");
     struct vocabulary_line line = { .set = set };
 
+    /* Both shares: one that has just risen is a change of the data. */
     if (lookups > 0)
         line.since_start = 100 * (double)watch_value(set, "out_of_vocabulary") / lookups;
     if (lately > 0)
@@ -306,7 +311,7 @@ put_vocabulary(const struct print *print, const struct vocabulary_line *line)
     char name[128], rate[NUMBER_BYTES], terms[NUMBER_BYTES], bytes[NUMBER_BYTES];
 
     watch_label(line->set, "vocabulary", name, sizeof name);
-    put(print, WATCH_PLAIN, "  %-24.24s %9s %5.1f%% %8.1f%% %9s %9s", name,
+    put(print, STATUS_PLAIN, "  %-24.24s %9s %5.1f%% %8.1f%% %9s %9s", name,
         shorten(per_second(print, line->set, "lookups"), "", rate), line->of_late,
         line->since_start, shorten((double)watch_value(line->set, "terms"), "", terms),
         shorten((double)watch_value(line->set, "table"), "B", bytes));
@@ -316,7 +321,7 @@ put_vocabulary(const struct print *print, const struct vocabulary_line *line)
 static void
 put_vocabularies(const struct print *print)
 {
-    struct vocabulary_line *lines = tnd_zalloc(print->watch->now.set_count + 1, sizeof *lines);
+    struct vocabulary_line *lines = tnd_zalloc(print->view->now.set_count + 1, sizeof *lines);
     const struct watch_set *set = NULL;
     size_t count = 0;
 
@@ -324,7 +329,7 @@ put_vocabularies(const struct print *print)
         lines[count++] = describe_vocabulary(print, set);
     qsort(lines, count, sizeof *lines, by_share_of_late);
     if (count > 0)
-        put(print, WATCH_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s", "OOV",
+        put(print, STATUS_HEADING, "  %-24s %9s %6s %9s %9s %9s", "vocabulary", "lookups/s", "OOV",
             "in all", "terms", "size");
     for (size_t i = 0; i < count; i++)
         put_vocabulary(print, &lines[i]);
@@ -349,7 +354,7 @@ put_compression(const struct print *print)
     shorten((double)otherwise, "B", uncompressed);
     snprintf(text, sizeof text, "%s%s%s: %s, %s", lanes, taken < otherwise ? ", not " : "",
              taken < otherwise ? uncompressed : "", how, why);
-    put_sentence(print, WATCH_PLAIN, "  lanes", text);
+    put_sentence(print, STATUS_PLAIN, "  lanes", text);
 }
 
 /* The jobs and their places, if there are several or one has a name. */
@@ -365,7 +370,7 @@ put_groups(const struct print *print)
         if (strcmp(group, "default") == 0 && next(print, "group", set) == NULL &&
             next(print, "group", NULL) == set)
             return;
-        put(print, WATCH_PLAIN,
+        put(print, STATUS_PLAIN,
             "  job %-20.20s epoch %llu step %llu, lag %llu batches, %llu trainers here", group,
             (unsigned long long)watch_value(set, "epoch"),
             (unsigned long long)watch_value(set, "step"),
@@ -381,10 +386,11 @@ put_stream(struct print *print, const struct watch_set *stream)
     double all = per_second(print, stream, "rows") + skipped;
     char name[64], rows[NUMBER_BYTES], bytes[NUMBER_BYTES];
 
+    /* From here on `next` sees the sets of this session only. */
     print->session = stream;
     watch_label(stream, "stream", name, sizeof name);
-    put(print, WATCH_PLAIN, "%s", "");
-    put(print, WATCH_STREAM,
+    put(print, STATUS_PLAIN, "%s", "");
+    put(print, STATUS_STREAM,
         "stream %s: epoch %llu step %llu, %s rows/s, %s/s read, %llu skipped (%.0f%% of late)%s",
         name, (unsigned long long)watch_value(stream, "epoch"),
         (unsigned long long)watch_value(stream, "step"),
@@ -404,13 +410,13 @@ put_stream(struct print *print, const struct watch_set *stream)
 static void
 put_link(const struct print *print)
 {
-    const struct watch_set *set = watch_next(&print->watch->now, "link", NULL);
+    const struct watch_set *set = watch_next(&print->view->now, "link", NULL);
     char messages[NUMBER_BYTES], sent[NUMBER_BYTES], received[NUMBER_BYTES], worst[NUMBER_BYTES];
 
     if (set == NULL)
         return;
-    put(print, WATCH_PLAIN, "%s", "");
-    put(print, WATCH_STREAM,
+    put(print, STATUS_PLAIN, "%s", "");
+    put(print, STATUS_STREAM,
         "link: %s messages/s, %s/s sent, %s/s received, waits for nodes %.0f%%, 99%% within %s%s",
         shorten(per_second(print, set, "messages_sent") +
                     per_second(print, set, "messages_received"),
@@ -427,12 +433,13 @@ put_notes(const struct print *print)
 {
     static const char *const levels[] = { "error", "warning", "notice" };
     struct watch_note notes[TND_STATS_NOTES];
-    uint32_t count = watch_notes(&print->watch->now, 0, notes, TND_STATS_NOTES);
+    uint32_t count = watch_notes(&print->view->now, 0, notes, TND_STATS_NOTES);
 
     if (count == 0)
         return;
-    put(print, WATCH_PLAIN, "%s", "");
-    put(print, WATCH_HEADING, "%s", "notes");
+    put(print, STATUS_PLAIN, "%s", "");
+    put(print, STATUS_HEADING, "%s", "notes");
+    /* The newest, in the order in which they came. */
     for (uint32_t i = count > NOTES_SHOWN ? count - NOTES_SHOWN : 0; i < count; i++) {
         time_t seconds = (time_t)(notes[i].wall_ns / 1000000000);
         char when[16], text[TND_STATS_NOTE_BYTES + 16];
@@ -441,12 +448,12 @@ put_notes(const struct print *print)
         strftime(when, sizeof when, "%H:%M:%S", localtime_r(&seconds, &parts));
         snprintf(text, sizeof text, "%s: %s", notes[i].level < 3 ? levels[notes[i].level] : "?",
                  notes[i].text);
-        put_sentence(print, WATCH_PLAIN, when, text);
+        put_sentence(print, STATUS_PLAIN, when, text);
     }
 }
 
 static void
-print_line(void *user, enum watch_style style, enum watch_level level, const char *text)
+print_line(void *user, enum status_style style, enum watch_level level, const char *text)
 {
     (void)user;
     (void)style;
@@ -454,20 +461,20 @@ print_line(void *user, enum watch_style style, enum watch_level level, const cha
     puts(text);
 }
 
-const struct watch_page watch_page_plain = { .line = print_line };
+const struct status_page status_page_plain = { .line = print_line };
 
 void
-watch_print(const struct watch_server *watch, const struct watch_page *page)
+status_print(const struct status_view *view, const struct status_page *page)
 {
-    struct print print = { .watch = watch, .page = page };
+    struct print print = { .view = view, .page = page };
     const struct watch_set *stream = NULL;
     struct watch_diagnosis diagnosis;
 
-    watch_diagnose(&watch->before, &watch->now, &diagnosis);
+    watch_diagnose(&view->before, &view->now, &diagnosis);
     print.level = diagnosis.level;
-    put_sentence(&print, WATCH_DIAGNOSIS, watch_level_name(diagnosis.level), diagnosis.sentence);
-    put_sentence(&print, WATCH_ADVICE, "", diagnosis.advice);
-    while ((stream = watch_next(&watch->now, "stream", stream)) != NULL)
+    put_sentence(&print, STATUS_DIAGNOSIS, watch_level_name(diagnosis.level), diagnosis.sentence);
+    put_sentence(&print, STATUS_ADVICE, "", diagnosis.advice);
+    while ((stream = watch_next(&view->now, "stream", stream)) != NULL)
         put_stream(&print, stream);
     put_link(&print);
     put_notes(&print);
