@@ -207,6 +207,20 @@ dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step, const uint64
 }
 
 tundish_status
+dealer_go_to(struct dealer *dealer, const struct dealer_standing *standing)
+{
+    bool is_same = standing->from == standing->epoch;
+    tundish_status status = dealer_resume(dealer, standing->from, is_same ? standing->step : 0,
+                                          standing->words, standing->word_count);
+
+    for (uint64_t epoch = standing->from; status == TUNDISH_OK && epoch < standing->epoch; epoch++)
+        status = dealer_next_epoch(dealer);
+    if (status == TUNDISH_OK && !is_same && standing->step > 0)
+        status = pass_over_steps(dealer, standing->step);
+    return status;
+}
+
+tundish_status
 dealer_start_epoch(struct dealer *dealer)
 {
     order_close(dealer->iterator);

@@ -60,6 +60,15 @@ size_t dealer_state_words(const struct dealer *dealer);
 tundish_status dealer_resume(struct dealer *dealer, uint64_t epoch, uint64_t step,
                              const uint64_t *words, size_t word_count);
 
+/* The same from the state of an earlier epoch, `from`: the epochs after it are run through whole.
+ */
+struct dealer_standing {
+    uint64_t from, epoch, step;
+    const uint64_t *words;
+    size_t word_count;
+};
+tundish_status dealer_go_to(struct dealer *dealer, const struct dealer_standing *standing);
+
 /* The hash over this epoch's order, noted at every digest_steps. */
 const struct order_digest *dealer_digest(const struct dealer *dealer);
 

@@ -209,10 +209,9 @@ evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
     return status == TUNDISH_OK ? put_together(evaluation, &batching, ret_frame) : status;
 }
 
-/* The element of `node` that holds just this row, in temporary runs. They live in scratch and are
- * never released. */
-static uint64_t *
-element_of_row(struct evaluation *evaluation, const struct plan_node *node, const uint64_t *row)
+uint64_t *
+evaluate_element_of_row(struct evaluation *evaluation, const struct plan_node *node,
+                        const uint64_t *row)
 {
     uint64_t *element = evaluate_take(evaluation, node->width, sizeof *element);
 
@@ -227,12 +226,15 @@ element_of_row(struct evaluation *evaluation, const struct plan_node *node, cons
         gathered = order_gathered(node, i);
         run = evaluate_take(evaluation, 1, sizeof *run);
         *run = (struct run){
+            .count_of_owners = 1,
             .width = gathered.elements->width,
             .run_words = gathered.elements->run_words,
             .element_count = 1,
             .row_count = 1,
             .in_pieces = gathered.in_pieces,
-            .words = gathered.in_pieces ? element_of_row(evaluation, gathered.elements, row) : row,
+            .words = gathered.in_pieces
+                         ? evaluate_element_of_row(evaluation, gathered.elements, row)
+                         : row,
         };
         row += order_row_width(node, i);
         element[i] = run_word(run);
@@ -290,7 +292,8 @@ evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,
 
     for (int64_t i = 0; i < request->count; i++)
         memcpy(words + (size_t)i * input->width,
-               element_of_row(evaluation, input, request->words + (size_t)i * request->stride),
+               evaluate_element_of_row(evaluation, input,
+                                       request->words + (size_t)i * request->stride),
                input->width * sizeof *words);
     status = evaluate(evaluation, input, &inner, &batches);
     if (status != TUNDISH_OK)

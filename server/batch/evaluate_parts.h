@@ -78,6 +78,11 @@ tundish_status evaluate_body(struct evaluation *evaluation, const struct plan_no
 tundish_status evaluate_batch(struct evaluation *evaluation, const struct plan_node *node,
                               const struct evaluate_request *request, struct frame *ret_frame);
 
+/* The element of `node` that holds just this row, which `unbatch` took off, in temporary runs. They
+ * live in scratch and are never released. */
+uint64_t *evaluate_element_of_row(struct evaluation *evaluation, const struct plan_node *node,
+                                  const uint64_t *row);
+
 /* Evaluate each row as a batch of its own, which stages that treat rows independently cannot tell
  * from the batch it was in. */
 tundish_status evaluate_unbatch(struct evaluation *evaluation, const struct plan_node *node,

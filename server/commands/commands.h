@@ -24,9 +24,9 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct command command_serve, command_plan, command_peek, command_analyze,
-    command_transform, command_index, command_vocab, command_top, command_status, command_trace,
-    command_stop, command_help;
+extern const struct command command_serve, command_plan, command_peek, command_explain,
+    command_analyze, command_transform, command_index, command_vocab, command_top, command_status,
+    command_trace, command_stop, command_help;
 
 extern const struct command *const commands[]; /* ends with NULL */
 

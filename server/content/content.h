@@ -37,12 +37,26 @@ struct content_fused {
     void *state;                   /* freed by the caller that it is given to, after `close` */
 };
 
+/* A number that a stage has drawn, for people. */
+struct content_drawn {
+    const char *name;
+    double value;
+};
+
+enum { CONTENT_DRAWN_MAX = 4 };
+
 struct content_ops {
     const char *name;
     size_t state_bytes;
 
     /* Draws random numbers while its parameter `training` is true: frames then have ordinals. */
     bool draws;
+
+    /* Report what it draws for row `row` of the `rows` of an element, by the element's ordinal (row
+     * 0 of 1 where elements are not batched), and return how many numbers that is. NULL: it draws
+     * nothing, or its numbers depend on the element's content too. */
+    uint32_t (*drawn)(const void *state, uint64_t ordinal, int64_t row, int64_t rows,
+                      struct content_drawn ret_drawn[CONTENT_DRAWN_MAX]);
 
     /* Works on each of its columns by itself, and so takes stage_config.missing. */
     bool takes_missing;

@@ -308,6 +308,8 @@ give_seeds(struct plan_builder *builder, struct plan_node *node, uint32_t *funct
     case ORDER_SEEDS_OWN:
         seed = spec_get(stage, "seed");
         node->random = true;
+        if (seed == NULL || seed->kind != SPEC_INTEGER)
+            builder->plan->draws_from_root = true;
         node->seed = seed != NULL && seed->kind == SPEC_INTEGER ? (uint64_t)seed->integer
                                                                 : builder->plan->options.root_seed;
         break;

@@ -66,6 +66,8 @@ struct plan {
     /* The first stage that draws random numbers by the rows that its own worker has read; NULL: no
      * draw depends on the number of workers. */
     const struct plan_node *own_draws;
+
+    bool draws_from_root; /* some stage has no seed in the file: the root seed decides for it */
 };
 
 /* Every error goes to `errors`; E_PIPELINE if there is any. */

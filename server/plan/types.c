@@ -119,6 +119,15 @@ open_answers(struct plan_node *node, struct stage_config *config)
     return node->content->open(node->state, config, &node->answers, &batch_wide);
 }
 
+static bool
+is_unseeded(const struct plan_node *node)
+{
+    const struct spec_value *seed = spec_get(node->stage, "seed");
+
+    return content_draws(node->content, node->stage) &&
+           (seed == NULL || seed->kind != SPEC_INTEGER);
+}
+
 static tundish_status
 node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_node *node)
 {
@@ -148,8 +157,10 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
     };
     tundish_status status;
 
-    if (node->content != NULL && node->content->draws)
+    if (node->content != NULL && node->content->draws) {
         config.unseeded = seed_of_content(builder->plan->stream, node->stage, options->root_seed);
+        builder->plan->draws_from_root |= is_unseeded(node);
+    }
     if (learning != NULL) {
         status = learning->before(learning, node, &config, &node->content);
         if (status != TUNDISH_OK)

@@ -214,15 +214,18 @@ go_to_start(struct session *session)
 {
     struct start *start = &session->dealing.start;
     bool whole = start->place_epoch == start->epoch;
-    const uint64_t *state = start->state;
-    size_t state_count = start->state_count;
+    struct dealer_standing standing = {
+        .from = start->place_epoch,
+        .epoch = start->epoch,
+        .step = whole ? start->step : 0,
+        .words = start->state,
+        .word_count = start->state_count,
+    };
     tundish_status status;
 
-    session_link_own_state(session, &state, &state_count);
-    status = dealer_resume(session->dealer, start->place_epoch, whole ? start->step : 0, state,
-                           state_count);
-    for (uint64_t epoch = start->place_epoch; status == TUNDISH_OK && epoch < start->epoch; epoch++)
-        status = dealer_next_epoch(session->dealer);
+    place_own_state(session->plan, dealer_state_words(session->dealer), &standing.words,
+                    &standing.word_count);
+    status = dealer_go_to(session->dealer, &standing);
     start->given = false;
     return status;
 }

@@ -8,12 +8,27 @@
 #define SOURCE_SOURCE_H
 
 #include "column/frame.h"
+#include "core/bytes.h"
 #include "order/order.h"
 #include "plan/stage.h"
 
 struct source_files;
 
 enum { SOURCE_WIDTH = 2 };
+
+/* Where an element of a source comes from, for people. Texts live as long as the files. */
+struct whereabouts {
+    struct byte_view file; /* as the pipeline names it; data NULL: in no file */
+    const char *path;      /* of that file on this machine, or NULL */
+    const char *packing; /* offsets count the bytes that this unpacks to; NULL: those of the file */
+    bool has_bytes;      /* it is `length` bytes at `offset` */
+    uint64_t offset, length;
+    bool has_record; /* it is this record of the file, from 0 */
+    uint64_t record;
+    const char *number_name; /* what else numbers it, or NULL */
+    int64_t number;
+    const char *note; /* a sentence about what cannot be named, or NULL */
+};
 
 /* What the rows are read into. */
 struct source_read {
@@ -38,6 +53,10 @@ struct source_ops {
     /* Fill output->columns for `count` rows. Any thread, several at a time. A row that cannot be
      * read is frame_reject's, with file and offset in the sentence. */
     tundish_status (*read)(const void *state, const struct source_read *read);
+
+    /* Say where an element is from. NULL: refers_to_records says it. */
+    void (*tell)(const void *state, struct source_files *files, const uint64_t *words,
+                 struct whereabouts *ret_where);
 
     /* Bytes of the only column, a string, as the row's reference says. NULL: not known before it
      * is read. */

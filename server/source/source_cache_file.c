@@ -20,6 +20,7 @@
 #include "order/arguments.h"
 #include "order/cardinality.h"
 #include "source/files/fetch.h"
+#include "source/files/whereabouts.h"
 #include "source/rows/cache_batch.h"
 #include "source/upstream.h"
 
@@ -500,6 +501,21 @@ cache_file_read(const void *state, const struct source_read *read)
     return row_codec_decode(rows, read->count, read->output, say_where, read);
 }
 
+/* The first record of the file says what the elements are of. One that is being made has no name
+ * and no list of its records. */
+static void
+cache_file_tell(const void *state, struct source_files *files, const uint64_t *words,
+                struct whereabouts *ret_where)
+{
+    (void)state;
+    whereabouts_of_reference(files, words, ret_where);
+    if (ret_where->has_record && ret_where->record > 0) {
+        ret_where->number_name = "element";
+        ret_where->number = (int64_t)ret_where->record - 1;
+    }
+    ret_where->note = "the cache does not keep where its elements came from";
+}
+
 const struct source_ops source_cache_file = {
     .name = "cache_file",
     .order = { .name = "cache",
@@ -517,6 +533,7 @@ const struct source_ops source_cache_file = {
     .state_bytes = sizeof(struct cache_file),
     .open = cache_file_open,
     .read = cache_file_read,
+    .tell = cache_file_tell,
     .reads_files = false,
     .close = cache_file_close,
 };

@@ -214,6 +214,18 @@ directory_read(const void *state, const struct source_read *read)
     return TUNDISH_OK;
 }
 
+static void
+directory_tell(const void *state, struct source_files *files, const uint64_t *words,
+               struct whereabouts *ret_where)
+{
+    (void)state;
+    ret_where->file.data =
+        (const uint8_t *)table_path(files, (uint32_t)words[0], &ret_where->file.size);
+    ret_where->number_name = "label";
+    ret_where->number = (int64_t)words[1];
+    ret_where->note = "the row is the whole file";
+}
+
 const struct source_ops source_directory = {
     .name = "directory",
     .order = { .name = "directory",
@@ -225,6 +237,7 @@ const struct source_ops source_directory = {
                .count = directory_count,
                .at = directory_at,
                .pass_over = directory_pass_over },
+    .tell = directory_tell,
     .whole_files = true,
     .path_column = "path",
     .state_bytes = sizeof(struct directory),

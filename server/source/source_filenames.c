@@ -26,6 +26,7 @@ filenames_close(void *state)
 const struct source_ops source_filenames = {
     .name = "filenames",
     .order = TENSOR_TABLE_ORDER("filenames"),
+    .tell = tensor_table_tell,
     .is_list = true,
     .state_bytes = sizeof(struct tensor_table),
     .open = filenames_open,

@@ -23,6 +23,7 @@ from_tensor_slices_close(void *state)
 const struct source_ops source_from_tensor_slices = {
     .name = "from_tensor_slices",
     .order = TENSOR_TABLE_ORDER("from_tensor_slices"),
+    .tell = tensor_table_tell,
     .is_list = true,
     .state_bytes = sizeof(struct tensor_table),
     .open = from_tensor_slices_open,

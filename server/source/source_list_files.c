@@ -255,6 +255,16 @@ list_files_cardinality(const struct plan_node *node, const struct order_counting
                                                        : CARDINALITY_UNKNOWN;
 }
 
+static void
+list_files_tell(const void *state, struct source_files *files, const uint64_t *words,
+                struct whereabouts *ret_where)
+{
+    (void)state;
+    ret_where->file.data =
+        (const uint8_t *)table_path(files, (uint32_t)words[0], &ret_where->file.size);
+    ret_where->note = "the row is the path of the file";
+}
+
 const struct source_ops source_list_files = {
     .name = "list_files",
     .order = { .name = "list_files",
@@ -266,6 +276,7 @@ const struct source_ops source_list_files = {
                .check = list_files_check,
                .count = list_files_count,
                .at = list_files_at },
+    .tell = list_files_tell,
     .is_list = true,
     .lists_files = true,
     .state_bytes = sizeof(struct list_files),

@@ -17,6 +17,7 @@
 #include "core/memory.h"
 #include "source/files/fetch.h"
 #include "source/files/files_private.h"
+#include "source/files/whereabouts.h"
 #include "source/rows/child.h"
 #include "source/rows/row_codec.h"
 #include "source/rows/spool.h"
@@ -463,6 +464,17 @@ program_read(const void *state, const struct source_read *read)
     return row_codec_decode(rows, read->count, read->output, say_where, read);
 }
 
+/* What it writes is kept only while it runs. */
+static void
+program_tell(const void *state, struct source_files *files, const uint64_t *words,
+             struct whereabouts *ret_where)
+{
+    (void)state;
+    whereabouts_of_reference(files, words, ret_where);
+    ret_where->note = "the bytes are those of the program's output, which is in no file; the "
+                      "program may be run again";
+}
+
 const struct source_ops source_program = {
     .name = "program",
     .order = { .name = "program",
@@ -471,6 +483,7 @@ const struct source_ops source_program = {
                .open = program_iterate,
                .next = program_next,
                .close = program_iterate_close },
+    .tell = program_tell,
     .may_yield_batches = true,
     .state_bytes = sizeof(struct program),
     .open = program_open,

@@ -288,6 +288,16 @@ range_close(void *state)
     (void)state;
 }
 
+static void
+range_tell(const void *state, struct source_files *files, const uint64_t *words,
+           struct whereabouts *ret_where)
+{
+    (void)state;
+    (void)files;
+    ret_where->number_name = "value";
+    ret_where->number = (int64_t)words[0];
+}
+
 const struct source_ops source_range = {
     .name = "range",
     .order = { .name = "range",
@@ -299,6 +309,7 @@ const struct source_ops source_range = {
                .count = range_count,
                .at = range_at,
                .pass_over = range_pass_over },
+    .tell = range_tell,
     .words_are_values = true,
     .state_bytes = sizeof(struct range),
     .open = range_open,

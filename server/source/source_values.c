@@ -173,6 +173,17 @@ values_close(void *state)
     schema_close(&values->inputs);
 }
 
+static void
+values_tell(const void *state, struct source_files *files, const uint64_t *words,
+            struct whereabouts *ret_where)
+{
+    (void)state;
+    (void)files;
+    ret_where->number_name = "replica_id_in_sync_group";
+    ret_where->number = (int64_t)words[1];
+    ret_where->note = "the row is computed for the replica";
+}
+
 const struct source_ops source_values = {
     .name = "values",
     .order = {
@@ -182,6 +193,7 @@ const struct source_ops source_values = {
         .next = values_next,
         .close = values_order_close,
     },
+    .tell = values_tell,
     .of_replicas = true,
     .state_bytes = sizeof(struct values),
     .open = values_open,

@@ -2,12 +2,25 @@
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
+static float
+delta_of(const struct image_layer *layer, const float *u)
+{
+    return draws_between(u[0], layer->low[0], layer->high[0]) *
+           (float)(layer->range[1] - layer->range[0]);
+}
+
+static uint32_t
+tell(const struct image_layer *layer, const float *u, struct content_drawn *ret_drawn)
+{
+    ret_drawn[0] = (struct content_drawn){ "delta", (double)delta_of(layer, u) };
+    return 1;
+}
+
 static void
 brighten(const struct image_layer *layer, const struct images *images, const float *u,
          const float *from, float *to)
 {
-    float delta = draws_between(u[0], layer->low[0], layer->high[0]) *
-                  (float)(layer->range[1] - layer->range[0]);
+    float delta = delta_of(layer, u);
     float least = (float)layer->range[0], most = (float)layer->range[1];
     int64_t values = images->height * images->width * images->channels;
 
@@ -27,6 +40,7 @@ random_brightness_open(void *state, const struct stage_config *config, struct sc
     tundish_status status;
 
     layer->make = brighten;
+    layer->tell = tell;
     layer->draws = 1;
     status = image_layer_factor(config, "factor", -1, &layer->low[0], &layer->high[0]);
     if (status == TUNDISH_OK)
@@ -43,5 +57,6 @@ const struct content_ops content_random_brightness = {
     .draws = true,
     .open = random_brightness_open,
     .apply = image_layer_apply,
+    .drawn = image_layer_drawn,
     .close = image_layer_close,
 };

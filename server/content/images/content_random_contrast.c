@@ -22,11 +22,24 @@ channel_mean(const struct images *images, int64_t channel, const float *from)
     return sum / (float)images->width;
 }
 
+static float
+factor_of(const struct image_layer *layer, const float *u)
+{
+    return draws_between(u[0], 1.0 - layer->low[0], 1.0 + layer->high[0]);
+}
+
+static uint32_t
+tell(const struct image_layer *layer, const float *u, struct content_drawn *ret_drawn)
+{
+    ret_drawn[0] = (struct content_drawn){ "factor", (double)factor_of(layer, u) };
+    return 1;
+}
+
 static void
 contrast(const struct image_layer *layer, const struct images *images, const float *u,
          const float *from, float *to)
 {
-    float factor = draws_between(u[0], 1.0 - layer->low[0], 1.0 + layer->high[0]);
+    float factor = factor_of(layer, u);
     float least = (float)layer->range[0], most = (float)layer->range[1];
     int64_t channels = images->channels, values = images->height * images->width * channels;
 
@@ -50,6 +63,7 @@ random_contrast_open(void *state, const struct stage_config *config, struct sche
     tundish_status status;
 
     layer->make = contrast;
+    layer->tell = tell;
     layer->draws = 1;
     status = image_layer_factor(config, "factor", 0, &layer->low[0], &layer->high[0]);
     if (status == TUNDISH_OK)
@@ -66,5 +80,6 @@ const struct content_ops content_random_contrast = {
     .draws = true,
     .open = random_contrast_open,
     .apply = image_layer_apply,
+    .drawn = image_layer_drawn,
     .close = image_layer_close,
 };

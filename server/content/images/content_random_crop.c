@@ -15,14 +15,33 @@ clamp(int64_t value, int64_t least, int64_t most)
     return value > least ? value : least;
 }
 
-/* A start from 0 to slack, drawn in float32 as Keras draws it and truncated. */
-static int64_t
-drawn_start(const struct random_crop *layer, uint64_t draw, int64_t slack)
+static float
+drawn_share(const struct random_crop *layer, uint64_t draw)
 {
     float u;
 
     draws_uniform(layer->seed, draw, 1, &u);
-    return (int64_t)draws_between(u, 0, (double)(slack + 1));
+    return u;
+}
+
+/* A start from 0 to slack, drawn in float32 as Keras draws it and truncated. */
+static int64_t
+drawn_start(const struct random_crop *layer, uint64_t draw, int64_t slack)
+{
+    return (int64_t)draws_between(drawn_share(layer, draw), 0, (double)(slack + 1));
+}
+
+/* The position as shares of the room that there is: columns may differ in size. */
+static uint32_t
+random_crop_drawn(const void *state, uint64_t ordinal, int64_t row, int64_t rows,
+                  struct content_drawn *ret_drawn)
+{
+    (void)row;
+    (void)rows;
+    ret_drawn[0] = (struct content_drawn){ "top_share", (double)drawn_share(state, ordinal * 2) };
+    ret_drawn[1] =
+        (struct content_drawn){ "left_share", (double)drawn_share(state, ordinal * 2 + 1) };
+    return 2;
 }
 
 /* For an image that is too small: the middle in the target's proportions. Keras still cuts to the
@@ -107,5 +126,6 @@ const struct content_ops content_random_crop = {
     .draws = true,
     .open = random_crop_open,
     .apply = resized_apply_state,
+    .drawn = random_crop_drawn,
     .close = resized_close_state,
 };

@@ -3,13 +3,26 @@
 
 #include "content/images/image_layer.h"
 
+static bool
+flips(const float *u)
+{
+    return u[0] <= 0.5F;
+}
+
+static uint32_t
+tell(const struct image_layer *layer, const float *u, struct content_drawn *ret_drawn)
+{
+    ret_drawn[0] = (struct content_drawn){ "horizontal", (double)(flips(u) && layer->horizontal) };
+    ret_drawn[1] = (struct content_drawn){ "vertical", (double)(flips(u) && layer->vertical) };
+    return 2;
+}
+
 static void
 flip(const struct image_layer *layer, const struct images *images, const float *u,
      const float *from, float *to)
 {
     int64_t height = images->height, width = images->width, channels = images->channels;
-    bool flips = u[0] <= 0.5F;
-    bool across = flips && layer->horizontal, down = flips && layer->vertical;
+    bool across = flips(u) && layer->horizontal, down = flips(u) && layer->vertical;
 
     for (int64_t y = 0; y < height; y++) {
         const float *row = from + (down ? height - 1 - y : y) * width * channels;
@@ -30,6 +43,7 @@ random_flip_open(void *state, const struct stage_config *config, struct schema *
     const char *mode = spec_text(config->stage, "mode");
 
     layer->make = flip;
+    layer->tell = tell;
     layer->draws = 1;
     layer->horizontal = strcmp(mode, "vertical") != 0;
     layer->vertical = strcmp(mode, "horizontal") != 0;
@@ -45,5 +59,6 @@ const struct content_ops content_random_flip = {
     .draws = true,
     .open = random_flip_open,
     .apply = image_layer_apply,
+    .drawn = image_layer_drawn,
     .close = image_layer_close,
 };

@@ -5,12 +5,24 @@
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
+static float
+degrees_of(const struct image_layer *layer, const float *u)
+{
+    return draws_between(u[0], layer->low[0] * 360.0, layer->high[0] * 360.0);
+}
+
+static uint32_t
+tell(const struct image_layer *layer, const float *u, struct content_drawn *ret_drawn)
+{
+    ret_drawn[0] = (struct content_drawn){ "degrees", (double)degrees_of(layer, u) };
+    return 1;
+}
+
 static void
 rotate(const struct image_layer *layer, const struct images *images, const float *u,
        const float *from, float *to)
 {
-    float degrees = draws_between(u[0], layer->low[0] * 360.0, layer->high[0] * 360.0);
-    float angle = degrees * (float)(3.141592653589793 / 180.0);
+    float angle = degrees_of(layer, u) * (float)(3.141592653589793 / 180.0);
     float cosine = cosf(angle), sine = sinf(angle);
     float x = 0.5F * (float)(images->width - 1), y = 0.5F * (float)(images->height - 1);
     struct warp_map map = { .a0 = cosine, .a1 = -sine, .b0 = sine, .b1 = cosine };
@@ -28,6 +40,7 @@ random_rotation_open(void *state, const struct stage_config *config, struct sche
     tundish_status status;
 
     layer->make = rotate;
+    layer->tell = tell;
     layer->draws = 1;
     image_layer_open_warp(layer, config);
     status = image_layer_factor(config, "factor", -1, &layer->low[0], &layer->high[0]);
@@ -43,5 +56,6 @@ const struct content_ops content_random_rotation = {
     .draws = true,
     .open = random_rotation_open,
     .apply = image_layer_apply,
+    .drawn = image_layer_drawn,
     .close = image_layer_close,
 };

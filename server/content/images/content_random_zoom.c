@@ -2,13 +2,26 @@
 #include "content/draws.h"
 #include "content/images/image_layer.h"
 
+/* Which draw it is: 0 for the height, 1 for the width. */
+static float
+zoom_of(const struct image_layer *layer, const float *u, int which)
+{
+    return draws_between(u[which], 1.0 + layer->low[which], 1.0 + layer->high[which]);
+}
+
+static uint32_t
+tell(const struct image_layer *layer, const float *u, struct content_drawn *ret_drawn)
+{
+    ret_drawn[0] = (struct content_drawn){ "height", (double)zoom_of(layer, u, 0) };
+    ret_drawn[1] = (struct content_drawn){ "width", (double)zoom_of(layer, u, !layer->same_zoom) };
+    return 2;
+}
+
 static void
 zoom(const struct image_layer *layer, const struct images *images, const float *u,
      const float *from, float *to)
 {
-    float down = draws_between(u[0], 1.0 + layer->low[0], 1.0 + layer->high[0]);
-    float across =
-        layer->same_zoom ? down : draws_between(u[1], 1.0 + layer->low[1], 1.0 + layer->high[1]);
+    float down = zoom_of(layer, u, 0), across = zoom_of(layer, u, !layer->same_zoom);
     struct warp_map map = { .a0 = across, .b1 = down };
 
     map.a2 = ((float)images->width - 1.0F) / 2.0F * (1.0F - across);
@@ -38,6 +51,7 @@ random_zoom_open(void *state, const struct stage_config *config, struct schema *
     const struct spec_value *width = spec_get(config->stage, "width_factor");
 
     layer->make = zoom;
+    layer->tell = tell;
     layer->same_zoom = width == NULL || width->kind == SPEC_NULL;
     layer->draws = layer->same_zoom ? 1 : 2;
     image_layer_open_warp(layer, config);
@@ -56,5 +70,6 @@ const struct content_ops content_random_zoom = {
     .draws = true,
     .open = random_zoom_open,
     .apply = image_layer_apply,
+    .drawn = image_layer_drawn,
     .close = image_layer_close,
 };

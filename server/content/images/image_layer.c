@@ -1,10 +1,12 @@
 /* image_layer.c - apply a random layer to each image, with its own numbers. */
 #include "content/images/image_layer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "column/convert.h"
 #include "content/draws.h"
+#include "core/memory.h"
 
 tundish_status
 image_layer_open(struct image_layer *layer, const struct stage_config *config,
@@ -162,6 +164,22 @@ image_layer_apply(const void *state, const struct frame *input, struct frame *ou
         column_set_like(&output->columns[target->output], from, to);
     }
     return TUNDISH_OK;
+}
+
+uint32_t
+image_layer_drawn(const void *state, uint64_t ordinal, int64_t row, int64_t rows,
+                  struct content_drawn *ret_drawn)
+{
+    const struct image_layer *layer = state;
+    float *numbers = tnd_alloc((size_t)rows * sizeof *numbers);
+    float own[2] = { 0, 0 };
+
+    for (uint32_t k = 0; k < layer->draws; k++) {
+        draws_uniform(layer->seed, ordinal * layer->draws + k, (size_t)rows, numbers);
+        own[k] = numbers[row];
+    }
+    free(numbers);
+    return layer->tell(layer, own, ret_drawn);
 }
 
 void

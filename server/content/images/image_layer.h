@@ -12,9 +12,14 @@ struct image_layer;
 typedef void image_layer_make(const struct image_layer *layer, const struct images *images,
                               const float *u, const float *from, float *to);
 
+/* What these draws mean, for people (content_ops.drawn). */
+typedef uint32_t image_layer_tell(const struct image_layer *layer, const float *u,
+                                  struct content_drawn *ret_drawn);
+
 struct image_layer {
     struct content_targets targets;
     image_layer_make *make;
+    image_layer_tell *tell;
     uint32_t draws; /* for each image; at most 2 */
     int64_t seed;
     bool training;
@@ -46,6 +51,8 @@ tundish_status image_layer_factor(const struct stage_config *config, const char 
 /* For stages whose state is a struct image_layer. */
 tundish_status image_layer_apply(const void *state, const struct frame *input,
                                  struct frame *output);
+uint32_t image_layer_drawn(const void *state, uint64_t ordinal, int64_t row, int64_t rows,
+                           struct content_drawn *ret_drawn);
 void image_layer_close(void *state);
 
 #endif

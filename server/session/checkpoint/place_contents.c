@@ -172,3 +172,14 @@ place_check(const struct place *place, const struct plan *plan, const struct pla
     status = check_numbers(place, &here, plan);
     return status == TUNDISH_OK ? place_files_check(files, &place->files) : status;
 }
+
+void
+place_own_state(const struct plan *plan, size_t own, const uint64_t **words, size_t *count)
+{
+    uint32_t workers = plan->options.worker_count;
+
+    if (workers > 1 && own > 0 && *count == own * workers) {
+        *words += own * plan->options.worker;
+        *count = own;
+    }
+}

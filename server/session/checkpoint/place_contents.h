@@ -40,4 +40,8 @@ tundish_status place_read(const uint8_t *bytes, size_t byte_count, struct place 
 tundish_status place_check(const struct place *place, const struct plan *plan,
                            const struct place_files *files);
 
+/* The part of a place's state that is this worker's: where batches depend on the number of workers,
+ * it has that of each, `own` words, one after the other. */
+void place_own_state(const struct plan *plan, size_t own, const uint64_t **words, size_t *count);
+
 #endif

@@ -344,18 +344,6 @@ session_link_gather(struct session *session, uint64_t epoch, struct place *place
 }
 
 void
-session_link_own_state(const struct session *session, const uint64_t **state, size_t *count)
-{
-    size_t own = dealer_state_words(session->dealer);
-    uint32_t workers = session->plan->options.worker_count;
-
-    if (workers > 1 && own > 0 && *count == own * workers) {
-        *state += own * session->plan->options.worker;
-        *count = own;
-    }
-}
-
-void
 session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
                         tundish_status status, const char *text)
 {

@@ -69,9 +69,6 @@ tundish_status session_link_end_epoch(struct session *session, uint64_t number);
 /* Make the state in the place that of all workers, where it is not the same. */
 tundish_status session_link_gather(struct session *session, uint64_t epoch, struct place *place);
 
-/* This worker's part of such a state. */
-void session_link_own_state(const struct session *session, const uint64_t **state, size_t *count);
-
 /* Tell the other nodes: a step failed, for all; a trainer died. */
 void session_link_tell_error(struct session *session, uint64_t epoch, uint64_t step,
                              tundish_status status, const char *text);

@@ -429,6 +429,17 @@ read_distribution(const struct source_read *read, const struct spec_value *varia
     column_set_scalars(&read->output->columns[index], read->count, values);
 }
 
+void
+tensor_table_tell(const void *table, struct source_files *files, const uint64_t *words,
+                  struct whereabouts *ret_where)
+{
+    (void)table;
+    (void)files;
+    ret_where->number_name = "element";
+    ret_where->number = (int64_t)words[0];
+    ret_where->note = "the row is written in the pipeline file, or in the arrays that it names";
+}
+
 tundish_status
 tensor_table_read(const struct tensor_table *table, const struct source_read *read)
 {

@@ -147,6 +147,54 @@ record_list_at(const struct record_list *list, uint64_t index, uint64_t high, ui
            record_reader_next(&reader, high, ret_words, 1, &count);
 }
 
+/* The last group before which no record ends after `offset`: a record that begins there is in it.
+ */
+static uint64_t
+group_at(const struct record_list *list, uint64_t offset)
+{
+    uint64_t low = 0, high = record_group_count(list->count);
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (list->groups[middle].end <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool
+record_list_find(const struct record_list *list, uint64_t offset, uint64_t *ret_index)
+{
+    struct record_reader reader;
+    uint64_t words[2 * RECORD_GROUP];
+    uint64_t index;
+    size_t count = 0;
+
+    if (list->count == 0)
+        return false;
+    if (list->stride != 0) {
+        index = (offset - list->first_offset) / list->stride;
+        if (offset < list->first_offset || (offset - list->first_offset) % list->stride != 0 ||
+            index >= list->count)
+            return false;
+        *ret_index = index;
+        return true;
+    }
+    index = group_at(list, offset) * RECORD_GROUP;
+    if (!record_list_seek(list, index, &reader) ||
+        !record_reader_next(&reader, 0, words, RECORD_GROUP, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (words[2 * i] == offset) {
+            *ret_index = index + i;
+            return true;
+        }
+    return false;
+}
+
 void
 record_list_close(struct record_list *list)
 {

@@ -83,6 +83,9 @@ record_group_count(uint64_t record_count)
     return record_count / RECORD_GROUP + (record_count % RECORD_GROUP != 0);
 }
 
+/* The number of the record that begins at `offset`. False: none does. */
+bool record_list_find(const struct record_list *list, uint64_t offset, uint64_t *ret_index);
+
 void record_list_close(struct record_list *list);
 
 #endif
