@@ -180,7 +180,7 @@ pass_over_steps(struct dealer *dealer, uint64_t steps)
     if (dealer->plan->options.worker_count == 1 && passed + replicas <= slices &&
         result == ORDER_END)
         return tnd_fail(TUNDISH_E_PLACE,
-                        "the place is at step %llu of epoch %llu, which has fewer steps now",
+                        "step %llu of epoch %llu cannot be reached: the epoch has fewer steps",
                         (unsigned long long)steps, (unsigned long long)dealer->epochs_started - 1);
     dealer->step = steps;
     return TUNDISH_OK;

@@ -116,18 +116,65 @@ origin_content_rows(struct origin_walk *walk, const struct plan_node *node, cons
     return evaluate(evaluation, node, &request, &frame) == TUNDISH_OK ? rows_of_frame(&frame) : -1;
 }
 
-/* Is row `row` of an element of `node` left out? Each row is made by itself. */
+/* Does a stage after the batch cut content by number? Its elements have more rows than they show.
+ */
 static bool
-is_left_out(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words,
-            uint64_t row)
+is_cut(const struct plan_node *node)
 {
-    uint64_t one[PLAN_WIDTH_MAX];
-    bool left_out;
+    for (;; node = node->inputs[0]) {
+        if (node->order != NULL && node->cuts_content)
+            return true;
+        if (node->body != NULL)
+            return is_cut(node->body->root);
+        if (node->source != NULL || (node->order != NULL && node->order->form == ORDER_BATCHES))
+            return false;
+        for (uint32_t i = 1; i < node->input_count; i++)
+            if (is_cut(node->inputs[i]))
+                return true;
+    }
+}
 
-    run_words_slice(words, node->width, node->run_words, row, 1, one);
-    left_out = origin_content_rows(walk, node, one) == 0;
-    run_words_release(one, 1, node->width, node->run_words);
-    return left_out;
+/* An element of a node, of whose rows some are left out. */
+struct leaving_out {
+    struct origin_walk *walk;
+    const struct plan_node *node;
+    const uint64_t *words;
+    struct origin_rows *rows;
+    size_t left; /* rows that are settled and stay */
+};
+
+/* How many of the first `count` rows stay: whether a row does may depend on those before it. */
+static size_t
+count_left(const struct leaving_out *leaving, size_t count)
+{
+    const struct plan_node *node = leaving->node;
+    uint64_t first[PLAN_WIDTH_MAX];
+    int64_t left;
+
+    run_words_slice(leaving->words, node->width, node->run_words, 0, count, first);
+    left = origin_content_rows(leaving->walk, node, first);
+    run_words_release(first, 1, node->width, node->run_words);
+    return left < 0 ? count : (size_t)left;
+}
+
+/* Settle rows [begin, end), of which `stay` stay. */
+static void
+settle(struct leaving_out *leaving, size_t begin, size_t end, size_t stay)
+{
+    struct origin **list = leaving->rows->list;
+    size_t middle = begin + (end - begin) / 2, left = leaving->left, before;
+
+    if (stay == end - begin)
+        memmove(list + left, list + begin, stay * sizeof *list);
+    if (stay == end - begin || stay == 0 || end - begin == 1) {
+        leaving->left += stay == end - begin ? stay : 0;
+        return;
+    }
+    before = count_left(leaving, middle);
+    before = before > left ? before - left : 0;
+    before = before < stay ? before : stay;
+    settle(leaving, begin, middle, before);
+    settle(leaving, middle, end, stay - before);
 }
 
 /* Where bad rows are left out (on_error: skip), the batch has fewer rows than it has references. */
@@ -135,20 +182,18 @@ static void
 leave_out_bad(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words,
               struct origin_rows *rows)
 {
+    struct leaving_out leaving = { walk, node, words, rows, 0 };
     uint64_t run_rows = 0;
-    size_t left = 0;
     int64_t made;
 
-    if (!walk->evaluation->skip_bad || rows->count == 0 ||
+    if (!walk->evaluation->skip_bad || rows->count == 0 || is_cut(node) ||
         !run_words_rows(words, node->width, node->run_words, &run_rows) || run_rows != rows->count)
         return;
     made = origin_content_rows(walk, node, words);
     if (made < 0 || made >= (int64_t)rows->count)
         return;
-    for (size_t i = 0; i < rows->count; i++)
-        if (!is_left_out(walk, node, words, i))
-            rows->list[left++] = rows->list[i];
-    rows->count = left;
+    settle(&leaving, 0, rows->count, (size_t)made);
+    rows->count = leaving.left;
 }
 
 void

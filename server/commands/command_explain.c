@@ -39,7 +39,7 @@ command_explain_run(int argc, char **argv)
         { "place", .text = &explain.token },
         { "epoch", .number = &explain.epoch, .maximum = UINT32_MAX, .flag = &explain.has_epoch },
         { "step", .number = &explain.step, .maximum = INT64_MAX, .flag = &explain.has_step },
-        { "num-workers", .count = &wanted->worker_count, .minimum = 1, .maximum = 65536,
+        { "num-workers", .count = &wanted->worker_count, .minimum = 1, .maximum = WORKERS_MAX,
           .flag = &explain.has_workers },
         { "worker", .count = &explain.worker, .maximum = UINT32_MAX },
         { "replicas", .count = &wanted->replicas, .minimum = 1, .maximum = 4096 },

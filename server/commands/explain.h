@@ -1,4 +1,4 @@
-/* explain.h - one step of a stream, gone to as a server that resumes goes there, and where the rows
+/* explain.h - one step of a stream, gone to as a job that resumes goes there, and where the rows
  * of one replica's batch come from.
  */
 #ifndef COMMANDS_EXPLAIN_H
@@ -11,6 +11,8 @@
 #include "session/checkpoint/place_contents.h"
 #include "session/fill.h"
 #include "shm/place.h"
+
+enum { WORKERS_MAX = 65536 }; /* of a job, as the options have it */
 
 struct explain {
     struct pipeline_options pipeline_options;

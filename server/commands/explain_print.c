@@ -303,6 +303,8 @@ print_row_text(struct printing *printing, uint64_t number)
     tundish_status status = TUNDISH_OK;
 
     printf("row %llu\n", (unsigned long long)number);
+    if (row->source_count == 0)
+        puts("  no source: all rows that it was made of are left out (on_error: skip)");
     for (size_t i = 0; i < row->source_count; i++) {
         tundish_status one = print_source_text(printing, &row->sources[i]);
 
@@ -326,7 +328,7 @@ tell_notes(const struct explain *explain, void (*say)(void *context, const char 
 {
     const struct plan *plan = explain_plan(explain);
 
-    if (!explain->round.slices[explain->replica].present)
+    if (explain->origins.row_count == 0)
         say(context, "this replica has no rows at this step: it gets an empty batch");
     if (plan->stream->distribute.delivery == DELIVER_QUEUE)
         say(context, "the stream is a queue: any of its readers may have been given this batch");

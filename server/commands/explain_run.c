@@ -20,6 +20,9 @@ explain_read_place(struct explain *explain)
     if (status == TUNDISH_OK)
         status =
             place_read(explain->standing.header, explain->standing.header_bytes, &explain->place);
+    if (status == TUNDISH_OK && explain->place.worker_count > WORKERS_MAX)
+        status = tnd_fail(TUNDISH_E_PLACE, "a place of %u workers: it is damaged",
+                          explain->place.worker_count);
     if (status != TUNDISH_OK)
         return status;
     explain->pipeline_options.seed = explain->place.root_seed;

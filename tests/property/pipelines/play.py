@@ -97,6 +97,17 @@ class Player:
         )
         return self._peeked(status, out, err)
 
+    def explain(self, workers, worker, replica, epoch, step):
+        """What `tundish explain` says of a batch."""
+        where = ["--num-workers", workers, "--worker", worker, "--replica", replica,
+                 "--epoch", epoch, "--step", step]  # fmt: skip
+        status, out, err = self._run(
+            ["explain", "--json", "--show", *self._seed(), *map(str, where)]
+        )
+        if status != 0:
+            raise Wrong(f"explain ends with {status}: {err[-500:]}")
+        return json.loads(out)
+
     def _seed(self):
         return ["--seed", str(self.pipeline.seed_option)]
 

@@ -53,6 +53,12 @@ open_home(void **state)
     put_text("sums.yaml",
              "streams:\n  rows:\n    dataset:\n      - from_tensor_slices: {a: [1], b: "
              "[2]}\n      - map: {sum: 'a + b'}\n");
+    put_text("mixed.yaml",
+             "streams:\n  rows:\n    dataset:\n      - fixed_length_record: {filenames: "
+             "rows.csv, record_bytes: 4, footer_bytes: 3}\n"
+             "      - shuffle: 9\n      - batch: 2\n");
+    put_text("shards.yaml", "streams:\n  rows:\n    dataset:\n      - range: 9\n      - batch: 2\n"
+                            "    distribute: {evaluation_shards: 2}\n");
     put_text("bad.yaml", "streams:\n  rows:\n    dataset:\n      - rnage: 3\n");
     return 0;
 }
@@ -176,6 +182,52 @@ peek_prints_batches(void **state)
 }
 
 static void
+explain_names_the_rows_of_a_batch(void **state)
+{
+    (void)state;
+    assert_prints("explain --cache c rows.yaml", "",
+                  "stream rows, epoch 0, step 0, worker 0 of 1, replica 0 of 1: 3 rows\n"
+                  "row 0\n  csv (line 4): rows.csv, record 0, 5 bytes at 0\n"
+                  "row 1\n  csv (line 4): rows.csv, record 1, 6 bytes at 6\n"
+                  "row 2\n  csv (line 4): rows.csv, record 2, 5 bytes at 13\n");
+    assert_prints("explain --cache c --step 1 --row 0 --show rows.yaml", "",
+                  "stream rows, epoch 0, step 1, worker 0 of 1, replica 0 of 1: 1 row\n"
+                  "row 0\n  csv (line 4): rows.csv, record 3, 7 bytes at 19\n"
+                  "    \"4,green\"\n"
+                  "  x                int32[1] 4\n"
+                  "  w                string[1] \"green\"\n"
+                  "  y                int32[1] 8\n");
+    assert_says("explain --cache c --json --epoch 5 rows.yaml", "", EXIT_OK,
+                "\"file\": \"rows.csv\"");
+    assert_says("explain --cache c --json --show lists.yaml", "", EXIT_OK,
+                "\"row_splits\": [[0, 1]], \"values\": [\"c\"]");
+    /* The worker that has no row of the batch is given an empty one. */
+    assert_says("explain --cache c --step 1 --num-workers 2 --worker 1 rows.yaml", "", EXIT_OK,
+                "no rows at this step");
+    assert_says("explain --cache c sums.yaml", "", EXIT_OK, "element 0");
+}
+
+static void
+explain_refuses_what_names_no_batch(void **state)
+{
+    (void)state;
+    assert_says("explain --cache c --step 2 rows.yaml", "", EXIT_REFUSED, "--epoch 1 --step 0");
+    assert_says("explain --cache c --step 9 rows.yaml", "", EXIT_REFUSED, "fewer steps");
+    assert_says("explain --cache c --row 3 rows.yaml", "", EXIT_REFUSED, "3 rows (0 is the first)");
+    assert_says("explain --cache c --replica 1 rows.yaml", "", EXIT_USAGE, "a worker has 1");
+    assert_says("explain --cache c --worker 2 rows.yaml", "", EXIT_USAGE, "--num-workers is 1");
+    assert_says("explain --cache c --place tnd1.x --seed 1 rows.yaml", "", EXIT_USAGE, "not both");
+    assert_says("explain --cache c --place here rows.yaml", "", EXIT_REFUSED,
+                "not a place's token");
+    assert_says("explain --cache c --place tnd1.AAAA rows.yaml", "", EXIT_REFUSED, "not a place");
+    assert_says("explain --cache c none.yaml", "", EXIT_SYSTEM, "none.yaml");
+    assert_says("explain --cache c bad.yaml", "", EXIT_REFUSED, "rnage");
+    assert_says("explain --cache c mixed.yaml", "", EXIT_REFUSED, "--place");
+    assert_says("explain --cache c --seed 3 mixed.yaml", "", EXIT_OK, "4 bytes");
+    assert_says("explain --cache c shards.yaml", "", EXIT_REFUSED, "evaluation");
+}
+
+static void
 what_is_wrong_has_its_status(void **state)
 {
     (void)state;
@@ -260,6 +312,8 @@ TEST_FILE(test_commands)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peek_prints_batches),
+        cmocka_unit_test(explain_names_the_rows_of_a_batch),
+        cmocka_unit_test(explain_refuses_what_names_no_batch),
         cmocka_unit_test(what_is_wrong_has_its_status),
         cmocka_unit_test(plan_tells_the_stages),
         cmocka_unit_test(rows_pass_through_a_transform),
