@@ -216,7 +216,8 @@ a_place_that_does_not_fit_is_refused(void **state)
     deal(&dealt, SHUFFLED, 0, 1, 1);
     assert_int_equal(dealer_resume(dealt.dealer, 1, 0, words, count - 1), TUNDISH_E_PLACE);
     assert_int_equal(dealer_resume(dealt.dealer, 1, 6, words, count), TUNDISH_E_PLACE);
-    assert_non_null(strstr(tnd_error_text(), "step 6 of epoch 1 cannot be reached: the epoch has fewer steps"));
+    assert_non_null(
+        strstr(tnd_error_text(), "step 6 of epoch 1 cannot be reached: the epoch has fewer steps"));
     put_away(&dealt);
 }
 
