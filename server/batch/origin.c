@@ -73,7 +73,7 @@ of_batch(struct origin_walk *walk, const struct plan_node *node, const uint64_t 
     return origin;
 }
 
-/* The rows of a piece of a joined run (run.h). */
+/* The rows of a piece (run.h). */
 static struct origin *
 of_piece(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words)
 {
@@ -92,7 +92,7 @@ of_piece(struct origin_walk *walk, const struct plan_node *node, const uint64_t 
 }
 
 static struct origin *
-of_joined(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words)
+of_pieces(struct origin_walk *walk, const struct plan_node *node, const uint64_t *words)
 {
     const struct run *run = run_of_word(words[0]);
     size_t piece_count = run == NULL ? 0 : run->element_count, count = 0;
@@ -252,7 +252,7 @@ origin_of(struct origin_walk *walk, const struct plan_node *node, const uint64_t
     case ORDER_BATCHES:
         return of_batch(walk, node, words);
     case ORDER_REBATCHES:
-        return of_joined(walk, node, words);
+        return of_pieces(walk, node, words);
     case ORDER_UNBATCHES:
         return of_unbatched(walk, node, words);
     case ORDER_SLICES:

@@ -1,6 +1,7 @@
 """Several servers as the nodes of one job, and what happens when one of them goes."""
 
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -60,6 +61,34 @@ class Nodes(NodesRig):
         got = self.assert_as_peek(file, 2, 2, 2)
         self.assertEqual(rows(got), sorted(list(range(total)) * 2))
         self.assertEqual(self.stop_nodes(job), [0, 0])
+
+    def test_rows_of_each_are_named_by_the_place_of_any(self):
+        """By file the place says how many nodes there are, and what each had drawn when the epoch
+        began."""
+        self.files([40, 17, 33, 25, 90])
+        by_file = Path(self.by_file(deliver="{epochs: 3}"))
+        by_file.write_text(by_file.read_text().replace("seed: 1\n", "").replace(", seed: 3", ""))
+        job = self.serve_nodes([str(by_file), str(by_file)])
+        got = self.read_all(2, 2, "--batches", "50")
+        self.stop_nodes(job)
+        token = place(got[1, 0])
+        for (rank, replica), lines in got.items():
+            self.assertGreater(batches(lines)[-1][0], 0)
+            for epoch, step, values in batches(lines)[1::3]:
+                out = subprocess.run(
+                    [TUNDISH, "explain", by_file, "--json", "--place", token, "--worker", str(rank),
+                     "--replica", str(replica), "--epoch", str(epoch), "--step", str(step)],
+                    env=self.environment, capture_output=True, text=True)
+                self.assertEqual(out.returncode, 0, out.stderr)
+                rows = json.loads(out.stdout)["rows"]
+                named = [(self.path / row["sources"][0]["file"]).read_text().splitlines()
+                         [row["sources"][0]["record"]] for row in rows]
+                self.assertEqual(list(map(int, named)), values, (rank, replica, epoch, step))
+        self.assertTrue(any(values for lines in got.values() for _, _, values in batches(lines)))
+        out = subprocess.run([TUNDISH, "explain", by_file, "--place", token, "--num-workers", "3"],
+                             env=self.environment, capture_output=True, text=True)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn("start 2 workers", out.stderr)
 
     def test_draw_random_numbers_by_what_each_has_read(self):
         self.files([40, 7, 33, 5, 90])
