@@ -72,9 +72,14 @@ drawn_numbers(const struct origin_mark *mark, struct content_drawn *ret_drawn)
 static const char *
 mark_name(const struct origin_mark *mark)
 {
-    if (mark->node->order == NULL)
-        return "ordinal";
-    return mark->node->order->form == ORDER_NUMBERS ? "index" : "dataset";
+    const struct order_ops *order = mark->node->order;
+    const char *name = "dataset";
+
+    if (order == NULL)
+        name = "ordinal";
+    else if (order->form == ORDER_NUMBERS)
+        name = "index";
+    return name;
 }
 
 /* A record's bytes are printed as they are. */
