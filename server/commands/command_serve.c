@@ -11,6 +11,7 @@
 #include "commands/options.h"
 #include "commands/serve_control.h"
 #include "commands/serve_crew.h"
+#include "commands/serve_owner.h"
 #include "commands/serve_signals.h"
 #include "commands/serve_trainers.h"
 #include "core/log.h"
@@ -71,6 +72,8 @@ open_all(struct serve *serve)
     tundish_status status = serve_hear_signals();
 
     tnd_log_start();
+    if (status == TUNDISH_OK && serve->owner != 0)
+        status = serve_end_with(serve->owner);
     if (status == TUNDISH_OK && serve->state != NULL)
         status = session_state_check(serve->state);
     if (status == TUNDISH_OK)
@@ -237,6 +240,7 @@ command_serve_run(int argc, char **argv)
         { "state", .text = &serve.state },
         { "expect-nodes", .count = &serve.expected_nodes, .minimum = 1, .maximum = 65536 },
         { "expect-trainers", .text = &serve.trainers_text },
+        { "end-with", .count = &serve.owner, .minimum = 1, .maximum = INT32_MAX },
         { "ready-fd", .count = &ready, .maximum = INT32_MAX, .flag = &says_ready },
         { "crew-fd", .count = &crew, .maximum = INT32_MAX, .flag = &has_crew },
         { "log-format", .text = &format },
@@ -285,6 +289,7 @@ const struct command command_serve = {
         "                      line of --ready-fd then says how trainers share streams: ready\n"
         "                      alone, together (one group), mixed (one group and a queue),\n"
         "                      sessions or groups (one for each trainer)\n"
+        "  --end-with PID      stop when process PID has ended, however it ended\n"
         "  --ready-fd N        write a line to this descriptor when trainers can attach\n"
         "  --crew-fd N         for tundish-launch only: socket over which the launchers of\n"
         "                      several nodes agree where they restart their trainers\n"

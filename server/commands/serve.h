@@ -29,6 +29,7 @@ struct serve {
     const char *socket;
     const char *state; /* the folder where places are kept, or NULL */
     uint32_t thread_count;
+    uint32_t owner;       /* the process with which the server ends; 0: none */
     int ready_descriptor; /* -1: none */
     int crew_descriptor;  /* -1: none */
     pthread_t crew;

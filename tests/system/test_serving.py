@@ -247,6 +247,20 @@ class Servers(Rig):
         self.assertEqual(stop(server), 0)
         self.assertEqual(self.lines(reader)[-1], "stopped")
 
+    def test_end_with_the_process_that_owns_them(self):
+        owner = self.start(["sleep", str(DEADLINE_S)])
+        server = self.serve(self.pipeline(SHUFFLED, deliver="{epochs: null}"),
+                            "--end-with", str(owner.pid))
+        reader = self.read("--delay-ms", "5")
+        self.wait_for_line(reader, "batch 0 4 ")
+        owner.kill()
+        owner.wait()
+        self.assertEqual(server.wait(timeout=DEADLINE_S), 0)
+        self.assertEqual(self.lines(reader)[-1], "stopped")
+        self.assertIn(f"process {owner.pid}, which owns this server, has ended", self.log())
+        late = self.start([TUNDISH, "serve", self.pipeline(SHUFFLED), "--end-with", str(owner.pid)])
+        self.assertEqual(late.wait(timeout=DEADLINE_S), 3)
+
     def test_sleep_when_there_is_nothing_to_do(self):
         server = self.serve(self.pipeline(SHUFFLED))
         self.assert_sleeps([server.pid], 0.05)
