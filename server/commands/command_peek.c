@@ -21,7 +21,7 @@ struct peek {
     uint64_t steps; /* UINT64_MAX: until the end */
     uint64_t epochs;
     int64_t worker, replica; /* -1: all */
-    bool json, stats;
+    bool json, raw, stats;   /* raw: json, but for the values */
 
     struct pipeline pipeline;
     struct source_files *files;
@@ -136,11 +136,16 @@ say_slice(struct peek *peek, uint32_t worker, uint32_t replica, const struct out
     json_object(&peek->out);
     for (uint32_t i = 0; i < column_count; i++) {
         json_key(&peek->out, columns[i].spec->name);
-        print_column(&peek->out, &columns[i]);
+        if (peek->raw)
+            print_column_parts(&peek->out, &columns[i]);
+        else
+            print_column(&peek->out, &columns[i]);
     }
     json_object_end(&peek->out);
     json_object_end(&peek->out);
     line_end(peek);
+    for (uint32_t i = 0; peek->raw && i < column_count; i++)
+        write_column(stdout, &columns[i]);
 }
 
 static bool
@@ -426,6 +431,7 @@ command_peek_run(int argc, char **argv)
         { "num-workers", .count = &wanted->worker_count, .minimum = 1, .maximum = 65536 },
         { "replica", .count = &replica, .maximum = UINT32_MAX, .flag = &one_replica },
         { "json", .flag = &peek.json },
+        { "raw", .flag = &peek.raw },
         { "stats", .flag = &peek.stats },
         { 0 },
     };
@@ -435,6 +441,7 @@ command_peek_run(int argc, char **argv)
     result = options_read_file(&command_peek, argc, argv, rows, &wanted->path);
     if (result != EXIT_OK)
         return result;
+    peek.json |= peek.raw;
     peek.worker = one_worker ? (int64_t)worker : -1;
     peek.replica = one_replica ? (int64_t)replica : -1;
     if (worker >= wanted->worker_count)
@@ -456,6 +463,10 @@ const struct command command_peek = {
                "all)\n" PIPELINE_OPTIONS_HELP
                "  --seed N            seed of stages that have no seed in the file\n"
                "  --json              print all values, one JSON object per line\n"
+               "  --raw               the same for programs: the line of a batch has the sizes in\n"
+               "                      bytes of its columns' parts, and the parts follow the line.\n"
+               "                      Parts are values (of strings: bytes and offsets), then\n"
+               "                      row_splits or indices; numbers are little-endian\n"
                "  --stats             report rows and bytes read on standard error\n",
     .run = command_peek_run,
 };

@@ -142,6 +142,93 @@ print_column(struct json *json, const struct output_column *column)
     json_object_end(json);
 }
 
+static const char *
+kind_name(tundish_kind kind)
+{
+    return kind == TUNDISH_RAGGED ? "ragged" : kind == TUNDISH_SPARSE ? "sparse" : "dense";
+}
+
+static int64_t
+text_bytes(const struct output_column *column)
+{
+    const struct byte_view *texts = column->values;
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < column->value_count; i++)
+        bytes += (int64_t)texts[i].size;
+    return bytes;
+}
+
+/* The entries of row_splits, or of indices. */
+static int64_t
+layout_count(const struct output_column *column, uint32_t k)
+{
+    return column->spec->kind == TUNDISH_RAGGED ? column->splits_lengths[k]
+                                                : column->value_count * column->rank;
+}
+
+static uint32_t
+layout_parts(const struct output_column *column)
+{
+    return column->spec->kind == TUNDISH_RAGGED   ? column->splits_count
+           : column->spec->kind == TUNDISH_SPARSE ? 1
+                                                  : 0;
+}
+
+void
+print_column_parts(struct json *json, const struct output_column *column)
+{
+    bool is_text = column->spec->dtype == TUNDISH_STRING;
+    int64_t word = sizeof(int64_t), value = (int64_t)tnd_dtype_bytes(column->spec->dtype);
+
+    json_object(json);
+    json_key_text(json, "dtype", tnd_dtype_name(column->spec->dtype));
+    json_key_text(json, "kind", kind_name(column->spec->kind));
+    json_key(json, "shape");
+    print_numbers(json, column->shape, column->rank);
+    json_key(json, "parts");
+    json_array(json);
+    json_int(json, is_text ? text_bytes(column) : column->value_count * value);
+    if (is_text)
+        json_int(json, (column->value_count + 1) * word);
+    for (uint32_t k = 0; k < layout_parts(column); k++)
+        json_int(json, layout_count(column, k) * word);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void
+write_texts(FILE *file, const struct output_column *column)
+{
+    const struct byte_view *texts = column->values;
+    int64_t offset = 0;
+
+    for (int64_t i = 0; i < column->value_count; i++)
+        if (texts[i].size > 0)
+            fwrite(texts[i].data, 1, texts[i].size, file);
+    fwrite(&offset, sizeof offset, 1, file);
+    for (int64_t i = 0; i < column->value_count; i++) {
+        offset += (int64_t)texts[i].size;
+        fwrite(&offset, sizeof offset, 1, file);
+    }
+}
+
+void
+write_column(FILE *file, const struct output_column *column)
+{
+    bool is_ragged = column->spec->kind == TUNDISH_RAGGED;
+
+    if (column->spec->dtype == TUNDISH_STRING)
+        write_texts(file, column);
+    else if (column->value_count > 0)
+        fwrite(column->values, tnd_dtype_bytes(column->spec->dtype), (size_t)column->value_count,
+               file);
+    for (uint32_t k = 0; k < layout_parts(column); k++)
+        if (layout_count(column, k) > 0)
+            fwrite(is_ragged ? column->splits[k] : column->indices, sizeof(int64_t),
+                   (size_t)layout_count(column, k), file);
+}
+
 void
 print_column_text(FILE *file, const struct output_column *column)
 {

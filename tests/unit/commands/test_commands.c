@@ -176,6 +176,8 @@ peek_prints_batches(void **state)
     assert_says("peek --cache c --json --steps 1 rows.yaml", "", EXIT_OK, "\"max_steps\"");
     assert_says("peek --cache c --json lists.yaml", "", EXIT_OK,
                 "\"row_splits\": [[0, 2, 3]], \"values\": [\"a\", \"b\", \"c\"]");
+    assert_says("peek --cache c --raw lists.yaml", "", EXIT_OK,
+                "\"shape\": [2, -1], \"parts\": [3, 32, 24]}}}\nabc");
     assert_says("peek --cache c --num-workers 2 --worker 1 --epochs 2 rows.yaml", "", EXIT_OK,
                 "worker 1: epoch 1 ends");
     assert_says("peek --cache c --stats rows.yaml", "", EXIT_OK, "rows parsed 4");
