@@ -31,14 +31,14 @@ transform_all(struct transformer *transformer, struct rows_in *in, struct rows_o
 
         if (status != TUNDISH_OK || count == 0)
             return status;
-        if (rows != NULL) {
-            status = transformer_run(transformer, rows, count, &columns);
-        } else {
-            status = transformer_run_records(transformer, records, count, &columns);
-            /* Only bad data has a row to blame. */
-            if (status == TUNDISH_E_DATA)
-                return rows_in_blame(status, transformer, records, count,
-                                     rows_in_taken(in) - (uint64_t)count);
+        status = rows != NULL ? transformer_run(transformer, rows, count, &columns)
+                              : transformer_run_records(transformer, records, count, &columns);
+        /* Only bad data has a row to blame. */
+        if (status == TUNDISH_E_DATA) {
+            const struct transformer_rows failed = { rows, records, count };
+
+            return transformer_blame(transformer, &failed, rows_in_taken(in) - (uint64_t)count,
+                                     status);
         }
         if (status == TUNDISH_OK)
             status = rows_out_put(out, columns);

@@ -141,27 +141,6 @@ next_records(struct rows_in *in, struct scratch *scratch, int64_t most,
 }
 
 tundish_status
-rows_in_blame(tundish_status status, struct transformer *transformer,
-              const struct byte_view *records, int64_t count, uint64_t taken)
-{
-    char *text = tnd_strdup(tnd_error_text());
-
-    /* Transform the rows one by one to find the bad one: only a whole batch had failed. */
-    for (int64_t i = 0; i < count; i++) {
-        const struct output_column *columns;
-        tundish_status alone = transformer_run_records(transformer, &records[i], 1, &columns);
-
-        if (alone != TUNDISH_OK) {
-            free(text);
-            return tnd_fail_while(alone, "row %llu", (unsigned long long)taken + (uint64_t)i);
-        }
-    }
-    status = tnd_fail(status, "rows from %llu on: %s", (unsigned long long)taken, text);
-    free(text);
-    return status;
-}
-
-tundish_status
 rows_in_next(struct rows_in *in, struct scratch *scratch, int64_t most,
              const struct byte_view **ret_records, const struct column **ret_rows,
              int64_t *ret_count)

@@ -22,9 +22,4 @@ tundish_status rows_in_next(struct rows_in *in, struct scratch *scratch, int64_t
                             int64_t *ret_count);
 uint64_t rows_in_taken(const struct rows_in *in);
 
-/* Records failed together: the first that fails alone is told by its number; `taken` were before
- * them. `status` if each is good alone. */
-tundish_status rows_in_blame(tundish_status status, struct transformer *transformer,
-                             const struct byte_view *records, int64_t count, uint64_t taken);
-
 #endif

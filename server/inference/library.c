@@ -187,14 +187,27 @@ copy_texts(struct tundish_transformer *transformer, const tundish_bytes *texts, 
     return views;
 }
 
+/* Only a whole batch has failed: say which row it was. */
+static tundish_status
+name_bad_row(struct tundish_transformer *transformer, const struct transformer_rows *rows,
+             tundish_status status)
+{
+    return status == TUNDISH_E_DATA ? transformer_blame(transformer->transformer, rows, 0, status)
+                                    : status;
+}
+
 tundish_status
 tundish_transform_records(tundish_transformer *transformer, const tundish_bytes *records,
                           size_t record_count)
 {
+    struct transformer_rows rows = { .count = (int64_t)record_count };
+    tundish_status status;
+
     begin(transformer);
-    return transformer_run_records(transformer->transformer,
-                                   copy_texts(transformer, records, record_count),
-                                   (int64_t)record_count, &transformer->outputs);
+    rows.records = copy_texts(transformer, records, record_count);
+    status = transformer_run_records(transformer->transformer, rows.records, rows.count,
+                                     &transformer->outputs);
+    return name_bad_row(transformer, &rows, status);
 }
 
 /* Set the levels of an input column: all sizes are known, or the first is counted for each row. The
@@ -239,6 +252,7 @@ tundish_transform_rows(tundish_transformer *transformer, const tundish_transform
                        uint32_t column_count, size_t row_count)
 {
     const tundish_spec *inputs = &transformer->transform->inputs.spec;
+    struct transformer_rows failed;
     struct column *rows;
     tundish_status status = TUNDISH_OK;
 
@@ -259,9 +273,12 @@ tundish_transform_rows(tundish_transformer *transformer, const tundish_transform
                     ? copy_texts(transformer, columns[i].values, (size_t)rows[i].value_count)
                     : columns[i].values;
     }
-    return status != TUNDISH_OK ? status
-                                : transformer_run(transformer->transformer, rows,
-                                                  (int64_t)row_count, &transformer->outputs);
+    if (status != TUNDISH_OK)
+        return status;
+    failed = (struct transformer_rows){ .columns = rows, .count = (int64_t)row_count };
+    status =
+        transformer_run(transformer->transformer, rows, (int64_t)row_count, &transformer->outputs);
+    return name_bad_row(transformer, &failed, status);
 }
 
 /* The public form of strings: one block of bytes and offsets into it. */

@@ -433,9 +433,10 @@ join_rows(struct transformer *transformer, struct frame *frame)
     return TUNDISH_OK;
 }
 
-tundish_status
-transformer_run(struct transformer *transformer, const struct column *columns, int64_t count,
-                const struct output_column **ret_columns)
+/* Transform `count` rows of the columns, from row `first` on. */
+static tundish_status
+run_from(struct transformer *transformer, const struct column *columns, int64_t first,
+         int64_t count)
 {
     const struct transform *transform = transformer->transform;
     struct scratch *scratch = transformer->evaluation.scratch;
@@ -446,7 +447,7 @@ transformer_run(struct transformer *transformer, const struct column *columns, i
     tundish_status status;
 
     for (int64_t i = 0; i < count; i++) {
-        rows[i] = (struct fed_row){ columns, i };
+        rows[i] = (struct fed_row){ columns, first + i };
         words[i] = (uint64_t)(uintptr_t)&rows[i];
     }
     /* All rows of a call are one batch, whatever the stream's batch_size is. */
@@ -458,8 +459,17 @@ transformer_run(struct transformer *transformer, const struct column *columns, i
     status = evaluate(&transformer->evaluation, transform->plan->user_root, &request, &frame);
     if (status == TUNDISH_OK && !transform->is_batched)
         status = join_rows(transformer, &frame);
-    if (status == TUNDISH_OK)
-        status = output_columns(&frame, &transform->outputs, scratch, transformer->outputs);
+    return status == TUNDISH_OK
+               ? output_columns(&frame, &transform->outputs, scratch, transformer->outputs)
+               : status;
+}
+
+tundish_status
+transformer_run(struct transformer *transformer, const struct column *columns, int64_t count,
+                const struct output_column **ret_columns)
+{
+    tundish_status status = run_from(transformer, columns, 0, count);
+
     if (status == TUNDISH_OK)
         *ret_columns = transformer->outputs;
     return status;
@@ -506,4 +516,27 @@ transformer_run_records(struct transformer *transformer, const struct byte_view 
         column_set_scalars(&columns[0], count, records);
     return status == TUNDISH_OK ? transformer_run(transformer, columns, count, ret_columns)
                                 : status;
+}
+
+tundish_status
+transformer_blame(struct transformer *transformer, const struct transformer_rows *rows,
+                  uint64_t first, tundish_status status)
+{
+    char *text = tnd_strdup(tnd_error_text());
+
+    for (int64_t i = 0; i < rows->count; i++) {
+        const struct output_column *columns;
+        tundish_status alone =
+            rows->columns != NULL
+                ? run_from(transformer, rows->columns, i, 1)
+                : transformer_run_records(transformer, &rows->records[i], 1, &columns);
+
+        if (alone != TUNDISH_OK) {
+            free(text);
+            return tnd_fail_while(alone, "row %llu", (unsigned long long)first + (uint64_t)i);
+        }
+    }
+    status = tnd_fail(status, "rows from %llu on: %s", (unsigned long long)first, text);
+    free(text);
+    return status;
 }

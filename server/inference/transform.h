@@ -54,4 +54,17 @@ tundish_status transformer_run_records(struct transformer *transformer,
                                        const struct byte_view *records, int64_t count,
                                        const struct output_column **ret_columns);
 
+/* Rows as they go in: columns, or records if columns is NULL. */
+struct transformer_rows {
+    const struct column *columns;
+    const struct byte_view *records;
+    int64_t count;
+};
+
+/* Rows failed together, with `status`. Name the first that fails alone, in the text of the error;
+ * `first` is the number of the first row. Returns the status. */
+tundish_status transformer_blame(struct transformer *transformer,
+                                 const struct transformer_rows *rows, uint64_t first,
+                                 tundish_status status);
+
 #endif

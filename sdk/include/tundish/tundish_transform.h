@@ -70,7 +70,8 @@ typedef struct tundish_bytes {
 } tundish_bytes;
 
 /* Transform records as the stream's source reads them: serialized Examples, CSV lines (without line
- * ends), JSON. All rows of a call make one batch. E_DATA: a row is bad, and there is no output. */
+ * ends), JSON. All rows of a call make one batch. E_DATA: a row is bad, which the error's text
+ * names by its number from 0, and there is no output. */
 TUNDISH_API tundish_status tundish_transform_records(tundish_transformer *transformer,
                                                      const tundish_bytes *records,
                                                      size_t record_count);

@@ -96,7 +96,9 @@ records_become_texts_and_lists(void **state)
 static void
 what_is_wrong_is_said(void **state)
 {
-    const tundish_bytes record = { "five", 4 };
+    const tundish_bytes records[] = { { "5", 1 }, { "five", 4 }, { "six", 3 } };
+    const tundish_bytes more[] = { { "6", 1 }, { "7", 1 }, { "vii", 3 } };
+    const tundish_transform_column column = { more, NULL };
     tundish_transform *transform;
     struct opened opened;
 
@@ -104,8 +106,12 @@ what_is_wrong_is_said(void **state)
     assert_int_not_equal(tundish_transform_open("/nonexistent.yaml", NULL, &transform), TUNDISH_OK);
     assert_non_null(strstr(tundish_transform_last_error(), "/nonexistent.yaml"));
     open_stages(&opened, "{text_line: rows}, {string_to_number: {columns: value}}");
-    assert_int_equal(tundish_transform_records(opened.transformer, &record, 1), TUNDISH_E_DATA);
+    assert_int_equal(tundish_transform_records(opened.transformer, records, 3), TUNDISH_E_DATA);
+    assert_non_null(strstr(tundish_transform_last_error(), "row 1: "));
     assert_non_null(strstr(tundish_transform_last_error(), "\"five\" is no float32"));
+    assert_int_equal(tundish_transform_rows(opened.transformer, &column, 1, 3), TUNDISH_E_DATA);
+    assert_non_null(strstr(tundish_transform_last_error(), "row 2: "));
+    assert_int_equal(tundish_transform_records(opened.transformer, more, 2), TUNDISH_OK);
     close_stages(&opened);
 }
 
