@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "batch/combine.h"
+#include "batch/content_budget.h"
 #include "core/memory.h"
 #include "learn/learn_view.h"
 #include "learn/results/provenance.h"
@@ -38,6 +39,7 @@ struct fed_row {
 struct transformer {
     const struct transform *transform;
     struct evaluation evaluation;
+    struct budget_task memory; /* for what records unpack to */
     struct output_column *outputs;
 };
 
@@ -291,7 +293,8 @@ open_plan(struct transform *transform, const struct transform_options *options,
     transform->stream.dataset = transform->view.dataset;
     transform->stream.distribute =
         (struct spec_distribute){ .replicas = 1, .from_function = true, .groups = 1 };
-    transform->stream.deliver = (struct spec_deliver){ .slots = 3 };
+    transform->stream.deliver =
+        (struct spec_deliver){ .slots = 3, .memory_limit = stream->deliver.memory_limit };
     status = cut(transform, options->until, errors);
     if (status == TUNDISH_OK)
         status =
@@ -370,6 +373,9 @@ transformer_open(const struct transform *transform)
 
     transformer->transform = transform;
     transformer->evaluation.scratch = scratch_open();
+    /* Records come from anywhere: a few bytes must not unpack to all the memory there is. */
+    transformer->memory.budget = content_budget_open(transform->plan, 1);
+    scratch_share(transformer->evaluation.scratch, &transformer->memory);
     transformer->outputs =
         tnd_zalloc((size_t)transform->outputs.count + 1, sizeof *transformer->outputs);
     return transformer;
@@ -381,6 +387,7 @@ transformer_close(struct transformer *transformer)
     if (transformer == NULL)
         return;
     scratch_close(transformer->evaluation.scratch);
+    budget_close(transformer->memory.budget);
     free(transformer->outputs);
     free(transformer);
 }

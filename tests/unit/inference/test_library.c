@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <cmocka.h>
 
 #include <tundish/tundish_transform.h>
@@ -20,7 +21,7 @@ struct opened {
 };
 
 static void
-open_stages(struct opened *opened, const char *stages)
+open_stream(struct opened *opened, const char *stages, const char *deliver)
 {
     int descriptor;
     FILE *file;
@@ -30,11 +31,17 @@ open_stages(struct opened *opened, const char *stages)
     assert_true(descriptor >= 0);
     file = fdopen(descriptor, "w");
     assert_non_null(file);
-    fprintf(file, "streams: {rows: {dataset: [%s]}}\n", stages);
+    fprintf(file, "streams: {rows: {dataset: [%s], deliver: {%s}}}\n", stages, deliver);
     assert_int_equal(fclose(file), 0);
     if (tundish_transform_open(opened->path, NULL, &opened->transform) != TUNDISH_OK)
         fail_msg("%s", tundish_transform_last_error());
     assert_int_equal(tundish_transformer_open(opened->transform, &opened->transformer), TUNDISH_OK);
+}
+
+static void
+open_stages(struct opened *opened, const char *stages)
+{
+    open_stream(opened, stages, "");
 }
 
 static void
@@ -115,12 +122,37 @@ what_is_wrong_is_said(void **state)
     close_stages(&opened);
 }
 
+static void
+a_record_that_unpacks_to_too_much_is_refused(void **state)
+{
+    enum { ZEROS = 32 << 20 };
+    unsigned long size = ZEROS / 100;
+    uint8_t *zeros = calloc(ZEROS, 1), *packed = malloc(size);
+    struct opened opened;
+
+    (void)state;
+    assert_true(zeros != NULL && packed != NULL);
+    assert_int_equal(compress(packed, &size, zeros, ZEROS), Z_OK);
+    open_stream(&opened,
+                "{tfrecord: rows}, {decode_compressed: {columns: value, compression_type: ZLIB}}",
+                "memory_limit: 16MiB");
+    assert_int_equal(
+        tundish_transform_records(opened.transformer, &(tundish_bytes){ packed, size }, 1),
+        TUNDISH_E_DATA);
+    assert_non_null(strstr(tundish_transform_last_error(), "row 0: "));
+    assert_non_null(strstr(tundish_transform_last_error(), "memory_limit"));
+    close_stages(&opened);
+    free(packed);
+    free(zeros);
+}
+
 TEST_FILE(test_library)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_go_in_and_tensors_come_out),
         cmocka_unit_test(records_become_texts_and_lists),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(a_record_that_unpacks_to_too_much_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
