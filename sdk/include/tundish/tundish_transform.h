@@ -11,7 +11,8 @@
  * server's own code: the columns are the same, bit for bit. Link libtundish_transform.
  *
  * Ownership: the caller closes each handle that an *_open call returns. Tensors are lent: they live
- *            until the next call that transforms rows with the same transformer.
+ *            until the next call that transforms rows with the same transformer. A column that no
+ *            stage changes comes out as it went in: its tensor lies in the caller's memory.
  * Threads:   an open transform is constant; each thread needs its own transformer. In the steady
  *            state a call allocates nothing.
  * Errors:    as in tundish.h; tundish_transform_last_error explains. Bad input is always a status.

@@ -25,7 +25,12 @@ PyObject *
 raise_status(tundish_status status)
 {
     /* A status above 0 is an outcome and has left no text. */
-    const char *text = status < TUNDISH_OK ? tundish_last_error() : "";
+    return raise_status_text(status, status < TUNDISH_OK ? tundish_last_error() : "");
+}
+
+PyObject *
+raise_status_text(tundish_status status, const char *text)
+{
     PyObject *said = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 
     if (said != NULL)

@@ -8,6 +8,9 @@
 /* Set the exception of a status, with this thread's last text of the SDK. Returns NULL. */
 PyObject *raise_status(tundish_status status);
 
+/* The same with a text of another library of ours. */
+PyObject *raise_status_text(tundish_status status, const char *text);
+
 /* Set tundish.MisuseError with a sentence (as PyUnicode_FromFormat has it). Returns NULL. */
 PyObject *raise_misuse(const char *format, ...);
 

@@ -34,6 +34,7 @@ from .reader import ColumnSpec, Info, Reader, open
 # Imported when they are asked for: they need numpy, other libraries or the server's programs.
 _LAZY = {
     "Ragged": "columns",
+    "Server": "serving",
     "Sparse": "columns",
     "Strings": "columns",
     "Transform": "transform",
