@@ -1,0 +1,325 @@
+"""tundish.serve, peek and plan: what they give, what they say, and that nothing of them stays behind."""
+
+import gc
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import rig
+
+import tundish
+from tundish import Ragged, Sparse, Strings
+
+PIPELINE = rig.pipeline("range: {stop: 100}", "batch: 10")
+ENDLESS = rig.pipeline("range: {stop: 100}", "batch: 10", deliver="{epochs: null}")
+
+
+def setUpModule():
+    os.environ["TUNDISH_BUILD"] = str(rig.BUILD.resolve())
+
+
+def is_gone(pid):
+    """It has ended, though its parent may not have noticed."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def segments_of(pid):
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"tundish-{pid}-")]
+
+
+def listed(column):
+    return column.to_list() if isinstance(column, (Strings, Ragged, Sparse)) else column.tolist()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tundish-serving-")
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name)
+
+    def file(self, text, name="pipeline.yaml"):
+        (self.path / name).write_text(text)
+        return self.path / name
+
+    def wait_until(self, is_so):
+        deadline = time.monotonic() + rig.DEADLINE_S
+        while not is_so():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def assert_gone(self, pid):
+        self.wait_until(lambda: is_gone(pid))
+        self.assertEqual(segments_of(pid), [])
+
+    def python(self, script):
+        """A process of Python that serves PIPELINE as `server` and does more; its output is a pipe."""
+        start = (f"import os, signal, sys, threading, time, tundish\n"
+                 f"server = tundish.serve(text={ENDLESS!r})\nprint(server.pid, flush=True)\n")
+        process = subprocess.Popen(
+            [sys.executable, "-B", "-c", start + script], stdout=subprocess.PIPE, text=True,
+            env=dict(os.environ, PYTHONPATH=rig.PACKAGE), start_new_session=True,
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, int(process.stdout.readline())
+
+
+class Served(Case):
+    def test_a_block_reads_and_ends(self):
+        with tundish.serve(self.file(PIPELINE), threads=1, seed=3) as server:
+            folder = os.path.dirname(server.socket)
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+            with server.open("train", replica=0) as reader:
+                self.assertEqual([v for batch in reader for v in batch["value"]], list(range(100)))
+            self.assertIn(str(server.pid), repr(server))
+            with self.assertRaises(tundish.Timeout):
+                server.wait(0)
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.wait(), 0)
+        self.assertIn("stop: stopped", server.log)
+        self.assertFalse(os.path.exists(folder))
+        self.assert_gone(server.pid)
+        with self.assertRaisesRegex(tundish.ServerGone, "start it again"):
+            server.open()
+
+    def test_several_at_once_have_sockets_of_their_own(self):
+        other = rig.pipeline("range: {start: 7, stop: 9}", "batch: 2", replicas=2)
+        with tundish.serve(text=PIPELINE) as one, tundish.serve(text=other, replicas=1) as two:
+            self.assertNotEqual(one.socket, two.socket)
+            with one.open() as reader, two.open() as another:
+                self.assertEqual(reader.next()["value"].tolist(), list(range(10)))
+                self.assertEqual(another.next()["value"].tolist(), [7, 8])
+
+    def test_a_socket_may_be_named(self):
+        socket = str(self.path / "here")
+        with tundish.serve(text=PIPELINE, socket=socket) as server:
+            self.assertEqual(server.socket, socket)
+            with tundish.open(server=socket) as reader:
+                self.assertEqual(reader.next().step, 0)
+
+    def test_paths_of_a_text_begin_at_the_current_folder(self):
+        (self.path / "lines.txt").write_text("a\nb\n")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.path)
+        with tundish.serve(text=rig.pipeline("text_line: lines.txt", "batch: 2")) as server:
+            with server.open() as reader:
+                self.assertEqual(reader.next()["value"].to_list(), [b"a", b"b"])
+
+    def test_a_long_temporary_folder_leaves_room_for_the_socket(self):
+        deep = self.path / ("d" * 100)
+        deep.mkdir()
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = str(deep)
+        with tundish.serve(text=PIPELINE) as server, server.open() as reader:
+            self.assertEqual(reader.next().step, 0)
+
+    def test_a_rank_of_an_mpi_job_has_a_server_of_its_own(self):
+        for name in ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "SLURM_NTASKS"):
+            os.environ[name] = "2"
+            self.addCleanup(os.environ.pop, name)
+        with tundish.serve(text=PIPELINE) as server, server.open() as reader:
+            self.assertEqual(reader.next().step, 0)
+
+
+class Faults(Case):
+    def test_of_the_file_are_told(self):
+        with self.assertRaisesRegex(tundish.PipelineError, "pipeline.yaml:5:9: .*did you mean range"):
+            tundish.serve(self.file(rig.pipeline("rnage: 3")))
+        with self.assertRaisesRegex(tundish.SystemFault, "^open the pipeline file .*No such file"):
+            tundish.serve(self.path / "none.yaml")
+        with self.assertRaisesRegex(tundish.SystemFault, "none.txt: cannot be opened"):
+            tundish.serve(self.file(rig.pipeline("text_line: none.txt")))
+
+    def test_of_options_are_told(self):
+        with self.assertRaisesRegex(tundish.ArgumentError, "unrecognized option '--sede'"):
+            tundish.serve(text=PIPELINE, sede=1)
+        with self.assertRaisesRegex(tundish.ArgumentError, "replicas"):
+            tundish.serve(text=PIPELINE, replicas=0)
+        with self.assertRaisesRegex(tundish.ArgumentError, "text="):
+            tundish.serve()
+
+    def test_leave_no_folder(self):
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = str(self.path)
+        for text in (PIPELINE, rig.pipeline("rnage: 3")):
+            try:
+                tundish.serve(text=text).stop()
+            except tundish.PipelineError:
+                pass
+        self.assertEqual(os.listdir(self.path), [])
+
+    def test_of_the_installation_have_a_remedy(self):
+        os.environ["TUNDISH_BUILD"] = str(self.path)
+        self.addCleanup(os.environ.__setitem__, "TUNDISH_BUILD", str(rig.BUILD.resolve()))
+        with self.assertRaisesRegex(tundish.SystemFault, r"pip install 'tundish\[server\]'"):
+            tundish.serve(text=PIPELINE)
+        program = self.path / "server" / "tundish"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\necho tundish 9.9\n")
+        program.chmod(0o755)
+        with self.assertRaisesRegex(tundish.LayoutError, "is Tundish 9.9, and this package is"):
+            tundish.serve(text=PIPELINE)
+
+    def test_of_a_server_that_is_killed_are_told(self):
+        with tundish.serve(text=PIPELINE) as server:
+            os.kill(server.pid, signal.SIGKILL)
+            self.assertEqual(server.wait(), -signal.SIGKILL)
+            with self.assertRaises(tundish.ServerGone):
+                server.open()
+        self.assertEqual(server.stop(), -signal.SIGKILL)
+
+
+class Ends(Case):
+    """A server ends, whatever its owner does."""
+
+    def test_after_an_exception(self):
+        with self.assertRaises(ZeroDivisionError):
+            with tundish.serve(text=PIPELINE) as server:
+                1 / 0
+        self.assert_gone(server.pid)
+
+    def test_without_a_block(self):
+        pid = tundish.serve(text=PIPELINE).pid
+        gc.collect()
+        self.assert_gone(pid)
+
+    def test_in_good_order_beside_a_reader_that_reads_no_more(self):
+        server = tundish.serve(text=ENDLESS)
+        reader = server.open()
+        reader.next()
+        self.assertEqual(server.stop(), 0)
+        with self.assertRaises(tundish.MisuseError):
+            reader.next()
+
+    def test_when_the_interpreter_ends(self):
+        for ending in ("", "sys.exit(3)", "1 / 0", "reader = server.open(); batch = reader.next()"):
+            process, pid = self.python(ending and f"sys.stderr = open(os.devnull, 'w'); {ending}")
+            process.wait(rig.DEADLINE_S)
+            self.assert_gone(pid)
+
+    def test_when_python_is_killed(self):
+        process, pid = self.python("reader = server.open(); batch = reader.next()\n"
+                                   "print('reads', flush=True); time.sleep(1000)")
+        self.assertEqual(process.stdout.readline(), "reads\n")
+        process.kill()
+        self.assert_gone(pid)
+        self.assertEqual(segments_of(process.pid), [])
+
+    def test_when_python_is_killed_while_a_forked_child_lives(self):
+        process, pid = self.python("child = os.fork()\n"
+                                   "print(child or '', flush=True); time.sleep(1000)")
+        child = int("".join(process.stdout.readline() for _ in range(2)))
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        process.kill()
+        self.assert_gone(pid)
+        self.assertFalse(is_gone(child))
+
+    def test_not_with_the_thread_that_started_it(self):
+        started = []
+        thread = threading.Thread(target=lambda: started.append(tundish.serve(text=PIPELINE)))
+        thread.start()
+        thread.join()
+        with started[0] as server, server.open() as reader:
+            self.assertEqual([batch.step for batch in reader], list(range(10)))
+
+    def test_not_with_a_forked_child(self):
+        process, pid = self.python(
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    try: server.stop()\n"
+            "    except tundish.MisuseError: sys.exit(7)\n"
+            "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+            "print(server.open().next().step)")
+        self.assertEqual(process.stdout.read().split(), ["7", "0"])
+        self.assert_gone(pid)
+
+    def test_after_an_interrupt_but_not_by_it(self):
+        process, pid = self.python(
+            "try:\n"
+            "    with server:\n"
+            "        try:\n"
+            "            print('waits', flush=True)\n"
+            "            time.sleep(1000)\n"
+            "        finally: print(server.open().next().step, flush=True)\n"
+            "except KeyboardInterrupt: print('ends')")
+        self.assertEqual(process.stdout.readline(), "waits\n")
+        os.killpg(process.pid, signal.SIGINT)
+        self.assertEqual(process.stdout.read().split(), ["0", "ends"])
+        self.assert_gone(pid)
+
+    def test_when_the_wait_for_it_is_interrupted(self):
+        # A server that is stopped never becomes ready.
+        program = self.path / "server" / "tundish"
+        program.parent.mkdir()
+        real = os.path.join(os.environ["TUNDISH_BUILD"], "server", "tundish")
+        program.write_text(f"#!/bin/sh\ntest $1 = serve || exec {real} $1\n"
+                           f"echo $$ > {self.path}/pid\nexec sleep 1000\n")
+        program.chmod(0o755)
+        script = f"import tundish; tundish.serve(text={PIPELINE!r})"
+        process = subprocess.Popen(
+            [sys.executable, "-B", "-c", script], start_new_session=True, stderr=subprocess.PIPE,
+            env=dict(os.environ, PYTHONPATH=rig.PACKAGE, TUNDISH_BUILD=str(self.path)), text=True)
+        self.wait_until(lambda: (self.path / "pid").exists() and (self.path / "pid").read_text())
+        process.send_signal(signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", process.communicate(timeout=rig.DEADLINE_S)[1])
+        self.assert_gone(int((self.path / "pid").read_text()))
+
+
+class Looks(Case):
+    TEXT = rig.pipeline(
+        "from_tensor_slices: {x: [1.5, 2.5, 3.5], t: ['a b', '', \"\\xFC\"], n: [[1, 2], [3, 4], [5, 6]]}",
+        "map: {x: x, b: 'cast(x, float16)', t: t, n: n}",
+        "string_split: {columns: t, output: w}", "ragged_batch: 2",
+        "to_sparse: {columns: w, output: s}",
+    )
+
+    def test_peek_gives_what_a_server_serves(self):
+        peeked = tundish.peek(text=self.TEXT)
+        self.assertEqual(len(peeked), 2)
+        with tundish.serve(text=self.TEXT) as server, server.open() as reader:
+            for columns, batch in zip(peeked, reader):
+                self.assertEqual(list(columns), list(batch))
+                for name in batch:
+                    self.assertIs(type(columns[name]), type(batch[name]), name)
+                    self.assertEqual(listed(columns[name]), listed(batch[name]), name)
+        columns["x"][0] = 7  # is the caller's own
+
+    def test_peek_takes_steps_and_a_replica(self):
+        text = rig.pipeline("range: {stop: 100}", "batch: 10", replicas=2)
+        self.assertEqual([c["value"].tolist() for c in tundish.peek(text=text, steps=2, replica=1)],
+                         [list(range(5, 10)), list(range(15, 20))])
+        self.assertEqual(tundish.peek(self.file(text), 0), [])
+
+    def test_peek_says_what_is_wrong(self):
+        (self.path / "lines.txt").write_text("1\nx\n")
+        bad = rig.pipeline("text_line: lines.txt", "string_to_number: {columns: value}", "batch: 1")
+        with self.assertRaisesRegex(tundish.DataError, '"x" is no float32'):
+            tundish.peek(self.file(bad))
+        with self.assertRaisesRegex(tundish.PipelineError, "pipeline.yaml:5:9: .*rnage"):
+            tundish.peek(self.file(rig.pipeline("rnage: 3")))
+        with self.assertRaisesRegex(tundish.ArgumentError, "--replica 3"):
+            tundish.peek(text=PIPELINE, replica=3)
+
+    def test_plan_is_what_the_command_prints(self):
+        found = tundish.plan(text=self.TEXT, num_workers=2, worker=1)
+        self.assertEqual((found["stream"], found["num_workers"], found["worker"]), ("train", 2, 1))
+        self.assertEqual([c["name"] for c in found["element_spec"]], ["x", "t", "n", "b", "w", "s"])
+        with self.assertRaisesRegex(tundish.SystemFault, "none.txt: cannot be opened"):
+            tundish.plan(self.file(rig.pipeline("text_line: none.txt")))
+        with self.assertRaisesRegex(tundish.PipelineError, "did you mean range"):
+            tundish.plan(text=rig.pipeline("rnage: 3"))
+
+
+if __name__ == "__main__":
+    unittest.main()
