@@ -128,11 +128,16 @@ take_tensor(PyObject *self, uint32_t index, const tundish_tensor **ret_tensor)
         raise_misuse("the batch was released: use its columns before that");
         return NULL;
     }
+    if (!lease_is_ours(lease)) {
+        raise_misuse("the batch belongs to the process that took it: open a reader in this one");
+        return NULL;
+    }
     lease_hold(lease);
     begun_ns = clock_ns();
     if (column->is_slow) {
-        Py_BEGIN_ALLOW_THREADS status = tundish_tensor_at(lease_batch(lease), index, &tensor);
-        Py_END_ALLOW_THREADS
+        Py_BEGIN_ALLOW_THREADS;
+        status = tundish_tensor_at(lease_batch(lease), index, &tensor);
+        Py_END_ALLOW_THREADS;
     } else {
         status = tundish_tensor_at(lease_batch(lease), index, &tensor);
     }
@@ -357,9 +362,11 @@ batch_widen_into(PyObject *self, PyObject *arguments)
         PyBuffer_Release(&buffer);
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status = tundish_tensor_widen(lease_batch(lease), (uint32_t)index,
-                                                         buffer.buf, (size_t)buffer.len, &bytes);
-    Py_END_ALLOW_THREADS lease_drop(lease);
+    Py_BEGIN_ALLOW_THREADS;
+    status = tundish_tensor_widen(lease_batch(lease), (uint32_t)index, buffer.buf,
+                                  (size_t)buffer.len, &bytes);
+    Py_END_ALLOW_THREADS;
+    lease_drop(lease);
     PyBuffer_Release(&buffer);
     return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
 }

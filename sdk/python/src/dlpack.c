@@ -123,8 +123,9 @@ managed_new(const struct array_view *view, bool is_copy)
         return NULL;
     }
     if (is_copy) {
-        Py_BEGIN_ALLOW_THREADS memcpy(managed->copy, view->data, view->byte_count);
-        Py_END_ALLOW_THREADS
+        Py_BEGIN_ALLOW_THREADS;
+        memcpy(managed->copy, view->data, view->byte_count);
+        Py_END_ALLOW_THREADS;
     } else {
         lease_hold(view->lease);
         managed->lease = view->lease;

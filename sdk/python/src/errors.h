@@ -14,4 +14,7 @@ PyObject *raise_status_text(tundish_status status, const char *text);
 /* Set tundish.MisuseError with a sentence (as PyUnicode_FromFormat has it). Returns NULL. */
 PyObject *raise_misuse(const char *format, ...);
 
+/* The same of tundish.ArgumentError. */
+PyObject *raise_argument(const char *format, ...);
+
 #endif

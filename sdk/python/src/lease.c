@@ -2,19 +2,36 @@
 #include "lease.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The names of the files that batches were taken in: few, kept as long as the source. */
+struct file_name {
+    struct file_name *next;
+    char text[];
+};
 
 struct source {
     _Atomic uint32_t users; /* the reader object and the leases */
-    tundish_reader *reader;
     uint64_t process;
+    tundish_reader *reader;
+    pthread_mutex_t lock; /* of the rest, and of the reader's closing */
+    pthread_cond_t released;
+    bool is_shut;
+    struct lease *oldest, *newest;
+    struct file_name *files;
 };
 
 struct lease {
     _Atomic uint32_t users;
     struct source *source;
+    struct lease *older, *newer;
     const tundish_batch *batch;
+    struct line taken;
+    bool is_kept; /* it has left its slot; guarded by the source's lock */
 };
 
 static _Atomic uint64_t process = 1; /* one more in every child than in its parent */
@@ -41,6 +58,8 @@ source_open(tundish_reader *reader)
     if (source == NULL)
         return NULL;
     atomic_init(&source->users, 1);
+    pthread_mutex_init(&source->lock, NULL);
+    pthread_cond_init(&source->released, NULL);
     source->reader = reader;
     source->process = atomic_load(&process);
     return source;
@@ -60,16 +79,156 @@ source_is_ours(const struct source *source)
 }
 
 void
-source_close(struct source *source)
+source_drop(struct source *source)
 {
     if (source == NULL || atomic_fetch_sub(&source->users, 1) > 1)
         return;
-    tundish_close(source->reader);
+    if (!source->is_shut)
+        tundish_close(source->reader);
+    while (source->files != NULL) {
+        struct file_name *next = source->files->next;
+
+        free(source->files);
+        source->files = next;
+    }
     free(source);
 }
 
+/* One count more, unless the last is gone already. */
+static bool
+try_hold(struct lease *lease)
+{
+    uint32_t users = atomic_load(&lease->users);
+
+    while (users > 0)
+        if (atomic_compare_exchange_weak(&lease->users, &users, users + 1))
+            return true;
+    return false;
+}
+
+/* The source's lock is held. */
+static struct lease *
+find_oldest(const struct source *source)
+{
+    struct lease *lease = source->oldest;
+
+    while (lease != NULL && lease->is_kept)
+        lease = lease->newer;
+    return lease;
+}
+
+bool
+source_oldest(struct source *source, struct line *ret_taken, uint32_t *ret_count)
+{
+    struct lease *oldest;
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&source->lock);
+    oldest = find_oldest(source);
+    for (struct lease *lease = oldest; lease != NULL; lease = lease->newer)
+        count += !lease->is_kept;
+    if (oldest != NULL)
+        *ret_taken = oldest->taken;
+    pthread_mutex_unlock(&source->lock);
+    *ret_count = count;
+    return oldest != NULL;
+}
+
+/* Keep a lease to which this call holds a count, and give that back. */
+static tundish_status
+keep(struct source *source, struct lease *lease)
+{
+    tundish_status status = tundish_keep(source->reader, lease->batch);
+
+    if (status == TUNDISH_OK) {
+        pthread_mutex_lock(&source->lock);
+        lease->is_kept = true;
+        pthread_mutex_unlock(&source->lock);
+    }
+    lease_drop(lease);
+    return status;
+}
+
+tundish_status
+source_keep_oldest(struct source *source)
+{
+    struct lease *oldest;
+    bool is_held;
+
+    pthread_mutex_lock(&source->lock);
+    oldest = find_oldest(source);
+    /* One whose last count is gone leaves by itself. */
+    is_held = oldest != NULL && try_hold(oldest);
+    pthread_mutex_unlock(&source->lock);
+    return is_held ? keep(source, oldest) : TUNDISH_OK;
+}
+
+tundish_status
+source_shut(struct source *source)
+{
+    for (;;) {
+        struct lease *oldest;
+        bool is_held;
+
+        pthread_mutex_lock(&source->lock);
+        oldest = find_oldest(source);
+        is_held = oldest != NULL && try_hold(oldest);
+        if (oldest == NULL && !source->is_shut) {
+            /* With the lock: a thread that drops a kept batch comes before it or after it. */
+            tundish_close(source->reader);
+            source->is_shut = true;
+        }
+        pthread_mutex_unlock(&source->lock);
+        if (oldest == NULL)
+            return TUNDISH_OK;
+        if (is_held) {
+            tundish_status status = keep(source, oldest);
+
+            if (status != TUNDISH_OK)
+                return status;
+        } else {
+            sched_yield(); /* another thread is about to give it back */
+        }
+    }
+}
+
+void
+source_wait_release(struct source *source, int64_t timeout_ns)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += timeout_ns % 1000000000;
+    until.tv_sec += timeout_ns / 1000000000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&source->lock);
+    if (find_oldest(source) != NULL)
+        pthread_cond_timedwait(&source->released, &source->lock, &until);
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* The lasting copy of a file's name; "?" if there is no memory. The source's lock is held. */
+static const char *
+name_of_file(struct source *source, const char *file)
+{
+    struct file_name *name = source->files;
+    size_t bytes = strlen(file) + 1;
+
+    while (name != NULL && strcmp(name->text, file) != 0)
+        name = name->next;
+    if (name != NULL)
+        return name->text;
+    name = malloc(sizeof *name + bytes);
+    if (name == NULL)
+        return "?";
+    memcpy(name->text, file, bytes);
+    name->next = source->files;
+    source->files = name;
+    return name->text;
+}
+
 struct lease *
-lease_open(struct source *source, const tundish_batch *batch)
+lease_open(struct source *source, const tundish_batch *batch, const struct line *taken)
 {
     struct lease *lease = calloc(1, sizeof *lease);
 
@@ -81,6 +240,12 @@ lease_open(struct source *source, const tundish_batch *batch)
     atomic_fetch_add(&source->users, 1);
     lease->source = source;
     lease->batch = batch;
+    pthread_mutex_lock(&source->lock);
+    lease->taken = (struct line){ name_of_file(source, taken->file), taken->number };
+    lease->older = source->newest;
+    *(source->newest == NULL ? &source->oldest : &source->newest->newer) = lease;
+    source->newest = lease;
+    pthread_mutex_unlock(&source->lock);
     return lease;
 }
 
@@ -90,21 +255,39 @@ lease_hold(struct lease *lease)
     atomic_fetch_add_explicit(&lease->users, 1, memory_order_relaxed);
 }
 
+static void
+give_back(struct lease *lease)
+{
+    struct source *source = lease->source;
+
+    pthread_mutex_lock(&source->lock);
+    *(lease->older == NULL ? &source->oldest : &lease->older->newer) = lease->newer;
+    *(lease->newer == NULL ? &source->newest : &lease->newer->older) = lease->older;
+    tundish_release(source->reader, lease->batch);
+    pthread_cond_signal(&source->released);
+    pthread_mutex_unlock(&source->lock);
+    free(lease);
+    source_drop(source);
+}
+
 void
 lease_drop(struct lease *lease)
 {
-    if (lease == NULL || !source_is_ours(lease->source))
+    if (lease == NULL || !lease_is_ours(lease))
         return;
     /* acq_rel: all uses in other threads come before the release. */
-    if (atomic_fetch_sub_explicit(&lease->users, 1, memory_order_acq_rel) > 1)
-        return;
-    tundish_release(lease->source->reader, lease->batch);
-    source_close(lease->source);
-    free(lease);
+    if (atomic_fetch_sub_explicit(&lease->users, 1, memory_order_acq_rel) == 1)
+        give_back(lease);
 }
 
 const tundish_batch *
 lease_batch(const struct lease *lease)
 {
     return lease->batch;
+}
+
+bool
+lease_is_ours(const struct lease *lease)
+{
+    return source_is_ours(lease->source);
 }

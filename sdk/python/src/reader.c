@@ -11,8 +11,10 @@
 #include "batch.h"
 #include "clock.h"
 #include "errors.h"
+#include "hold.h"
 #include "lease.h"
 #include "schema.h"
+#include "taken.h"
 
 /* A wait is cut into slices, so that Ctrl-C and other signals are heard. */
 #define SLICE_NS INT64_C(100000000)
@@ -27,6 +29,8 @@ struct reader {
     bool goes_on;   /* the last call lost the server or a peer: the next loop goes on there */
     bool is_gone;   /* the server is: the next call waits for its return ... */
     int64_t gone_until_ns; /* ... until then; 0: it has not begun to */
+    struct hold hold;
+    PyObject *package; /* its folder: lines in it are not the program's */
     uint64_t loop;
     int64_t timeout_ns;
     long process; /* for the message to a child */
@@ -98,11 +102,11 @@ is_to_wait(const struct reader *reader, tundish_status status)
 
 /* tundish_next in slices. */
 static int
-wait_for_batch(struct reader *reader, tundish_reader *from, int64_t timeout_ns,
+wait_for_batch(struct reader *reader, tundish_reader *from, int64_t deadline_ns,
                tundish_status *ret_status, const tundish_batch **ret_batch)
 {
-    int64_t now_ns = clock_ns(), left_ns = timeout_ns == 0 && !reader->is_gone ? 0 : INT64_MAX;
-    int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : now_ns + timeout_ns;
+    int64_t now_ns = clock_ns();
+    int64_t left_ns = deadline_ns <= now_ns && !reader->is_gone ? 0 : INT64_MAX;
     /* What is there already is taken without letting other threads run. */
     tundish_status status = reader->is_gone ? TUNDISH_E_TIMEOUT : tundish_next(from, 0, ret_batch);
 
@@ -111,9 +115,10 @@ wait_for_batch(struct reader *reader, tundish_reader *from, int64_t timeout_ns,
     while (left_ns > 0 && is_to_wait(reader, status)) {
         left_ns = deadline_ns - clock_ns();
         left_ns = left_ns < 0 ? 0 : left_ns;
-        Py_BEGIN_ALLOW_THREADS status =
-            tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
-        Py_END_ALLOW_THREADS reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
+        Py_BEGIN_ALLOW_THREADS;
+        status = tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
+        Py_END_ALLOW_THREADS;
+        reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
         /* With a batch in hand a signal can wait until the caller has it. */
         if (is_to_wait(reader, status) && PyErr_CheckSignals() != 0)
             return -1;
@@ -140,24 +145,41 @@ note(struct reader *reader, tundish_status status)
     reader->goes_on = status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_PEER_LOST;
 }
 
+static PyObject *
+new_batch(PyObject *self, const tundish_batch *lent)
+{
+    struct reader *reader = from_object(self);
+    PyObject *holder;
+    struct line taken;
+    struct lease *lease;
+
+    taken_here(PyUnicode_AsUTF8AndSize(reader->package, NULL), &taken, &holder);
+    lease = lease_open(reader->source, lent, &taken);
+    Py_XDECREF(holder);
+    if (lease == NULL)
+        return PyErr_NoMemory();
+    return batch_new(reader->batch_type, self, reader->schema, lease);
+}
+
 int
 reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyObject **ret_batch)
 {
     struct reader *reader = from_object(self);
     tundish_reader *from = enter(self);
     const tundish_batch *lent = NULL;
-    struct lease *lease;
+    int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : clock_ns() + timeout_ns;
     int result;
 
     if (from == NULL)
         return -1;
-    result = wait_for_batch(reader, from, timeout_ns, ret_status, &lent);
+    result = hold_make_room(&reader->hold, reader->source, deadline_ns);
+    *ret_status = TUNDISH_E_TIMEOUT;
+    if (result > 0)
+        result = wait_for_batch(reader, from, deadline_ns, ret_status, &lent);
     if (result == 0)
         note(reader, *ret_status);
     if (result == 0 && *ret_status == TUNDISH_OK) {
-        lease = lease_open(reader->source, lent);
-        *ret_batch = lease == NULL ? PyErr_NoMemory()
-                                   : batch_new(reader->batch_type, self, reader->schema, lease);
+        *ret_batch = new_batch(self, lent);
         result = *ret_batch == NULL ? -1 : 0;
     }
     leave(self);
@@ -209,8 +231,11 @@ reader_restart(PyObject *self, PyObject *unused)
     (void)unused;
     if (from == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = tundish_restart(from);
-    Py_END_ALLOW_THREADS if (status == TUNDISH_OK) reader->in_epoch = reader->goes_on = false;
+    Py_BEGIN_ALLOW_THREADS;
+    status = tundish_restart(from);
+    Py_END_ALLOW_THREADS;
+    if (status == TUNDISH_OK)
+        reader->in_epoch = reader->goes_on = false;
     leave(self);
     return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
@@ -265,8 +290,8 @@ reader_get_place(PyObject *self, void *closure)
     (void)closure;
     if (from == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;)
-    {
+    Py_BEGIN_ALLOW_THREADS;
+    for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;) {
         char *grown = realloc(token, bytes);
 
         if (grown == NULL)
@@ -275,7 +300,8 @@ reader_get_place(PyObject *self, void *closure)
         capacity = bytes;
         status = tundish_place_token(from, token, capacity, &bytes);
     }
-    Py_END_ALLOW_THREADS leave(self);
+    Py_END_ALLOW_THREADS;
+    leave(self);
     if (status == TUNDISH_OK)
         place = PyUnicode_FromString(token);
     else if (bytes > capacity)
@@ -301,12 +327,13 @@ reader_get_info(PyObject *self, void *closure)
     facts =
         status != TUNDISH_OK
             ? raise_status(status)
-            : Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:K,s:K}", "replica", info.replica,
+            : Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:K,s:K,s:L}", "replica", info.replica,
                             "replica_count", info.replica_count, "first_replica",
                             info.first_replica, "total_replica_count", info.total_replica_count,
                             "slot_count", info.slot_count, "held_count", info.held_count, "stream",
                             info.stream, "first_epoch", (unsigned long long)info.first_epoch,
-                            "first_step", (unsigned long long)info.first_step);
+                            "first_step", (unsigned long long)info.first_step, "epoch_steps",
+                            (long long)info.epoch_steps);
     leave(self);
     return facts;
 }
@@ -381,16 +408,24 @@ reader_detach(PyObject *self, PyObject *unused)
 {
     struct reader *reader = from_object(self);
     struct source *source = reader->source;
+    tundish_status status = TUNDISH_OK;
 
     (void)unused;
-    if (source != NULL && source_is_ours(source) && enter(self) == NULL)
-        return NULL;
-    reader->source = NULL;
-    leave(self);
-    if (source != NULL && source_is_ours(source)) {
-        Py_BEGIN_ALLOW_THREADS source_close(source);
-        Py_END_ALLOW_THREADS
+    if (source == NULL)
+        return Py_NewRef(Py_None);
+    /* In a child nothing is to be done: the reader is the parent's. */
+    if (source_is_ours(source)) {
+        if (enter(self) == NULL)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS;
+        status = source_shut(source);
+        Py_END_ALLOW_THREADS;
+        leave(self);
     }
+    if (status != TUNDISH_OK)
+        return raise_status(status);
+    reader->source = NULL;
+    source_drop(source);
     return Py_NewRef(Py_None);
 }
 
@@ -431,34 +466,67 @@ begin(PyObject *self, tundish_reader *opened)
     return 0;
 }
 
+/* tundish_open in slices, for a server that is starting. NULL with an exception. */
+static tundish_reader *
+open_reader(tundish_options *options)
+{
+    int64_t deadline_ns = clock_ns() + options->server_timeout_ns, left_ns;
+    tundish_reader *opened = NULL;
+    tundish_status status;
+
+    do {
+        left_ns = deadline_ns - clock_ns();
+        options->open_timeout_ns = left_ns < 1 ? 1 : left_ns < SLICE_NS ? left_ns : SLICE_NS;
+        Py_BEGIN_ALLOW_THREADS;
+        status = tundish_open(options, &opened);
+        Py_END_ALLOW_THREADS;
+        if (status == TUNDISH_OK)
+            return opened;
+        if (PyErr_CheckSignals() != 0)
+            return NULL;
+    } while ((status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_TIMEOUT) && left_ns > 0);
+    raise_status(status);
+    return NULL;
+}
+
 static PyObject *
 reader_attach(PyObject *self, PyObject *arguments, PyObject *names)
 {
-    static char *keywords[] = { "server", "stream",  "session", "group",  "replica", "place",
-                                "check",  "timeout", "batch",   "custom", NULL };
+    static char *keywords[] = { "server", "stream",    "session", "group",   "replica",
+                                "place",  "check",     "timeout", "on_hold", "package",
+                                "batch",  "is_custom", NULL };
     struct reader *reader = from_object(self);
     tundish_options options = TUNDISH_OPTIONS_INIT;
-    tundish_reader *opened = NULL;
-    PyObject *batch_class;
-    int is_custom;
+    PyObject *package, *batch_class;
+    tundish_reader *opened;
+    const char *on_hold;
+    int is_custom, policy;
     double timeout;
-    tundish_status status;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, names, "zzzzizpdOp", keywords, &options.server,
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "zzzzizpdsUOp", keywords, &options.server,
                                      &options.stream, &options.session, &options.group,
                                      &options.replica, &options.place_token, &options.check,
-                                     &timeout, &batch_class, &is_custom))
+                                     &timeout, &on_hold, &package, &batch_class, &is_custom))
         return NULL;
     if (reader->source != NULL)
         return raise_misuse("the reader is open already");
+    policy = hold_parse(on_hold);
+    if (policy < 0)
+        return raise_argument("on_hold is \"%s\", not \"copy\", \"error\" or \"wait\"", on_hold);
+    if (!(timeout > 0))
+        return raise_argument("timeout is in seconds, and more than 0");
     options.server_timeout_ns = reader->timeout_ns = ns_of(timeout);
-    Py_BEGIN_ALLOW_THREADS status = tundish_open(&options, &opened);
-    Py_END_ALLOW_THREADS if (status != TUNDISH_OK) return raise_status(status);
+    opened = open_reader(&options);
+    if (opened == NULL)
+        return NULL;
     if (begin(self, opened) != 0) {
         tundish_close(opened);
         return NULL;
     }
     reader->schema->is_custom = is_custom != 0;
+    reader->hold.policy = (enum on_hold)policy;
+    Py_XDECREF(reader->package);
+    reader->package = Py_NewRef(package);
     Py_XDECREF(reader->batch_type);
     reader->batch_type = Py_NewRef(batch_class);
     return Py_NewRef(Py_None);
@@ -476,8 +544,14 @@ reader_dealloc(PyObject *self)
 {
     struct reader *reader = from_object(self);
 
-    if (reader->source != NULL && source_is_ours(reader->source))
-        source_close(reader->source);
+    if (reader->source != NULL && source_is_ours(reader->source)) {
+        /* If a batch cannot be kept, its lease keeps the reader open. */
+        Py_BEGIN_ALLOW_THREADS;
+        source_shut(reader->source);
+        Py_END_ALLOW_THREADS;
+        source_drop(reader->source);
+    }
+    Py_XDECREF(reader->package);
     Py_XDECREF((PyObject *)reader->schema);
     Py_XDECREF(reader->batch_type);
     object_free(self);

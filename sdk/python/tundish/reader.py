@@ -25,16 +25,17 @@ ColumnSpec.__doc__ = """The type of one column of every batch.
 Info = namedtuple(
     "Info",
     "replica replica_count first_replica total_replica_count slot_count held_count stream first_epoch"
-    " first_step",
+    " first_step epoch_steps",
 )
 Info.__doc__ = """A reader's replica among those of its node and of all nodes, and its lane's slots.
 
-`held_count` batches are not given back yet. `first_epoch` and `first_step` are where it started.
+`held_count` batches are not given back yet. `first_epoch` and `first_step` are where it started,
+`epoch_steps` is the length of a whole epoch, or -1 where only reading tells it.
 """
 
 # Whose module converts columns (its function `convert`), by the name of the format.
 _MODULES = {"numpy": None, "torch": "torch", "jax": "jax", "tf": "tensorflow"}
-_ON_HOLD = ("copy", "error", "wait")
+_PACKAGE = __file__.removesuffix("reader.py")
 
 
 class Reader(_tundish.Reader):
@@ -68,8 +69,10 @@ class Reader(_tundish.Reader):
             place=place,
             check=options["check"],
             timeout=options["timeout"],
+            on_hold=options["on_hold"],
+            package=_PACKAGE,
             batch=Batch,
-            custom=self.widens or self.convert is not None,
+            is_custom=self.widens or self.convert is not None,
         )
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
 
@@ -79,6 +82,16 @@ class Reader(_tundish.Reader):
             self._open(self._pending)
             self._pending = None
         return super().__iter__()
+
+    def __len__(self) -> int:
+        """The steps of a whole epoch. TypeError where only reading tells."""
+        steps = self.info.epoch_steps
+        if steps < 0:
+            raise TypeError("the length of an epoch is not known before it is read")
+        return int(steps)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __aiter__(self) -> AsyncIterator[Batch]:
         from .asynchronous import batches
@@ -158,8 +171,6 @@ def open(
         raise ArgumentError(f"device {device!r}: batches come in the CPU's memory, so it is 'cpu' or None")
     if format not in _MODULES:
         raise ArgumentError(f"format {format!r} is not one of {', '.join(_MODULES)}")
-    if on_hold not in _ON_HOLD:
-        raise ArgumentError(f"on_hold {on_hold!r} is not one of {', '.join(_ON_HOLD)}")
     return Reader(
         {
             "stream": stream,

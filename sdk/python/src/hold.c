@@ -1,0 +1,109 @@
+/* hold.c - copy the oldest batch out of its slot, raise, or wait. */
+#include "hold.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "errors.h"
+
+#define SLICE_NS INT64_C(100000000)
+
+int
+hold_parse(const char *name)
+{
+    static const char *const names[] = { "copy", "error", "wait" };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* The SDK refuses to lend one more, or the server needs a slot of ours for the next but one. */
+static bool
+has_room(const struct source *source)
+{
+    tundish_info info = { .size = sizeof info };
+
+    return tundish_get_info(source_reader(source), &info) != TUNDISH_OK ||
+           (info.ahead_count >= 2 && info.held_count + 2 < info.slot_count);
+}
+
+static int
+warn(uint32_t count, const struct line *taken)
+{
+    return PyErr_WarnFormat(
+        PyExc_RuntimeWarning, 1,
+        "tundish: %u batches are in use and the next one needs a slot: copied the oldest, taken at "
+        "%s:%d, out of its slot, which takes time and memory. Its arrays stay valid. Drop batches "
+        "and arrays that are done with, or raise deliver.slots",
+        (unsigned)count, taken->file, taken->number);
+}
+
+static int
+copy_oldest(struct hold *hold, struct source *source)
+{
+    bool warns = !hold->has_warned;
+    tundish_status status;
+    struct line taken;
+    uint32_t count;
+
+    if (!source_oldest(source, &taken, &count))
+        return 1;
+    Py_BEGIN_ALLOW_THREADS;
+    status = source_keep_oldest(source);
+    Py_END_ALLOW_THREADS;
+    if (status != TUNDISH_OK) {
+        raise_status(status);
+        return -1;
+    }
+    hold->has_warned = true;
+    return warns && warn(count, &taken) != 0 ? -1 : 0;
+}
+
+static int
+raise_held(struct source *source)
+{
+    struct line taken;
+    uint32_t count;
+
+    if (!source_oldest(source, &taken, &count))
+        return 1;
+    raise_argument(
+        "%u batches are in use and the next one needs a slot (on_hold=\"error\"): drop the "
+        "oldest, taken at %s:%d, and its arrays, or raise deliver.slots",
+        (unsigned)count, taken.file, taken.number);
+    return -1;
+}
+
+static int
+wait_for_release(struct source *source, int64_t deadline_ns)
+{
+    int64_t left_ns = deadline_ns - clock_ns();
+    struct line taken;
+    uint32_t count;
+
+    if (!source_oldest(source, &taken, &count))
+        return 1;
+    if (left_ns > 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        source_wait_release(source, left_ns < SLICE_NS ? left_ns : SLICE_NS);
+        Py_END_ALLOW_THREADS;
+    }
+    return PyErr_CheckSignals();
+}
+
+int
+hold_make_room(struct hold *hold, struct source *source, int64_t deadline_ns)
+{
+    int result = 0;
+
+    while (!has_room(source) && result == 0) {
+        if (hold->policy == ON_HOLD_WAIT && deadline_ns <= clock_ns())
+            return 0;
+        result = hold->policy == ON_HOLD_COPY    ? copy_oldest(hold, source)
+                 : hold->policy == ON_HOLD_ERROR ? raise_held(source)
+                                                 : wait_for_release(source, deadline_ns);
+    }
+    return result == 0 ? 1 : result;
+}
