@@ -1,4 +1,4 @@
-"""Strings, ragged and sparse columns take every form that they promise, and share memory where they say so."""
+"""Strings, ragged and sparse columns take every form that they promise, and share memory as they say."""
 
 import importlib.util
 import unittest
@@ -118,7 +118,8 @@ class StringsOfOtherShapes(unittest.TestCase):
 
     def test_one_string_has_no_length_but_a_value(self):
         one = strings([b"alone"], ())
-        self.assertEqual((one.numpy().shape, one.numpy().item(), one.to_list()), ((), b"alone", b"alone"))
+        self.assertEqual((one.numpy().shape, one.numpy().item()), ((), b"alone"))
+        self.assertEqual(one.to_list(), b"alone")
         with self.assertRaisesRegex(TypeError, "has no length"):
             len(one)
 
@@ -156,7 +157,8 @@ class RaggedColumns(unittest.TestCase):
     def test_a_copy_shares_nothing(self):
         copy = self.deep.copy()
         self.assertEqual(copy.to_list(), self.NESTED)
-        for mine, theirs in zip((copy.values, *copy.row_splits), (self.deep.values, *self.deep.row_splits)):
+        self.assertFalse(np.shares_memory(copy.values, self.deep.values))
+        for mine, theirs in zip(copy.row_splits, self.deep.row_splits):
             self.assertFalse(np.shares_memory(mine, theirs))
 
     def test_padded_is_as_wide_as_the_longest_list_of_each_level(self):

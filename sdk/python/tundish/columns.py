@@ -8,14 +8,15 @@ NumPy is imported on the first use that needs it, a framework on the first use o
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from .batch import Batch
+    from ._tundish import Array
+    from .reader import Reader
 
     Numbers = npt.NDArray[Any]
     Offsets = npt.NDArray[np.int64]
@@ -255,7 +256,7 @@ class Ragged:
         return dense
 
     def numpy(self) -> Numbers:
-        """A new array of objects [rows]: each an array of its row, of objects again if that is ragged."""
+        """A new array of objects [rows]: each is an array of its row, or again one of objects."""
         import numpy as np
 
         rows: Numbers = np.empty(len(self), object)
@@ -286,7 +287,7 @@ class Ragged:
         return tensorflow.convert(self)
 
     def __repr__(self) -> str:
-        return f"Ragged({len(self)} rows, {len(self.row_splits)} ragged, values {_described(self.values)})"
+        return f"Ragged({len(self)} rows, rank {len(self.row_splits)}, values {_described(self.values)})"
 
 
 class Sparse:
@@ -366,28 +367,28 @@ class Sparse:
         return f"Sparse({list(self.shape)}, values {_described(self.values)})"
 
 
-def lent(batch: Batch, name: str) -> Any:
-    """The column of numbers as Arrays of the batch's memory, for DLPack; a column of strings as it is.
+def lender(numbers: Any) -> Array | None:
+    """The Array of a batch that `numbers` is a whole view of, or None.
 
-    A dense column is one Array; Ragged and Sparse hold Arrays for values, row_splits and indices.
+    It gives libraries the same memory by DLPack, also to those to which NumPy refuses it, because it is
+    read-only or bfloat16.
     """
-    spec = batch.reader.spec[name]
-    if spec.dtype == "string":
-        return batch[name]
-    if spec.kind == "dense":
-        return batch.array(name)
-    parts = batch.parts(name)
-    return Ragged(parts[0], tuple(parts[1])) if spec.kind == "ragged" else Sparse(*parts)
+    from ._tundish import Array
+
+    base = numbers.base
+    return base if isinstance(base, Array) and base.shape == numbers.shape else None
 
 
-def require(spec: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Raise ColumnError unless the stream has all these columns."""
+def require(reader: Reader, names: Iterable[str]) -> None:
+    """Raise ArgumentError unless an adapter can convert these columns of the reader itself."""
     from .batch import nearest
-    from .errors import ColumnError
+    from .errors import ArgumentError, ColumnError
 
+    if reader.convert is not None:
+        raise ArgumentError("an adapter converts columns itself: open its reader without format=")
     for name in names:
-        if name not in spec:
-            raise ColumnError(f"the stream has no column {name!r}{nearest(name, spec)}")
+        if name not in reader.spec:
+            raise ColumnError(f"the stream has no column {name!r}{nearest(name, reader.spec)}")
 
 
 def _listed(values: Any) -> Any:
@@ -400,6 +401,6 @@ def _described(values: Any) -> str:
 
 def _no_strings(framework: str) -> str:
     return (
-        f"{framework} has no strings; look them up or hash them in the pipeline (string_lookup, hashing), "
-        "or take numpy(), arrow() or to_list()"
+        f"{framework} has no strings; look them up or hash them in the pipeline (string_lookup, "
+        "hashing), or take numpy(), arrow() or to_list()"
     )

@@ -1,0 +1,173 @@
+"""Batches as torch tensors.
+
+    from tundish.torch import DataLoader
+
+    for x, y in DataLoader("train", columns=("x", "label")):
+        ...
+
+torch has no read-only tensors, and a write to a batch's memory ends the process (SIGSEGV). So tensors
+are copies unless `zero_copy=True` is asked for: one copy, which frees the batch's slot at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import dlpack
+
+import tundish
+
+from .columns import Ragged, Sparse, Strings, lender, require
+
+__all__ = ["DataLoader", "convert"]
+
+# Options of torch's DataLoader, and where Tundish has them instead.
+_IN_THE_FILE = "its place is the pipeline file, as a stage of this stream"
+_IN_THE_SERVER = "the server makes batches ahead in threads of its own (deliver.slots, --threads)"
+_ELSEWHERE = {
+    "batch_size": _IN_THE_FILE,
+    "shuffle": _IN_THE_FILE,
+    "drop_last": _IN_THE_FILE,
+    "sampler": _IN_THE_FILE,
+    "batch_sampler": _IN_THE_FILE,
+    "generator": "seeds are in the pipeline file",
+    "collate_fn": "collate= takes a function of the dict of columns",
+    "num_workers": _IN_THE_SERVER,
+    "prefetch_factor": _IN_THE_SERVER,
+    "persistent_workers": _IN_THE_SERVER,
+    "worker_init_fn": _IN_THE_SERVER,
+    "multiprocessing_context": _IN_THE_SERVER,
+    "in_order": "batches come in the order that the pipeline file sets",
+}
+
+
+def convert(column: Any) -> Any:
+    """A column as torch has it, in new memory that may be written to.
+
+    dense: a tensor of the same shape and dtype.
+    ragged: a nested tensor of layout jagged; with several ragged dimensions, or a torch that has no
+        such layout, Ragged with tensors for values and row_splits.
+    sparse: a tensor of layout COO.
+    strings: Strings, or Ragged or Sparse of them, copied as well: torch has no strings.
+    Raises TypeError for a dtype that this torch does not know (uint16, uint32, uint64 before 2.3).
+    """
+    return _assembled(column, _copied)
+
+
+def _copied(numbers: Any) -> torch.Tensor:
+    if numbers.dtype.kind == "V":  # bfloat16, which torch does not take from numpy
+        return _copied(numbers.view(np.int16)).view(torch.bfloat16)
+    # numpy asks for huge pages where there is much to copy, which is faster than torch's own memory.
+    # What may be written to is a batch's no more, as after widening.
+    return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
+
+
+def _pinned(numbers: Any) -> torch.Tensor:
+    if numbers.dtype.kind == "V":
+        return _pinned(numbers.view(np.int16)).view(torch.bfloat16)
+    dtype = torch.from_numpy(np.empty(0, numbers.dtype)).dtype
+    tensor = torch.empty(numbers.shape, dtype=dtype, pin_memory=True)
+    np.copyto(tensor.numpy(), numbers)
+    return tensor
+
+
+def _shared(numbers: Any) -> torch.Tensor:
+    array = lender(numbers)
+    return _copied(numbers) if array is None else dlpack.from_dlpack(array)
+
+
+def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
+    if isinstance(column, Strings) or isinstance(getattr(column, "values", None), Strings):
+        return column if tensor_of is _shared else column.copy()
+    if not isinstance(column, (Ragged, Sparse)):
+        return tensor_of(column)
+    values = tensor_of(column.values)
+    if isinstance(column, Sparse):
+        indices = tensor_of(column.indices).T
+        return torch.sparse_coo_tensor(indices, values, column.shape, check_invariants=False)
+    splits = tuple(tensor_of(splits) for splits in column.row_splits)
+    if len(splits) == 1 and hasattr(torch.nested, "nested_tensor_from_jagged"):
+        return torch.nested.nested_tensor_from_jagged(values, splits[0])
+    return Ragged(values, splits)
+
+
+class DataLoader:
+    """The batches of a reader as tensors: an iterable that takes torch.utils.data.DataLoader's place.
+
+    source: a stream's name, which is opened with `open_options` (those of tundish.open), or a Reader
+        of format "numpy". None: the stream that the environment names.
+    columns: names. A batch is then a tuple of these columns; without it a dict of all.
+    collate: called with the dict of the columns (of those in `columns`, or of all); what it returns is
+        what the loop gets.
+    pin_memory: copy into page-locked memory, from which copies to a GPU run beside other work. It is
+        ignored without CUDA, as in torch.
+    zero_copy: tensors of the batch's own memory, which is read-only: an operation in place, and
+        `out=`, ends the process (SIGSEGV). A tensor keeps its batch's slot until it is gone.
+
+    Each `for` is one epoch; beginning anew in the midst of one passes over the rest of it. `len()` is
+    the number of steps of an epoch where the pipeline tells it, else TypeError. Strings stay Strings.
+
+    state_dict() and load_state_dict() are torchdata's Stateful: the place after the last batch that
+    the loop got, small and made at once. Loading takes effect at the next `for`.
+
+    Each trainer reads its own replica, so nothing may cut the rows again: accelerate's prepare() returns
+    this loader unchanged, and Lightning and others add no sampler. There are no worker processes.
+
+    `reader` is the Reader. Its errors are those of tundish; ValueError: two sources, or an option of
+    torch's that Tundish has elsewhere.
+    """
+
+    _is_accelerate_prepared = True  # accelerate asks for this before it shards a loader
+
+    def __init__(
+        self,
+        source: tundish.Reader | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        collate: Callable[[dict[str, Any]], Any] | None = None,
+        pin_memory: bool = False,
+        zero_copy: bool = False,
+        **open_options: Any,
+    ) -> None:
+        for name in open_options:
+            if name in _ELSEWHERE:
+                raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
+        if zero_copy and pin_memory:
+            raise tundish.ArgumentError("zero_copy shares the memory that pin_memory copies: take one")
+        if not isinstance(source, tundish.Reader):
+            source = tundish.open(source, **open_options)
+        elif open_options:
+            names = ", ".join(open_options)
+            raise tundish.ArgumentError(f"the reader is open already: {names} came too late")
+        self.reader = source
+        require(self.reader, columns or ())
+        self._columns = None if columns is None else tuple(columns)
+        self._collate = collate
+        self._tensor_of = _shared if zero_copy else _copied
+        if pin_memory and torch.cuda.is_available():
+            self._tensor_of = _pinned
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._made, iter(self.reader))
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place after the last batch that was returned: {"version": 1, "place": str}."""
+        state: dict[str, Any] = self.reader.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at a place that state_dict() gave, from the next `for` on."""
+        self.reader.load_state_dict(state)
+
+    def _made(self, batch: tundish.Batch) -> Any:
+        names = batch if self._columns is None else self._columns
+        made = {name: _assembled(batch[name], self._tensor_of) for name in names}
+        if self._collate is not None:
+            return self._collate(made)
+        return made if self._columns is None else tuple(made.values())

@@ -1,0 +1,233 @@
+"""tundish.torch: the same values as tensors, once copied or not at all, and places that go on."""
+
+import pickle
+import unittest
+
+import kinds
+import rig
+
+import tundish
+
+
+class Torch(unittest.TestCase):
+    def setUp(self):
+        self.torch = rig.needs(self, "torch")
+        rig.needs(self, "ml_dtypes")
+
+    def loader(self, server, *names, **options):
+        from tundish.torch import DataLoader
+
+        return DataLoader("train", server=server.socket, **options)
+
+    def listed(self, column):
+        torch = self.torch
+        if isinstance(column, tundish.Sparse):
+            return column.dense().tolist()
+        if hasattr(column, "to_list"):
+            return column.to_list()
+        if column.layout == torch.jagged:
+            return [row.tolist() for row in column.unbind()]
+        return column.to_dense().tolist() if column.layout == torch.sparse_coo else column.tolist()
+
+
+class Values(Torch):
+    def assert_all_kinds(self, batches):
+        torch = self.torch
+        self.assertEqual(len(batches), len(kinds.BATCHES))
+        for batch, expected in zip(batches, kinds.BATCHES):
+            self.assertEqual({name: self.listed(column) for name, column in batch.items()}, expected)
+            dtypes = [torch.float32, torch.int32, torch.int64, torch.bool, torch.bfloat16, torch.uint8]
+            self.assertEqual([batch[name].dtype for name in kinds.DENSE], dtypes)
+            self.assertIs(batch["ragged"].layout, torch.jagged)
+            self.assertIs(batch["sparse"].layout, torch.sparse_coo)
+            self.assertIsInstance(batch["deep"].values, torch.Tensor)
+            self.assertIsInstance(batch["word"], tundish.Strings)
+
+    def test_every_kind_of_column_holds_what_the_stream_says(self):
+        with rig.serve(kinds.pipeline()) as server:
+            self.assert_all_kinds(list(self.loader(server)))
+
+    def test_without_a_copy_too(self):
+        with rig.serve(kinds.pipeline()) as server:
+            self.assert_all_kinds(list(self.loader(server, zero_copy=True)))
+
+    def test_a_reader_may_have_the_format(self):
+        with rig.serve(kinds.pipeline()) as server:
+            with server.open("train", format="torch") as reader:
+                self.assert_all_kinds([dict(batch) for batch in reader])
+
+    def test_columns_make_tuples_in_their_order(self):
+        with rig.serve(kinds.pipeline("x", "label")) as server:
+            found = [(x.tolist(), y.tolist()) for y, x in self.loader(server, columns=("label", "x"))]
+            self.assertEqual(found, [(batch["x"], batch["label"]) for batch in kinds.BATCHES])
+
+    def test_collate_gets_the_columns_and_makes_what_the_loop_gets(self):
+        def collate(columns):
+            return sorted(columns), columns["x"].sum().item()
+
+        with rig.serve(kinds.pipeline("x", "label", "id")) as server:
+            found = list(self.loader(server, columns=("x", "id"), collate=collate))
+            self.assertEqual(found, [(["id", "x"], 6.5), (["id", "x"], 22), (["id", "x"], 17)])
+
+    def test_what_was_widened_is_not_copied_again(self):
+        text = kinds.pipeline("byte", deliver="{epochs: 1, widen: {byte: {dtype: float32, scale: 2}}}")
+        with rig.serve(text) as server, server.open("train", widen=True) as reader:
+            from tundish.torch import DataLoader
+
+            batch = reader.next()
+            (tensor,) = DataLoader(reader, columns=["byte"])._made(batch)
+            self.assertEqual((tensor.dtype, tensor.tolist()), (self.torch.float32, [[0, 510], [2, 4]]))
+            self.assertEqual(tensor.data_ptr(), batch["byte"].ctypes.data)
+
+
+class Memory(Torch):
+    def test_tensors_may_be_written_to_and_hold_no_slot(self):
+        with rig.serve(kinds.pipeline()) as server:
+            loader = self.loader(server)
+            kept = []
+            for batch in loader:
+                self.assertEqual(loader.reader.info.held_count, 0)
+                kept.append(batch)
+                for name in kinds.DENSE:
+                    batch[name].zero_()
+                batch["ragged"].values().zero_()
+                batch["sparse"]._values().zero_()
+            self.assertEqual([batch["x"].sum().item() for batch in kept], [0, 0, 0])
+
+    def test_zero_copy_is_the_batchs_own_memory_for_as_long_as_a_tensor_lives(self):
+        from tundish.torch import DataLoader
+
+        with rig.serve(kinds.pipeline()) as server, server.open("train") as reader:
+            batch = reader.next()
+            made = DataLoader(reader, zero_copy=True)._made(batch)
+            for name in kinds.DENSE:
+                self.assertEqual(made[name].data_ptr(), batch[name].ctypes.data, name)
+            self.assertEqual(made["ragged"].values().data_ptr(), batch["ragged"].values.ctypes.data)
+            self.assertEqual(made["deep"].values.data_ptr(), batch["deep"].values.ctypes.data)
+            self.assertEqual(made["sparse"]._values().data_ptr(), batch["sparse"].values.ctypes.data)
+            tensor = made["x"][1]
+            del batch, made
+            self.assertEqual(reader.info.held_count, 1)
+            self.assertEqual(tensor.tolist(), [2, 3])
+            del tensor
+            self.assertEqual(reader.info.held_count, 0)
+
+    def test_a_torch_without_versioned_capsules_takes_the_same_memory(self):
+        from torch.utils import dlpack
+
+        with rig.serve(kinds.pipeline("brain")) as server, server.open("train") as reader:
+            batch = reader.next()
+            tensor = dlpack.from_dlpack(batch.array("brain").__dlpack__())
+            self.assertEqual((tensor.dtype, tensor.tolist()), (self.torch.bfloat16, [0.5, -1]))
+            self.assertEqual(tensor.data_ptr(), batch["brain"].ctypes.data)
+
+    def test_without_cuda_pin_memory_is_ignored(self):
+        with rig.serve(kinds.pipeline("x", "brain")) as server:
+            x, brain = next(iter(self.loader(server, columns=("x", "brain"), pin_memory=True)))
+            self.assertEqual((x.tolist(), brain.tolist()), (kinds.BATCHES[0]["x"], [0.5, -1]))
+            self.assertEqual([x.is_pinned(), brain.is_pinned()], [self.torch.cuda.is_available()] * 2)
+
+
+class Epochs(Torch):
+    def test_one_for_is_one_epoch(self):
+        with rig.serve(kinds.pipeline("id", deliver="{epochs: 2}")) as server:
+            loader = self.loader(server, columns=["id"])
+            found = [[ids.tolist() for (ids,) in loader] for _ in range(4)]
+            self.assertEqual(found, [kinds.IDS, kinds.IDS, [], []])
+
+    def test_a_length_that_nobody_knows_is_a_type_error(self):
+        text = rig.pipeline("range: {stop: 6}", "filter: 'value > 1'", "batch: 2")
+        with rig.serve(text) as server:
+            loader = self.loader(server)
+            with self.assertRaises(TypeError):
+                len(loader)
+            self.assertEqual([batch["value"].tolist() for batch in loader], [[2, 3], [4, 5]])
+
+    def test_a_resumed_run_and_one_resumed_from_it_get_the_same_rows_as_one_that_was_not_stopped(self):
+        stages = ("range: {stop: 20}", "shuffle: {buffer_size: 20}", "batch: 2")
+        text = rig.pipeline(*stages, deliver="{epochs: 3}")
+
+        def read(state, steps):
+            """So many batches, over ends of epochs, in a run of its own; and the state after them."""
+            found = []
+            with rig.serve(text) as server:
+                loader = self.loader(server, columns=["value"])
+                if state is not None:
+                    loader.load_state_dict(pickle.loads(pickle.dumps(state)))
+                    self.assertEqual(loader.state_dict(), state)
+                while len(found) < steps:
+                    for (values,) in loader:
+                        found.append(values.tolist())
+                        if len(found) == steps:
+                            break
+                return found, loader.state_dict()
+
+        whole, _ = read(None, 30)
+        first, state = read(None, 7)
+        second, state = read(state, 8)
+        third, _ = read(state, 15)
+        self.assertEqual(first + second + third, whole)
+        self.assertEqual(sorted(sum(whole[:10], [])), list(range(20)))
+        self.assertNotEqual(whole[:10], whole[10:20])
+
+    def test_a_state_can_be_taken_before_the_first_batch(self):
+        with rig.serve(kinds.pipeline("id")) as server:
+            loader = self.loader(server, columns=["id"])
+            loader.load_state_dict(loader.state_dict())
+            self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
+
+
+class Refusals(Torch):
+    def test_what_torchs_loader_does_itself_has_another_place(self):
+        from tundish.torch import DataLoader
+
+        places = {"num_workers": "--threads", "shuffle": "pipeline file", "collate_fn": "collate="}
+        for option, remedy in places.items():
+            with self.assertRaisesRegex(tundish.ArgumentError, f"no {option}: .*{remedy}"):
+                DataLoader("train", **{option: 4})
+
+    def test_a_missing_column_names_the_nearest(self):
+        with rig.serve(kinds.pipeline("label")) as server:
+            with self.assertRaisesRegex(tundish.ColumnError, "did you mean 'label'"):
+                self.loader(server, columns=("lable",))
+
+    def test_options_that_contradict_each_other(self):
+        from tundish.torch import DataLoader
+
+        with rig.serve(kinds.pipeline("x")) as server:
+            with self.assertRaisesRegex(tundish.ArgumentError, "zero_copy .* pin_memory"):
+                self.loader(server, zero_copy=True, pin_memory=True)
+            with server.open("train", format="torch") as reader:
+                with self.assertRaisesRegex(tundish.ArgumentError, "without format="):
+                    DataLoader(reader)
+                with self.assertRaisesRegex(tundish.ArgumentError, "open already: group"):
+                    DataLoader(reader, group="other")
+
+    def test_strings_have_no_tensor(self):
+        with rig.serve(kinds.pipeline("word", "words")) as server:
+            (batch, *_) = self.loader(server)
+            for name in ("word", "words"):
+                with self.assertRaisesRegex(TypeError, "string_lookup"):
+                    batch[name].torch()
+            with self.assertRaises(TypeError):
+                self.torch.as_tensor(batch["word"])
+
+
+class Frameworks(Torch):
+    """Loops of others, where they are installed."""
+
+    def test_accelerate_shards_nothing(self):
+        accelerate = rig.needs(self, "accelerate")
+        from accelerate.data_loader import DataLoaderShard
+
+        with rig.serve(kinds.pipeline("id")) as server:
+            accelerator = accelerate.Accelerator(cpu=True)
+            loader = self.loader(server, columns=["id"])
+            self.assertIs(accelerator.prepare(loader), loader)
+            self.assertIs(accelerator.prepare_data_loader(loader), loader)
+            self.assertNotIsInstance(loader, DataLoaderShard)
+            self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
+
+
+if __name__ == "__main__":
+    unittest.main()
