@@ -43,7 +43,7 @@ fetch_is_ours(const struct guard_request *request)
            strcmp(request->fetch_mode, "navigate") == 0;
 }
 
-/* Compare in a time that depends only on the length of what was sent, so that the time does not
+/* Compare in a time that depends only on the length of the sent text, so that the time does not
  * reveal how many bytes are right. */
 static bool
 is_token(const struct guard *guard, const char *authorization)

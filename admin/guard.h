@@ -24,7 +24,7 @@ struct guard_request {
     const char *host, *origin, *fetch_site, *fetch_mode, *authorization;
     const char *content_length, *transfer_encoding;
     bool has_duplicate; /* one of them came twice */
-    bool is_public; /* the page and what it is made of, and is it well? No figures are in them. */
+    bool is_public;     /* the page, its files and the health checks: no metrics are in them */
     bool changes_something;
 };
 

@@ -9,7 +9,7 @@
 #include "admin.h"
 
 enum route_kind {
-    ROUTE_PAGE,    /* the page and what it is made of: does not change */
+    ROUTE_PAGE,    /* the page and its files: they do not change */
     ROUTE_FIGURES, /* the same for everyone until the watcher looks again */
     ROUTE_NOW,     /* worked out each time: cheap */
     ROUTE_ORDER    /* changes something: POST, with a token */

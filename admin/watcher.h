@@ -27,7 +27,7 @@ struct watcher_node {
 tundish_status watcher_open(const char *socket_path, struct watcher **ret_watcher);
 void watcher_close(struct watcher *watcher); /* accepts NULL */
 
-/* Hold what is known still while it is read. */
+/* Keep the snapshots unchanged while they are read. */
 void watcher_lock(struct watcher *watcher);
 void watcher_unlock(struct watcher *watcher);
 

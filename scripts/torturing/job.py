@@ -209,7 +209,7 @@ class Job:
     def go_back(self, trainers):
         """All open at places of one step that they have passed already."""
         if not all(trainer.places for trainer in trainers):
-            for trainer in self.trainers:  # no checkpoint is complete: the job begins anew
+            for trainer in self.trainers:  # no checkpoint is complete: the job starts from the beginning
                 trainer.places.clear()
                 trainer.ledger.begin_anew()
                 trainer.is_over, trainer.last = False, None

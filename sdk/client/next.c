@@ -313,9 +313,9 @@ pass_over(tundish_reader *reader, struct held *held)
         skip_entry(reader, held);
 }
 
-/* Take what the server says of a batch over the socket: its segment, and the header that the places
- * of its epoch carry. Both must be here before the caller has the batch, because it may save its
- * place at once. If the server died before it sent them, the next server delivers the batch. */
+/* Take the server's messages about a batch over the socket: its segment, and the header that the
+ * places of its epoch carry. Both must be here before the caller has the batch, because it may save
+ * its place at once. If the server died before it sent them, the next server delivers the batch. */
 static tundish_status
 take_what_is_said(tundish_reader *reader, struct held *held)
 {

@@ -32,7 +32,7 @@ struct mapping {
     uint64_t segment_bytes;
 };
 
-/* A tensor and what it points to. */
+/* A tensor and the memory it points to. */
 struct column_use {
     tundish_tensor tensor;
     bool is_ready;
@@ -82,7 +82,7 @@ struct attachment {
     struct tnd_welcome welcome;
 };
 
-/* What the server puts into the places of an epoch. */
+/* The bytes that the server puts into the places of an epoch. */
 struct epoch_header {
     struct epoch_header *next;
     uint64_t epoch;
@@ -156,7 +156,7 @@ void tnd_reader_free(tundish_reader *reader);
 
 /* attach.c: connect, shake hands, map. Waits for a server until the deadline. */
 tundish_status tnd_reader_attach(tundish_reader *reader, bool is_survivor, int64_t deadline_ns);
-/* Close the connection, keeping what is mapped. The reader's lock is held, here and below. */
+/* Close the connection, keeping the mappings. The reader's lock is held, here and below. */
 void tnd_attachment_hang_up(struct attachment *attachment);
 void tnd_attachment_close(struct attachment *attachment); /* accepts a half-open one */
 /* Close each old attachment of which no batch is held. */
@@ -176,7 +176,7 @@ void tnd_mapping_retire(struct attachment *attachment, struct mapping *mapping);
 tundish_status tnd_mapping_renew(struct attachment *attachment, struct mapping *mapping);
 void tnd_mapping_drop(struct mapping *mapping); /* one user less; accepts NULL */
 
-/* messages.c: take what the server has said. Sets is_gone on a hang-up. */
+/* messages.c: take the server's messages. Sets is_gone on a hang-up. */
 tundish_status tnd_reader_listen(tundish_reader *reader);
 /* The same, after waiting for a message. E_TIMEOUT: none came. E_SERVER_GONE: the server is gone,
  * and all its messages were taken before this call. */

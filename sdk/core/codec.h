@@ -2,9 +2,9 @@
  *
  * A column is stored under one struct tnd_codec, which the slot keeps beside it; the trainer's
  * side gets back exactly the bytes that went in. Everything a decoder is given is hostile: the
- * codec, the stored bytes, the lengths. Decoders read and write nothing outside of what they were
- * given, allocate nothing, and never end the process. Encoding and decoding are pure and may run
- * in any number of threads, one context each.
+ * codec, the stored bytes, the lengths. Decoders read and write nothing outside of the memory they
+ * were given, allocate nothing, and never end the process. Encoding and decoding are pure and may
+ * run in any number of threads, one context each.
  */
 #ifndef TND_CORE_CODEC_H
 #define TND_CORE_CODEC_H

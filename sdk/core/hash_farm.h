@@ -8,7 +8,7 @@
 
 uint64_t tnd_hash_farm(const void *data, size_t bytes);
 
-/* Fold the bytes into `hash`: what it stands for and they, in this order. */
+/* Fold the bytes into `hash`, after the bytes that it was made of. */
 uint64_t tnd_hash_farm_chain(uint64_t hash, const void *data, size_t bytes);
 
 /* Fingerprint64 of the number's decimal text: how TensorFlow hashes an integer as a term. */

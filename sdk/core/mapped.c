@@ -26,9 +26,9 @@ struct tnd_mapped {
     char path[PATH_BYTES]; /* for the sentence */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is changed in the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards changes of the list */
 static struct tnd_mapped *_Atomic all;
-static _Atomic bool something_is_cut; /* of what is read */
+static _Atomic bool something_is_cut; /* of a file that is read */
 static struct sigaction before;
 static uintptr_t page_bytes;
 

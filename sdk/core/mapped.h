@@ -17,7 +17,7 @@ struct tnd_mapped;
 
 enum tnd_mapped_use {
     TND_MAPPED_READ, /* tnd_mapped_check tells of it */
-    TND_MAPPED_WRITE /* what is written is for other processes */
+    TND_MAPPED_WRITE /* writes are for other processes */
 };
 
 /* Map a whole file, shared; it may be closed afterwards. `bytes` is not 0. */

@@ -43,7 +43,7 @@ enum tnd_message_type {
     TND_SEGMENT = 66,  /* id, total: its bytes; one descriptor */
     TND_RETIRE = 67,   /* id: unmap it once its batches are released */
     TND_EPOCH = 68,    /* id: the epoch; bytes for its places */
-    TND_LOST = 69,     /* status: OK, or why nothing more comes; text: who is lost */
+    TND_LOST = 69,     /* status: OK, or why nothing more comes; text: the lost trainer */
     TND_DETACHED = 70, /* text */
     TND_QUEUE = 71,    /* struct tnd_queue; status E_TIMEOUT: nothing was published yet */
     TND_ANSWER = 72    /* status, text: what became of CONTROL */

@@ -98,8 +98,8 @@ struct tnd_batches {
 
 enum tnd_delivery { TND_DELIVER_LANE = 1, TND_DELIVER_QUEUE = 2 };
 
-/* Which slots, in which order. Line 0 is the lane's: what is published, for every consumer. Each
- * consumer has another: in a queue it lists what was granted to it, else only `told` is used. */
+/* Which slots, in which order. Line 0 is the lane's: all published slots, for every consumer. Each
+ * consumer has another: in a queue it lists the slots granted to it, else only `told` is used. */
 struct tnd_line {
     alignas(TND_LINE) _Atomic uint64_t granted; /* entries so far; line 0: see published */
     _Atomic uint32_t told;                      /* TND_TOLD_...: why nothing more comes */

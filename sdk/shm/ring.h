@@ -45,7 +45,7 @@ bool tnd_ring_is_asleep(const struct tnd_returns *returns);
 void tnd_ring_wake(struct tnd_batches *batches);
 
 /* What a consumer waits for: a counter (of the lane, or of its line) to pass `position`, or
- * `notice` to change from what it has seen. */
+ * `notice` to differ from the value it has seen. */
 struct tnd_ring_wait {
     const struct tnd_batches *batches;
     struct tnd_returns *returns;

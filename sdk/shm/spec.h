@@ -7,7 +7,7 @@
 #include "shm/layout.h"
 #include "tundish/tundish.h"
 
-/* A spec that owns what it points to. */
+/* A spec that owns the memory it points to. */
 struct tnd_spec {
     tundish_spec spec;
     uint8_t *storage; /* names, columns, numbers */

@@ -121,7 +121,7 @@ enum { TND_STATS_LABEL_BYTES = 612, TND_STATS_VALUE_BYTES = 176 };
 struct tnd_stats_set_entry {
     struct tnd_stats_entry entry;
     uint64_t kind_offset;               /* of its kind's entry, in the file */
-    _Atomic uint32_t live;              /* 0: what it tells of is gone */
+    _Atomic uint32_t live;              /* 0: the thing that it counts is gone */
     char labels[TND_STATS_LABEL_BYTES]; /* key="value",... as Prometheus escapes them */
     alignas(TND_STATS_LINE) unsigned char values[];
 };

@@ -1,4 +1,4 @@
-/* view.h - what a consumer believes of a lane's segment, once it has been checked.
+/* view.h - a consumer's checked view of a lane's segment.
  *
  * The server may be broken, or another program altogether. Headers and slots are copied, then
  * checked, then used: after these calls nothing that is used again lies in shared memory, and every

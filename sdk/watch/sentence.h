@@ -21,7 +21,7 @@ void watch_name_reader(const struct watch_observation *observation, const struct
 void watch_name_waiting(const struct watch_observation *observation,
                         char text[WATCH_WAITING_BYTES]);
 
-/* Fill in level, cause, advice and sentence; and who is to blame, with how busy it is. */
+/* Fill in level, cause, advice and sentence; and the culprit, with how busy it is. */
 void watch_say(struct watch_diagnosis *diagnosis, enum watch_level level, enum watch_cause cause,
                const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
 void watch_name_culprit(struct watch_diagnosis *diagnosis, const char *culprit,

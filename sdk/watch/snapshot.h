@@ -13,7 +13,7 @@ struct watch_histogram {
     uint64_t sum_ns;
 };
 
-/* What is counted under one kind and one set of labels. */
+/* The values of one kind and one set of labels. */
 struct watch_set {
     uint32_t number; /* in the snapshot */
     const struct tnd_stats_kind_entry *kind;
@@ -59,7 +59,7 @@ const struct watch_set *watch_find(const struct watch_snapshot *snapshot, const 
 /* A field's value, 0 if the field does not exist. */
 uint64_t watch_value(const struct watch_set *set, const char *field);
 
-/* The growth of a counter between two snapshots; what is new began at 0. */
+/* The growth of a counter between two snapshots; a new one began at 0. */
 uint64_t watch_growth(const struct watch_snapshot *before, const struct watch_set *now,
                       const char *field);
 

@@ -31,8 +31,8 @@ is_looked_at(const struct plan_graph *graph)
     return false;
 }
 
-/* Without memory_limit the budget is half of what is free. If the order evaluates content too, it
- * and the workers get half of the budget each. */
+/* Without memory_limit the budget is half of the free memory. If the order evaluates content too,
+ * it and the workers get half of the budget each. */
 static struct budget *
 open_part(const struct plan *plan, uint32_t thread_count, uint64_t divisor)
 {

@@ -1,4 +1,4 @@
-/* content_budget.h - what the threads that make a stream's content may hold of what they unpack. */
+/* content_budget.h - the limit on unpacked bytes that a stream's content threads hold. */
 #ifndef BATCH_CONTENT_BUDGET_H
 #define BATCH_CONTENT_BUDGET_H
 

@@ -79,7 +79,7 @@ uint64_t dealer_skipped(const struct dealer *dealer, const char **ret_text);
 /* Deal only this one of `count` shards, from the next epoch on (distribute.evaluation_shards). */
 void dealer_set_shard(struct dealer *dealer, uint32_t shard, uint32_t count);
 
-/* Pass over what is left of this epoch and begin the next. */
+/* Pass over the rest of this epoch and begin the next. */
 tundish_status dealer_next_epoch(struct dealer *dealer);
 
 /* The next step of the epoch. A failure is the step's: it may be asked on. */

@@ -415,7 +415,7 @@ leave_out_bad(struct evaluation *evaluation, const struct frame_errors *errors,
     memcpy(evaluation->skipped_text, errors->text, sizeof evaluation->skipped_text);
 }
 
-/* Answer what the order stage asks about elements of its input. */
+/* Answer the order stage's questions about elements of its input. */
 static tundish_status
 evaluate_answers(struct evaluation *evaluation, const struct plan_node *node,
                  const struct evaluate_request *wanted, struct frame *ret_frame)

@@ -1,4 +1,4 @@
-/* evaluate_parts.h - what the files of evaluate.h share, and no one else. */
+/* evaluate_parts.h - shared by the files of evaluate.h only. */
 #ifndef BATCH_EVALUATE_PARTS_H
 #define BATCH_EVALUATE_PARTS_H
 
@@ -31,7 +31,7 @@ void evaluate_say_where(struct evaluation *evaluation, const struct plan_node *n
 /* The second half of that: the stage alone. */
 void evaluate_say_stage(const struct plan_node *node, struct frame_errors *errors);
 
-/* What the content stage `node`, with those that are made together with it, is given. */
+/* The input of the content stage `node`, and of those that are fused with it. */
 const struct plan_node *evaluate_before(const struct plan_node *node);
 
 /* Apply it to `input`, elements that `request` asks for. Which are bad is left to be settled. */

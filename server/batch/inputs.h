@@ -7,7 +7,7 @@
 
 /* See that every file whose name is known before a row is read can be opened, that patterns match
  * some, and that there is a file for each worker or shard where files are dealt. Reads no row,
- * and keeps nothing of what it saw. `stop` (may be NULL): when not 0, it ends early. Fails naming
+ * and keeps no result. `stop` (may be NULL): when not 0, it ends early. Fails naming
  * the first that is wrong. */
 tundish_status inputs_check(const struct plan *plan, const struct source_files_options *options,
                             const _Atomic int *stop);

@@ -8,8 +8,9 @@
 /* Rows that are longer than the node's padded_shapes says for a dense column are bad. */
 void pad_check_rows(const struct plan_node *node, uint32_t column_index, struct frame *rows);
 
-/* bucket_by_sequence_length with pad_to_bucket_boundary: what the unknown dimensions of each batch
- * are padded to, -1 where it has no rows. NULL: nothing of the kind. No column is padded yet. */
+/* bucket_by_sequence_length with pad_to_bucket_boundary: the size that the unknown dimensions of
+ * each batch are padded to, -1 where it has no rows. NULL: nothing of the kind. No column is padded
+ * yet. */
 const int64_t *pad_bucket_lengths(const struct plan_node *node, const struct frame *frame);
 
 /* Pad the lists of a dense column of batches, whose rows have been checked, to what the node's

@@ -97,7 +97,7 @@ budget_end(struct budget_task *task)
     *link = task->next;
     if (*link == NULL)
         budget->end = link;
-    /* The next task is the first now: what it holds no longer counts against the later tasks. */
+    /* The next task is the first now: its memory no longer counts against the later tasks. */
     if (link == &budget->first && budget->first != NULL) {
         budget->held_later -= budget->first->held;
         pthread_cond_broadcast(&budget->given);

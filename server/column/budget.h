@@ -1,5 +1,4 @@
-/* budget.h - memory that threads share for what the bytes of a file become: texts unpacked,
- * pictures.
+/* budget.h - memory that threads share for the contents of files: unpacked texts, pictures.
  *
  * A few bytes can stand for thousands of times as many, so a stage asks before it takes. What all
  * threads hold together stays within the budget, whatever the files say.
@@ -38,7 +37,7 @@ void budget_close(struct budget *budget); /* accepts NULL */
 uint64_t budget_of_task(const struct budget_task *task);
 uint64_t budget_kept(const struct budget_task *task);
 
-/* The thread's next task; who hands tasks out calls it in their order. */
+/* The thread's next task; the caller hands tasks out in their order. */
 void budget_begin(struct budget_task *task);
 void budget_end(struct budget_task *task); /* which holds nothing any more */
 

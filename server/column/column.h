@@ -86,7 +86,7 @@ level_length(const struct level *level, int64_t index)
 void column_value_range(const struct column *column, int64_t begin, int64_t end, int64_t *ret_begin,
                         int64_t *ret_end);
 
-/* The element that value `value` belongs to. A search: for sentences about what is wrong. */
+/* The element that value `value` belongs to. A search, for error messages. */
 int64_t column_element_of(const struct column *column, int64_t value);
 
 /* Does every list of level `k` have the same length? Stores it (0 if there are no lists). */

@@ -1,6 +1,6 @@
 /* convert.h - arrays of one dtype to another, as tf.cast does on x86-64.
  *
- * Integers wrap. A float becomes an integer by truncation; what is out of range (or NaN) becomes
+ * Integers wrap. A float becomes an integer by truncation; one out of range (or NaN) becomes
  * the least int32 or int64, and for narrower types the low bits of that int32 (uint32: of the
  * int64). 16-bit floats pass through float32. A subnormal float32 or float64 counts as 0 where
  * arithmetic makes another value of it (flush.h).

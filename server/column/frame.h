@@ -59,7 +59,7 @@ struct frame {
 };
 
 /* Room for the values of output column `index`: its memory in the slot when that is known and
- * `bytes` is what is wanted there, else scratch. Every value must be written. */
+ * `bytes` is its size there, else scratch. Every value must be written. */
 void *frame_values(struct frame *output, uint32_t index, size_t bytes);
 
 /* Strings that are wanted side by side (frame_values is for other dtypes): where, if they are

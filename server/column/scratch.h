@@ -19,16 +19,16 @@ void *scratch_alloc(struct scratch *scratch, size_t bytes);
 /* count * bytes, refusing overflow. */
 void *scratch_array(struct scratch *scratch, size_t count, size_t bytes);
 
-/* Count what is asked for in this task from now on; NULL: nowhere. The task outlives the scratch.
+/* Count the memory asked for from now on in this task, which outlives the scratch; NULL: nowhere.
  */
 void scratch_share(struct scratch *scratch, struct budget_task *task);
 
 /* May `bytes` more be taken? To be asked before the bytes of a file decide how much is taken. Takes
- * nothing itself. As budget_take; what was asked for is given back by scratch_reset. */
+ * nothing itself. As budget_take; scratch_reset gives the memory back. */
 tundish_status scratch_ask(struct scratch *scratch, uint64_t bytes);
 uint64_t scratch_ask_most(const struct scratch *scratch); /* since the last reset, in all */
 
-/* Give everything back. Blocks for what was asked for are kept only as far as the budget allows. */
+/* Give everything back. Blocks that were asked for are kept only as far as the budget allows. */
 void scratch_reset(struct scratch *scratch);
 
 #endif

@@ -53,7 +53,7 @@ enum vector_op {
 };
 
 struct vector_kernel {
-    /* out[i] = a[i] op b[i]. Returns how many values are bad; what is stored for them has no
+    /* out[i] = a[i] op b[i]. Returns how many values are bad; their results have no
      * meaning. Unused operands are NULL. out must not overlap the others. */
     size_t (*run)(void *out, const void *a, const void *b, const void *c, size_t count);
 };

@@ -50,7 +50,7 @@ half_of_float(float value)
     uint32_t result;
 
     bits ^= sign;
-    if (bits >= 143U << 23) /* 65536 and more, also what is not finite */
+    if (bits >= 143U << 23) /* 65536 and more, infinities and NaN */
         result = bits > 255U << 23 ? 0x7E00 : 0x7C00;
     else if (bits < 113U << 23) /* adding lets the float unit round at the right bit */
         result = float_bits(float_of_bits(bits) + float_of_bits(magic)) - magic;

@@ -284,7 +284,7 @@ sigmoid_double(double x)
     return 1.0 / (1.0 + exp_double(-x));
 }
 
-/* What is left of a large x after multiples of pi/2; returns the quadrant (vector_math.c). */
+/* The remainder of a large x after multiples of pi/2; returns the quadrant (vector_math.c). */
 unsigned reduce_large_angle(double x, double *ret_r, double *ret_tail);
 
 /* x = q pi/2 + r + tail with |r| <= pi/4; returns q modulo 4. */

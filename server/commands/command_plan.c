@@ -1,4 +1,4 @@
-/* command_plan.c - `tundish plan`: what a stream will do, and what it needs. */
+/* command_plan.c - `tundish plan`: a stream's stages, batches and costs. */
 #include "commands/options.h"
 
 #include <stdio.h>

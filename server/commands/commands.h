@@ -34,7 +34,7 @@ extern const struct command *const commands[]; /* ends with NULL */
 int command_misused(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print what is wrong: with the pipeline file, if that was said, else with what was tried last.
+/* Print the errors of the pipeline file, if there are any, else this thread's last error.
  * Returns the exit status for it. */
 int command_failed(const struct command *command, tundish_status status,
                    const struct spec_errors *errors);
@@ -48,7 +48,7 @@ struct pipeline_options {
     const char *stream;   /* NULL: the only one */
     const char *cache;    /* NULL: the default folder */
     const char *analysis; /* NULL: the default folder */
-    bool analyzes;        /* learn what was not learned, or of something else */
+    bool analyzes;        /* learn missing statistics, and those of other data */
     bool has_seed;
     uint64_t seed; /* the root seed, for what has none */
     uint32_t worker_count;
@@ -69,7 +69,7 @@ struct pipeline {
 tundish_status pipeline_open(const struct pipeline_options *options, struct pipeline *ret_pipeline);
 void pipeline_close(struct pipeline *pipeline);
 
-/* What was learned for the streams of the file, learned now if options->analyzes and it has to be.
+/* The learned statistics for the streams of the file, learned now if options->analyzes and needed.
  * NULL where nothing is learned. What is out of date is told by the stages that need it. */
 tundish_status pipeline_open_learned(const struct pipeline_options *options,
                                      const struct spec_file *file, struct spec_errors *errors,

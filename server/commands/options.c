@@ -69,7 +69,7 @@ options_read(const struct command *command, int argc, char **argv, const struct 
 
         if (option == -1)
             break;
-        /* getopt has printed what is wrong. */
+        /* getopt has printed the error. */
         result = option < FIRST_ROW ? command_misused(command, NULL)
                                     : read_row(command, &rows[option - FIRST_ROW], optarg);
     }

@@ -15,7 +15,7 @@ struct option_row {
     bool *flag;
 };
 
-/* What is asked of a pipeline file is asked with the same words everywhere. */
+/* The options about a pipeline file have the same names in all commands. */
 #define PIPELINE_FOLDERS(options_)                                                                 \
     { "root", .text = &(options_).root }, { "cache", .text = &(options_).cache },                  \
     {                                                                                              \
@@ -34,7 +34,7 @@ struct option_row {
     "  --analyze           first learn statistics that are missing or out of date\n"
 
 /* Read the options. Returns EXIT_OK, and getopt's optind is where the arguments begin; or
- * EXIT_USAGE, and what is wrong was said. */
+ * EXIT_USAGE, and the error was printed. */
 int options_read(const struct command *command, int argc, char **argv,
                  const struct option_row *rows);
 

@@ -12,6 +12,6 @@ tundish_status rows_npy_put(struct rows_npy *npy, const struct output_column *co
 
 /* Write how many rows there were, and give the files their names. */
 tundish_status rows_npy_finish(struct rows_npy *npy);
-void rows_npy_close(struct rows_npy *npy); /* accepts NULL; what is not finished goes */
+void rows_npy_close(struct rows_npy *npy); /* accepts NULL; removes unfinished files */
 
 #endif

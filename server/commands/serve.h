@@ -1,4 +1,4 @@
-/* serve.h - what a server holds, from its command line to its end. */
+/* serve.h - the parts of a server, from its command line to its end. */
 #ifndef COMMANDS_SERVE_H
 #define COMMANDS_SERVE_H
 

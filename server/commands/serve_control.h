@@ -5,7 +5,7 @@
 #include "session/session.h"
 #include "shm/channel.h"
 
-/* Do it for all sessions, and say what was done, or why not. */
+/* Do it for all sessions, and describe the result or the error. */
 tundish_status serve_control(struct session **sessions, uint32_t session_count,
                              enum tnd_control what, char *text, size_t text_bytes);
 

@@ -1,4 +1,4 @@
-/* serve_signals.h - what ends a server, or wakes who waits for that. */
+/* serve_signals.h - signals that end a server, and waiting for them. */
 #ifndef COMMANDS_SERVE_SIGNALS_H
 #define COMMANDS_SERVE_SIGNALS_H
 

@@ -121,7 +121,7 @@ all_names(const struct stage_config *config, size_t *ret_count)
     return known;
 }
 
-/* Remove targets whose column is missing. What they would have become is missing too. */
+/* Remove targets whose column is missing. Their results are missing too. */
 static void
 leave_missing(const struct stage_config *config, bool given, struct name_list *columns,
               struct name_list *outputs)

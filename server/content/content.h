@@ -1,4 +1,4 @@
-/* content.h - a content stage says what is in an element.
+/* content.h - a content stage computes columns of elements.
  *
  * open runs once, when the plan is made: it checks the parameters against the columns that come in,
  * states the columns that go out and prepares tables. apply maps the columns of some elements; any

@@ -33,7 +33,7 @@ struct feed_start {
     bool has_place;       /* `epoch`, `step` come from a place (whose bytes may be 0 long) */
     uint64_t epoch, step; /* the batch it wants next, if has_place */
 
-    bool survivor; /* it outlived a server; what it has seen already, it passes over */
+    bool survivor; /* it outlived a server, and passes over the batches it has seen */
 
     /* A survivor's that knows: what that server kept for its groups begins at (kept_epoch,
      * kept_step), or at that epoch's end; `place` is true there as well. */
@@ -171,7 +171,7 @@ void feed_tell_lost(struct feed *feed, const char *group, const char *text);
 /* End the group here: another server has lost replicas of it for good (PEER_LOST, which stays). */
 void feed_end_group(struct feed *feed, const char *group, const char *text);
 
-/* One line of "who waits for whom". */
+/* One line of the table of readers. */
 struct feed_reader_stats {
     char group[TND_NAME_BYTES];
     uint32_t replica;
@@ -185,8 +185,9 @@ struct feed_reader_stats {
     int64_t waits_ns;      /* this time; -1: it does not */
     int64_t waited_ns;     /* ever, this time included */
     uint64_t wait_counts[TND_WAIT_BUCKETS]; /* of those that are over, by duration */
-    uint64_t epoch, step; /* of what it takes next; the last of each if that is not known yet */
-    int64_t silent_ns;    /* since it last took or released anything */
+    uint64_t epoch,
+        step;          /* of the batch it takes next; the last of each if that is not known yet */
+    int64_t silent_ns; /* since it last took or released anything */
 };
 /* Trainers and groups lost since the feed was opened. Any thread. */
 struct feed_losses {

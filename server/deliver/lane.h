@@ -41,7 +41,7 @@ struct lane_config {
     const char *name;         /* "train/0", for messages */
     uint32_t slots;           /* at least TND_SLOTS_MIN */
     uint64_t arena_bytes;     /* room for payloads */
-    uint64_t most_bytes;      /* what it may grow to, arena and segments of their own */
+    uint64_t most_bytes;      /* the limit of its growth: arena and own segments */
     uint64_t limit_bytes;     /* 0: none; what those two never exceed */
     uint64_t max_batch_bytes; /* 0: no limit but memory */
     enum lane_memory memory;  /* LANE_SHM falls back to memfd where /dev/shm is small */
@@ -95,7 +95,7 @@ struct slot {
  * much was asked for. */
 tundish_status lane_open(const struct lane_config *config, struct lane **ret_lane);
 
-/* Consumers keep what they have mapped. No reservation may be outstanding. Accepts NULL. */
+/* Consumers keep their mappings. No reservation may be outstanding. Accepts NULL. */
 void lane_close(struct lane *lane);
 
 /* Bytes of shared memory that lane_open would take. */

@@ -149,7 +149,7 @@ lane_decoded_bytes(const struct slot_buffer *buffer)
 /* Add a filled slot's buffers to what its codecs have carried. The lock is held. */
 void lane_count_encoded(struct lane *lane, const struct slot *slot);
 
-/* Read its page and clamp each value to what is possible. The lock is held, here and below. */
+/* Read its page and clamp each value to its valid range. The lock is held, here and below. */
 void lane_reader_read(struct lane *lane, struct lane_reader *reader);
 
 /* Has the reader's trainer given this slot back, by its own account? */
@@ -161,7 +161,7 @@ bool lane_look_at(const struct lane *lane, uint64_t position, struct lane_look *
  * below. */
 void lane_collect(struct lane *lane);
 
-/* Grant a queue's trainers what is published, and wake the sleeping trainers. */
+/* Grant published slots to a queue's trainers, and wake the sleeping ones. */
 void lane_wake(struct lane *lane);
 
 /* How many trainers of this lane wait for a batch, and whether all of them do. If all wait, no slot
@@ -179,7 +179,7 @@ void lane_skip_old_ends(struct lane *lane, uint32_t reader);
 /* A segment for one batch: a free one that fits, or a new one, which is announced to all trainers.
  * E_MEMORY where the limit or the kernel leaves no memory. */
 tundish_status lane_own_take(struct lane *lane, uint64_t bytes, struct own_segment **ret_own);
-/* Would the lane, with such a segment in use, be within what it may grow to? */
+/* Would the lane, with such a segment in use, be within its limit? */
 bool lane_own_is_growth(const struct lane *lane, uint64_t bytes);
 uint64_t lane_own_all_bytes(const struct lane *lane); /* free ones, too */
 void lane_own_put(struct lane *lane, struct own_segment *own);

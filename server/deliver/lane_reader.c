@@ -1,7 +1,7 @@
 /* lane_reader.c - cursors, and what trainers report in their pages.
  *
  * A trainer can write anything into its page at any time. So each field is read once into a local
- * variable, clamped to what is possible, and used from the reader's own book. A lie can only cost
+ * variable, clamped to its valid range, and used from the reader's own book. A lie can only cost
  * the liar its own batches.
  */
 #include "deliver/lane_reader.h"

@@ -1,4 +1,4 @@
-/* lane_stats.c - figures of what a lane holds and has carried. */
+/* lane_stats.c - metrics of a lane. */
 #include "deliver/lane_private.h"
 
 #include <string.h>

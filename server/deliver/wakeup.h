@@ -25,7 +25,7 @@ void wakeup_signal(struct wakeup *wakeup);
 /* Wait until something has happened since the last return of wakeup_wait on this wakeup: a slot was
  * released, a trainer ran out of batches, a consumer came or went, or wakeup_signal was called.
  * Polls for spin_ns first, then sleeps for up to timeout_ns (-1: without limit). Returns false on
- * timeout. The caller then retries what it could not do before; a spurious return is harmless. */
+ * timeout. The caller then tries again; a spurious return is harmless. */
 bool wakeup_wait(struct wakeup *wakeup, int64_t spin_ns, int64_t timeout_ns);
 
 #endif

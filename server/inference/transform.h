@@ -1,11 +1,11 @@
-/* transform.h - a stream's content part by itself: rows go in, what a trainer would have got comes
- * out, made by the same code. No order, no files, no server.
+/* transform.h - a stream's content part by itself: rows go in, the columns that a trainer would get
+ * come out, made by the same code. No order, no files, no server.
  *
  * What goes in are the columns that the stream's last source yields: inside an interleave or
  * flat_map the one in its dataset, where zip and its like unite several what they yield together,
  * if no content stage stands in those.
  * Stages that decide order are passed over; `batch` makes one batch of all rows that go in
- * together; random layers do what they do without training. */
+ * together; random layers work as without training. */
 #ifndef INFERENCE_TRANSFORM_H
 #define INFERENCE_TRANSFORM_H
 
@@ -41,7 +41,7 @@ struct transformer;
 struct transformer *transformer_open(const struct transform *transform);
 void transformer_close(struct transformer *transformer); /* accepts NULL */
 
-/* Forget what the last call made. Returns where the columns of what goes in may be put. */
+/* Forget the results of the last call. Returns scratch memory for the input columns. */
 struct scratch *transformer_begin(struct transformer *transformer);
 
 /* Transform `count` rows. Views of strings have 64 readable bytes after them. The results live

@@ -90,8 +90,7 @@ view_dataset(struct learn_view *view, const struct spec_dataset *dataset, uint32
         to->arguments = take_block(view, count, sizeof *to->arguments);
         for (uint32_t k = 0; k < count; k++)
             to->arguments[k] = view_value(view, stage->arguments[k]);
-        /* Random augmentation and a source's shuffle would change what is learned from run to run.
-         */
+        /* Random augmentation and a source's shuffle would give every run other statistics. */
         set_false(to, "training");
         if (stage->info->kind == STAGE_SOURCE)
             set_false(to, "shuffle");

@@ -2,7 +2,7 @@
  * random.
  *
  * Stages that only reorder, repeat or keep elements are left out (shuffle, permute, repeat, cache,
- * prefetch, shard: SHARD_HINT), at every depth; random layers do what they do without training. */
+ * prefetch, shard: SHARD_HINT), at every depth; random layers work as without training. */
 #ifndef LEARN_VIEW_H
 #define LEARN_VIEW_H
 

@@ -187,7 +187,7 @@ walk_dataset(struct walk *walk, const struct spec_dataset *dataset, const struct
         const struct spec_stage *stage = &dataset->stages[i];
         bool inside = learn_view_learns_inside(stage);
 
-        /* End the open run before a stage that must see what was learned, or that cannot be moved
+        /* End the open run before a stage that needs the statistics, or that cannot be moved
          * out. */
         if (first < count && (inside || (around != NULL && !comes_out(stage)))) {
             add_run(walk->learners, dataset, around, first, i);

@@ -33,17 +33,17 @@ struct observer {
 void observer_open(struct observer *observer); /* the first group is the caller's to set before */
 void observer_close(struct observer *observer);
 
-/* What the observed columns were in the elements of one task. Lies in the task's scratch. */
+/* The values of the observed columns in the elements of one task. Lies in the task's scratch. */
 struct observations {
     uint32_t thread;
     uint32_t count, capacity;
     struct observation *list;
 };
 
-/* Add up what was seen, in the order of tasks. */
+/* Add up the observations, in the order of tasks. */
 tundish_status observations_feed(const struct observations *observations);
 
-/* Of column i that is learned from: what it is called, and the index of its stage. */
+/* The name of column i that is learned from, and the index of its stage. */
 const char *observer_name_of(const struct observer *observer, uint32_t i);
 uint32_t observer_stage_of(const struct observer *observer, uint32_t i);
 

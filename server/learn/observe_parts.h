@@ -1,4 +1,4 @@
-/* observe_parts.h - what the parts of observing share. */
+/* observe_parts.h - shared by the parts of observing. */
 #ifndef LEARN_OBSERVE_PARTS_H
 #define LEARN_OBSERVE_PARTS_H
 
@@ -20,7 +20,7 @@ struct observed {
     int32_t sides[SIDES]; /* columns of the stage's input, or -1 */
 };
 
-/* What it was in the elements of a task. */
+/* Its values in the elements of a task. */
 struct observation {
     const struct observed *observed;
     struct samples samples;

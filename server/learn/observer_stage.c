@@ -160,7 +160,7 @@ output_of(const struct observer_stage *stage, const struct stage_config *config,
                                                           : "";
 }
 
-/* Replace the stage's schema by what is there in this pass: its inputs stay, and all that it would
+/* Replace the stage's schema by the columns of this pass: its inputs stay, and all that it would
  * make becomes missing. */
 static void
 describe(struct observer_stage *stage, const struct stage_config *config, struct schema *schema)

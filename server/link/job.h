@@ -1,4 +1,4 @@
-/* job.h - what the environment tells of the job that this process is part of. */
+/* job.h - the job that this process is part of, as the environment describes it. */
 #ifndef LINK_JOB_H
 #define LINK_JOB_H
 

@@ -26,13 +26,13 @@ enum link_topic {
     LINK_SEED,        /* the root seed; rank 0's holds */
     LINK_PART,        /* agree.h: what must be the same everywhere */
     LINK_INDEX,       /* the records of a file */
-    LINK_EPOCH_STATE, /* what the node's place holds at an epoch's start */
+    LINK_EPOCH_STATE, /* the content of the node's place at an epoch's start */
     LINK_STEPS,       /* struct link_steps: how far an epoch goes here */
     LINK_RESTART,     /* every replica of the node wants the next epoch */
     LINK_ORDER,       /* a hash over the order so far */
     LINK_ERROR,       /* struct link_error and a sentence */
     LINK_DEATH,       /* a trainer died: its group and replica; or the group has ended */
-    LINK_COUNTERS,    /* what the node's server counts (shm/stats.h); sent to rank 0 alone */
+    LINK_COUNTERS,    /* the metrics of the node's server (shm/stats.h); sent to rank 0 alone */
     LINK_FILES,       /* the files that a node has of a stream */
     LINK_CREW,        /* a word between launchers (serve_crew.h) */
     LINK_LEVEL,       /* where trainers that have ended stood, as a place */

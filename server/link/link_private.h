@@ -46,7 +46,7 @@ struct link {
 
     /* Everything below is under the lock. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;   /* for those who wait */
+    pthread_cond_t changed;   /* for waiting threads */
     pthread_cond_t posted;    /* for the thread */
     pthread_cond_t has_event; /* for the thread that tells the subscriber */
     enum link_state state;

@@ -1,4 +1,4 @@
-/* node.h - one node's part in a job, as a state machine: what it sends, receives and concludes.
+/* node.h - one node's part in a job, as a state machine of messages and conclusions.
  *
  * Everything that nodes tell each other is a post: bytes under a key, which every node keeps for
  * every node that wrote them. Posts are facts about the job (a seed, the number of steps of an
@@ -39,14 +39,14 @@ struct node_config {
 void node_open(const struct node_config *config, struct node **ret_node);
 void node_close(struct node *node);
 
-/* Receive what has arrived, send what is due, look for silent nodes. Returns whether anything
- * moved: if not, there is nothing to do for a while, at most beat_ns. */
+/* Receive the messages that have arrived, send those that are due, look for silent nodes. Returns
+ * whether anything moved: if not, there is nothing to do for a while, at most beat_ns. */
 bool node_step(struct node *node);
 
 /* Copied. */
 void node_post(struct node *node, const struct link_key *key, const void *bytes, size_t byte_count);
 
-/* Copied; goes to one other node, and is kept by none. What is meant for a lost one is dropped. */
+/* Copied; goes to one other node, and is kept by none. Messages for a lost node are dropped. */
 void node_send(struct node *node, uint32_t to, const struct link_key *key, const void *bytes,
                size_t byte_count);
 
@@ -61,10 +61,10 @@ void node_fail(struct node *node, const char *text);
 bool node_find(const struct node *node, const struct link_key *key, uint32_t rank,
                struct byte_view *ret_bytes);
 
-/* Drop what is kept under the key, of all nodes. */
+/* Drop the posts under the key, of all nodes. */
 void node_forget(struct node *node, const struct link_key *key);
 
-/* Say that this node leaves; what it posted before is sent first. */
+/* Say that this node leaves; its earlier posts are sent first. */
 void node_leave(struct node *node);
 bool node_is_done(const struct node *node); /* it has left, and so have all others */
 

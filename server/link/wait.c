@@ -156,7 +156,7 @@ wait_for(struct link *link, uint32_t rank, bool (*ready)(struct link *link, void
     link->stats.waited_ns += waited_ns;
     tnd_stats_observe(&link->stats.wait_times, waited_ns);
     pthread_mutex_unlock(&link->lock);
-    /* What was waited for may have come together with the reason to stop: it counts. */
+    /* The awaited post may have come together with the reason to stop: it counts. */
     return is_ready ? TUNDISH_OK : status;
 }
 

@@ -19,7 +19,7 @@ struct order_digest {
     uint64_t mark_count; /* intervals that are whole */
     uint64_t mark_hash;  /* at the end of the last of them */
     bool is_over;        /* `passed` elements are all, and `hash` is theirs */
-    uint64_t whole;      /* a sum of what was noted in this epoch */
+    uint64_t whole;      /* a sum of the notes of this epoch */
     uint64_t caches;     /* says which caches were found and which are made: if they differ, so do
                             references to the same rows. Of all epochs so far */
 };

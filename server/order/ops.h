@@ -1,5 +1,5 @@
-/* ops.h - all that the rest of the server knows of an order stage: what it does, and the facts that
- * the plan, the evaluation and other stages ask for. Nobody asks for its name.
+/* ops.h - all that the rest of the server knows of an order stage: its functions, and the facts
+ * that the plan, the evaluation and other stages ask for. Nobody asks for its name.
  */
 #ifndef ORDER_OPS_H
 #define ORDER_OPS_H
@@ -25,7 +25,7 @@ enum order_result {
                     tf.data's iterators do, where the stage can; else ORDER_END */
 };
 
-/* What a stage's elements are made of. */
+/* How a stage's elements are made. */
 enum order_form {
     ORDER_READS,     /* rows: a source's. Every order stage has another form */
     ORDER_PASSES,    /* its input's, as they are */
@@ -82,7 +82,7 @@ enum order_rows {
     ORDER_ROWS_RAGGED   /* columns without a known shape become ragged */
 };
 
-/* Does it make content of what it is given, to decide the order? */
+/* Does it make content of its input, to decide the order? */
 enum order_content_use {
     ORDER_READS_CONTENT_NEVER,
     ORDER_READS_CONTENT_ALWAYS,
@@ -101,7 +101,7 @@ struct order_gathered {
     bool in_pieces;
 };
 
-/* What the plan tells a stage whose columns are wanted. */
+/* The plan's side of a stage whose columns are wanted. */
 struct order_planning {
     struct spec_errors *errors;
     bool may_be_short; /* bad rows are left out: no batch is sure to be whole */
@@ -112,7 +112,7 @@ struct order_ops {
     size_t state_bytes;
     size_t arguments_bytes; /* of plan_node.arguments, which the plan gives it zeroed */
 
-    /* What it is. */
+    /* Its kind. */
     enum order_form form;
     enum order_selection selection;
     enum order_alike alike;

@@ -32,7 +32,7 @@ typedef tundish_status order_evaluate(struct order_services *services, const str
                                       const struct order_scope *scope, const uint64_t *words,
                                       uint64_t count, const struct frame **ret_frame);
 
-/* What a session lends to all iterators of one worker. */
+/* The services that a session lends to all iterators of one worker. */
 struct order_services {
     struct source_files *files; /* source/files/files.h */
     const _Atomic int *stop;    /* not 0: give up waiting and fail. May be NULL */
@@ -42,7 +42,7 @@ struct order_services {
     uint64_t memory_limit; /* of what a stage holds, in bytes; 0: what the machine has */
     bool resumed;          /* it stands where a place was taken */
     bool samples;          /* any elements will do, if they come soon: shuffles need not mix far */
-    struct order_digest *digest; /* of what the last shard is given; NULL: none */
+    struct order_digest *digest; /* of the input of the last shard; NULL: none */
 
     /* Where each node counts what its iterators do, by plan_node.index. NULL, or an entry that is:
      * nobody looks, and it goes to `unseen`. */
@@ -65,7 +65,7 @@ struct order_scope {
     const uint64_t *words;             /* its words, for elements that carry them along */
 };
 
-/* What a dataset object keeps from one iterator to the next (cache). */
+/* The state that a dataset object keeps from one iterator to the next (cache). */
 struct order_kept {
     void *state;
     void (*close)(void *state);
@@ -159,7 +159,7 @@ bool order_is_indexed(const struct plan_node *node);
  * tf.data would pull? If not, a stage may look ahead. */
 bool order_shows_lookahead(const struct plan_node *node);
 
-/* Does this stage make content of what it is given, to decide the order? */
+/* Does this stage make content of its input, to decide the order? */
 bool order_reads_content(const struct plan_node *node);
 
 /* What the runs in word `word` of an element of `node` hold. */

@@ -27,7 +27,7 @@ struct cached {
 struct cache {
     struct order_iterator *input; /* NULL: this iterator reads */
     uint64_t *counts;             /* of all stages before the cache, from when this pass began */
-    struct cached *cached;        /* what it reads or has written so far */
+    struct cached *cached;        /* the elements it reads or has written so far */
     int64_t cardinality;          /* of the input; negative: not known */
     uint64_t at;
 };

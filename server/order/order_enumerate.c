@@ -81,7 +81,7 @@ enumerate_count(struct order_iterator *iterator, uint64_t *ret_count)
     return enumerate->input->ops->count(enumerate->input, ret_count);
 }
 
-/* Random access numbers by index from `start`, so it does not depend on what was pulled before. */
+/* Random access numbers by index from `start`, so it does not depend on earlier pulls. */
 static tundish_status
 enumerate_at(struct order_iterator *iterator, const uint64_t *indices, size_t index_count,
              uint64_t *words)

@@ -80,8 +80,8 @@ see(struct order_peek *peek, size_t at, size_t count)
     return TUNDISH_OK;
 }
 
-/* Pull what the caller is sure to want. If looking ahead is unobservable, double the chunk each
- * time: the first element comes soon, and later ones share the cost of an evaluation. */
+/* Pull the elements that the caller is sure to want. If looking ahead is unobservable, double the
+ * chunk each time: the first element comes soon, and later ones share the cost of an evaluation. */
 static enum order_result
 refill(struct order_peek *peek, size_t max)
 {

@@ -1,4 +1,4 @@
-/* planning.h - for order stages while the plan is made: what was written, and complaints.
+/* planning.h - for order stages while the plan is made: their arguments, and complaints.
  */
 #ifndef ORDER_PLANNING_H
 #define ORDER_PLANNING_H

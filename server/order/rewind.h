@@ -6,7 +6,7 @@
 
 #include "order/order.h"
 
-/* What the dataset objects of a graph have counted. */
+/* The counts of the dataset objects of a graph. */
 struct order_counts {
     uint32_t node_count;
     uint64_t *iterators, *elements;

@@ -48,7 +48,7 @@ const struct spec_value *check_default(struct check *check, const struct paramet
 const struct spec_value **check_mapping(struct check *check, const struct stage_info *info,
                                         const struct spec_value *map, uint64_t *ret_given);
 
-/* check_mapping.c: fill in what was not written. */
+/* check_mapping.c: fill in the defaults of missing parameters. */
 void check_fill(struct check *check, const struct stage_info *info, uint32_t line, uint32_t column,
                 const struct spec_value **arguments);
 

@@ -117,7 +117,7 @@ check_stream(struct check *check, const struct spec_value *name, const struct sp
     if (dataset == NULL || dataset->kind != SPEC_DATASET)
         return;
     ret_stream->dataset = *dataset->dataset;
-    /* What is too large has been reported; walking it could take exponential time. */
+    /* A dataset that is too large has been reported; walking it could take exponential time. */
     if (ret_stream->dataset.stage_total > STAGE_TOTAL_MAX ||
         ret_stream->dataset.depth > DATASET_DEPTH_MAX)
         return;

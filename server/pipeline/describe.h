@@ -1,4 +1,4 @@
-/* describe.h - values and what is expected of them, in words, for messages and the manual. */
+/* describe.h - values and their types in words, for messages and the manual. */
 #ifndef PIPELINE_DESCRIBE_H
 #define PIPELINE_DESCRIBE_H
 

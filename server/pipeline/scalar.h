@@ -1,4 +1,4 @@
-/* scalar.h - what a single word of the file means: its type, and what stands in for ${NAME}. */
+/* scalar.h - the meaning of a single word of the file: its type, and the value of ${NAME}. */
 #ifndef PIPELINE_SCALAR_H
 #define PIPELINE_SCALAR_H
 

@@ -13,7 +13,7 @@ void stage_print_list(FILE *out);
 /* `tundish help --list`: every word stage_help_for knows, one a line, for completion. */
 void stage_print_names(FILE *out);
 
-/* `tundish help STAGE`: what it does, its forms, all parameters. */
+/* `tundish help STAGE`: its purpose, its forms, all parameters. */
 void stage_print_help(const struct stage_info *stage, FILE *out);
 
 /* `tundish help --man`: tundish-pipeline(5), in roff. */

@@ -1,4 +1,4 @@
-/* stages.h - what the table of stages (stages.def) says about each of them.
+/* stages.h - the table of stages (stages.def).
  *
  * Parser, `tundish help`, the manual page and the completion all read this one table.
  */

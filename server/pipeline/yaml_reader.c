@@ -12,7 +12,7 @@
 
 /* Values stay on one stack until the list or mapping around them ends. They are then copied into
  * the tree as one array. In a mapping keys and values alternate. */
-/* Memory grows with the file, never with what it says. */
+/* Memory grows with the size of the file, never with numbers in it. */
 struct reader {
     yaml_parser_t parser;
     struct yaml_source source;

@@ -1,4 +1,4 @@
-/* yaml_sentence.h - what a user has to do when libyaml gives up. */
+/* yaml_sentence.h - advice for a user when libyaml finds an error. */
 #ifndef PIPELINE_YAML_SENTENCE_H
 #define PIPELINE_YAML_SENTENCE_H
 

@@ -98,7 +98,7 @@ rows_of_slice(const struct plan *plan, int64_t rows, struct order_instance *inst
     return batches >= 0 && product(batches, rows) < whole ? product(batches, rows) : whole;
 }
 
-/* What the order asks of its surroundings while it only counts. */
+/* The services that the order needs while it only counts. */
 static struct order_services
 services_of(const struct plan *plan)
 {

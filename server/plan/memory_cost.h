@@ -1,4 +1,4 @@
-/* memory_cost.h - what a plan costs in memory, as far as shapes tell. */
+/* memory_cost.h - the memory that a plan needs, as far as shapes tell. */
 #ifndef PLAN_MEMORY_COST_H
 #define PLAN_MEMORY_COST_H
 

@@ -1,6 +1,6 @@
-/* plan.h - what a stream does, worked out before anything runs.
+/* plan.h - the plan of a stream, made before anything runs.
  *
- * The plan is a tree of nodes (node.h), one a stage, that mirrors the pipeline file, with the
+ * The plan is a tree of nodes (plan_node.h), one a stage, that mirrors the pipeline file, with the
  * stages that distribution adds (rebatching, sharding) put in where TensorFlow puts them. A node of
  * the order part makes iterators (order.h); a content node is passed over by the order and applied
  * afterwards to the elements that are wanted (batch/evaluate.h). After plan_open nothing here
@@ -34,7 +34,7 @@ struct plan_options {
     struct plan_learning *learning;    /* while `tundish analyze` runs; else NULL */
 };
 
-/* What a plan for learning does otherwise: asked of every node at the top, in their order, before
+/* The differences of a plan for learning: asked of every node at the top, in their order, before
  * it is opened. */
 struct plan_learning {
     /* Sets *ret_ops to the stage's own, or to others to use instead. Not OK: the

@@ -36,7 +36,7 @@ struct plan_node {
     uint64_t run_words;    /* bit i: word i owns a run */
     uint32_t first_word;   /* as an input of a stage that unites several: where its words go */
     bool batch_wide;       /* a slice cannot be made from its rows alone */
-    uint64_t learned_hash; /* of what was learned and this stage uses; 0: nothing */
+    uint64_t learned_hash; /* of the statistics that this stage uses; 0: none */
 
     /* Stages that are made as one, the last of which this is: the first of them, and how. NULL: it
      * is made alone. */
@@ -57,7 +57,7 @@ struct plan_node {
 
     struct schema answers; /* to the questions of its order stage, one element of its input each */
 
-    void *arguments; /* what the plan has decided: order_ops.arguments_bytes (order/arguments.h) */
+    void *arguments; /* the plan's decisions: order_ops.arguments_bytes (order/arguments.h) */
 };
 
 /* The nodes that share a life: a stream, or a function's body, whose datasets are made again for

@@ -1,4 +1,4 @@
-/* stage.h - what a source or content stage is opened with: itself as the pipeline file has it, the
+/* stage.h - the input of a source's or content stage's open: the stage in the pipeline file, the
  * columns that come in, and where to complain.
  */
 #ifndef PLAN_STAGE_H

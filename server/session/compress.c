@@ -1,4 +1,5 @@
-/* compress.c - codecs tried on a sample of each column, taken by what they save for their time. */
+/* compress.c - tries codecs on a sample of each column, and takes those that save most for their
+ * time. */
 #include "session/compress.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "core/codec.h"
 
-/* What a codec would do for a column of a slice. */
+/* The gain and the cost of a codec for a column of a slice. */
 struct offer {
     uint32_t column;
     struct tnd_codec codec;

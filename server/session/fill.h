@@ -68,10 +68,10 @@ tundish_status fill_make(const struct fill *fill, struct evaluation *evaluation,
 /* Does the number of values alone tell the stored size of every column? */
 bool fill_is_sized(const struct fill *fill);
 
-/* What a slice of so many rows takes: is_even. `stored` is the most where it is not sized. */
+/* The bytes of a slice of so many rows: is_even. `stored` is the most where it is not sized. */
 void fill_bytes_of_rows(const struct fill *fill, int64_t rows, struct slice_bytes *ret_bytes);
 
-/* What a slice takes in its slot, for sizing lanes. */
+/* The bytes of a slice in its slot, for sizing lanes. */
 tundish_status fill_measure(const struct fill *fill, struct evaluation *evaluation,
                             struct tnd_codec_context *context, const struct deal_slice *slice,
                             struct slice_bytes *ret_bytes);

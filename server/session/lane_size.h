@@ -14,14 +14,14 @@
 
 struct lane_size {
     uint64_t arena_bytes; /* to begin with */
-    uint64_t most_bytes;  /* what it may grow to */
+    uint64_t most_bytes;  /* the limit of its growth */
 };
 
 /* Of slices of about so many bytes. */
 void lane_size(const struct fill *fill, const struct slice_bytes *slice,
                struct lane_size *ret_size);
 
-/* What the plan says of a lane, and the limit, all but its size. */
+/* The configuration of a lane from the plan and the limit, all but its size. */
 void lane_describe(const struct plan *plan, const tundish_spec *spec,
                    struct lane_config *ret_config);
 

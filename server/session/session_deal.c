@@ -178,7 +178,7 @@ deal_epoch(struct session *session, uint64_t epoch, uint64_t number)
     }
 }
 
-/* Tell the lanes what a place in this epoch carries. Before its first step: a trainer may save a
+/* Give the lanes the content of places in this epoch. Before its first step: a trainer may save a
  * place as soon as it has that. */
 static tundish_status
 publish_place(struct session *session, uint64_t epoch)

@@ -46,7 +46,7 @@ struct share {
 struct step {
     enum step_state state;
     enum tnd_slot_kind kind;
-    enum tnd_slot_kind passed_kind; /* STEP_PASSED: what it was */
+    enum tnd_slot_kind passed_kind; /* STEP_PASSED: its kind before */
     uint64_t position, epoch, number;
     int64_t shard;               /* of an evaluation; else -1 */
     uint32_t flags;              /* TUNDISH_BATCH_... */
@@ -106,7 +106,7 @@ struct shard_share {
     struct taken_shard *taken; /* freed with the session */
 };
 
-/* What is known of the start while no step is published. */
+/* The start, while no step is published. */
 struct start_barrier {
     bool closed;
     bool has_start, has_kept;
@@ -178,7 +178,7 @@ struct session {
     struct fill fill;
     struct compressed compressed;
     struct source_files *files;
-    struct budget *budget; /* of what the parts being made take */
+    struct budget *budget; /* of the parts being made */
     struct place_files place_files;
     struct dealer *dealer;
     struct feed *feed;

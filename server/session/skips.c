@@ -26,7 +26,7 @@ skips_tell_rest(struct skips *skips)
 void
 skips_tell(struct skips *skips)
 {
-    /* The first bad row is told at once: it is what the user needs to see. */
+    /* The first bad row is told at once: the user needs to see it. */
     if (skips->told_count == 0 || tnd_clock_ns() - skips->told_ns >= TELL_NS)
         skips_tell_rest(skips);
 }

@@ -17,10 +17,10 @@ struct skips {
     uint64_t count;
     uint64_t told_count; /* as of the last line, which was written at told_ns; 0: none so far */
     int64_t told_ns;
-    char text[1024]; /* what was wrong with the last */
+    char text[1024]; /* the error of the last */
 };
 
-/* `count` more were left out; `text` says what was wrong with the last. E_DATA above the limit. */
+/* `count` more were left out; `text` is the error of the last. E_DATA above the limit. */
 tundish_status skips_add(struct skips *skips, uint64_t count, const char *text);
 
 /* Tell what has not been told, if a second has passed since the last line; at the end, at once. */

@@ -1,4 +1,4 @@
-/* file_source.h - what the sources that read files have in common: their parameters, and an order
+/* file_source.h - shared by the sources that read files: their parameters, and an order
  * side that goes through one file after another.
  *
  * Words of an element are a reference, as scan.h says.

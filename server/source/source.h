@@ -1,7 +1,7 @@
 /* source.h - where elements come from: an order side that yields references, a content side that
  * makes rows of them.
  *
- * A source's element is two words. Only the source knows what is in them. One rule applies: they
+ * A source's element is two words. Only the source knows their meaning. One rule applies: they
  * hold no address and own nothing, so that they may be copied, dropped and kept at any time.
  */
 #ifndef SOURCE_SOURCE_H
@@ -30,7 +30,7 @@ struct whereabouts {
     const char *note; /* a sentence about what cannot be named, or NULL */
 };
 
-/* What the rows are read into. */
+/* The destination of rows. */
 struct source_read {
     const struct plan_node *node;
     struct source_files *files;
@@ -71,7 +71,7 @@ struct source_ops {
     bool whole_files;        /* reads files as they are, not records of them */
     const char *path_column; /* the path of the file that a row is; NULL: it tells none */
     bool words_are_values;   /* an element's words say all that is in its row */
-    bool may_yield_batches;  /* what it yields may be rows or batches */
+    bool may_yield_batches;  /* it may yield rows or batches */
     bool of_replicas;        /* yields one element for each replica, by its number */
 
     /* An element's words are a reference to a record of a file (scan.h). */

@@ -166,7 +166,7 @@ directory_pass_over(struct order_iterator *iterator, uint64_t count, uint64_t *r
     return *ret_passed == count ? ORDER_OK : ORDER_END;
 }
 
-/* The search when the iterator was made has reported what is missing. */
+/* The search when the iterator was made has reported missing files. */
 static tundish_status
 directory_check(struct order_iterator *iterator)
 {

@@ -208,7 +208,7 @@ list_files_at(struct order_iterator *iterator, const uint64_t *indices, size_t i
     return TUNDISH_OK;
 }
 
-/* The search when the iterator was made has reported what is missing. */
+/* The search when the iterator was made has reported missing files. */
 static tundish_status
 list_files_check(struct order_iterator *iterator)
 {

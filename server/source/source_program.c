@@ -28,7 +28,7 @@ struct program {
     struct schema schema;
 };
 
-/* What the node's dataset object keeps between passes: the spool, and where the last pass lies in
+/* The state of the node's dataset object between passes: the spool, and where the last pass lies in
  * it. */
 struct program_kept {
     struct spool spool;

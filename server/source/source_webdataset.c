@@ -78,8 +78,8 @@ open_columns(struct sample_columns *columns, const struct stage_config *config,
     return status;
 }
 
-/* What the index of a file depends on. The columns decide which samples there are only if samples
- * that lack a column are skipped. */
+/* The parameters that the index of a file depends on. The columns decide which samples there are
+ * only if samples that lack a column are skipped. */
 static int64_t
 hash_columns(const struct sample_columns *columns)
 {

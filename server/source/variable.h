@@ -13,7 +13,7 @@
 const char *source_column_name(const struct stage_config *config);
 
 /* The column that a variable means, described as an element's column: of the outer element, or an
- * int32 scalar for what is said of the distribution. Complains about a name that means nothing. */
+ * int32 scalar for the variables of the distribution. Complains about a name that means nothing. */
 tundish_status variable_spec(const struct stage_config *config, const struct spec_value *value,
                              struct column_spec *ret_spec);
 

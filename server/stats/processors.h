@@ -1,4 +1,5 @@
-/* processors.h - the processor time that this process wanted and did not get, and who had it.
+/* processors.h - the processor time that this process wanted and did not get, and the process
+ * that had it.
  *
  * Three sources, all of Linux: the run-queue delay of each thread (/proc/self/task/TID/schedstat),
  * the quotas of its cgroup and of those above (cpu.stat of cgroup v2 and v1), and, while processors

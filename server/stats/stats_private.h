@@ -34,7 +34,7 @@ struct stats {
     bool cut_was_said;
     uint64_t entries_end, tracks_begin; /* below and from here on there is memory */
     uint64_t kinds[TND_STATS_KINDS];    /* offsets of their entries; 0: not there yet */
-    pthread_mutex_t lock;               /* of what is appended, of unseen and of notes */
+    pthread_mutex_t lock;               /* guards appending, unseen and notes */
     struct unseen *unseen;              /* what found no room */
     uint64_t unseen_count;
     bool unseen_was_said;

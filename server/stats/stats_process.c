@@ -1,4 +1,4 @@
-/* stats_process.c - what the process as a whole uses. */
+/* stats_process.c - the resources that the whole process uses. */
 #include "stats/stats_process.h"
 
 #include <stdio.h>

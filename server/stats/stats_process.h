@@ -1,4 +1,4 @@
-/* stats_process.h - what the process as a whole uses, looked at now and then. */
+/* stats_process.h - the resources that the whole process uses, sampled now and then. */
 #ifndef STATS_STATS_PROCESS_H
 #define STATS_STATS_PROCESS_H
 

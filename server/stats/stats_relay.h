@@ -10,7 +10,7 @@
 #include "core/bytes.h"
 #include "stats/stats_writer.h"
 
-/* What is to be posted; valid until the next call. */
+/* The bytes to post; valid until the next call. */
 struct byte_view stats_relay_copy(const struct stats *stats);
 
 /* Rank 0: keep the copy that another node has posted. Bytes that are not such a copy are

@@ -1,7 +1,7 @@
 /* stats_writer.h - the server's figures, written where others read them (shm/stats.h).
  *
- * Whoever counts asks once for a set of its kind and then stores into it: no lock, no call. Sets
- * are added from any thread; each is written by one.
+ * A thread that counts asks once for a set of its kind and then stores into it: no lock, no call.
+ * Sets are added from any thread; each is written by one.
  */
 #ifndef STATS_WRITER_H
 #define STATS_WRITER_H
@@ -11,7 +11,7 @@
 
 struct stats;
 
-/* Make PATH.stats for the server at `socket_path`; what a dead server left is replaced.
+/* Make PATH.stats for the server at `socket_path`; a dead server's file is replaced.
  * `thread_count`: for how many threads there is room. */
 tundish_status stats_open(const char *socket_path, uint32_t thread_count, struct stats **ret_stats);
 
@@ -35,7 +35,7 @@ void stats_drop(struct stats *stats, void *values);
  * sessions of a stream have the same. */
 void stats_add_text(struct stats *stats, const char *name, const char *stream, const char *text);
 
-/* Where a thread says what it does. Never NULL, as stats_add. */
+/* The track on which a thread notes its work. Never NULL, as stats_add. */
 struct tnd_stats_track_entry *stats_add_track(struct stats *stats, const char *stream,
                                               const char *thread);
 
@@ -49,7 +49,7 @@ uint64_t stats_offset(const struct stats *stats, const void *values);
 void stats_label(char labels[TND_STATS_LABEL_BYTES], const char *key, const char *value);
 void stats_label_number(char labels[TND_STATS_LABEL_BYTES], const char *key, uint64_t value);
 
-/* The thread whose track it is tells what it did. */
+/* Called by the thread of the track: an interval of its work. */
 static inline void
 stats_event(struct tnd_stats_track_entry *track, int64_t begin_ns, int64_t end_ns, uint64_t what,
             uint64_t detail)

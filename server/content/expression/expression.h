@@ -43,7 +43,7 @@ void expression_close(struct expression *expression);
 /* The type of its result: everything but the name. */
 const struct column_spec *expression_spec(const struct expression *expression);
 
-/* Do rows of one batch influence each other, or is what it gives no row for each of them? Then
+/* Do rows of one batch influence each other, or does the result not have one row for each? Then
  * elements must be whole batches. */
 bool expression_is_batch_wide(const struct expression *expression);
 

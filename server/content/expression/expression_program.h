@@ -15,7 +15,7 @@
 
 enum { BLOCK_VALUES = 1024, STEP_INPUTS_MAX = 3, NO_STEP = -1 };
 
-/* What is known of a value before there is data. */
+/* The type of a value: all that is known before there is data. */
 struct value_type {
     struct column_spec spec; /* without name */
     bool is_batched;         /* dimension 0 is the batch, whose rows may be far apart */

@@ -23,7 +23,7 @@ struct run {
  * in a shared column is every element's. */
 void run_reject(struct run *run, int32_t step, bool shared, int64_t element, const char *what);
 
-/* Room for what a step gives: in the output itself where that is the whole expression's. */
+/* Room for a step's values: in the output itself if they are the expression's result. */
 void *run_values(struct run *run, int32_t step, bool shared, int64_t value_count);
 
 /* Steps that are not kernels (expression_run_step.c), and groups of kernels

@@ -34,7 +34,7 @@ enum tree_kind {
     TREE_OR,
     TREE_CONDITION, /* children: value if true, condition, value if false */
     TREE_VECTOR,    /* [a, b, c] */
-    TREE_INDEX,     /* children: what is indexed, then an item for each dimension */
+    TREE_INDEX,     /* children: the indexed value, then an item for each dimension */
     TREE_SLICE,     /* as an item: start, stop, step, each maybe TREE_OMITTED */
     TREE_ELLIPSIS,
     TREE_OMITTED

@@ -17,7 +17,7 @@ int64_t slice_resolve(const struct slice_item *item, int64_t size, int64_t *ret_
 
 /* Take items[k] of dimension k, of all level_count of them, in every element. items holds one set
  * for all elements (items_stride 0) or one for each (items_stride level_count). ret_bad gets 1 for
- * an element with an index outside; what is stored for it has no meaning. */
+ * an element with an index outside; its values have no meaning. */
 void slice_column(const struct column *column, size_t bytes, const struct slice_item *items,
                   size_t items_stride, struct scratch *scratch, struct column *ret_column,
                   uint8_t *ret_bad);

@@ -10,7 +10,7 @@ struct decoded {
     struct content_targets targets;
 };
 
-/* The rest of `open`, once the options are read: the columns, and what is refused before data. */
+/* The rest of `open`, once the options are read: the columns, and errors that need no data. */
 tundish_status decoded_open(struct decoded *decoded, const struct stage_config *config,
                             struct schema *ret_schema);
 

@@ -54,7 +54,7 @@ bool picture_measure(const struct picture_options *options, struct byte_view byt
                      struct picture_size *ret_size, struct picture_fault *ret_fault);
 
 /* The pixels, of options->dtype, row-major; `size` is picture_measure's. Scratch holds what is
- * needed meanwhile. False: the bytes are bad, and what was written has no meaning. */
+ * needed meanwhile. False: the bytes are bad, and the pixels have no meaning. */
 bool picture_read(const struct picture_options *options, struct byte_view bytes,
                   const struct picture_size *size, struct scratch *scratch, void *values,
                   struct picture_fault *ret_fault);

@@ -1,11 +1,11 @@
-/* keyed.h - the key of each value of a column, for what was learned per key. */
+/* keyed.h - the key of each value of a column, for statistics per key. */
 #ifndef CONTENT_KEYED_H
 #define CONTENT_KEYED_H
 
 #include "content/learned/learned.h"
 
 /* Check that `key` is a column of strings that goes with `column`: as many dimensions or fewer; for
- * a stage that is elementwise, one key a row, as what is learned has its row's shape. */
+ * a stage that is elementwise, one key a row, as the statistics have its row's shape. */
 tundish_status keyed_check(const struct stage_config *config, const struct column_spec *column,
                            const struct column_spec *key);
 

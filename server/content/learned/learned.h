@@ -17,7 +17,7 @@ struct learned_name {
     uint64_t stage; /* learned_fingerprint of the stage that learned it */
 };
 
-/* A file that was written, and the hash of what is in it (learned_file.h). */
+/* A file that was written, and the hash of its content (learned_file.h). */
 struct learned_result {
     char *file;
     uint64_t hash;
@@ -40,7 +40,7 @@ const struct content_learning *learned_learning_of(const struct spec_stage *stag
 /* Does the stage, with the parameters it has, need something learned? */
 bool learned_is_needed(const struct spec_stage *stage);
 
-/* What is learned depends on the stage's name and parameters, not on which columns it is for. */
+/* Statistics depend on the stage's name and parameters, not on the columns. */
 uint64_t learned_fingerprint(const struct spec_stage *stage);
 
 /* The name of the learned results for a target: `statistics` if given, else the column. */
@@ -86,7 +86,7 @@ struct learned_table {
     struct byte_view *keys;
 };
 
-/* Parse a table from hostile text. E_DATA says what is wrong and where. */
+/* Parse a table from hostile text. E_DATA names the error and its position. */
 tundish_status learned_table_parse(const char *text, size_t text_bytes,
                                    struct learned_table *ret_table);
 

@@ -15,7 +15,7 @@ struct learned_file {
 tundish_status learned_file_read(const char *path, struct learned_file *ret_file);
 void learned_file_close(struct learned_file *file);
 
-/* The hash of what is in a file, or will be. */
+/* The hash of a file's content, written or not yet. */
 tundish_status learned_file_hash(const char *path, uint64_t *ret_hash);
 uint64_t learned_bytes_hash(const uint8_t *bytes, size_t byte_count);
 
@@ -24,7 +24,7 @@ struct stage_config;
 /* The stage that is being opened uses this: count it in config->learned_hash. */
 void learned_file_note(const struct stage_config *config, const struct learned_file *file);
 
-/* E_DATA: what is in the file at `path` is not what was written there. */
+/* E_DATA: the file at `path` is not the one that was written. */
 tundish_status learned_file_check(const struct stage_config *config, const char *path,
                                   uint64_t hash);
 

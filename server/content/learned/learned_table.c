@@ -2,7 +2,7 @@
  *
  *     {"dtype": "float32", "shape": [2], "values": [1.5, "nan"], "keys": ["a", {"base64": "/w=="}]}
  *
- * The members stand in any order, each once; keys only in what was learned per key.
+ * The members stand in any order, each once; keys only in statistics per key.
  */
 #include <stdlib.h>
 #include <string.h>

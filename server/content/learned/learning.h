@@ -36,11 +36,11 @@ struct content_learning {
     /* Its columns stay as they are: they are only looked at. */
     bool keeps_columns;
 
-    /* `output` lists columns of its own, the last of which names what is learned; else each column
+    /* `output` lists columns of its own, the last of which names the statistics; else each column
      * that is learned from has one output. */
     bool has_own_outputs;
 
-    /* The parameter that names what is learned. NULL: `statistics`. */
+    /* The parameter that names the statistics. NULL: `statistics`. */
     const char *named_by;
 
     /* Do its parameters leave anything to be learned? NULL: always. */

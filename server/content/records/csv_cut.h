@@ -30,7 +30,7 @@ typedef int64_t csv_cut(const struct csv_rules *rules, struct byte_view record, 
 csv_cut *csv_cut_best(void);
 
 /* The fields wanted of any record, quotes undone; what cannot be a view of the record is put into
- * scratch. Stores at most `capacity` and returns how many there are, or -1 with what is wrong. */
+ * scratch. Stores at most `capacity` and returns how many there are, or -1 with an error. */
 int64_t csv_fields(const struct csv_rules *rules, struct byte_view record, struct scratch *scratch,
                    struct byte_view *fields, int64_t capacity, const char **ret_problem);
 

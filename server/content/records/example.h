@@ -54,7 +54,7 @@ struct example_input {
 };
 
 /* Fill values[f] for each feature f. Lists are put into the frame's scratch. Elements with a bad
- * record are rejected; what is stored for them may be looked at but means nothing. */
+ * record are rejected; their values may be read but mean nothing. */
 void example_parse(const struct example_parser *parser, const struct example_input *input,
                    struct frame *frame, struct example_values *values);
 

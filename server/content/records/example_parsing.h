@@ -1,4 +1,4 @@
-/* example_parsing.h - what the guessing parser and the plain one share. */
+/* example_parsing.h - shared by the guessing parser and the plain one. */
 #ifndef CONTENT_EXAMPLE_PARSING_H
 #define CONTENT_EXAMPLE_PARSING_H
 

@@ -1,5 +1,4 @@
-/* example_plain.c - read a record step by step as TensorFlow does, and say what is wrong with
- * it. */
+/* example_plain.c - read a record step by step as TensorFlow does, and name its error. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  *
  * Blanks around and one sign are allowed. Integers are decimal digits and must fit. Floats are
  * decimal or hexadecimal with an optional exponent, inf, infinity or nan in any case; they are
- * rounded once, to nearest even, and what is too large becomes infinite. The text may hold nothing
- * else. 64 bytes after it can be read.
+ * rounded once, to nearest even, and numbers that are too large become infinite. The text may hold
+ * nothing else. 64 bytes after it can be read.
  */
 #ifndef CONTENT_NUMBER_H
 #define CONTENT_NUMBER_H

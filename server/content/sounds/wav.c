@@ -22,7 +22,7 @@ bad(struct cursor *cursor, const char *format, ...)
     return false;
 }
 
-/* Whether so many bytes follow. Comparing with what is left cannot overflow, unlike adding to the
+/* Whether so many bytes follow. Comparing with the bytes left cannot overflow, unlike adding to the
  * position. */
 static bool
 has(struct cursor *cursor, uint64_t bytes)

@@ -21,7 +21,7 @@ struct hashed_crossing {
     struct crossed *crossed;
     uint64_t num_bins;
     uint32_t output;
-    struct column_spec bins; /* what is encoded */
+    struct column_spec bins; /* the column to encode */
     struct encoding encoding;
 };
 

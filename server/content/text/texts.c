@@ -73,7 +73,7 @@ text_utf8_letter(const uint8_t *at, const uint8_t *end)
     if (first < 0xC2 || first > 0xF4)
         return -1;
     more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-    /* The second byte's range excludes overlong forms, surrogates, and what is above U+10FFFF. */
+    /* The second byte's range excludes overlong forms, surrogates, and numbers above U+10FFFF. */
     if (first == 0xE0)
         low = 0xA0;
     else if (first == 0xED)

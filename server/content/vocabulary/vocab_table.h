@@ -42,7 +42,7 @@ enum vocab_kind { VOCAB_EMPTY = 0, VOCAB_WORD = 1, VOCAB_FULL = 2, VOCAB_LONG = 
 #define VOCAB_KIND_SHIFT 30
 #define VOCAB_TAG_SHIFT 40
 
-/* What the table was made from; also what a text is compared with. */
+/* The content that the table was made from, to compare with a text. */
 struct vocab_content {
     uint64_t bytes;
     uint64_t hash; /* Fingerprint64 */
@@ -135,7 +135,7 @@ vocab_term_at(const struct vocab *vocab, uint64_t position, struct byte_view *re
     return true;
 }
 
-/* What a table is to be built from: exactly one of the two arrays. */
+/* The terms to build a table of: exactly one of the two arrays. */
 struct vocab_terms {
     const char *name; /* in messages */
     const struct byte_view *strings;

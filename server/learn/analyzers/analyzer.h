@@ -28,7 +28,7 @@ struct samples {
 struct analyzer_config {
     const struct stage_config *content; /* the stage, its input, its depth, where to complain */
     const struct content_learning *learning; /* of the stage */
-    const struct column_spec *column;        /* what is learned from */
+    const struct column_spec *column;        /* the column to learn from */
     const char *name;                        /* of the artifacts */
     struct artifact_folder *folder;          /* where they go */
     int cache_folder;

@@ -6,7 +6,7 @@
 
 #include "learn/results/artifact_folder.h"
 
-/* Begins with zeros but for what is said. */
+/* Begins with zeros but for the given members. */
 struct idf_weights {
     double *list; /* of the terms so far */
     int64_t count, capacity;

@@ -25,7 +25,7 @@ void term_sort(struct term *list, uint32_t count, term_order *order);
 /* Sort the terms and write them after the existing ones. */
 tundish_status term_runs_write(struct term_runs *runs, struct term *list, uint32_t count,
                                term_order *order);
-void term_runs_close(struct term_runs *runs); /* accepts what was never written to */
+void term_runs_close(struct term_runs *runs); /* accepts runs that were never written to */
 
 /* One run, or a sorted list in memory. */
 struct term_reader {
@@ -33,7 +33,7 @@ struct term_reader {
     const struct term *list; /* in memory, or NULL */
     uint32_t left;
     int file;
-    int64_t at, end; /* of what is to be read from the file */
+    int64_t at, end; /* of the bytes to read from the file */
     uint8_t *buffer;
     size_t begin, filled, capacity;
 };

@@ -1,4 +1,4 @@
-/* terms.h - the different terms of a column and what is counted of each, in bounded memory.
+/* terms.h - the different terms of a column and their counts, in bounded memory.
  *
  * A table counts in memory. When it has grown too large it is written as a run: sorted, after the
  * earlier runs, into a file without a name. Then it starts empty. In the end all runs are merged,

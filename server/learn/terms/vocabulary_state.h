@@ -30,7 +30,7 @@ struct vocabulary {
     int64_t rows, batch_end; /* labels: rows seen; where tf.Transform's batch ends */
 };
 
-/* Rank what the tables hold and write the file, and the idf weights that go with it. Closes the
+/* Rank the terms of the tables and write the file, and the idf weights that go with it. Closes the
  * tables. */
 tundish_status vocabulary_write(struct vocabulary *vocabulary);
 void vocabulary_close_tables(struct vocabulary *vocabulary); /* again is nothing */

@@ -1,4 +1,4 @@
-/* identity.h - what a stream's nodes must have in common, in parts that can be named. */
+/* identity.h - the properties that a stream's nodes must share, in parts that can be named. */
 #ifndef SESSION_IDENTITY_H
 #define SESSION_IDENTITY_H
 

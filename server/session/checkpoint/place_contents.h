@@ -1,4 +1,4 @@
-/* place_contents.h - what a place carries besides epoch and step: enough to continue there.
+/* place_contents.h - the content of a place besides epoch and step: enough to continue there.
  *
  * The bytes are the server's own; trainers keep them and hand them back, so they are as hostile as
  * anything from a trainer. Little-endian, versioned.

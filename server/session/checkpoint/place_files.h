@@ -24,7 +24,7 @@ struct place_groups {
 struct place_file {
     char *name;
     uint64_t hash;
-    uint64_t raw_hash; /* of what it holds, whatever its name */
+    uint64_t raw_hash; /* of its content, whatever its name */
     bool is_data;      /* rows are read from it */
     bool is_here;
 };

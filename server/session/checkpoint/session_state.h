@@ -17,7 +17,7 @@
 /* Can places be kept there? The folder is not made. */
 tundish_status session_state_check(const char *folder);
 
-/* Before session_start. E_PLACE: what is there is of another pipeline. */
+/* Before session_start. E_PLACE: the kept place is of another pipeline. */
 tundish_status session_state_restore(struct session *session);
 
 /* The session begins there: the seed and the state of the epoch are on disk when this returns. The

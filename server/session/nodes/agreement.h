@@ -1,4 +1,4 @@
-/* agreement.h - what the servers of a job settle before they open a session. */
+/* agreement.h - the agreement of a job's servers before they open a session. */
 #ifndef SESSION_AGREEMENT_H
 #define SESSION_AGREEMENT_H
 

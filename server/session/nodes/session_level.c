@@ -11,7 +11,7 @@
 #include "session/session_private.h"
 #include "shm/place.h"
 
-/* A node's post, and what it says. Without bytes: the stream's beginning. */
+/* A node's post, and its content. Without bytes: the stream's beginning. */
 struct standing {
     uint8_t *bytes;
     size_t byte_count;

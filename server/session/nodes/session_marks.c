@@ -163,7 +163,7 @@ tell_late(struct session *session, const char *text)
     feed_tell_lost(session->feed, NULL, text);
 }
 
-/* The mark in what was posted under such a key; false: there is none. */
+/* The mark in a post under such a key; false: there is none. */
 static bool
 read_mark(const struct link_key *key, struct byte_view bytes, struct link_mark *ret_mark)
 {

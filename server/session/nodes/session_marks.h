@@ -14,7 +14,7 @@ struct session;
 
 enum { SESSION_MARK_STEPS = 1024 };
 
-/* The dealing thread, after each step: post what the dealer has noted since. */
+/* The dealing thread, after each step: post the dealer's notes since then. */
 void session_marks_post(struct session *session);
 
 /* The dealing thread: tell the others that the epoch ends before `step`. E_DATA: another node had

@@ -17,18 +17,18 @@ struct glob_list;
 
 struct catalogue_file {
     char *name;    /* as pipeline files call it: relative to each node's own root */
-    uint64_t hash; /* of what it holds */
+    uint64_t hash; /* of its content */
     uint32_t owner;
     bool is_here;
 };
 
 struct catalogue {
-    bool is_made; /* else: files are what is found here */
+    bool is_made; /* else: files are those found here */
     uint32_t count;
     struct catalogue_file *files; /* by name */
 };
 
-/* Add what a node has. Files come in any order; catalogue_finish puts them right. */
+/* Add the files of a node. They come in any order; catalogue_finish puts them right. */
 void catalogue_add(struct catalogue *catalogue, const char *name, uint64_t hash, uint32_t owner,
                    bool is_here);
 

@@ -1,4 +1,4 @@
-/* door.h - a file's descriptor, and those who read through it.
+/* door.h - a file's descriptor, and its readers.
  *
  * A door is one atomic word that holds the descriptor and how many readers are inside. Only a
  * descriptor with nobody inside is ever closed, so that entering a door that is open is one

@@ -252,7 +252,7 @@ fetch_rows(const struct source_read *read, uint32_t extra, struct byte_view *ret
         rows[i] = wanted_of(read, extra, (int64_t)i);
         is_sorted &= i == 0 || !lies_before(&rows[i], &rows[i - 1]);
     }
-    /* Rows of other nodes first: the network is the longer wait, and what they need was asked for
+    /* Rows of other nodes first: the network is the longer wait, and their bytes were asked for
      * ahead. */
     if (table_peers(read->files) != NULL) {
         size_t near_count = put_peers_last(read, rows, count);

@@ -37,16 +37,16 @@ struct source_file {
 
     struct door door;
     _Atomic int64_t looked_at_ns;
-    _Atomic int unpacked; /* descriptor + 1 of what a packed file holds; 0: none (yet) */
+    _Atomic int unpacked; /* descriptor + 1 of the unpacked file; 0: none (yet) */
 };
 
 /* Open it again, and compare it with its recorded identity. The caller closes *ret_descriptor. */
 tundish_status file_open(struct source_file *file, int *ret_descriptor);
 
-/* Is the open file still what it was? Fails naming it. */
+/* Is the open file unchanged? Fails naming it. */
 tundish_status file_compare(const struct source_file *file, int descriptor);
 
-/* Read bytes of the file, or of what is packed in it, all of them. Any thread. */
+/* Read bytes of the file, or of its unpacked content, all of them. Any thread. */
 tundish_status file_read(struct source_file *file, void *to, size_t bytes, uint64_t offset);
 
 /* The same for as many of the bytes as there are. */

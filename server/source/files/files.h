@@ -35,7 +35,7 @@ void source_files_close(struct source_files *files);
 
 struct source_files_stats {
     uint64_t bytes_scanned, bytes_read, rows_read, files_opened, index_hits;
-    uint64_t program_wait_ns; /* for what a program writes */
+    uint64_t program_wait_ns; /* for rows that a program writes */
 };
 
 void source_files_stats(const struct source_files *files, struct source_files_stats *ret_stats);

@@ -14,11 +14,11 @@
 struct glob_list {
     size_t count;
     char **paths;     /* owned, in byte order; a path that two patterns match is there twice */
-    uint32_t *labels; /* one for each path, for those who have any; else NULL */
+    uint32_t *labels; /* one for each path, or NULL */
 };
 
-/* Find what matches any of the patterns; relative ones start at `root`, and what they match is
- * reported relative to it. Nothing found is not an error here. */
+/* Find the files that match any of the patterns; relative ones start at `root`, and their matches
+ * are reported relative to it. Nothing found is not an error here. */
 tundish_status glob_find(const char *root, const char *const *patterns, size_t pattern_count,
                          struct glob_list *ret_list);
 void glob_list_close(struct glob_list *list);

@@ -32,7 +32,7 @@ numbered_add(struct numbered *table, void *entry)
         atomic_store_explicit(&table->blocks[block], entries, memory_order_release);
     }
     entries[index] = entry;
-    /* Pairs with the load in numbered_count: whoever sees the number sees the entry. */
+    /* Pairs with the load in numbered_count: a thread that sees the number sees the entry. */
     atomic_store_explicit(&table->count, number + 1, memory_order_release);
     return number;
 }

@@ -1,4 +1,4 @@
-/* read_ahead.h - a few threads that go through files ahead of those who need them.
+/* read_ahead.h - a few threads that go through files before they are needed.
  *
  * A job is taken a step at a time, in turn with the others, so that all of them come along.
  */
@@ -24,7 +24,7 @@ struct read_ahead {
     pthread_cond_t filled;
     struct read_ahead_job *first, *last;
     bool is_closing;
-    uint32_t thread_count; /* 0: who waits for a job takes its steps */
+    uint32_t thread_count; /* 0: the thread that waits for a job takes its steps */
     pthread_t *threads;
 };
 

@@ -18,7 +18,7 @@ struct source_services {
     struct read_ahead ahead;
     struct source_counters counters;
 
-    pthread_mutex_t lock; /* of what a file was first opened as (file.h), and of all below */
+    pthread_mutex_t lock; /* guards the identity of files (file.h), and all below */
     char *cache_path;     /* NULL: the default */
     int cache_folder;     /* -1: not opened yet, or not available */
     tundish_status cache_status;

@@ -23,7 +23,7 @@ void peer_ahead_forget(struct peer_ahead *ahead, uint64_t epoch, uint64_t step);
 /* Of all rows that are there. */
 uint64_t peer_ahead_bytes(struct peer_ahead *ahead);
 
-/* What a reader holds: rows of several steps, those asked for first before the others. */
+/* The rows of a reader: of several steps, in the order in which they were asked for. */
 struct peer_held {
     size_t count;
     struct peer_asked **asked; /* in the reader's scratch */

@@ -101,7 +101,7 @@ tundish_status peer_start_responders(struct peers *peers);
 void peer_stop_responders(struct peers *peers);
 void peer_hand_over(struct peers *peers, enum peer_queue queue, const struct peer_message *message);
 
-/* What it costs a node to be answered. */
+/* The cost of an answer for a node. */
 void peer_take_rates(struct peers *peers, const struct peer_message *message);
 
 /* The answer to a request has come; the thread that talks to other nodes. */

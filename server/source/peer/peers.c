@@ -1,4 +1,4 @@
-/* peers.c - opening, closing, and who gets which message. */
+/* peers.c - opens, closes, and dispatches messages. */
 #include <stdlib.h>
 
 #include "core/memory.h"

@@ -23,7 +23,7 @@ struct npy_header {
 };
 
 /* Read the header of a file's first `bytes` bytes (all of it, or NPY_HEADER_MAX at least). On
- * success value_count * item_bytes does not overflow. E_DATA with a sentence about what is wrong,
+ * success value_count * item_bytes does not overflow. E_DATA with a sentence about the error,
  * which does not name the file. */
 #define NPY_HEADER_MAX (64 << 10)
 tundish_status npy_read_header(const uint8_t *data, size_t bytes, struct npy_header *ret_header);

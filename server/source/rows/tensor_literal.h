@@ -7,7 +7,7 @@
 #include "core/bytes.h"
 #include "plan/stage.h"
 
-/* A dense array. Values at which a variable stands are zero, and read by who makes rows. */
+/* A dense array. Values of variables are zero here, and filled in when rows are made. */
 struct tensor {
     tundish_dtype dtype;
     int rank;

@@ -21,7 +21,7 @@ struct record_writer {
     uint64_t count;
     uint64_t usual_gap;
     uint64_t end;  /* where the last record ended */
-    uint64_t hash; /* of what the scan has read, for the file's identity */
+    uint64_t hash; /* of the bytes read, for the file's identity */
 };
 
 /* Append a record that begins at or after the end of the last one. */
@@ -37,7 +37,7 @@ struct record_reader {
 };
 
 /* Read up to `max` records as references: words[2 * i] is the offset, words[2 * i + 1] is
- * `high` | length. False: what was written is damaged. */
+ * `high` | length. False: the record is damaged. */
 bool record_reader_next(struct record_reader *reader, uint64_t high, uint64_t *words, size_t max,
                         size_t *ret_count);
 

@@ -1,4 +1,4 @@
-/* samples.h - which members of a tar are one sample, and what they are called: webdataset's rules.
+/* samples.h - which members of a tar are one sample, and their names: webdataset's rules.
  *
  * A member's key is its name up to the first dot of the last part, its extension what follows that
  * dot. Neighbours with the same key are one sample.

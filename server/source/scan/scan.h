@@ -1,4 +1,4 @@
-/* scan.h - the records of one file, found by going through it once, just ahead of who needs them.
+/* scan.h - the records of one file, found by going through it once, just before they are needed.
  *
  * A scan goes on in steps. Each publishes a segment of written records, which cursors read at their
  * own pace; a scan stops when it is far enough ahead of its cursors, and when it is through, a list
@@ -47,7 +47,7 @@ void scan_announce(struct source_file *file);
 tundish_status scan_complete(struct source_file *file, const _Atomic int *stop,
                              const struct record_list **ret_list);
 
-/* How far the scan has got, in bytes of what it scans. Any thread. */
+/* How far the scan has got, in bytes of its input. Any thread. */
 uint64_t scan_position(const struct scan *scan);
 
 /* Wait for a step, or take it. False once the scan is through, or failed. */

@@ -66,7 +66,7 @@ read_plain(const struct source_file *file, struct scan_work *work, size_t *ret_b
     size_t got = 0;
     tundish_status status;
 
-    /* What was appended since the file was opened is not read: the other nodes may not see it. */
+    /* Bytes appended since the file was opened are not read: the other nodes may not see it. */
     if (work->position >= size) {
         work->is_over = true;
         *ret_bytes = 0;

@@ -1,5 +1,5 @@
 /* scan_private.h - a scan's insides, for the files that are it: scan.c takes steps and waits for
- * them, scan_cursor.c reads what they found. */
+ * them, scan_cursor.c reads the records they found. */
 #ifndef SOURCE_SCAN_PRIVATE_H
 #define SOURCE_SCAN_PRIVATE_H
 
@@ -16,7 +16,7 @@ struct segment {
 };
 
 struct scan {
-    struct read_ahead_job job; /* first, as it is what the threads that read ahead know */
+    struct read_ahead_job job; /* first: the threads that read ahead know only this */
     struct source_file *file;
     pthread_mutex_t lock;
     pthread_cond_t progress;

@@ -1,4 +1,4 @@
-/* scan_work.h - what a scan does while it runs: read, feed the scanner, note who the file is. */
+/* scan_work.h - the work of a scan: read, feed the scanner, note the file's identity. */
 #ifndef SOURCE_SCAN_WORK_H
 #define SOURCE_SCAN_WORK_H
 
@@ -56,12 +56,12 @@ tundish_status scan_work_open(struct source_file *file, struct scan_work **ret_w
                               struct record_list **ret_list);
 void scan_work_close(struct scan_work *work); /* accepts NULL */
 
-/* Read for a while; what was found is in *writer in every case. `buffer` has
+/* Read for a while; the records found are in *writer in every case. `buffer` has
  * READ_AHEAD_BUFFER_BYTES. */
 tundish_status scan_work_step(const struct source_file *file, struct scan_work *work,
                               uint8_t *buffer, struct record_writer *writer);
 
-/* The size of what is being scanned, once all of it has been. */
+/* The size of the input, once all of it has been scanned. */
 uint64_t scan_work_bytes(const struct source_file *file, const struct scan_work *work);
 
 #endif

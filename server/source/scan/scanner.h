@@ -26,7 +26,7 @@ struct scanner_ops {
     const char *name;
     uint64_t usual_gap;  /* bytes between records */
     bool hash_bytes;     /* identity is a hash over all bytes; else the scanner adds to it */
-    uint32_t jump_bytes; /* read this much where what is wanted lies far ahead */
+    uint32_t jump_bytes; /* read this much if the next record lies far ahead */
 
     /* The numbers of a format whose parameters nobody has said, for `tundish index`. NULL: without
      * them it is unknown where records are. */

@@ -1,5 +1,5 @@
-/* jpeg_parts.h - two parts of libjpeg-turbo 2.1 made anew, because they are where decoding a JPEG
- * spends its time: the reader of Huffman codes, and the blocks of sizes between the eighths.
+/* jpeg_parts.h - two parts of libjpeg-turbo 2.1 written again, because they are where decoding a
+ * JPEG spends its time: the reader of Huffman codes, and the blocks of sizes between the eighths.
  *
  * Both reach into what the library keeps to itself (jpegint.h), so they are built only for the
  * release they were written against (meson option jpeg_parts). Without them the library's own parts
