@@ -26,6 +26,21 @@ content_find(const char *name)
     return NULL;
 }
 
+tundish_status
+content_apply_passing(const void *state, const struct frame *input, struct frame *output)
+{
+    (void)state;
+    (void)input;
+    (void)output;
+    return TUNDISH_OK;
+}
+
+void
+content_close_stateless(void *state)
+{
+    (void)state;
+}
+
 bool
 content_draws(const struct content_ops *ops, const struct spec_stage *stage)
 {
@@ -90,15 +105,6 @@ choose_outputs(const struct stage_config *config, const struct name_list *column
     return TUNDISH_OK;
 }
 
-static bool
-is_listed(const struct name_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void
 add_name(struct name_list *list, const char *name)
 {
@@ -129,7 +135,7 @@ leave_missing(const struct stage_config *config, bool given, struct name_list *c
     size_t left = 0;
 
     for (size_t i = 0; config->missing != NULL && i < columns->count; i++) {
-        if (!is_listed(config->missing, columns->names[i])) {
+        if (!name_list_holds(config->missing, columns->names[i])) {
             columns->names[left] = columns->names[i];
             if (given)
                 outputs->names[left] = outputs->names[i];

@@ -113,6 +113,11 @@ extern const struct content_ops content_answers;
 /* The table's entry for a stage, or NULL: not in this build. */
 const struct content_ops *content_find(const char *name);
 
+/* For stages that only choose, order or rename columns: all of them are passed on. */
+tundish_status content_apply_passing(const void *state, const struct frame *input,
+                                     struct frame *output);
+void content_close_stateless(void *state);
+
 /* Where each column of the input goes in the output. */
 struct content_target {
     uint32_t input, output;

@@ -22,6 +22,15 @@ name_list_close(struct name_list *list)
 }
 
 bool
+name_list_holds(const struct name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool
 spec_name_matches(const char *pattern, const char *name)
 {
     return strcmp(pattern, name) == 0 || (glob_is(pattern) && glob_matches(pattern, name));

@@ -16,6 +16,7 @@ struct name_list {
 };
 
 void name_list_close(struct name_list *list);
+bool name_list_holds(const struct name_list *list, const char *name);
 
 /* Expand `value` (TEXT or LIST of TEXT) to names. With `known` (names in force) globs are matched
  * and every name must be one of them; with known == NULL names are being given: ranges count, globs

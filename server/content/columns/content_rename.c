@@ -55,24 +55,9 @@ rename_open(void *state, const struct stage_config *config, struct schema *ret_s
     return status;
 }
 
-static tundish_status
-rename_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    (void)state;
-    (void)input;
-    (void)output; /* every column is passed on */
-    return TUNDISH_OK;
-}
-
-static void
-rename_close(void *state)
-{
-    (void)state;
-}
-
 const struct content_ops content_rename = {
     .name = "rename",
     .open = rename_open,
-    .apply = rename_apply,
-    .close = rename_close,
+    .apply = content_apply_passing,
+    .close = content_close_stateless,
 };

@@ -24,25 +24,10 @@ select_open(void *state, const struct stage_config *config, struct schema *ret_s
     return status;
 }
 
-static tundish_status
-select_apply(const void *state, const struct frame *input, struct frame *output)
-{
-    (void)state;
-    (void)input;
-    (void)output; /* every column is passed on */
-    return TUNDISH_OK;
-}
-
-static void
-select_close(void *state)
-{
-    (void)state;
-}
-
 const struct content_ops content_select = {
     .name = "select",
     .keeps_pixels = true,
     .open = select_open,
-    .apply = select_apply,
-    .close = select_close,
+    .apply = content_apply_passing,
+    .close = content_close_stateless,
 };

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "content/text/texts.h"
+
 const char *
 json_string_scan(const uint8_t **at, const uint8_t *end, bool *ret_has_escapes)
 {
@@ -38,31 +40,6 @@ four_digits(const uint8_t **at, const uint8_t *end)
     return code;
 }
 
-static uint64_t
-put_utf8(uint8_t *to, int32_t code)
-{
-    if (code < 0x80) {
-        to[0] = (uint8_t)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (uint8_t)(0xc0 | code >> 6);
-        to[1] = (uint8_t)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (uint8_t)(0xe0 | code >> 12);
-        to[1] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (uint8_t)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (uint8_t)(0xf0 | code >> 18);
-    to[1] = (uint8_t)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (uint8_t)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* After \u: one character. Beyond U+FFFF it takes two escapes, a surrogate pair; half a pair is
  * refused, since UTF-8 cannot encode it. */
 static const char *
@@ -83,7 +60,7 @@ unicode_escape(const uint8_t **at, const uint8_t *end, uint8_t *to, uint64_t *us
     } else if (code < 0 || (code >= 0xdc00 && code < 0xe000)) {
         return "a \\u escape that is not a character";
     }
-    *used += put_utf8(to + *used, code);
+    *used += text_utf8((uint32_t)code, to + *used);
     return NULL;
 }
 
