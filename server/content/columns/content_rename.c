@@ -1,6 +1,5 @@
 /* content_rename.c - the same columns under other names. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "content/content.h"
 #include "core/memory.h"
