@@ -18,7 +18,7 @@ tundish_status artifact_begin(struct artifact_folder *folder, const char *name, 
 
 /* Give it its name; or, without having done so, leave no trace. */
 tundish_status artifact_publish(struct artifact *artifact);
-void artifact_cancel(struct artifact *artifact); /* accepts zeros, and a published artifact */
+void artifact_cancel(struct artifact *artifact); /* accepts zeros, and what was published */
 
 /* A whole table: the product of shape numbers of dtype int64 (from integers) or else from numbers;
  * with `keys`, shape[0] of them. */

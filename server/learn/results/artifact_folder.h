@@ -14,7 +14,7 @@
 
 #include "core/status.h"
 
-/* A file that was written, and the hash of its content (content/learned/learned_file.h). */
+/* A file that was written, and the hash of what is in it (content/learned/learned_file.h). */
 struct artifact_file {
     char *name;
     uint64_t hash;

@@ -1,4 +1,4 @@
-/* provenance.h - the origin of the artifacts in an analysis folder.
+/* provenance.h - what the artifacts of an analysis folder came from.
  *
  * The file `origin` in the folder, a word and its values a line:
  *
@@ -20,7 +20,7 @@
 /* The stream to learn from: learn_from, else the only one, else `train`; NULL: none of these. */
 const struct spec_stream *provenance_stream(const struct spec_file *file);
 
-/* ANALYSIS beside the pipeline file, or the folder that was asked for. The caller frees. */
+/* ANALYSIS beside the pipeline file, or what was asked for. The caller frees. */
 char *provenance_folder(const struct spec_file *file, const char *asked);
 
 /* Does any stream of the file need something learned? */
