@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/beside.h"
+
 static const char help[] =
     "Usage: tundish-admin [OPTION]...\n"
     "Show the state of this node's server: a page for browsers, JSON, and metrics for\n"
@@ -98,6 +100,17 @@ check(struct admin_options *options)
     return -1;
 }
 
+/* The distribution's, or the one that was installed with this program. */
+static const char *
+default_chart(void)
+{
+    static char path[PATH_MAX];
+
+    if (TUNDISH_CHART_PATH[0] == '/' || !tnd_beside_program(TUNDISH_CHART_PATH, path))
+        return TUNDISH_CHART_PATH;
+    return path;
+}
+
 int
 options_read(int argc, char **argv, struct admin_options *ret_options)
 {
@@ -129,8 +142,7 @@ options_read(int argc, char **argv, struct admin_options *ret_options)
         { 0 },
     };
 
-    *ret_options =
-        (struct admin_options){ .ready_descriptor = -1, .chart_path = TUNDISH_CHART_PATH };
+    *ret_options = (struct admin_options){ .ready_descriptor = -1, .chart_path = default_chart() };
     read_address("127.0.0.1:8465", ret_options);
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (option) {

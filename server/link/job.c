@@ -3,11 +3,11 @@
 #include "link/job.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "core/beside.h"
 
 static const char *const MODULE = "tundish-mpi.so";
 
@@ -35,17 +35,10 @@ static void *
 load_beside_program(void)
 {
     char path[PATH_MAX];
-    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
-    char *name;
 
-    if (bytes <= 0)
+    if (!tnd_beside_program(MODULE, path) || access(path, R_OK) != 0)
         return NULL;
-    path[bytes] = '\0';
-    name = strrchr(path, '/') + 1;
-    if ((size_t)(name - path) + strlen(MODULE) >= sizeof path)
-        return NULL;
-    memcpy(name, MODULE, strlen(MODULE) + 1);
-    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+    return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
 /* Open MPI loads plugins that look up its symbols globally, hence RTLD_GLOBAL. */
