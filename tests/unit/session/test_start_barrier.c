@@ -1,0 +1,393 @@
+/* test_start_barrier.c - where and when a session begins: at the lowest place that is brought, when
+ * all are there whom it waits for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "session/checkpoint/session_state.h"
+#include "session/served.h"
+#include "unit/test_file.h"
+
+enum { STEPS = 12 };
+
+static const struct served_options two_replicas = { .stages = "{range: 100}, {batch: 2}",
+                                                    .distribute = "replicas: 2",
+                                                    .deliver = "slots: 4" };
+
+/* The token of a replica that has taken so many steps of a server like that; the caller frees it.
+ */
+static char *
+token_after(const struct served_options *options, int replica, unsigned steps)
+{
+    struct served *served = served_open(options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ .replica = replica });
+    char *token;
+
+    for (unsigned i = 0; i < steps; i++)
+        assert_int_equal(served_next(reader)[0], '0');
+    token = tnd_strdup(served_token(reader));
+    tundish_close(reader);
+    served_close(served);
+    return token;
+}
+
+static void
+expect_one(tundish_reader *reader, const char *text)
+{
+    served_expect(reader, (const char *[]){ text, NULL });
+}
+
+static void
+no_batch_is_dealt_before_all_groups_are_there(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 9}, {batch: 2}",
+                                                   .distribute = "groups: 3" };
+    struct served *served = served_open(&options);
+    tundish_reader *readers[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        static const char *const groups[] = { "a", "b", "c" };
+
+        for (int k = 0; k < i; k++)
+            assert_true(served_is_quiet(readers[k]));
+        readers[i] = served_reader(served, &(struct wanted){ .group = groups[i] });
+    }
+    for (int i = 0; i < 3; i++) {
+        expect_one(readers[i], "0.0 value=0,1");
+        tundish_close(readers[i]);
+    }
+    served_close(served);
+}
+
+static void
+groups_that_do_not_come_are_waited_for_only_so_long(void **state)
+{
+    static const struct served_options options = {
+        .stages = "{range: 9}, {batch: 2}",
+        .distribute = "groups: 3",
+        .deliver = "group_wait: 1ms",
+    };
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ .group = "alone" });
+
+    (void)state;
+    expect_one(reader, "0.0 value=0,1");
+    tundish_close(reader);
+    served_close(served);
+}
+
+static void
+the_lowest_place_is_the_start(void **state)
+{
+    static const struct {
+        unsigned steps[2];    /* after which the tokens of both replicas were taken */
+        const char *texts[2]; /* what comes first */
+    } cases[] = {
+        { { 3, 1 }, { "0.3 value=6", "0.1 value=3" } },
+        { { 1, 3 }, { "0.1 value=2", "0.3 value=7" } },
+        { { 2, 2 }, { "0.2 value=4", "0.2 value=5" } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct served *served;
+        tundish_reader *readers[2];
+        char *tokens[2];
+
+        for (int r = 0; r < 2; r++)
+            tokens[r] = token_after(&two_replicas, r, cases[i].steps[r]);
+        served = served_open(&two_replicas);
+        for (int r = 0; r < 2; r++)
+            readers[r] =
+                served_reader(served, &(struct wanted){ .token = tokens[r], .replica = r });
+        for (int r = 0; r < 2; r++)
+            expect_one(readers[r], cases[i].texts[r]);
+        for (int r = 0; r < 2; r++) {
+            tundish_close(readers[r]);
+            free(tokens[r]);
+        }
+        served_close(served);
+    }
+}
+
+/* The text of each step; the caller frees them. */
+static void
+read_all(tundish_reader *reader, unsigned count, char *ret_texts[STEPS])
+{
+    for (unsigned i = 0; i < count; i++)
+        ret_texts[i] = tnd_strdup(served_next(reader));
+}
+
+static void
+a_place_brings_the_seed_of_its_run(void **state)
+{
+    struct served_options options = {
+        .stages = "{range: 24}, {shuffle: {buffer_size: 24}}, {batch: 2}",
+        .seed = 7,
+    };
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
+    char *first[STEPS], *again[STEPS], *token = NULL;
+    bool differs = false;
+
+    (void)state;
+    for (unsigned i = 0; i < STEPS; i++) {
+        if (i == 5)
+            token = tnd_strdup(served_token(reader));
+        first[i] = tnd_strdup(served_next(reader));
+    }
+    tundish_close(reader);
+    served_close(served);
+    options.seed = 8;
+    served = served_open(&options);
+    reader = served_reader(served, &(struct wanted){ .token = token });
+    read_all(reader, STEPS - 5, again);
+    for (unsigned i = 0; i < STEPS - 5; i++) {
+        assert_string_equal(again[i], first[i + 5]);
+        free(again[i]);
+    }
+    tundish_close(reader);
+    served_close(served);
+    served = served_open(&options);
+    reader = served_reader(served, &(struct wanted){ 0 });
+    read_all(reader, STEPS, again);
+    for (unsigned i = 0; i < STEPS; i++) {
+        differs |= strcmp(again[i], first[i]) != 0;
+        free(again[i]);
+        free(first[i]);
+    }
+    assert_true(differs); /* else the seed of the run would not matter */
+    tundish_close(reader);
+    served_close(served);
+    free(token);
+}
+
+static void
+places_that_cannot_be_taken_up_are_refused(void **state)
+{
+    struct served_options other_seed = two_replicas;
+    static const struct served_options other_batches = { .stages = "{range: 100}, {batch: 4}",
+                                                         .distribute = "replicas: 2" };
+    char *token = token_after(&two_replicas, 0, 2), *of_other = token_after(&other_batches, 0, 1);
+    char *of_other_seed;
+    tundish_reader *reader, *refused = NULL;
+    struct served *served;
+
+    (void)state;
+    other_seed.seed = 5;
+    of_other_seed = token_after(&other_seed, 1, 2);
+    served = served_open(&two_replicas);
+    assert_int_equal(served_try_reader(served, &(struct wanted){ .token = of_other }, &refused),
+                     TUNDISH_E_PLACE);
+    assert_non_null(strstr(tundish_last_error(), "another pipeline"));
+    reader = served_reader(served, &(struct wanted){ .token = token });
+    assert_int_equal(served_try_reader(served,
+                                       &(struct wanted){ .token = of_other_seed, .replica = 1 },
+                                       &refused),
+                     TUNDISH_E_PLACE);
+    assert_null(refused);
+    tundish_close(reader);
+    served_close(served);
+    free(token);
+    free(of_other);
+    free(of_other_seed);
+}
+
+static void
+a_replica_without_a_place_needs_the_beginning(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 2);
+    struct served *served = served_open(&two_replicas);
+    tundish_reader *without = served_reader(served, &(struct wanted){ .replica = 1 });
+    tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
+
+    (void)state;
+    expect_one(with, "0.2 value=4"); /* the steps before are skipped for it */
+    expect_one(without, "0.0 value=1");
+    tundish_close(with);
+    tundish_close(without);
+    served_close(served);
+    free(token);
+}
+
+/* The first waits in vain for the other's place, so the session begins at its own. */
+static void
+once_begun_at_a_place_a_replica_without_one_is_refused(void **state)
+{
+    char *token = token_after(&two_replicas, 0, 2);
+    struct served *served = served_open(&two_replicas);
+    tundish_reader *with = served_reader(served, &(struct wanted){ .token = token });
+    tundish_reader *refused = NULL;
+
+    (void)state;
+    expect_one(with, "0.2 value=4");
+    assert_int_equal(served_try_reader(served, &(struct wanted){ .replica = 1 }, &refused),
+                     TUNDISH_E_PLACE);
+    assert_non_null(strstr(tundish_last_error(), "replica 1 brings none"));
+    tundish_close(with);
+    served_close(served);
+    free(token);
+}
+
+static void
+a_place_that_others_have_passed_is_refused(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .deliver = "slots: 3" };
+    char *token = token_after(&options, 0, 1);
+    struct served *served = served_open(&options);
+    tundish_reader *ahead = served_reader(served, &(struct wanted){ .group = "ahead" });
+    tundish_reader *late = NULL;
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        (void)served_next(ahead);
+    assert_int_equal(
+        served_try_reader(served, &(struct wanted){ .group = "late", .token = token }, &late),
+        TUNDISH_E_PLACE);
+    assert_non_null(strstr(tundish_last_error(), "have passed epoch 0, step 1"));
+    late = served_reader(served, &(struct wanted){ .group = "late" });
+    tundish_close(late);
+    tundish_close(ahead);
+    served_close(served);
+    free(token);
+}
+
+/* Nobody else reads: the session goes back for it. */
+static void
+a_place_moves_a_session_that_nobody_reads(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .deliver = "slots: 3, rejoin: 1ms" };
+    char *token = token_after(&options, 0, 1);
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ .group = "before" });
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        (void)served_next(reader);
+    tundish_close(reader);
+    while (!session_is_abandoned(served->session))
+        ;
+    reader = served_reader(served, &(struct wanted){ .group = "after", .token = token });
+    served_expect(reader, (const char *[]){ "0.1 value=1", "0.2 value=2", NULL });
+    tundish_close(reader);
+    served_close(served);
+    free(token);
+}
+
+/* Until the new server is there, and after what was published: E_SERVER_GONE. */
+static void
+expect_after_loss(tundish_reader *reader, const char *expected)
+{
+    const char *text;
+
+    do
+        text = served_next(reader);
+    while (strcmp(text, "E_SERVER_GONE") == 0);
+    assert_string_equal(text, expected);
+}
+
+static void
+survivors_go_on_where_they_were(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .deliver = "slots: 4",
+                                                   .name = "restarted" };
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
+    char text[32];
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        if (i == 3) {
+            served_kill(served);
+            served = served_open(&options);
+        }
+        snprintf(text, sizeof text, "0.%d value=%d", i, i);
+        expect_after_loss(reader, text);
+    }
+    tundish_close(reader);
+    served_close(served);
+}
+
+static void
+a_server_that_keeps_its_place_goes_on_there(void **state)
+{
+    struct served_options options = { .stages = "{range: 24}, {shuffle: {buffer_size: 9}}, "
+                                                "{batch: 2}",
+                                      .deliver = "slots: 4",
+                                      .seed = 3,
+                                      .state = served_folder };
+    char *texts[STEPS];
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
+    const tundish_batch *batch;
+
+    (void)state;
+    read_all(reader, 5, texts);
+    assert_int_equal(tundish_next(reader, PATIENCE_NS, &batch), TUNDISH_OK); /* not given back */
+    texts[5] = tnd_strdup(served_text(batch));
+    session_state_keep(served->session);
+    served_kill(served);
+    tundish_close(reader);
+    options.seed = 4; /* the place brings the seed */
+    served = served_open(&options);
+    reader = served_reader(served, &(struct wanted){ 0 });
+    expect_one(reader, texts[5]);
+    tundish_close(reader);
+    served_close(served);
+    for (int i = 0; i < 6; i++)
+        free(texts[i]);
+}
+
+static void
+a_queue_without_its_server_s_memory_is_not_gone_on_with(void **state)
+{
+    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+                                                   .distribute = "delivery: queue",
+                                                   .deliver = "slots: 3",
+                                                   .name = "queue" };
+    struct served *served = served_open(&options);
+    tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
+    const char *text;
+
+    (void)state;
+    (void)served_next(reader);
+    served_kill(served);
+    served = served_open(&options);
+    do
+        text = served_next(reader);
+    while (text[0] == '0' || strcmp(text, "E_SERVER_GONE") == 0);
+    assert_string_equal(text, "E_PLACE");
+    assert_non_null(strstr(tundish_last_error(), "does not know which batches were visited"));
+    tundish_close(reader);
+    served_close(served);
+}
+
+TEST_FILE(test_start_barrier)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_batch_is_dealt_before_all_groups_are_there),
+        cmocka_unit_test(groups_that_do_not_come_are_waited_for_only_so_long),
+        cmocka_unit_test(the_lowest_place_is_the_start),
+        cmocka_unit_test(a_place_brings_the_seed_of_its_run),
+        cmocka_unit_test(places_that_cannot_be_taken_up_are_refused),
+        cmocka_unit_test(a_replica_without_a_place_needs_the_beginning),
+        cmocka_unit_test(once_begun_at_a_place_a_replica_without_one_is_refused),
+        cmocka_unit_test(a_place_that_others_have_passed_is_refused),
+        cmocka_unit_test(a_place_moves_a_session_that_nobody_reads),
+        cmocka_unit_test(survivors_go_on_where_they_were),
+        cmocka_unit_test(a_server_that_keeps_its_place_goes_on_there),
+        cmocka_unit_test(a_queue_without_its_server_s_memory_is_not_gone_on_with),
+    };
+
+    return cmocka_run_group_tests(tests, served_make_folder, served_remove_folder);
+}
