@@ -6,8 +6,8 @@
 
 /* Extra room in a lane, where the sizes of batches vary. */
 #define VARYING_EXTRA (UINT64_C(1) << 20)
-/* A lane has a page at least. */
-#define ARENA_LEAST UINT64_C(4096)
+/* A lane has a page at least, and whole ones. */
+#define PAGE UINT64_C(4096)
 
 static uint64_t
 times(uint64_t slices, uint64_t bytes)
@@ -42,8 +42,8 @@ lane_size(const struct fill *fill, const struct slice_bytes *slice, struct lane_
         size.arena_bytes =
             smaller(size.most_bytes, times(deliver->slots, slice->stored + slice->stored / 4) +
                                          smaller(VARYING_EXTRA, slice->as_is));
-    if (size.arena_bytes < ARENA_LEAST)
-        size.arena_bytes = ARENA_LEAST;
+    if (size.arena_bytes < PAGE)
+        size.arena_bytes = PAGE;
     if (size.most_bytes < size.arena_bytes)
         size.most_bytes = size.arena_bytes;
     *ret_size = size;
@@ -94,6 +94,7 @@ fit_limit(struct lane_config *lane, const struct slice_bytes *slice)
 
     if (lane->limit_bytes == 0)
         return;
+    room -= room % PAGE;
     if (lane->arena_bytes > room)
         lane->arena_bytes = needed > room ? needed : room;
     if (lane->most_bytes > lane->limit_bytes)
