@@ -2,6 +2,7 @@
 #include "session/served.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "session/checkpoint/session_state.h"
 #include "session/nodes/agreement.h"
 #include "stats/stats_writer.h"
+#include "unit/cluster.h"
 
 enum { TEXT_BYTES = 4096, TOKEN_BYTES = 2048 };
 
@@ -47,6 +49,15 @@ served_write(const char *name, const char *text)
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+void
+served_remove(const char *name)
+{
+    char *path = tnd_sprintf("%s/%s", served_folder, name);
+
+    assert_int_equal(unlink(path), 0);
     free(path);
 }
 
@@ -216,7 +227,7 @@ open_all(struct served *served)
 tundish_status
 served_try(const struct served_options *options, struct served **ret_served)
 {
-    static unsigned count;
+    static _Atomic unsigned count;
     struct served *served = tnd_zalloc(1, sizeof *served);
     tundish_status status;
 
@@ -247,6 +258,44 @@ served_open(const struct served_options *options)
     if (served_try(options, &served) != TUNDISH_OK)
         fail_msg("%s: %s", options->stages, tnd_error_text());
     return served;
+}
+
+struct opening {
+    struct served_options options;
+    struct served *served;
+    pthread_t thread;
+    char text[512];
+};
+
+static void *
+open_in_thread(void *argument)
+{
+    struct opening *opening = argument;
+
+    if (served_try(&opening->options, &opening->served) != TUNDISH_OK)
+        snprintf(opening->text, sizeof opening->text, "%s", tnd_error_text());
+    return NULL;
+}
+
+void
+served_open_all(uint32_t count, const struct served_options *options, struct link *const *links,
+                struct served **ret_served)
+{
+    struct opening openings[CLUSTER_NODES] = { 0 };
+
+    for (uint32_t i = 0; i < count; i++) {
+        openings[i].options = *options;
+        openings[i].options.link = links[i];
+        assert_int_equal(pthread_create(&openings[i].thread, NULL, open_in_thread, &openings[i]),
+                         0);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        pthread_join(openings[i].thread, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        if (openings[i].served == NULL)
+            fail_msg("node %u: %s", i, openings[i].text);
+        ret_served[i] = openings[i].served;
+    }
 }
 
 void
@@ -311,7 +360,8 @@ served_reader(const struct served *served, const struct wanted *wanted)
 }
 
 struct text {
-    char bytes[TEXT_BYTES];
+    char *bytes;
+    size_t room;
     int size;
 };
 
@@ -320,10 +370,10 @@ static void __attribute__((format(printf, 2, 3))) append(struct text *text, cons
     va_list arguments;
 
     va_start(arguments, format);
-    text->size += vsnprintf(text->bytes + text->size, sizeof text->bytes - (size_t)text->size,
-                            format, arguments);
+    text->size +=
+        vsnprintf(text->bytes + text->size, text->room - (size_t)text->size, format, arguments);
     va_end(arguments);
-    assert_true(text->size < TEXT_BYTES);
+    assert_true((size_t)text->size < text->room);
 }
 
 static void
@@ -371,21 +421,28 @@ append_tensor(struct text *text, const tundish_tensor *tensor)
     }
 }
 
-const char *
-served_text(const tundish_batch *batch)
+void
+served_write_text(const tundish_batch *batch, char *text, size_t text_bytes)
 {
-    static struct text text;
+    struct text out = { .bytes = text, .room = text_bytes };
 
-    text.size = 0;
-    append(&text, "%" PRIu64 ".%" PRIu64, batch->epoch, batch->step);
+    append(&out, "%" PRIu64 ".%" PRIu64, batch->epoch, batch->step);
     for (uint32_t i = 0; i < batch->tensor_count; i++) {
         const tundish_tensor *tensor;
 
         if (tundish_tensor_at(batch, i, &tensor) != TUNDISH_OK)
             fail_msg("%s", tundish_last_error());
-        append_tensor(&text, tensor);
+        append_tensor(&out, tensor);
     }
-    return text.bytes;
+}
+
+const char *
+served_text(const tundish_batch *batch)
+{
+    static char text[TEXT_BYTES];
+
+    served_write_text(batch, text, sizeof text);
+    return text;
 }
 
 const char *

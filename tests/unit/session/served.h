@@ -19,6 +19,7 @@ extern char served_folder[64];
 int served_make_folder(void **state);
 int served_remove_folder(void **state);
 void served_write(const char *name, const char *text);
+void served_remove(const char *name);
 
 struct served_options {
     const char *stages;     /* of the stream 's', in flow style: "{range: 9}, {batch: 2}" */
@@ -56,6 +57,10 @@ tundish_status served_try(const struct served_options *options, struct served **
 struct served *
 served_open(const struct served_options *options); /* ends the test where that fails */
 
+/* One on each node of a job, which wait for each other. */
+void served_open_all(uint32_t count, const struct served_options *options,
+                     struct link *const *links, struct served **ret_served);
+
 /* Drain and stop. Accepts NULL. */
 void served_close(struct served *served);
 
@@ -76,8 +81,9 @@ tundish_reader *served_reader(const struct served *served, const struct wanted *
  * brackets. Valid until the next call. */
 const char *served_next(tundish_reader *reader);
 
-/* The same for a batch that the caller holds. */
+/* The same for a batch that the caller holds; and in memory of its own, for other threads. */
 const char *served_text(const tundish_batch *batch);
+void served_write_text(const tundish_batch *batch, char *text, size_t text_bytes);
 
 /* Is nothing there to read, now? */
 bool served_is_quiet(tundish_reader *reader);

@@ -247,7 +247,7 @@ what_cannot_be_served_is_refused(void **state)
         const char *words;
     } cases[] = {
         { { .stages = "{rnage: 3}" }, TUNDISH_E_PIPELINE, "rnage" },
-        { { .stages = "{text_line: none.txt}, {batch: 1}" }, TUNDISH_E_PIPELINE, "none.txt" },
+        { { .stages = "{text_line: none.txt}, {batch: 1}" }, TUNDISH_E_DATA, "none.txt" },
         { { .stages = "{range: 100000}, {batch: 1000}",
             .deliver = "memory_limit: 10000, compression: none" },
           TUNDISH_E_MEMORY,
