@@ -1,6 +1,7 @@
 """tundish.Transform: what the server serves, for the same rows, from many threads and after bad input."""
 
 import gc
+import io
 import random
 import sys
 import tempfile
@@ -252,6 +253,78 @@ class Rows(Case):
         with self.assertRaisesRegex(tundish.DataError, "row 1: .*memory_limit"):
             transform([zlib.compress(b"good"), zlib.compress(bytes(32 << 20))])
         self.assertEqual(transform([zlib.compress(b"good")])["value"].to_list(), [b"good"])
+
+
+class Extension(Case):
+    """tundish._transform itself, which Python's part shields from most of this."""
+
+    def raw(self, *stages):
+        return self.open(*stages)._transform
+
+    def test_refuses_buffers_that_are_not_what_they_must_be(self):
+        numbers = self.raw("from_tensor_slices: {x: {values: [[1, 2], [3, 4]], dtype: int64}}")
+        texts = self.raw("from_tensor_slices: {t: [a, b]}")
+        eight = np.arange(8, dtype=np.int64)
+        offset = np.array([0, 1, 2], np.int64)
+        for raw, columns, rows in (
+            (numbers, [], 1),
+            (numbers, [(eight, None, None)], -1),
+            (numbers, [(eight, None, None)], 3),
+            (numbers, [(eight, None, None)], 1 << 62),
+            (numbers, [(None, None, None)], 4),
+            (numbers, [(eight, None)], 4),
+            (numbers, [3], 4),
+            (numbers, [(memoryview(bytes(65))[1:], None, None)], 4),
+            (numbers, [(np.arange(16)[::2], None, None)], 4),
+            (texts, [(b"ab", None, None)], 2),
+            (texts, [(b"ab", np.array([0, 1, 3]), None)], 2),
+            (texts, [(b"ab", np.array([0, -1, 2]), None)], 2),
+            (texts, [(b"ab", np.array([2, 1, 2]), None)], 2),
+            (texts, [(b"ab", np.array([1 << 62, 1 << 62, 1 << 62]), None)], 2),
+            (texts, [(b"ab", offset[:2], None)], 2),
+            (texts, [(b"ab", offset.tobytes()[:23], None)], 2),
+        ):
+            with self.assertRaises((TypeError, ValueError, BufferError), msg=(columns, rows)):
+                raw.rows(columns, rows)
+        dtype, kind, shape, parts = numbers.rows([(eight, None, None)], 4).column(0)
+        self.assertEqual((dtype, kind, shape), ("int64", "dense", [4, 2]))
+        self.assertEqual(bytes(parts[0]), eight.tobytes())
+        self.assertEqual(bytes(texts.rows([(b"ab", offset, None)], 2).column(0)[3][0]), b"ab")
+
+    def test_refuses_what_is_no_column(self):
+        result = self.raw("text_line: rows").records([b"a"])
+        for index in (1, -1, 1 << 70, "value"):
+            with self.assertRaises((IndexError, OverflowError, TypeError)):
+                result.column(index)
+        with self.assertRaises(TypeError):
+            type(result)()
+        [part, *_] = result.column(0)[3]
+        self.assertTrue(memoryview(part).readonly)
+        with self.assertRaises(TypeError):
+            io.BytesIO(b"z").readinto(part)
+
+    def test_keeps_nothing_of_what_is_dropped(self):
+        transform = self.open(*STAGES)
+        lines = lines_of(50)
+
+        def work(times):
+            kept = []
+            for i in range(times):
+                kept.append(transform(lines))
+                with self.assertRaises(tundish.DataError):
+                    transform(["x"])
+                del kept[: i % 12]
+
+        def resident_bytes():
+            gc.collect()
+            return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+        work(300)
+        before = resident_bytes()
+        references = sys.getrefcount(lines[0])
+        work(3000)
+        self.assertEqual(sys.getrefcount(lines[0]), references)
+        self.assertLess(resident_bytes() - before, 4 << 20)
 
 
 class Files(Case):
