@@ -171,6 +171,20 @@ class Faults(Case):
         with self.assertRaisesRegex(tundish.LayoutError, "is Tundish 9.9, and this package is"):
             tundish.serve(text=PIPELINE)
 
+    def test_of_want_of_numpy_have_a_remedy(self):
+        script = (f"import sys; sys.modules['numpy'] = None\nimport tundish\n"
+                  f"print(tundish.plan(text={PIPELINE!r})['stream'])\n"
+                  f"with tundish.serve(text={PIPELINE!r}) as server, server.open() as reader:\n"
+                  f"    print(bytes(reader.next().array('value'))[8])\n"
+                  f"for use in (lambda: tundish.peek(text={PIPELINE!r}), lambda: tundish.Transform):\n"
+                  f"    try: use()\n"
+                  f"    except ImportError as error: print(error)\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True,
+                              env=dict(os.environ, PYTHONPATH=rig.PACKAGE))
+        self.assertEqual(done.stdout.splitlines()[:2], ["train", "1"], done.stderr)
+        self.assertEqual([line.endswith("pip install numpy") for line in done.stdout.splitlines()[2:]],
+                         [True, True], done.stdout)
+
     def test_of_a_server_that_is_killed_are_told(self):
         with tundish.serve(text=PIPELINE) as server:
             os.kill(server.pid, signal.SIGKILL)

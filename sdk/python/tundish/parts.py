@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from functools import cache
+
+try:
+    import numpy
+except ImportError as error:
+    raise ImportError(
+        "tundish.Transform and tundish.peek give numpy arrays, and numpy is not installed: pip install numpy"
+    ) from error
 
 from .columns import Ragged, Sparse, Strings
 from .dtypes import numpy_dtype
@@ -11,8 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
-
-    import numpy
 
     Column = numpy.ndarray[Any, Any] | Strings | Ragged | Sparse
 
@@ -25,6 +30,8 @@ def column(dtype: str, kind: str, shape: Sequence[int], parts: Sequence[Any]) ->
     parts: values (of strings their bytes and offsets), then row_splits, outermost first, or indices.
     shape: -1 where row_splits say; of a sparse column the shape of the dense array.
     """
+    if kind == "dense" and dtype != "string":
+        return _array(parts[0], dtype, tuple(shape))
     rest = list(parts)
     take_values = _take_values(dtype, rest)
     if kind == "ragged":
@@ -46,12 +53,11 @@ def _take_values(dtype: str, rest: list[Any]) -> Callable[[tuple[int, ...]], Any
     return lambda shape: Strings(_array(values, "uint8"), offsets, shape)
 
 
-def _array(part: Any, dtype: str, shape: tuple[int, ...] | None = None) -> numpy.ndarray[Any, Any]:
-    import numpy
+_dtype = cache(numpy_dtype)
 
-    made = numpy_dtype(dtype)
-    size = memoryview(part).nbytes // made.itemsize
+
+def _array(part: Any, dtype: str, shape: tuple[int, ...] | None = None) -> numpy.ndarray[Any, Any]:
+    made = _dtype(dtype)
     if shape is None:
-        shape = (size,)
-    assert size == math.prod(shape), (size, shape)
-    return numpy.ndarray(shape, made, part)
+        shape = (memoryview(part).nbytes // made.itemsize,)
+    return numpy.ndarray(shape, made, part)  # refuses a part that is too small

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+
 from .columns import Ragged, Strings
 from .dtypes import numpy_dtype
 from .errors import ArgumentError
@@ -9,8 +11,6 @@ from .errors import ArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    import numpy
 
     from .reader import ColumnSpec
 
@@ -35,8 +35,6 @@ class Input:
     def _flat(self, values: Any) -> tuple[int, Any, Any]:
         """Rows, counts or None, and the values, of which the first dimension is rows, or all items of
         the dimension that varies."""
-        import numpy
-
         if not self.varies:
             dense = self._dense(values)
             return dense.shape[0], None, dense
@@ -49,8 +47,6 @@ class Input:
         return len(rows), counts, self._joined(rows)
 
     def _joined(self, rows: list[Any]) -> Any:
-        import numpy
-
         if self.spec.dtype == "string":
             return _texts([text for row in rows for text in row.numpy().ravel()],
                           (sum(row.shape[0] for row in rows), *(rows[0].shape[1:] if rows else ())))
@@ -70,8 +66,6 @@ class Input:
         return made
 
     def _strings(self, values: Any) -> Strings:
-        import numpy
-
         array = numpy.asarray(values, dtype=object)
         texts = array.ravel().tolist()
         for i, text in enumerate(texts):
@@ -82,8 +76,6 @@ class Input:
         return _texts(texts, array.shape)
 
     def _numbers(self, values: Any) -> numpy.ndarray[Any, Any]:
-        import numpy
-
         wanted = numpy_dtype(self.spec.dtype)
         if not hasattr(values, "dtype"):
             return self._of_list(values, wanted)
@@ -94,8 +86,6 @@ class Input:
 
     def _of_list(self, values: Any, wanted: numpy.dtype[Any]) -> numpy.ndarray[Any, Any]:
         """Python's numbers have no dtype; they have to fit."""
-        import numpy
-
         try:
             natural = numpy.asarray(values)
         except ValueError as error:
@@ -125,8 +115,6 @@ def _shown(values: Any) -> str:
 
 
 def _texts(texts: list[bytes], shape: tuple[int, ...]) -> Strings:
-    import numpy
-
     offsets = numpy.zeros(len(texts) + 1, numpy.int64)
     numpy.cumsum([len(text) for text in texts], out=offsets[1:])
     return Strings(numpy.frombuffer(b"".join(texts), numpy.uint8), offsets, shape)
@@ -135,7 +123,5 @@ def _texts(texts: list[bytes], shape: tuple[int, ...]) -> Strings:
 def _ready(array: Any, dtype: str) -> Any:
     """As the library reads it; copied only if it is not so already. Bytes: not all exporters of
     NumPy's dtypes have a format."""
-    import numpy
-
     made = numpy.require(array, numpy_dtype(dtype), ("C", "A"))
     return made.reshape(-1).view(numpy.uint8)
