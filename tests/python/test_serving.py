@@ -211,8 +211,9 @@ class Ends(Case):
     def test_in_good_order_beside_a_reader_that_reads_no_more(self):
         server = tundish.serve(text=ENDLESS)
         reader = server.open()
-        reader.next()
+        value = reader.next()["value"]
         self.assertEqual(server.stop(), 0)
+        self.assertEqual(value.tolist(), list(range(10)))
         with self.assertRaises(tundish.MisuseError):
             reader.next()
 
