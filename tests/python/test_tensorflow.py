@@ -128,6 +128,19 @@ class Datasets(TensorFlow):
             self.assertEqual(found, kinds.IDS * 2)
             self.assertTrue(reader.ended)
 
+    def test_no_batch_is_taken_before_the_program_asks(self):
+        with rig.serve(kinds.pipeline("id")) as server, server.open("train") as reader:
+            iterator = iter(self.adapter.dataset(reader))
+            for ids in kinds.IDS:
+                place = reader.place
+                self.assertEqual(next(iterator)["id"].numpy().tolist(), ids)
+                self.assertNotEqual(reader.place, place)
+            self.assertEqual(self.rest_after(place, server), kinds.IDS[2:])
+
+    def rest_after(self, place, server):
+        with server.open("train", group="another", place=place) as reader:
+            return [batch["id"].tolist() for batch in reader]
+
     def test_a_failure_of_the_reader_is_told(self):
         with rig.serve(kinds.pipeline("id")) as server, server.open("train") as reader:
             dataset = self.adapter.dataset(reader)

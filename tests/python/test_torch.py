@@ -129,9 +129,10 @@ class Memory(Torch):
 
 
 class Epochs(Torch):
-    def test_one_for_is_one_epoch(self):
+    def test_one_for_is_one_epoch_and_the_length_is_its_steps(self):
         with rig.serve(kinds.pipeline("id", deliver="{epochs: 2}")) as server:
             loader = self.loader(server, columns=["id"])
+            self.assertEqual(len(loader), 3)
             found = [[ids.tolist() for (ids,) in loader] for _ in range(4)]
             self.assertEqual(found, [kinds.IDS, kinds.IDS, [], []])
 
@@ -227,6 +228,40 @@ class Frameworks(Torch):
             self.assertIs(accelerator.prepare_data_loader(loader), loader)
             self.assertNotIsInstance(loader, DataLoaderShard)
             self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
+
+    def test_lightning_trains_on_it_and_its_checkpoint_holds_the_place(self):
+        lightning = rig.needs(self, "pytorch_lightning")
+        torch = self.torch
+
+        class Model(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(2, 1)
+                self.seen = []
+
+            def training_step(self, batch, _):
+                x, ids = batch
+                self.seen.append(ids.tolist())
+                return self.layer(x).sum()
+
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), lr=0.01)
+
+        def trainer(**limits):
+            return lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False,
+                                     enable_progress_bar=False, enable_model_summary=False, **limits)
+
+        with rig.serve(kinds.pipeline("x", "id")) as server:
+            loader = self.loader(server, columns=("x", "id"))
+            model, begun = Model(), trainer(max_steps=4)
+            begun.fit(model, loader)
+            self.assertEqual(model.seen, kinds.IDS + kinds.IDS[:1])
+            begun.save_checkpoint(server.path / "checkpoint")
+            loader.reader.close()
+            again = Model()
+            trainer(max_steps=9).fit(again, self.loader(server, columns=("x", "id")),
+                                      ckpt_path=server.path / "checkpoint", weights_only=False)
+            self.assertEqual(again.seen, kinds.IDS[1:] + kinds.IDS)
 
 
 if __name__ == "__main__":

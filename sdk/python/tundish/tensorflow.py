@@ -65,8 +65,9 @@ def dataset(reader: tundish.Reader, columns: Sequence[str] | None = None) -> Any
     """A tf.data.Dataset of dicts of tensors. Each iteration over it is one epoch, as each `for` over the
     reader is; one that is begun before another has ended passes over the rest of that epoch.
 
-    columns: names; the default is all. Dense numbers are not copied. The reader works in a thread of
-    TensorFlow's meanwhile, so nothing else may use it.
+    columns: names; the default is all. Dense numbers are not copied. No batch is taken before the
+    program asks for it, so the reader's place is where the program stands. During an iteration the
+    reader works in a thread of TensorFlow's, so nothing else may use it.
     """
     names = _names(reader, columns)
     specs = [reader.spec[name] for name in names]
@@ -90,7 +91,13 @@ def of_epochs(specs: Sequence[tundish.ColumnSpec], epoch: Callable[[], Iterator[
         left = list(parts)
         return tuple(_assembled(spec, left) for spec in specs)
 
-    return tf.data.Dataset.from_generator(taken_apart, output_signature=parts).map(assembled)
+    # The server makes batches ahead. TensorFlow must not take them ahead as well: a reader's place, and
+    # what another iteration finds, would be beyond what the program saw.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    taken = tf.data.Dataset.from_generator(taken_apart, output_signature=parts)
+    return taken.map(assembled).with_options(options)
 
 
 def _names(reader: tundish.Reader, columns: Sequence[str] | None) -> tuple[str, ...]:
