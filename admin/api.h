@@ -1,4 +1,4 @@
-/* api.h - the figures as JSON, for the page and for programs. page/openapi.json describes them. */
+/* api.h - the metrics as JSON, for the page and for programs. page/openapi.json describes them. */
 #ifndef ADMIN_API_H
 #define ADMIN_API_H
 

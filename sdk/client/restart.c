@@ -32,7 +32,7 @@ tnd_reader_restart_at(tundish_reader *reader, const struct tnd_slot *slot)
 }
 
 /* A reader that has returned nothing yet may follow another one, in the middle of an epoch. The
- * server said in its WELCOME where that is; otherwise the first entry says it. */
+ * WELCOME of the server has that position; otherwise the first entry has it. */
 tundish_status
 tundish_restart(tundish_reader *reader)
 {

@@ -6,8 +6,8 @@
 
 enum tnd_log_level { TND_LOG_ERROR, TND_LOG_WARNING, TND_LOG_NOTICE, TND_LOG_DEBUG };
 
-/* "text" (the default): time, level, event, sentence. "json": an object a line with the same. False
- * for any other word. Set before threads start. */
+/* "text" (the default): time, level, event, sentence. "json": the same as one JSON object a line.
+ * False for any other word. Set before threads start. */
 bool tnd_log_set_format(const char *format);
 
 /* Events above this level are dropped. TND_LOG_NOTICE at first. */

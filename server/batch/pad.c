@@ -76,7 +76,7 @@ fill_padding(struct padding *padding, int64_t count)
         memcpy(padding->to, padding->value, padding->value_bytes);
 }
 
-/* Number of values below one list of level k after padding. INT64_MAX: overflow. */
+/* The number of values below one list of level k after padding. INT64_MAX: overflow. */
 static int64_t
 padded_count(const struct padding *padding, uint32_t k)
 {
@@ -231,7 +231,8 @@ pad_bucket_lengths(const struct plan_node *node, const struct frame *frame)
     return lengths;
 }
 
-/* A dimension that all rows have, even those that are empty in an outer dimension; otherwise 0. */
+/* The length of a dimension that is the same in all rows, so that batches whose rows are all empty
+ * in an outer dimension have it too; 0: unknown. */
 static int64_t
 known_length(const struct plan_node *node, uint32_t column_index, const struct level *level,
              uint32_t k)
@@ -243,7 +244,7 @@ known_length(const struct plan_node *node, uint32_t column_index, const struct l
     return (int)k <= row->rank && row->shape[k - 1] > 0 ? row->shape[k - 1] : 0;
 }
 
-/* The lengths to which batch `index` is padded if nothing else is asked for. */
+/* The lengths to which batch `index` is padded by default. */
 static void
 batch_lengths(const struct plan_node *node, uint32_t column_index, const struct frame *frame,
               int64_t index, int64_t *lengths)

@@ -43,9 +43,9 @@ bin_key(const struct bin_keys *keys, float x)
     return (uint32_t)(key > keys->below ? key : keys->below) - (uint32_t)keys->below;
 }
 
-/* The bins of keys. A key's upper bits are its cell. A cell is what added to the lower bits gives
- * the bin above them: they carry if they reach the boundary that is in the cell. Where several are,
- * which is seldom, it gives `crowded`. */
+/* The bins of keys. A key's upper bits select a cell. The cell is added to the key's lower bits,
+ * and the upper bits of the sum are the bin: the sum carries if the key reaches the boundary inside
+ * the cell. A cell with several boundaries, which is rare, gives `crowded`. */
 struct bin_cells {
     struct bin_keys keys;
     uint32_t shift;

@@ -38,6 +38,7 @@ run_analyze(const struct pipeline_options *wanted, struct analyze_options *optio
     int result = EXIT_OK;
     tundish_status status = spec_open(wanted->path, wanted->root, &errors, &file);
 
+    /* The folder is known only after the file: it lies beside it by default. */
     if (status == TUNDISH_OK) {
         folder = provenance_folder(file, wanted->analysis);
         options->file = file;

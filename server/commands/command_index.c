@@ -75,6 +75,7 @@ index_files(const struct indexing *indexing, char **paths)
         status = source_index_build(files, *paths, indexing->kind, terminal ? show_progress : NULL,
                                     *paths, &index);
 
+        /* Erase the progress, of which the result takes the line. */
         if (terminal)
             fputs("\r\033[K", stderr);
         if (status == TUNDISH_OK) {

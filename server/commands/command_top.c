@@ -64,6 +64,7 @@ draw_line(void *user, enum status_style style, enum watch_level level, const cha
 {
     int *row = user;
 
+    /* Rows beyond the window are counted but not drawn; the foot says that there are more. */
     if (*row < LINES - 1) {
         attrset((int)(style == STATUS_DIAGNOSIS                           ? look_of(level)
                       : style == STATUS_STREAM                            ? A_BOLD
@@ -105,6 +106,7 @@ begin_screen(void)
     noecho();
     keypad(stdscr, TRUE); /* a change of size arrives as a key */
     curs_set(0);
+    /* So getch paces the loop: without a key it returns when the next snapshot is due. */
     timeout((int)(SECOND_NS / 1000000));
     in_colour = getenv("NO_COLOR") == NULL && start_color() != ERR && has_colors() &&
                 use_default_colors() != ERR;

@@ -61,6 +61,7 @@ look_up(const struct vocab *vocab, const char *term)
     } else {
         vocab_lookup(vocab, &view, 1, &line);
     }
+    /* Tab-separated for scripts: the term as it was given, then the result. */
     if (line < 0)
         printf("%s\tabsent\n", term);
     else

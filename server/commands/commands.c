@@ -36,6 +36,7 @@ int
 command_failed(const struct command *command, tundish_status status,
                const struct spec_errors *errors)
 {
+    /* Errors of the file name their positions; an error of the thread has none. */
     if (errors->count > 0) {
         char *text = spec_errors_text(errors);
 

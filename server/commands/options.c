@@ -48,6 +48,7 @@ read_row(const struct command *command, const struct option_row *row, const char
         *row->number = number;
     if (row->count != NULL)
         *row->count = (uint32_t)number;
+    /* A row may have a number and a flag: the flag says that the number was given. */
     if (row->flag != NULL)
         *row->flag = true;
     return EXIT_OK;
@@ -60,6 +61,7 @@ options_read(const struct command *command, int argc, char **argv, const struct 
     struct option options[ROWS_MAX + 1] = { 0 };
     int result = EXIT_OK;
 
+    /* getopt_long also takes unique prefixes of the names, as users expect of GNU options. */
     for (int i = 0; i < ROWS_MAX && rows[i].name != NULL; i++)
         options[i] =
             (struct option){ rows[i].name, takes_text(&rows[i]) ? required_argument : no_argument,

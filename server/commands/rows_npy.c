@@ -127,6 +127,7 @@ put(struct rows_npy *npy, struct npy_column *to, const struct output_column *fro
         write_header(to, 0);
         is_same = true;
     }
+    /* Dimension 0 is the rows of the batch, and the last batch may be smaller. */
     for (int k = 1; k < from->rank && is_same; k++)
         is_same = to->shape[k] == from->shape[k];
     if (!is_same)
@@ -158,6 +159,7 @@ rows_npy_finish(struct rows_npy *npy)
     tundish_status status = TUNDISH_OK;
 
     for (uint32_t i = 0; i < npy->count && status == TUNDISH_OK; i++) {
+        /* The header has room for any number of rows, so the values after it stay. */
         rewind(npy->columns[i].artifact.file);
         write_header(&npy->columns[i], npy->rows);
         status = artifact_publish(&npy->columns[i].artifact);

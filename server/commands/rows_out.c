@@ -170,6 +170,8 @@ put_json(const struct rows_out *out, const struct output_column *columns, int64_
     fputc('\n', stdout);
 }
 
+/* Doubled, so that the time for a record is proportional to its size. Buffers are kept for the next
+ * row. */
 static void
 append(struct buffer *buffer, const void *bytes, size_t count)
 {
@@ -302,6 +304,7 @@ rows_out_put(struct rows_out *out, const struct output_column *columns)
                             "column '%s' does not have one entry for each row: a stage combines "
                             "the rows of a batch; use --until with an earlier stage, or --batch 1",
                             columns[i].spec->name);
+    /* npy files grow by whole batches, the other forms row by row. */
     if (out->npy != NULL)
         return rows_npy_put(out->npy, columns);
     for (int64_t row = 0; row < rows; row++)

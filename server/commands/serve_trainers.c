@@ -20,6 +20,7 @@ struct crew {
     bool has_shared; /* one of them is a queue or a broadcast */
 };
 
+/* "STREAM=N" or "N". A stream's name may have an = of its own, so the last one counts. */
 static bool
 read_crew(const char *text, struct crew *ret_crew)
 {
@@ -103,6 +104,8 @@ refuse_crew(struct serve *serve, const struct crew *crew)
                          may_name ? ", or name another stream with --stream" : "");
 }
 
+/* What the launcher must know: may it start one trainer again alone, or all of a group? And does
+ * each need a session or a group of its own? */
 static enum serve_trainers
 kind_of(const struct crew *crew, const struct serve *serve)
 {
@@ -132,6 +135,7 @@ serve_expect_trainers(struct serve *serve)
     for (uint32_t i = 0; i < serve->file->stream_count; i++) {
         const struct spec_stream *stream = &serve->file->streams[i];
 
+        /* With serve --stream the others are not served, so trainers cannot read them. */
         if (reads(&crew, stream) && (served == NULL || strcmp(served, stream->name) == 0))
             add_stream(&crew, serve, stream);
     }

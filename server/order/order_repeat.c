@@ -84,8 +84,8 @@ next_epoch(struct order_iterator *iterator)
 }
 
 /* An epoch of `length` elements, which began with the counts `before`, has just ended. Leap over
- * all following epochs that need not be looked at. This is exact because passes are alike: each has
- * as many elements and adds as much to the counts. */
+ * all following epochs that can be skipped. This is exact because all passes have the same number
+ * of elements and add the same to the counts. */
 static uint64_t
 leap(struct order_iterator *iterator, const struct order_counts *before, uint64_t length,
      uint64_t wanted)

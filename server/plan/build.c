@@ -44,8 +44,9 @@ build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
     return node;
 }
 
-/* Add a node for a stage. `name` is the stage's own, or that of a source that the plan uses in its
- * place. */
+/* Add a node for a stage. `name` is the stage's own, or that of a source that the plan uses
+ * instead.
+ */
 static struct plan_node *
 build_node(struct plan_graph *graph, const struct spec_stage *stage, const char *name)
 {

@@ -38,8 +38,8 @@ read_shape(const struct stage_config *config, struct reshape *stage)
     return TUNDISH_OK;
 }
 
-/* Compute the dimension that is -1 from the number of values. False: the shape does not hold that
- * many. Products may overflow, since the file may name any dimensions. */
+/* Compute the dimension that is -1 from the number of values. False: the shape cannot have that
+ * many. Products may overflow, since the file may contain any dimensions. */
 static bool
 fit(const struct reshape *stage, int64_t values, int64_t dims[RANK_MAX])
 {

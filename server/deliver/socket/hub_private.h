@@ -60,7 +60,7 @@ struct hub {
     struct other *others;
 };
 
-/* Let its thread look at once. Any thread. */
+/* Wake the hub's thread. Any thread. */
 void hub_wake(struct hub *hub);
 
 /* The hub's thread, here and below. Detach the connection and close its socket: its

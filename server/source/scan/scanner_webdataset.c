@@ -10,8 +10,8 @@
 struct webdataset_scan {
     struct tar_walker walker;
     const struct sample_columns *columns;
-    uint64_t begin, end;   /* of the sample at hand */
-    uint64_t data_end;     /* of the last member, of whatever kind */
+    uint64_t begin, end;   /* of the current sample */
+    uint64_t data_end;     /* of the last member of any kind */
     uint64_t columns_seen; /* bit i: the sample has column i */
     uint32_t key_bytes;
     bool in_sample;
