@@ -1,4 +1,4 @@
-/* api.c - the figures as JSON. */
+/* api.c - the metrics as JSON. */
 #include "api.h"
 
 #include <math.h>

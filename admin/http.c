@@ -144,15 +144,15 @@ send_rendered(struct http *http, struct MHD_Connection *connection, const struct
 static enum MHD_Result
 answer(struct http *http, struct MHD_Connection *connection, const struct route *route)
 {
-    /* Not for orders: they wait for the server, up to two seconds, and must not hold up the
-     * watcher. */
-    bool locked = route->kind == ROUTE_FIGURES || route->kind == ROUTE_NOW;
+    /* Not for control requests: they wait for the server, up to two seconds, and must not hold up
+     * the watcher. */
+    bool locked = route->kind == ROUTE_METRICS || route->kind == ROUTE_NOW;
     enum MHD_Result sent;
     unsigned status = 500;
 
     if (locked)
         watcher_lock(http->admin->watcher);
-    if (route->kind == ROUTE_PAGE || route->kind == ROUTE_FIGURES) {
+    if (route->kind == ROUTE_PAGE || route->kind == ROUTE_METRICS) {
         sent = send_rendered(http, connection, route);
     } else {
         struct MHD_Response *response = render(http, route, &status);
@@ -217,7 +217,7 @@ check(const struct http *http, struct MHD_Connection *connection, const char *me
     collected.request.is_public =
         route != NULL && (route->kind == ROUTE_PAGE || route->kind == ROUTE_NOW);
     collected.request.changes_something =
-        route != NULL ? route->kind == ROUTE_ORDER : strcmp(method, "GET") != 0;
+        route != NULL ? route->kind == ROUTE_CONTROL : strcmp(method, "GET") != 0;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, collect_header, &collected);
     *ret_sentence = "too many headers";
     if (collected.header_count > HEADERS_MAX)
@@ -258,9 +258,9 @@ handle(void *user, struct MHD_Connection *connection, const char *url, const cha
     }
     if (route == NULL)
         return refuse(connection, MHD_HTTP_NOT_FOUND, "not found", NULL);
-    if (route->kind == ROUTE_ORDER ? strcmp(method, "POST") != 0 : !is_read)
+    if (route->kind == ROUTE_CONTROL ? strcmp(method, "POST") != 0 : !is_read)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed",
-                      route->kind == ROUTE_ORDER ? "POST" : "GET, HEAD");
+                      route->kind == ROUTE_CONTROL ? "POST" : "GET, HEAD");
     return answer(http, connection, route);
 }
 

@@ -1,4 +1,4 @@
-/* metrics.h - all figures in Prometheus' text format (0.0.4). */
+/* metrics.h - all metrics in Prometheus' text format (0.0.4). */
 #ifndef ADMIN_METRICS_H
 #define ADMIN_METRICS_H
 

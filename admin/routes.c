@@ -40,7 +40,7 @@ answer_metrics(const struct admin *admin, const struct route *route, FILE *body)
 }
 
 static unsigned
-answer_order(const struct admin *admin, const struct route *route, FILE *body)
+answer_control(const struct admin *admin, const struct route *route, FILE *body)
 {
     char text[2048];
     struct json json;
@@ -76,22 +76,24 @@ static const struct route routes[] = {
     { "/chart.js", ROUTE_PAGE, "text/javascript; charset=utf-8", page_answer_chart, 0 },
     { "/favicon.svg", ROUTE_PAGE, "image/svg+xml", page_answer, PAGE_ICON },
     { "/api/v1/openapi.json", ROUTE_PAGE, json_type, page_answer, PAGE_OPENAPI },
-    { "/api/v1/status", ROUTE_FIGURES, json_type, api_answer_status, 0 },
-    { "/api/v1/history", ROUTE_FIGURES, json_type, api_answer_history, HISTORY_SECONDS },
-    { "/api/v1/history/recent", ROUTE_FIGURES, json_type, api_answer_history, 300 },
-    { "/api/v1/plans", ROUTE_FIGURES, json_type, api_answer_plans, 0 },
-    { "/api/v1/pipeline", ROUTE_FIGURES, text_type, api_answer_pipeline, 0 },
-    { "/metrics", ROUTE_FIGURES, "text/plain; version=0.0.4; charset=utf-8", answer_metrics, 0 },
+    { "/api/v1/status", ROUTE_METRICS, json_type, api_answer_status, 0 },
+    { "/api/v1/history", ROUTE_METRICS, json_type, api_answer_history, HISTORY_SECONDS },
+    { "/api/v1/history/recent", ROUTE_METRICS, json_type, api_answer_history, 300 },
+    { "/api/v1/plans", ROUTE_METRICS, json_type, api_answer_plans, 0 },
+    { "/api/v1/pipeline", ROUTE_METRICS, text_type, api_answer_pipeline, 0 },
+    { "/metrics", ROUTE_METRICS, "text/plain; version=0.0.4; charset=utf-8", answer_metrics, 0 },
     { "/healthz", ROUTE_NOW, text_type, answer_health, 0 },
     { "/readyz", ROUTE_NOW, text_type, answer_readiness, 0 },
-    { "/api/v1/pause", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_PAUSE },
-    { "/api/v1/resume", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_RESUME },
-    { "/api/v1/drain", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_DRAIN },
-    { "/api/v1/checkpoint", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_CHECKPOINT },
-    { "/api/v1/log-level/error", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_LOG_ERROR },
-    { "/api/v1/log-level/warning", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_LOG_WARNING },
-    { "/api/v1/log-level/notice", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_LOG_NOTICE },
-    { "/api/v1/log-level/debug", ROUTE_ORDER, json_type, answer_order, TND_CONTROL_LOG_DEBUG },
+    { "/api/v1/pause", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_PAUSE },
+    { "/api/v1/resume", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_RESUME },
+    { "/api/v1/drain", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_DRAIN },
+    { "/api/v1/checkpoint", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_CHECKPOINT },
+    { "/api/v1/log-level/error", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_LOG_ERROR },
+    { "/api/v1/log-level/warning", ROUTE_CONTROL, json_type, answer_control,
+      TND_CONTROL_LOG_WARNING },
+    { "/api/v1/log-level/notice", ROUTE_CONTROL, json_type, answer_control,
+      TND_CONTROL_LOG_NOTICE },
+    { "/api/v1/log-level/debug", ROUTE_CONTROL, json_type, answer_control, TND_CONTROL_LOG_DEBUG },
 };
 
 const struct route *

@@ -10,16 +10,16 @@
 
 enum route_kind {
     ROUTE_PAGE,    /* the page and its files: they do not change */
-    ROUTE_FIGURES, /* the same for everyone until the watcher looks again */
+    ROUTE_METRICS, /* the same for everyone until the watcher looks again */
     ROUTE_NOW,     /* worked out each time: cheap */
-    ROUTE_ORDER    /* changes something: POST, with a token */
+    ROUTE_CONTROL  /* changes something: POST, with a token */
 };
 
 struct route {
     const char *path;
     enum route_kind kind;
     const char *type; /* Content-Type */
-    /* Writes the body and returns the HTTP status. The watcher is locked for FIGURES and NOW. */
+    /* Writes the body and returns the HTTP status. The watcher is locked for METRICS and NOW. */
     unsigned (*answer)(const struct admin *admin, const struct route *route, FILE *body);
     int number; /* for `answer` */
 };

@@ -44,7 +44,7 @@ void watch_snapshot_close(struct watch_snapshot *snapshot); /* accepts zeros */
 /* Has the server stopped in good order? */
 bool watch_is_finished(const struct watch_snapshot *snapshot);
 
-/* For how long a server that lives has shown no life; of another node's, how old its figures are.
+/* The time since a living server last showed life; for another node, the age of its metrics.
  */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
 

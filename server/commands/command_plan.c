@@ -28,6 +28,7 @@ print(const struct plan *plan, enum form form)
 {
     struct plan_lanes lanes;
 
+    /* The forecast is that of a server which starts now: free memory counts. */
     lane_forecast(plan, &lanes);
     if (form == AS_JSON)
         plan_print_json(plan, &lanes, stdout);

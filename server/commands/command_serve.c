@@ -31,6 +31,8 @@ start_all(struct serve *serve)
 {
     tundish_status status = TUNDISH_OK;
 
+    /* A session takes its kept place before it starts, and trainers come only after all have
+     * started. */
     for (uint32_t i = 0; status == TUNDISH_OK && i < serve->session_count; i++) {
         status = session_state_restore(serve->sessions[i]);
         if (status == TUNDISH_OK)
@@ -42,7 +44,7 @@ start_all(struct serve *serve)
 }
 
 static tundish_status
-take_order(void *user, enum tnd_control what, char *text, size_t text_bytes)
+take_control_request(void *user, enum tnd_control what, char *text, size_t text_bytes)
 {
     struct serve *serve = user;
 
@@ -67,11 +69,12 @@ open_all(struct serve *serve)
 {
     struct hub_config config = { .socket_path = serve->socket,
                                  .make = serve_make_session,
-                                 .control = take_order,
+                                 .control = take_control_request,
                                  .user = serve };
     tundish_status status = serve_hear_signals();
 
     tnd_log_start();
+    /* As early as possible: a launcher that dies from here on takes the server with it. */
     if (status == TUNDISH_OK && serve->owner != 0)
         status = serve_end_with(serve->owner);
     if (status == TUNDISH_OK && serve->state != NULL)
@@ -90,6 +93,7 @@ open_all(struct serve *serve)
         status = serve_agree(serve);
     if (status == TUNDISH_OK)
         status = hub_open(&config, &serve->hub);
+    /* After the hub has its socket: a second server at the same path has been refused by then. */
     if (status == TUNDISH_OK)
         sweep();
     if (status == TUNDISH_OK)
@@ -217,6 +221,7 @@ run_serve(struct serve *serve)
                 atomic_load(&serve_stop_signal));
         stats_show_state(serve->stats, TND_STATS_DRAINING);
     }
+    /* After a normal end the others may still need this node's rows, for as long as they run. */
     close_all(serve, result == EXIT_OK ? -1 : REFUSED_LINGER_NS);
     spec_errors_close(&serve->errors);
     if (result == EXIT_OK)

@@ -1,4 +1,4 @@
-/* command_top.c - `tundish top`: live figures of the server of this node, in a terminal. */
+/* command_top.c - `tundish top`: live metrics of the server of this node, in a terminal. */
 #include "commands/options.h"
 #include "commands/status_print.h"
 

@@ -1,7 +1,7 @@
 /* command_trace.c - `tundish trace`: what each thread of a running server did, for Perfetto or
  * Chrome.
  *
- * Threads always write their last events to the file of figures, and this command collects them
+ * Threads always write their last events to the file of metrics, and this command collects them
  * while it runs. The server does nothing for it and does not notice it.
  */
 #include <inttypes.h>
@@ -83,6 +83,7 @@ write_event(struct trace *trace, const struct tnd_stats_event *event, uint32_t t
     uint64_t what = tnd_stats_get(&event->what);
     char name[64];
 
+    /* An event that began before the trace would have a negative time. */
     if (begin_ns < (uint64_t)trace->began_ns || end_ns < begin_ns)
         return;
     name_of(trace, what, name);
@@ -138,6 +139,7 @@ collect_track(struct trace *trace, const struct tnd_stats_track_entry *track, ui
     uint64_t kept = TND_STATS_EVENTS - OVERWRITTEN_MAX;
     uint64_t from = trace->seen[number];
 
+    /* At the first look everything counts as seen: a trace begins when it is asked for. */
     if (!is_first_look && written > kept && from < written - kept) {
         trace->lost += written - kept - from;
         from = written - kept;
@@ -162,6 +164,7 @@ collect(struct trace *trace, bool is_first_look)
         /* Tracks are linked with the newest first, and numbered from the oldest. */
         const struct tnd_stats_track_entry *track = &tracks[count - 1 - k];
 
+        /* Threads may start while the trace runs, with a new session. */
         if (k >= trace->track_count) {
             write_thread_name(trace, track, k);
             trace->track_count = k + 1;
@@ -209,6 +212,7 @@ write_lanes(struct trace *trace, const struct watch_snapshot *now)
 
     while ((set = watch_next(now, "lane", set)) != NULL) {
         begin_counter(trace, now, set, "slots");
+        /* Stacked counters: together they are the used part of the lane. */
         json_key_int(&trace->json, "with the trainer", (int64_t)watch_value(set, "held"));
         json_key_int(&trace->json, "ready",
                      (int64_t)(watch_value(set, "published") - watch_value(set, "taken")));

@@ -54,7 +54,7 @@ struct serve {
     struct stats *stats;
     struct tnd_stats_link *link_counters; /* NULL on a single node */
     uint32_t ticks;
-    int ticker; /* a timer: figures are brought up to date */
+    int ticker; /* a timer: metrics are brought up to date */
 };
 
 /* What all sessions have in common. */
@@ -67,7 +67,7 @@ tundish_status serve_open_sessions(struct serve *serve);
 tundish_status serve_make_session(void *user, const struct hub_request *request,
                                   struct feed **ret_feed);
 
-/* Publish figures, and bring those up to date that are not counted as they happen. */
+/* Publish metrics, and bring those up to date that are not counted as they happen. */
 tundish_status serve_open_stats(struct serve *serve);
 tundish_status serve_show_regularly(struct serve *serve);
 

@@ -59,6 +59,7 @@ serve_control(struct session **sessions, uint32_t session_count, enum tnd_contro
               size_t text_bytes)
 {
     switch (what) {
+    /* All sessions alike: an operator sees a server, not its sessions. */
     case TND_CONTROL_PAUSE:
     case TND_CONTROL_RESUME:
         return pause_all(sessions, session_count, what == TND_CONTROL_PAUSE, text, text_bytes);
@@ -80,6 +81,7 @@ serve_control(struct session **sessions, uint32_t session_count, enum tnd_contro
     case TND_CONTROL_CHECKPOINT:
         return tell_places(sessions, session_count, text, text_bytes);
     }
+    /* A newer tundish-admin may send it. */
     snprintf(text, text_bytes, "this server does not know this request");
     return TUNDISH_E_ARGUMENT;
 }

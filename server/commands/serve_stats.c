@@ -1,4 +1,4 @@
-/* serve_stats.c - the figures that a server shows its clients. */
+/* serve_stats.c - the metrics that a server shows its clients. */
 #include "commands/serve.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "stats/stats_process.h"
 #include "stats/stats_relay.h"
 
-/* How often those figures are read that are not counted as they happen. */
+/* How often metrics are read that are not counted as they happen. */
 enum { SHOW_NS = 100000000, TICKS_A_RELAY = 10 };
 
 /* Show the pipeline file as it was read, for `tundish status` and top. */
@@ -47,7 +47,7 @@ serve_open_stats(struct serve *serve)
     return TUNDISH_OK;
 }
 
-/* Show the link's counts, and send all figures to rank 0 at intervals. */
+/* Show the link's counts, and send all metrics to rank 0 at intervals. */
 static void
 show_link(struct serve *serve)
 {
@@ -64,6 +64,7 @@ show_link(struct serve *serve)
     tnd_stats_set(&counters->waits, stats.waits);
     tnd_stats_copy(&counters->each_wait, &stats.wait_times);
     tnd_stats_set(&counters->failed, link_check(serve->link) != TUNDISH_OK);
+    /* Once a second: rank 0 writes them into files beside its own, for its tundish-admin. */
     if (link_rank(serve->link) != 0 && ++serve->ticks % TICKS_A_RELAY == 0) {
         struct byte_view copy = stats_relay_copy(serve->stats);
 
@@ -77,6 +78,7 @@ show_counters(void *user)
     struct serve *serve = user;
     uint64_t times;
 
+    /* The count of expirations does not matter: a late tick shows the same metrics. */
     if (read(serve->ticker, &times, sizeof times) < 0)
         return;
     stats_show_process(serve->stats);

@@ -35,7 +35,7 @@ tundish_status named_sessions_make(struct named_sessions *sessions,
 void named_sessions_link_hear(struct named_sessions *sessions, uint32_t from,
                               const struct link_key *key, struct byte_view bytes);
 
-void named_sessions_show(struct named_sessions *sessions); /* figures; the hub's thread */
+void named_sessions_show(struct named_sessions *sessions); /* metrics; the hub's thread */
 
 /* Close the sessions without readers. Not in the hub's thread, as all below. */
 void named_sessions_reap(struct named_sessions *sessions);

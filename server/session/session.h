@@ -28,7 +28,7 @@ struct session_options {
     struct link *link;             /* to the other nodes' servers, or NULL */
     struct peers *peers;           /* for streams with files: local; NULL: every node has all */
     uint32_t stream_number;        /* in the pipeline file */
-    struct stats *stats;           /* shows its figures; outlives the session */
+    struct stats *stats;           /* shows its metrics; outlives the session */
     const char *name;              /* of the session; NULL: the stream's */
     void (*abandoned)(void *user); /* its last group has ended, or NULL; the hub's thread */
     void *user;
@@ -62,7 +62,7 @@ struct feed *session_feed(struct session *session);
 void session_link_hear(struct session *session, uint32_t from, const struct link_key *key,
                        struct byte_view bytes);
 
-/* Update the figures that are not counted as they change. A few times a second, one thread. */
+/* Update the metrics that are not counted as they change. A few times a second, one thread. */
 void session_show(struct session *session);
 
 #endif

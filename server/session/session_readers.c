@@ -1,4 +1,4 @@
-/* session_readers.c - figures of trainers and their groups. */
+/* session_readers.c - metrics of trainers and their groups. */
 #include "session/session_readers.h"
 
 #include <stdlib.h>

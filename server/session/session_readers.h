@@ -1,4 +1,4 @@
-/* session_readers.h - figures of a session's readers: a set for each trainer, and one for each
+/* session_readers.h - metrics of a session's readers: a set for each trainer, and one for each
  * group.
  *
  * Trainers come and go; a set whose owner is gone is reused for another.

@@ -1,4 +1,4 @@
-/* session_stats.c - a session's figures. Sets for events that are counted as they happen are made
+/* session_stats.c - a session's metrics. Sets for events that are counted as they happen are made
  * here. Other values are read from time to time. */
 #include "session/session_stats.h"
 

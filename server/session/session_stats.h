@@ -1,4 +1,4 @@
-/* session_stats.h - a session's figures, and keeping them up to date. */
+/* session_stats.h - a session's metrics, and keeping them up to date. */
 #ifndef SESSION_SESSION_STATS_H
 #define SESSION_SESSION_STATS_H
 
@@ -25,7 +25,7 @@ struct session_stats {
     struct vocabulary_lines vocabularies;
 };
 
-/* The figures of one thread that makes content. */
+/* The metrics of one thread that makes content. */
 struct worker_stats {
     struct evaluation_counters evaluation;
     struct tnd_stats_thread *thread;

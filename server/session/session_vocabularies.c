@@ -1,4 +1,4 @@
-/* session_vocabularies.c - sets of figures for vocabularies. */
+/* session_vocabularies.c - sets of metrics for vocabularies. */
 #include "session/session_vocabularies.h"
 
 #include <stdlib.h>

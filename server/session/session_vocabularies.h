@@ -1,4 +1,4 @@
-/* session_vocabularies.h - figures of each vocabulary of a session, by its name.
+/* session_vocabularies.h - metrics of each vocabulary of a session, by its name.
  *
  * Each thread counts in sets of its own; how large a vocabulary is stands in one of the stream's.
  */

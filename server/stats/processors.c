@@ -1,4 +1,4 @@
-/* processors.c - whether the process gets the processors it needs: figures of the kernel's
+/* processors.c - whether the process gets the processors it needs: numbers of the kernel's
  * scheduler. */
 #include "stats/processors.h"
 

@@ -1,4 +1,4 @@
-/* stats_private.h - the insides of what writes figures. */
+/* stats_private.h - internals of the metrics writer. */
 #ifndef STATS_STATS_PRIVATE_H
 #define STATS_STATS_PRIVATE_H
 

@@ -34,7 +34,7 @@ resident_bytes(void)
 }
 
 /* Not every time, because it reads a file for each thread. But several times a second: a client
- * compares figures one second apart, and shares of that second would be wrong otherwise. */
+ * compares metrics one second apart, and shares of that second would be wrong otherwise. */
 static void
 show_processors(struct stats *stats, int64_t now_ns)
 {
@@ -51,7 +51,7 @@ show_processors(struct stats *stats, int64_t now_ns)
     tnd_stats_set(&server->rival_cpu, use.rival_ns);
 }
 
-/* Warn once if another program has truncated the file. The server goes on, without figures. */
+/* Warn once if another program has truncated the file. The server goes on, without metrics. */
 static void
 say_if_cut(struct stats *stats)
 {
@@ -75,6 +75,6 @@ stats_show_process(struct stats *stats)
     tnd_stats_set(&server->disk_full, tnd_disk_full_count());
     show_processors(stats, tnd_clock_ns());
     say_if_cut(stats);
-    /* Last: clients judge by the heartbeat whether the other figures are fresh. */
+    /* Last: clients judge by the heartbeat whether the other metrics are fresh. */
     tnd_stats_set(&server->heartbeat, (uint64_t)tnd_clock_ns());
 }

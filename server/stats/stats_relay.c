@@ -1,4 +1,4 @@
-/* stats_relay.c - figures of other nodes, in files beside this node's own. */
+/* stats_relay.c - metrics of other nodes, in files beside this node's own. */
 #include "stats/stats_relay.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* stats_relay.h - figures of all nodes, gathered beside rank 0's own: PATH.stats.1, .2 ...
+/* stats_relay.h - metrics of all nodes, gathered beside rank 0's own: PATH.stats.1, .2 ...
  *
- * Each node posts a copy of its figures now and then, tracks left out; rank 0 keeps each in a file
+ * Each node posts a copy of its metrics now and then, tracks left out; rank 0 keeps each in a file
  * that is written in place, values first and the header last, so that a reader sees the old entries
  * or the new.
  */

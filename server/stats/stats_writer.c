@@ -1,4 +1,4 @@
-/* stats_writer.c - writes the file of figures beside the socket.
+/* stats_writer.c - writes the file of metrics beside the socket.
  *
  * Entries grow from the front, tracks of events from the end. Writers hold the lock to add; readers
  * take no lock and never stop a writer. A reader looks only at what used_bytes and tracks_offset

@@ -1,4 +1,4 @@
-/* stats_writer.h - the server's figures, written where others read them (shm/stats.h).
+/* stats_writer.h - the server's metrics, written where others read them (shm/stats.h).
  *
  * A thread that counts asks once for a set of its kind and then stores into it: no lock, no call.
  * Sets are added from any thread; each is written by one.

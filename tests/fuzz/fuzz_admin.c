@@ -50,7 +50,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
     request.content_length = next(&rest);
     request.transfer_encoding = next(&rest);
     request.is_public = route != NULL && (route->kind == ROUTE_PAGE || route->kind == ROUTE_NOW);
-    request.changes_something = route == NULL || route->kind == ROUTE_ORDER;
+    request.changes_something = route == NULL || route->kind == ROUTE_CONTROL;
     status = guard_check(&guard, &request, &sentence);
     must(status == 0 || (status >= 400 && sentence != NULL));
     /* Nothing is changed without the whole token and a host of ours. */

@@ -94,6 +94,7 @@ gather(const struct expression_alike *alike, size_t value, const struct frame *i
     for (uint32_t i = 0; i < alike->count; i++) {
         const struct column *column = &input->columns[alike->inputs[i]];
 
+        /* Only scalars: the elements of columns can then lie one after the other. */
         if (column->level_count != 0 || column->value_count != input->count)
             return false;
         memcpy(values + i * bytes, column->values, bytes);
@@ -119,6 +120,7 @@ apply_together(const struct expression_alike *alike, const struct frame *input,
     if (!gather(alike, value, input, &columns[alike->inputs[0]]))
         return false;
     frame_errors_clear(errors);
+    /* A frame with the elements of all columns, and errors of its own, which are thrown away. */
     from.columns = columns;
     from.count = to.count = input->count * alike->count;
     from.errors = to.errors = errors;

@@ -26,6 +26,7 @@ note_use(struct expression *expression, int32_t user, int32_t input)
 {
     const struct step *reader = &expression->steps[user];
     struct step *step = &expression->steps[input];
+    /* A step with two readers in different groups is computed once and kept, rather than twice. */
     bool together = step_is_by_value(reader) && step_is_by_value(step) &&
                     has_same_shape(&reader->type, &step->type);
 
@@ -62,6 +63,7 @@ find_roots(struct expression *expression)
             note_use(expression, i, input);
         }
     }
+    /* Nobody reads these: their operators were folded into literals or replaced. */
     for (uint32_t i = 0; i < expression->step_count; i++)
         if (!used[i])
             expression->steps[i].is_root = false;
@@ -71,6 +73,7 @@ find_roots(struct expression *expression)
 static struct location
 leaf_location(struct group *group, int32_t step)
 {
+    /* A leaf that several ops read is broadcast once. */
     for (uint32_t i = 0; i < group->leaf_count; i++)
         if (group->leaves[i] == step)
             return (struct location){ LOCATION_LEAF, i };
@@ -116,6 +119,7 @@ input_location(struct expression *expression, struct group *group, int32_t input
 
     if (step == NULL)
         return (struct location){ LOCATION_NONE, 0 };
+    /* Constants are not leaves: they have no structure to broadcast. */
     if (step->kind == STEP_CONSTANT)
         return (struct location){ LOCATION_CONSTANT, (uint32_t)input };
     if (step->is_root)

@@ -106,6 +106,7 @@ run_op(struct run *run, const struct group_op *op, const struct group_data *data
 static bool
 leaves_agree(const struct run *run, const struct group *group)
 {
+    /* Leaves that are all shared agree too: the group then has one value for all elements. */
     for (uint32_t i = 1; i < group->leaf_count; i++)
         if (run->is_shared[group->leaves[i]] != run->is_shared[group->leaves[0]] ||
             !column_same_structure(&run->columns[group->leaves[0]],
@@ -228,12 +229,14 @@ run_group(struct run *run, const struct group *group)
         common_structure(run, group, &structure, &data.shared);
     for (uint32_t i = 0; i < group->leaf_count; i++)
         data.leaves[i] = leaf_values(run, group->leaves[i], &structure);
+    /* 16 bytes a value, the largest (a text), so that any op can use any block. */
     data.block_bytes =
         16 * (size_t)(structure.value_count < BLOCK_VALUES ? structure.value_count : BLOCK_VALUES);
     data.blocks = group->block_count * data.block_bytes <= sizeof few_blocks
                       ? few_blocks
                       : scratch_array(scratch, group->block_count, data.block_bytes);
     data.result = run_values(run, group->root, data.shared, structure.value_count);
+    /* All ops on one block before the next: what one writes is still in the cache for another. */
     for (int64_t first = 0; first < structure.value_count; first += BLOCK_VALUES) {
         int64_t left = structure.value_count - first;
 
