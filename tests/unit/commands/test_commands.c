@@ -1,7 +1,4 @@
 /* test_commands.c - commands run in this process: their exit status, and what they print. */
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,32 +9,16 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../remove_tree.h"
-#include "commands/commands.h"
-#include "core/memory.h"
+#include "command_line.h"
 #include "unit/test_file.h"
 
-enum { WORDS = 24, OUTPUT_BYTES = 1 << 16 };
+#define ALL_SAY(sayings) assert_all_say(sayings, sizeof(sayings) / sizeof *(sayings))
 
-static char home[64], before[1024];
-
-static void
-put_text(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fputs(text, file) >= 0, 1);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* A folder of its own, to stand in, with a table and pipelines of it. */
+/* A table, and pipelines of it. */
 static int
-open_home(void **state)
+write_home(void **state)
 {
-    (void)state;
-    strcpy(home, "/tmp/tundish-commands-XXXXXX");
-    if (getcwd(before, sizeof before) == NULL || mkdtemp(home) == NULL || chdir(home) != 0)
+    if (open_home(state) != 0)
         return 1;
     put_text("rows.csv", "1,red\n2,blue\n3,red\n4,green\n");
     put_text("rows.yaml", "streams:\n  rows:\n    dataset:\n      - csv: {filenames: rows.csv, "
@@ -61,100 +42,6 @@ open_home(void **state)
                             "    distribute: {evaluation_shards: 2}\n");
     put_text("bad.yaml", "streams:\n  rows:\n    dataset:\n      - rnage: 3\n");
     return 0;
-}
-
-static int
-close_home(void **state)
-{
-    (void)state;
-    return chdir(before) != 0 || remove_tree(home) != 0;
-}
-
-static int
-redirect(int descriptor, int to)
-{
-    int kept = dup(descriptor);
-
-    assert_true(kept >= 0);
-    assert_int_equal(dup2(to, descriptor), descriptor);
-    return kept;
-}
-
-static void
-restore(int descriptor, int kept)
-{
-    assert_int_equal(dup2(kept, descriptor), descriptor);
-    close(kept);
-}
-
-static const struct command *
-find(const char *name)
-{
-    size_t i = 0;
-
-    while (commands[i] != NULL && strcmp(commands[i]->name, name) != 0)
-        i++;
-    assert_non_null(commands[i]);
-    return commands[i];
-}
-
-/* Run words separated by blanks, `input` on standard input; *ret_status is the exit status. Returns
- * what was written to standard output and standard error, until the next call. */
-static const char *
-run(const char *line, const char *input, int *ret_status)
-{
-    static char output[OUTPUT_BYTES];
-    char *copy = tnd_strdup(line);
-    char *argv[WORDS + 1] = { NULL };
-    int argc = 0, kept_in, kept_out, kept_error, in, out;
-    ssize_t bytes;
-
-    for (char *word = strtok(copy, " "); word != NULL && argc < WORDS; word = strtok(NULL, " "))
-        argv[argc++] = word;
-    put_text("input", input);
-    in = open("input", O_RDONLY | O_CLOEXEC);
-    out = open("output", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(in >= 0 && out >= 0);
-    fflush(stdout);
-    kept_in = redirect(STDIN_FILENO, in);
-    kept_out = redirect(STDOUT_FILENO, out);
-    kept_error = redirect(STDERR_FILENO, out);
-    rewind(stdin);
-    optind = 0;
-    *ret_status = find(argv[0])->run(argc, argv);
-    fflush(stdout);
-    fflush(stderr);
-    restore(STDIN_FILENO, kept_in);
-    restore(STDOUT_FILENO, kept_out);
-    restore(STDERR_FILENO, kept_error);
-    bytes = pread(out, output, sizeof output - 1, 0);
-    assert_true(bytes >= 0);
-    output[bytes] = '\0';
-    close(in);
-    close(out);
-    free(copy);
-    return output;
-}
-
-static void
-assert_says(const char *line, const char *input, int status, const char *words)
-{
-    int result;
-    const char *output = run(line, input, &result);
-
-    if (result != status || strstr(output, words) == NULL)
-        fail_msg("%s: status %d instead of %d, or '%s' is not in: %s", line, result, status, words,
-                 output);
-}
-
-static void
-assert_prints(const char *line, const char *input, const char *expected)
-{
-    int result;
-    const char *output = run(line, input, &result);
-
-    assert_string_equal(output, expected);
-    assert_int_equal(result, EXIT_OK);
 }
 
 static void
@@ -324,5 +211,5 @@ TEST_FILE(test_commands)
         cmocka_unit_test(help_describes_commands_and_stages),
     };
 
-    return cmocka_run_group_tests(tests, open_home, close_home);
+    return cmocka_run_group_tests(tests, write_home, close_home);
 }
