@@ -95,19 +95,25 @@ run_words(const char *line)
 const char *
 run_command(const char *line, const char *input, int *ret_status)
 {
+    put_text("input", input);
+    return run_command_on(line, "input", ret_status);
+}
+
+const char *
+run_command_on(const char *line, const char *file, int *ret_status)
+{
     static char output[OUTPUT_BYTES];
-    int kept_in, kept_out, kept_error, in, out;
+    int kept_in, kept_out, kept_error, out;
     ssize_t bytes;
 
-    put_text("input", input);
-    in = open("input", O_RDONLY | O_CLOEXEC);
     out = open("output", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(in >= 0 && out >= 0);
+    assert_true(out >= 0);
     fflush(stdout);
-    kept_in = redirect(STDIN_FILENO, in);
+    kept_in = dup(STDIN_FILENO);
+    assert_ptr_equal(freopen(file, "re", stdin), stdin); /* and what it read of another is gone */
+    assert_int_equal(fileno(stdin), STDIN_FILENO);
     kept_out = redirect(STDOUT_FILENO, out);
     kept_error = redirect(STDERR_FILENO, out);
-    rewind(stdin);
     *ret_status = run_words(line);
     restore(STDIN_FILENO, kept_in);
     restore(STDOUT_FILENO, kept_out);
@@ -115,7 +121,6 @@ run_command(const char *line, const char *input, int *ret_status)
     bytes = pread(out, output, sizeof output - 1, 0);
     assert_true(bytes >= 0);
     output[bytes] = '\0';
-    close(in);
     close(out);
     return output;
 }

@@ -16,6 +16,9 @@ void put_text(const char *name, const char *text);
  * what was written to standard output and standard error, until the next call. */
 const char *run_command(const char *line, const char *input, int *ret_status);
 
+/* The same with a file on standard input. What is written is left in the file `output`. */
+const char *run_command_on(const char *line, const char *file, int *ret_status);
+
 void assert_says(const char *line, const char *input, int status, const char *words);
 void assert_prints(const char *line, const char *input, const char *expected);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -159,6 +160,104 @@ rows_pass_through_a_transform(void **state)
                 "row 0");
 }
 
+/* Columns of every kind and many dtypes. */
+#define KINDS                                                                                      \
+    "streams: {rows: {dataset: [{from_tensor_slices: {u: {values: [1, 2], dtype: uint8}, "         \
+    "i: {values: [-1, -2], dtype: int16}, f: {values: [0.5, 1.5], dtype: float16}, "               \
+    "d: {values: [0.25, 2.0], dtype: float64}, b: {values: [true, false]}, t: ['a b', 'c d'], "    \
+    "s: [[0, 7], [8, 0]], m: [[1, 2], [3, 4]]}}, {string_split: {columns: t}}, "                   \
+    "{to_sparse: {columns: s}}, {batch: 2}]}}\n"
+
+static void
+columns_of_every_kind_are_printed(void **state)
+{
+    static const struct saying sayings[] = {
+        { "peek --cache c kinds.yaml", EXIT_OK, "uint8[2] 1, 2" },
+        { "peek --cache c kinds.yaml", EXIT_OK, "int16[2] -1, -2" },
+        { "peek --cache c kinds.yaml", EXIT_OK, "float16[2] 0.5, 1.5" },
+        { "peek --cache c kinds.yaml", EXIT_OK, "float64[2] 0.25, 2.0" },
+        { "peek --cache c kinds.yaml", EXIT_OK, "bool[2] true, false" },
+        { "peek --cache c --json kinds.yaml", EXIT_OK, "\"indices\": [[0, 1], [1, 0]]" },
+        { "peek --cache c --json kinds.yaml", EXIT_OK, "\"sparse\": true" },
+        { "plan --cache c kinds.yaml", EXIT_OK, "bool" },
+    };
+
+    (void)state;
+    put_text("kinds.yaml", KINDS);
+    ALL_SAY(sayings);
+}
+
+/* Records written by one transform are what the next one reads. */
+static void
+rows_pass_through_tfrecords(void **state)
+{
+    static const char rows[] = "{\"a\": 3, \"f\": 0.5, \"t\": \"x y\"}\n"
+                               "{\"a\": -4, \"f\": 1.5, \"t\": \"\"}\n";
+    int status;
+
+    (void)state;
+    put_text("write.yaml", "streams: {rows: {dataset: [{from_tensor_slices: {a: [1], f: [1.0], "
+                           "t: ['']}}, {map: {a: a * 2}}]}}\n");
+    put_text("read.yaml",
+             "streams: {rows: {dataset: [{tfrecord: records}, {parse_example: {features: {"
+             "a: {type: FixedLen, dtype: int64, shape: []}, "
+             "f: {type: FixedLen, dtype: float32, shape: []}, "
+             "t: {type: FixedLen, dtype: string, shape: []}}}}]}}\n");
+    (void)run_command("transform --cache c --from jsonl --to tfrecord write.yaml", rows, &status);
+    assert_int_equal(status, EXIT_OK);
+    assert_int_equal(rename("output", "records"), 0);
+    assert_string_equal(
+        run_command_on("transform --cache c --from tfrecord read.yaml", "records", &status),
+        "{\"a\": 6, \"f\": 0.5, \"t\": \"x y\"}\n{\"a\": -8, \"f\": 1.5, \"t\": \"\"}\n");
+    assert_int_equal(status, EXIT_OK);
+}
+
+static void
+assert_refuses_records(const char *words)
+{
+    int status;
+    const char *output =
+        run_command_on("transform --cache c --from tfrecord read.yaml", "records", &status);
+
+    if (status != EXIT_REFUSED || strstr(output, words) == NULL)
+        fail_msg("status %d, or '%s' is not in: %s", status, words, output);
+}
+
+/* The two records of the test before. */
+static void
+damaged_tfrecords_are_refused_by_their_number(void **state)
+{
+    struct stat about;
+    FILE *file;
+
+    (void)state;
+    assert_int_equal(stat("records", &about), 0);
+    file = fopen("records", "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    assert_int_not_equal(fputc('?', file), EOF);
+    assert_int_equal(fclose(file), 0);
+    assert_refuses_records("record 1 is damaged: its checksum is wrong");
+    assert_int_equal(truncate("records", about.st_size - 1), 0);
+    assert_refuses_records("record 1: the input ends within it");
+    assert_int_equal(truncate("records", 5), 0);
+    assert_refuses_records("record 0: the input ends within it");
+    put_text("records", "this is a file of text\n");
+    assert_refuses_records("record 0: its length is damaged");
+}
+
+static void
+rows_pass_through_in_every_form_of_output(void **state)
+{
+    (void)state;
+    assert_says("transform --cache c lists.yaml", "a b c\n", EXIT_OK,
+                "{\"t\": [\"a\", \"b\", \"c\"]}\n");
+    assert_says("transform --cache c --from yaml sums.yaml", "", EXIT_USAGE, "not 'yaml'");
+    assert_says("transform --cache c --to yaml sums.yaml", "", EXIT_USAGE, "not 'yaml'");
+    assert_says("transform --cache c --from jsonl --to npy --output made/sum.npy sums.yaml", "",
+                EXIT_SYSTEM, "made/sum.npy");
+}
+
 static void
 what_was_learned_is_applied(void **state)
 {
@@ -187,6 +286,14 @@ files_are_indexed_and_vocabularies_looked_up(void **state)
     assert_says("vocab --cache c words", "", EXIT_OK, "2");
     assert_says("vocab --cache c words blue green", "", EXIT_OK, "blue");
     assert_says("vocab --cache c --json words blue", "", EXIT_OK, "1");
+    assert_says("vocab --cache c --json words", "", EXIT_OK, "\"terms\": 2");
+    assert_says("vocab --cache c words blue green", "", EXIT_OK, "blue\tline 1\ngreen\tabsent\n");
+    put_text("numbers", "7\n-3\n");
+    assert_says("vocab --cache c --integers numbers -- 7 -3 8", "", EXIT_OK,
+                "7\tline 0\n-3\tline 1\n8\tabsent\n");
+    assert_says("vocab --cache c --integers numbers seven", "", EXIT_REFUSED,
+                "'seven' is not an integer");
+    assert_says("vocab --cache c none", "", EXIT_SYSTEM, "none");
 }
 
 static void
@@ -206,6 +313,10 @@ TEST_FILE(test_commands)
         cmocka_unit_test(what_is_wrong_has_its_status),
         cmocka_unit_test(plan_tells_the_stages),
         cmocka_unit_test(rows_pass_through_a_transform),
+        cmocka_unit_test(columns_of_every_kind_are_printed),
+        cmocka_unit_test(rows_pass_through_tfrecords),
+        cmocka_unit_test(damaged_tfrecords_are_refused_by_their_number),
+        cmocka_unit_test(rows_pass_through_in_every_form_of_output),
         cmocka_unit_test(what_was_learned_is_applied),
         cmocka_unit_test(files_are_indexed_and_vocabularies_looked_up),
         cmocka_unit_test(help_describes_commands_and_stages),

@@ -114,6 +114,38 @@ make_session(void *user, const struct hub_request *request, struct feed **ret_fe
     return named_sessions_make(((struct served *)user)->named, request, ret_feed);
 }
 
+/* Nodes of one process write into the same file, since what is logged goes to one in a process. */
+static struct {
+    pthread_mutex_t lock;
+    struct stats *stats;
+    unsigned users;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static tundish_status
+share_stats(struct served *served)
+{
+    tundish_status status = TUNDISH_OK;
+
+    pthread_mutex_lock(&shared.lock);
+    if (shared.users == 0)
+        status = stats_open(served->path, 8, &shared.stats);
+    if (status == TUNDISH_OK) {
+        shared.users++;
+        served->stats = shared.stats;
+    }
+    pthread_mutex_unlock(&shared.lock);
+    return status;
+}
+
+static void
+unshare_stats(const struct served *served)
+{
+    pthread_mutex_lock(&shared.lock);
+    if (served->stats != NULL && --shared.users == 0)
+        stats_close(shared.stats);
+    pthread_mutex_unlock(&shared.lock);
+}
+
 static tundish_status
 open_hub(struct served *served)
 {
@@ -123,7 +155,7 @@ open_hub(struct served *served)
     tundish_status status = hub_open(&config, &served->hub);
 
     if (status == TUNDISH_OK)
-        status = stats_open(served->path, 4, &served->stats);
+        status = share_stats(served);
     if (status == TUNDISH_OK)
         status = wakeup_open(&served->wakeup);
     served->session_options.stats = served->stats;
@@ -306,7 +338,7 @@ served_kill(struct served *served)
     hub_close(served->hub);
     session_close(served->session);
     named_sessions_close(served->named);
-    stats_close(served->stats);
+    unshare_stats(served);
     wakeup_close(served->wakeup);
     shard_trackers_close(served->trackers);
     peers_close(served->peers);
