@@ -39,13 +39,6 @@ choose_slice(const struct resized *resized, const struct images *images, int64_t
     part->to_width = part->width;
 }
 
-static int64_t
-clamp(int64_t value, int64_t least, int64_t most)
-{
-    value = value < most ? value : most;
-    return value > least ? value : least;
-}
-
 /* Keras knows the sizes here, so it computes in Python's floats, which are doubles. */
 static void
 choose_smart(const struct resized *resized, const struct images *images, int64_t element,
@@ -57,8 +50,8 @@ choose_smart(const struct resized *resized, const struct images *images, int64_t
     (void)element;
     (void)index;
     (void)output;
-    part->height = clamp(height, 1, images->height);
-    part->width = clamp(width, 1, images->width);
+    part->height = image_part_within(height, 1, images->height);
+    part->width = image_part_within(width, 1, images->width);
     part->top = (images->height - part->height) / 2;
     part->left = (images->width - part->width) / 2;
     part->to_height = resized->height;

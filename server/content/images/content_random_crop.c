@@ -8,13 +8,6 @@ struct random_crop {
     bool training;
 };
 
-static int64_t
-clamp(int64_t value, int64_t least, int64_t most)
-{
-    value = value < most ? value : most;
-    return value > least ? value : least;
-}
-
 static float
 drawn_share(const struct random_crop *layer, uint64_t draw)
 {
@@ -52,8 +45,8 @@ centre(const struct resized *resized, const struct images *images, struct image_
     int64_t height = (int64_t)((double)(images->width * resized->height) / (double)resized->width);
     int64_t width = (int64_t)((double)(images->height * resized->width) / (double)resized->height);
 
-    part->top = (images->height - clamp(height, 1, images->height)) / 2;
-    part->left = (images->width - clamp(width, 1, images->width)) / 2;
+    part->top = (images->height - image_part_within(height, 1, images->height)) / 2;
+    part->left = (images->width - image_part_within(width, 1, images->width)) / 2;
 }
 
 static void
@@ -75,8 +68,8 @@ choose_part(const struct resized *resized, const struct images *images, int64_t 
     } else {
         centre(resized, images, part);
     }
-    part->height = clamp(resized->height, 0, images->height - part->top);
-    part->width = clamp(resized->width, 0, images->width - part->left);
+    part->height = image_part_within(resized->height, 0, images->height - part->top);
+    part->width = image_part_within(resized->width, 0, images->width - part->left);
     part->to_height = resized->height;
     part->to_width = resized->width;
 }

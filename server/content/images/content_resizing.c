@@ -13,13 +13,6 @@ proportional(int64_t side, int64_t wanted, int64_t other)
     return (int64_t)((float)(side * wanted) / (float)other);
 }
 
-static int64_t
-clamp(int64_t value, int64_t least, int64_t most)
-{
-    value = value < most ? value : most;
-    return value > least ? value : least;
-}
-
 static void
 choose_part(const struct resized *resized, const struct images *images, int64_t element,
             int64_t index, struct frame *output, struct image_part *part)
@@ -37,8 +30,8 @@ choose_part(const struct resized *resized, const struct images *images, int64_t 
         return;
     }
     if (layer->crops) {
-        part->height = clamp(height, 1, images->height);
-        part->width = clamp(width, 1, images->width);
+        part->height = image_part_within(height, 1, images->height);
+        part->width = image_part_within(width, 1, images->width);
         part->top = (images->height - part->height) / 2;
         part->left = (images->width - part->width) / 2;
     } else if (layer->pads) {

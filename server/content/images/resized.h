@@ -15,6 +15,14 @@ struct image_part {
     int64_t to_height, to_width;
 };
 
+/* The value, or the bound that it passes; `least` where they contradict each other. */
+static inline int64_t
+image_part_within(int64_t value, int64_t least, int64_t most)
+{
+    value = value < most ? value : most;
+    return value > least ? value : least;
+}
+
 struct resized;
 
 /* The part of image `index` of an element, which has the size that `images` says. An element is
