@@ -123,6 +123,16 @@ class Served(Case):
         self.assertTrue(has_run)
 
 
+    def test_a_forked_child_goes_on_by_itself(self):
+        transform = self.open(*STAGES)
+        lines = lines_of(20)
+        expected = {name: facts(column) for name, column in transform(lines).items()}
+        child = os.fork()
+        if child == 0:
+            os._exit({name: facts(column) for name, column in transform(lines).items()} != expected)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
 class Results(Case):
     def test_outlive_the_transform_and_cannot_be_written_to(self):
         transform = self.open(*STAGES)

@@ -77,30 +77,51 @@ move_tensor(uint8_t *copy, size_t *used, tundish_tensor *tensor)
         *tensor = moved;
 }
 
-/* Copy tensors, all or those that lie in the input. */
+/* Copy tensors, all or those that lie in the input. False: no memory. */
 static bool
 copy_tensors(struct result *result, const struct transform_input *input, bool all)
 {
-    size_t used = 0, bytes;
+    size_t used = 0;
 
     for (uint32_t i = 0; i < result->count; i++)
         if (all || transform_input_holds(input, result->tensors[i].data))
             move_tensor(NULL, &used, &result->tensors[i]);
-    bytes = used;
-    if (bytes > 0 && posix_memalign((void **)&result->copy, ALIGNMENT, bytes) != 0) {
-        result->copy = NULL;
-        PyErr_NoMemory();
+    if (used == 0)
+        return true;
+    result->copy = aligned_alloc(ALIGNMENT, used);
+    if (result->copy == NULL)
         return false;
-    }
     used = 0;
-    for (uint32_t i = 0; bytes > 0 && i < result->count; i++)
+    for (uint32_t i = 0; i < result->count; i++)
         if (all || transform_input_holds(input, result->tensors[i].data))
             move_tensor(result->copy, &used, &result->tensors[i]);
-    if (all) {
-        transform_give(result->transform, result->transformer);
-        result->transformer = NULL;
-    }
     return true;
+}
+
+/* All that needs no GIL. E_MEMORY: ours has run out. */
+static tundish_status
+fill(struct result *result, const struct transform_input *input, bool copies_all)
+{
+    result->tensors = calloc((size_t)result->count + 1, sizeof *result->tensors);
+    if (result->tensors == NULL)
+        return TUNDISH_E_MEMORY;
+    for (uint32_t i = 0; i < result->count; i++) {
+        const tundish_tensor *tensor;
+        tundish_status status = tundish_transform_tensor(result->transformer, i, &tensor);
+
+        if (status != TUNDISH_OK)
+            return status;
+        result->tensors[i] = *tensor;
+    }
+    return copy_tensors(result, input, copies_all) ? TUNDISH_OK : TUNDISH_E_MEMORY;
+}
+
+static void
+give_back(struct result *result)
+{
+    if (result->transformer != NULL)
+        transform_give(result->transform, result->transformer);
+    result->transformer = NULL;
 }
 
 PyObject *
@@ -108,8 +129,9 @@ transform_result_new(const struct transform_types *types, struct transform *tran
                      tundish_transformer *transformer, const struct transform_input *input)
 {
     struct result *result = object_new(types->result);
-    uint32_t count = tundish_transform_outputs(transform->handle)->column_count;
-    const tundish_tensor *tensor;
+    bool copies_all = transform->lent_count > LENT_MOST;
+    PyThreadState *released;
+    tundish_status status;
 
     if (result == NULL) {
         transform_give(transform, transformer);
@@ -118,26 +140,20 @@ transform_result_new(const struct transform_types *types, struct transform *tran
     Py_INCREF((PyObject *)transform);
     result->transform = transform;
     result->transformer = transformer;
-    result->count = count;
-    result->tensors = calloc((size_t)count + 1, sizeof *result->tensors);
-    if (result->tensors == NULL) {
-        Py_DECREF((PyObject *)result);
-        return PyErr_NoMemory();
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        tundish_status status = tundish_transform_tensor(transformer, i, &tensor);
-
-        if (status != TUNDISH_OK) {
+    result->count = tundish_transform_outputs(transform->handle)->column_count;
+    released = PyEval_SaveThread();
+    status = fill(result, input, copies_all);
+    PyEval_RestoreThread(released);
+    if (status != TUNDISH_OK) {
+        if (status == TUNDISH_E_MEMORY)
+            PyErr_NoMemory();
+        else
             transform_fail(status);
-            Py_DECREF((PyObject *)result);
-            return NULL;
-        }
-        result->tensors[i] = *tensor;
-    }
-    if (!copy_tensors(result, input, transform->lent_count > LENT_MOST)) {
         Py_DECREF((PyObject *)result);
         return NULL;
     }
+    if (copies_all)
+        give_back(result);
     return (PyObject *)result;
 }
 
@@ -146,8 +162,7 @@ result_close(PyObject *self)
 {
     struct result *result = (struct result *)self;
 
-    if (result->transformer != NULL)
-        transform_give(result->transform, result->transformer);
+    give_back(result);
     free(result->copy);
     free(result->tensors);
     Py_DECREF((PyObject *)result->transform);
