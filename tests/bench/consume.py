@@ -1,6 +1,6 @@
 """A trainer in Python that only looks: what consume.c does, through the package, in one framework.
 
-    python consume.py numpy|torch|jax [--zero-copy] [--dense COLUMN] [--label COLUMN]
+    python consume.py numpy|torch|jax [--zero-copy | --jit] [--dense COLUMN] [--label COLUMN]
 
 Prints the lines that consume prints. It waits for a line of standard input before each pass, and ends
 with it. With --bursts it times batches that are there already; with --memory it reads passes and
@@ -20,7 +20,7 @@ import tundish
 from harness.processes import memory_mb
 from peers.digest import Digest
 from peers.peer import Batch
-from peers.touch import touch
+from peers.touch import PAGE_BYTES, touch
 
 BURSTS, FILL_S = 200, 0.01  # as in consume.c
 WARM_PASSES, PASSES = 1, 5  # of --memory
@@ -30,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("framework", choices=("numpy", "torch", "jax"))
     parser.add_argument("--zero-copy", action="store_true", help="of torch")
+    parser.add_argument("--jit", action="store_true", help="of JAX: numpy's arrays into a jitted step")
     parser.add_argument("--dense")
     parser.add_argument("--label")
     parser.add_argument("--bursts", action="store_true")
@@ -54,32 +55,52 @@ def loop_of(options):
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        return tundish.open(format="jax")
+        return tundish.open(format="numpy" if options.jit else "jax")
     return tundish.open()
+
+
+def touch_columns(batch):
+    return sum(map(touch, batch.values()))
+
+
+def jitted_touch():
+    """The same in a step that is given a batch as it is: JAX takes numpy's arrays without a copy."""
+    import jax
+
+    @jax.jit
+    def step(columns):
+        return [column.reshape(-1)[:: PAGE_BYTES // column.itemsize].sum() for column in columns]
+
+    def touch_in_step(batch):
+        columns = list(batch.values())
+        step(columns)
+        return sum(column.nbytes for column in columns)
+
+    return touch_in_step
 
 
 def read_passes(options, version):
     loop = loop_of(options)
+    touch_all = jitted_touch() if options.jit else touch_columns
     for number in itertools.count():
         if not sys.stdin.readline():
             return
         digest = Digest() if number == 0 else None
-        line = read_pass(loop, digest, options)
+        line = read_pass(loop, touch_all, digest, options)
         more = {"digest": digest.result(), "version": version} if digest else {}
         say(**{"pass": number}, **line, **more)
 
 
-def read_pass(loop, digest=None, options=None):
+def read_pass(loop, touch_all=touch_columns, digest=None, options=None):
     rows = batches = touched = 0
     start = time.perf_counter()
     for batch in loop:
-        for column in batch.values():
-            touched += touch(column)
+        touched += touch_all(batch)
+        rows += len(batch["ids"])
+        batches += 1
         if digest:
             names = ("ids", options.dense, options.label)
             digest.add(Batch(*(batch[name] if name else None for name in names)))
-        rows += len(column)
-        batches += 1
     return {"rows": rows, "batches": batches, "bytes": touched, "seconds": time.perf_counter() - start}
 
 

@@ -8,6 +8,7 @@ what its own memory was after a tenth of the batches and after all, lets go of e
 a line of standard input before it ends, so that the server can be asked.
 """
 
+import itertools
 import json
 import os
 import queue
@@ -31,9 +32,9 @@ def main(wanted):
     ]
     for thread in threads:
         thread.start()
-    reader = tundish.open()
-    early = read(reader, wanted // 10, queues)
-    late = read(reader, wanted - wanted // 10, queues)
+    batches = endless(tundish.open())
+    early = read(batches, wanted // 10, queues)
+    late = read(batches, wanted - wanted // 10, queues)
     for one, thread in zip(queues, threads):
         one.put(None)
         thread.join()
@@ -41,16 +42,16 @@ def main(wanted):
     sys.stdin.readline()
 
 
-def read(reader, wanted, queues):
+def endless(reader):
+    while True:
+        yield from reader
+
+
+def read(batches, wanted, queues):
     """Megabytes of this process beside the mapping, after so many batches."""
     draw = random.Random(wanted)
-    count = 0
-    while count < wanted:
-        for batch in reader:
-            draw.choice(queues).put(draw.choice((batch, batch["ids"])))
-            count += 1
-            if count == wanted:
-                break
+    for batch in itertools.islice(batches, wanted):
+        draw.choice(queues).put(draw.choice((batch, batch["ids"])))
     return memory_mb(os.getpid())["other"]
 
 

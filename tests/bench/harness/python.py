@@ -12,6 +12,7 @@ import contextlib
 import json
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from .subjects import BENCH, Peer, Tundish
 
 IMPORTS = 21
 DROPPED_BATCHES = 100_000
+COUNTED_EVERY_S = 2.5  # more than the server takes to look at a lane's counters
+VARIANTS = {"torch": ("tundish-zero-copy", "--zero-copy"), "jax": ("tundish-jit", "--jit")}
 SMALL_TIMEOUT_S = 300
 
 
@@ -111,9 +114,10 @@ def measure_turns(cell, folder, environments, options):
         "c": lambda where: trainers.in_c(where, "--turns", *cell.consume),
         "tundish": lambda where: trainers.in_python(where, "consume.py", cell.framework, *cell.consume),
     }
-    if cell.framework == "torch":
-        starts["tundish-zero-copy"] = lambda where: trainers.in_python(
-            where, "consume.py", "torch", "--zero-copy", *cell.consume
+    if cell.framework in VARIANTS:
+        name, option = VARIANTS[cell.framework]
+        starts[name] = lambda where: trainers.in_python(
+            where, "consume.py", cell.framework, option, *cell.consume
         )
     with contextlib.ExitStack() as stack:
         subjects = []
@@ -206,6 +210,7 @@ def drops_line(trainers, folder):
     with trainers.serve(cell, folder) as (_, where):
         with trainers.in_python(where, "drops.py", DROPPED_BATCHES) as trainer:
             line = next_line(trainer, SMALL_TIMEOUT_S)
+            time.sleep(COUNTED_EVERY_S)
             lane = trainers.tundish.stream(where["TUNDISH_SERVER"])["lanes"][0]
     counted = {name: lane[name] for name in ("taken", "released", "held")}
     return {"what": "drops", **line, **counted}
