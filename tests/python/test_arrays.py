@@ -93,7 +93,8 @@ class Types(unittest.TestCase):
         numpy = rig.needs(self, "numpy")
         rig.needs(self, "ml_dtypes")
         columns = ", ".join(
-            f"c_{name}: {{values: {str(values).lower()}, dtype: {name}}}" for name, values in TYPES.items()
+            f"c_{name}: {{values: {str(values).lower()}, dtype: {name}}}"
+            for name, values in TYPES.items()
         )
         batch = one_batch(rig.pipeline(f"from_tensor_slices: {{{columns}}}", "batch: 2"))
         for name, values in TYPES.items():
@@ -130,7 +131,8 @@ class Parts(unittest.TestCase):
         self.assertEqual(self.parts(stages), [list(b"abcdef"), [0, 2, 3, 3, 6], (2, 2)])
 
     def test_of_a_ragged_column_are_values_and_splits(self):
-        stages = ["from_tensor_slices: {x: [[5, 6, 0], [0, 0, 0], [7, 0, 0]]}", "batch: 3", "to_ragged: {padding: 0}"]
+        numbers = "from_tensor_slices: {x: [[5, 6, 0], [0, 0, 0], [7, 0, 0]]}"
+        stages = [numbers, "batch: 3", "to_ragged: {padding: 0}"]
         self.assertEqual(self.parts(stages), [[5, 6, 7], [[0, 2, 2, 3]]])
         stages = ["from_tensor_slices: {x: [[ab, ''], [c, d]]}", "batch: 2", "to_ragged: {padding: ''}"]
         self.assertEqual(self.parts(stages), [list(b"abcd"), [0, 2, 3, 4], (3,), [[0, 1, 3]]])
@@ -161,7 +163,8 @@ class Widening(unittest.TestCase):
                 self.assertEqual(batch["x"].tolist(), self.WIDE)
                 self.assertIs(batch["x"], batch["x"])
                 self.assertEqual(reader.spec["x"].widen_dtype, "float32")
-                self.assertEqual((reader.spec["x"].widen_scale, reader.spec["x"].widen_offset), ((0.5,), (1.0,)))
+                self.assertEqual(reader.spec["x"].widen_scale, (0.5,))
+                self.assertEqual(reader.spec["x"].widen_offset, (1.0,))
 
     def test_of_a_column_that_is_not_named_is_refused(self):
         batch = one_batch(rig.pipeline(*self.STAGES))

@@ -81,7 +81,8 @@ class Pressure(unittest.TestCase):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 for batch in reader:
-                    kept.append(batch["value"]); line = inspect.currentframe().f_lineno - 1
+                    line = inspect.currentframe().f_lineno - 1
+                    kept.append(batch["value"])
                     if len(kept) == 300:
                         break
             self.assertEqual([str(w.category) for w in caught], [str(RuntimeWarning)])
@@ -133,8 +134,10 @@ class Pressure(unittest.TestCase):
         self.assertGreater(looks[0], 0)
 
     def test_error_names_the_line_and_the_reader_goes_on_after(self):
-        with rig.serve(rig.pipeline(*ROWS)) as server, server.open("train", on_hold="error") as reader:
-            first = reader.next(); line = inspect.currentframe().f_lineno
+        text = rig.pipeline(*ROWS)
+        with rig.serve(text) as server, server.open("train", on_hold="error") as reader:
+            line = inspect.currentframe().f_lineno + 1
+            first = reader.next()
             with self.assertRaises(tundish.ArgumentError) as caught:
                 while True:
                     last = reader.next().step
@@ -182,8 +185,9 @@ class Counts(unittest.TestCase):
                 for count in range(BATCHES):
                     batch = reader.next()
                     kind = count % 3
-                    work.put(batch if kind == 0 else batch["value"] if kind == 1 else batch.array("value"))
-                    del batch
+                    made = batch["value"] if kind == 1 else batch.array("value")
+                    work.put(batch if kind == 0 else made)
+                    del batch, made
                     if count % (BATCHES // 4) == BATCHES // 4 - 1:
                         sizes.append(resident_kib())
                 for _ in threads:

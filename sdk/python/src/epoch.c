@@ -12,17 +12,11 @@ struct epoch {
     bool is_over;
 };
 
-static PyObject *
-epoch_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
+PyObject *
+epoch_new(PyObject *type, PyObject *reader, uint64_t loop)
 {
-    PyObject *reader;
-    unsigned long long loop;
-    struct epoch *epoch;
+    struct epoch *epoch = object_new(type);
 
-    (void)names;
-    if (!PyArg_ParseTuple(arguments, "OK", &reader, &loop))
-        return NULL;
-    epoch = object_new((PyObject *)(void *)type);
     if (epoch == NULL)
         return NULL;
     epoch->reader = Py_NewRef(reader);
@@ -95,7 +89,6 @@ PyObject *
 epoch_type(PyObject *module)
 {
     static PyType_Slot slots[] = {
-        SLOT(Py_tp_new, epoch_new),
         SLOT(Py_tp_dealloc, epoch_dealloc),
         SLOT(Py_tp_traverse, epoch_traverse),
         SLOT(Py_tp_iter, PyObject_SelfIter),
@@ -107,7 +100,7 @@ epoch_type(PyObject *module)
     static PyType_Spec spec = {
         .name = "tundish._tundish.Epoch",
         .basicsize = sizeof(struct epoch),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
 

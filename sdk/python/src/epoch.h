@@ -6,4 +6,7 @@
 
 PyObject *epoch_type(PyObject *module);
 
+/* The loop of this number over a reader. */
+PyObject *epoch_new(PyObject *type, PyObject *reader, uint64_t loop);
+
 #endif

@@ -70,8 +70,8 @@ raise_held(struct source *source)
     if (!source_oldest(source, &taken, &count))
         return 1;
     raise_argument(
-        "%u batches are in use and the next one needs a slot (on_hold=\"error\"): drop the "
-        "oldest, taken at %s:%d, and its arrays, or raise deliver.slots",
+        "the next batch needs a slot of those in use (%u), and on_hold is \"error\": drop "
+        "the oldest, taken at %s:%d, and its arrays, or raise deliver.slots",
         (unsigned)count, taken.file, taken.number);
     return -1;
 }

@@ -10,6 +10,7 @@
 
 #include "batch.h"
 #include "clock.h"
+#include "epoch.h"
 #include "errors.h"
 #include "hold.h"
 #include "lease.h"
@@ -119,8 +120,11 @@ wait_for_batch(struct reader *reader, tundish_reader *from, int64_t deadline_ns,
         status = tundish_next(from, left_ns < SLICE_NS ? left_ns : SLICE_NS, ret_batch);
         Py_END_ALLOW_THREADS;
         reader->is_gone = reader->is_gone && status == TUNDISH_E_SERVER_GONE;
-        /* With a batch in hand a signal can wait until the caller has it. */
-        if (is_to_wait(reader, status) && PyErr_CheckSignals() != 0)
+        /* With a batch in hand a signal can wait until the caller has it. Batches that were passed
+         * over (after a restart) may have brought the server to a slot that is held. */
+        if (is_to_wait(reader, status) &&
+            (PyErr_CheckSignals() != 0 ||
+             hold_make_room(&reader->hold, reader->source, deadline_ns) < 0))
             return -1;
     }
     if (is_to_wait(reader, status)) {
@@ -142,7 +146,8 @@ note(struct reader *reader, tundish_status status)
         reader->in_epoch = false;
     if (status == TUNDISH_END_OF_STREAM)
         reader->has_ended = 1;
-    reader->goes_on = status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_PEER_LOST;
+    if (status != TUNDISH_E_TIMEOUT)
+        reader->goes_on = status == TUNDISH_E_SERVER_GONE || status == TUNDISH_E_PEER_LOST;
 }
 
 static PyObject *
@@ -240,12 +245,23 @@ reader_restart(PyObject *self, PyObject *unused)
     return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
 
+/* A type of this module: a new reference. */
+static PyObject *
+own_type(const char *name)
+{
+    PyObject *module = PyImport_ImportModule("tundish._tundish");
+    PyObject *type = module == NULL ? NULL : PyObject_GetAttrString(module, name);
+
+    Py_XDECREF(module);
+    return type;
+}
+
 /* A new loop: the next epoch, unless this one was cut short by the server or a peer. */
 static PyObject *
 reader_iterate(PyObject *self)
 {
     struct reader *reader = from_object(self);
-    PyObject *module, *loop;
+    PyObject *type, *loop;
 
     if (reader->in_epoch && !reader->goes_on) {
         PyObject *none = reader_restart(self, NULL);
@@ -254,12 +270,11 @@ reader_iterate(PyObject *self)
             return NULL;
         Py_DECREF(none);
     }
-    module = PyImport_ImportModule("tundish._tundish");
-    if (module == NULL)
+    type = own_type("Epoch");
+    if (type == NULL)
         return NULL;
-    reader->loop++;
-    loop = PyObject_CallMethod(module, "Epoch", "OK", self, (unsigned long long)reader->loop);
-    Py_DECREF(module);
+    loop = epoch_new(type, self, ++reader->loop);
+    Py_DECREF(type);
     return loop;
 }
 
@@ -434,21 +449,16 @@ static int
 begin(PyObject *self, tundish_reader *opened)
 {
     struct reader *reader = from_object(self);
-    PyObject *module = PyImport_ImportModule("tundish._tundish"), *schema_class, *array_class;
+    PyObject *schema_class = own_type("Schema"), *array_class = own_type("Array");
     const tundish_spec *spec;
     struct schema *schema = NULL;
     struct source *source;
 
-    if (module == NULL)
-        return -1;
-    schema_class = PyObject_GetAttrString(module, "Schema");
-    array_class = PyObject_GetAttrString(module, "Array");
     if (schema_class != NULL && array_class != NULL &&
         tundish_element_spec(opened, &spec) == TUNDISH_OK)
         schema = schema_new(schema_class, array_class, spec);
     Py_XDECREF(schema_class);
     Py_XDECREF(array_class);
-    Py_DECREF(module);
     if (schema == NULL)
         return -1;
     source = source_open(opened);

@@ -168,7 +168,7 @@ def open(
     replica out of range or in use), LayoutError, PipelineError, PlaceError.
     """
     if device not in (None, "cpu"):
-        raise ArgumentError(f"device {device!r}: batches come in the CPU's memory, so it is 'cpu' or None")
+        raise ArgumentError(f"device {device!r}: batches are in the CPU's memory, so 'cpu' or None")
     if format not in _MODULES:
         raise ArgumentError(f"format {format!r} is not one of {', '.join(_MODULES)}")
     return Reader(
