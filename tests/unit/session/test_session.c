@@ -149,7 +149,7 @@ stop(void *session)
 static void
 a_trainer_is_told_that_the_server_stops_after_what_is_made(void **state)
 {
-    static const struct served_options options = { .stages = "{range: 100}, {batch: 1}",
+    static const struct served_options options = { .stages = "{range: 1000000000}, {batch: 1}",
                                                    .deliver = "slots: 3" };
     struct served *served = served_open(&options);
     tundish_reader *reader = served_reader(served, &(struct wanted){ 0 });
