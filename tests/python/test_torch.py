@@ -190,7 +190,7 @@ class Refusals(Torch):
     def test_a_missing_column_names_the_nearest(self):
         with rig.serve(kinds.pipeline("label")) as server:
             with self.assertRaisesRegex(tundish.ColumnError, "did you mean 'label'"):
-                self.loader(server, columns=("lable",))
+                iter(self.loader(server, columns=("lable",)))
 
     def test_options_that_contradict_each_other(self):
         from tundish.torch import DataLoader
@@ -203,6 +203,16 @@ class Refusals(Torch):
                     DataLoader(reader)
                 with self.assertRaisesRegex(tundish.ArgumentError, "open already: group"):
                     DataLoader(reader, group="other")
+
+    def test_a_state_of_another_kind(self):
+        with rig.serve(kinds.pipeline("x")) as server:
+            for opened in (False, True):
+                loader = self.loader(server)
+                if opened:
+                    iter(loader)
+                with self.assertRaisesRegex(tundish.PlaceError, "state"):
+                    loader.load_state_dict({"epoch": 3})
+            loader.reader.close()
 
     def test_strings_have_no_tensor(self):
         with rig.serve(kinds.pipeline("word", "words")) as server:

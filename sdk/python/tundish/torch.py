@@ -116,8 +116,9 @@ class DataLoader:
     Each trainer reads its own replica, so nothing may cut the rows again: accelerate's prepare() returns
     this loader unchanged, and Lightning and others add no sampler. There are no worker processes.
 
-    `reader` is the Reader. Its errors are those of tundish; ValueError: two sources, or an option of
-    torch's that Tundish has elsewhere.
+    `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
+    state_dict(). Its errors are those of tundish. ArgumentError: an option that is not for this, or one
+    of torch's that Tundish has elsewhere.
     """
 
     _is_accelerate_prepared = True  # accelerate asks for this before it shards a loader
@@ -137,18 +138,28 @@ class DataLoader:
                 raise tundish.ArgumentError(f"this DataLoader has no {name}: {_ELSEWHERE[name]}")
         if zero_copy and pin_memory:
             raise tundish.ArgumentError("zero_copy shares the memory that pin_memory copies: take one")
-        if not isinstance(source, tundish.Reader):
-            source = tundish.open(source, **open_options)
-        elif open_options:
-            names = ", ".join(open_options)
-            raise tundish.ArgumentError(f"the reader is open already: {names} came too late")
-        self.reader = source
-        require(self.reader, columns or ())
+        self._options = {"stream": source, **open_options}
+        self._reader: tundish.Reader | None = None
+        if isinstance(source, tundish.Reader):
+            if open_options:
+                names = ", ".join(open_options)
+                raise tundish.ArgumentError(f"the reader is open already: {names} came too late")
+            require(source, columns or ())
+            self._reader = source
         self._columns = None if columns is None else tuple(columns)
         self._collate = collate
         self._tensor_of = _shared if zero_copy else _copied
         if pin_memory and torch.cuda.is_available():
             self._tensor_of = _pinned
+
+    @property
+    def reader(self) -> tundish.Reader:
+        """The Reader, which is opened when it is first needed."""
+        if self._reader is None:
+            reader = tundish.open(**self._options)
+            require(reader, self._columns or ())
+            self._reader = reader
+        return self._reader
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._made, iter(self.reader))
@@ -162,8 +173,17 @@ class DataLoader:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on at a place that state_dict() gave, from the next `for` on."""
-        self.reader.load_state_dict(state)
+        """Go on at a place that state_dict() gave, from the next `for` on.
+
+        With several replicas call it before anything that opens the reader: while another replica reads
+        from the start, the server refuses a place (PlaceError).
+        """
+        if self._reader is not None:
+            self._reader.load_state_dict(state)
+        elif state.get("version") == 1 and "place" in state:
+            self._options["place"] = state["place"]
+        else:
+            raise tundish.PlaceError("the state is not one that state_dict() returned")
 
     def _made(self, batch: tundish.Batch) -> Any:
         names = batch if self._columns is None else self._columns

@@ -1,0 +1,62 @@
+"""The programs of sdk/python/README.md run, in the order in which they stand there."""
+
+import importlib.util
+import re
+import unittest
+
+import rig
+
+TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
+PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
+PROGRAMS = ("numpy", "torch", "jax", "keras", "tensorflow", "notebook", "resuming", "outliving")
+
+
+class Readme(unittest.TestCase):
+    def run_program(self, name, *modules, times=1, change=("", "", 0), **environment):
+        """What the program prints, each time that it is run beside one server."""
+        for module in modules:
+            if importlib.util.find_spec(module) is None:
+                self.skipTest(f"needs {module}: it is not installed")
+        blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+        self.assertEqual(len(blocks), len(PROGRAMS))
+        with rig.serve(PIPELINE) as server:
+            (server.path / "clicks.yaml").write_text(PIPELINE)
+            block = blocks[PROGRAMS.index(name)].replace(*change)
+            script = f"import os; os.chdir({str(server.path)!r})\n{block}"
+            return [server.python(script, TUNDISH_STREAM="train", TUNDISH_BUILD=str(rig.BUILD), **environment)
+                    .stdout.splitlines() for _ in range(times)]  # fmt: skip
+
+    def test_numpy(self):
+        self.assertEqual(self.run_program("numpy", "numpy"), [["0 [1. 2.] 1", "1 [5. 6.] 1"]])
+
+    def test_torch(self):
+        (losses,) = self.run_program("torch", "torch")
+        self.assertEqual([float(loss) >= 0 for loss in losses], [True, True])
+
+    def test_jax(self):
+        self.assertEqual(self.run_program("jax", "jax"), [["8.5", "112.5"]])
+
+    def test_keras(self):
+        (lines,) = self.run_program("keras", "keras", "jax", KERAS_BACKEND="jax")
+        self.assertIn("Epoch 2/2", lines)
+
+    def test_tensorflow(self):
+        (lines,) = self.run_program("tensorflow", "tensorflow")
+        self.assertEqual([line.split(") ")[1] for line in lines],
+                         ["[[b'to', b'be'], [b'or']]", "[[b'not', b'to', b'be'], []]"])  # fmt: skip
+
+    def test_a_notebook(self):
+        words = ["[[b'to', b'be'], [b'or']]", "[[b'not', b'to', b'be'], []]"]
+        self.assertEqual(self.run_program("notebook", "numpy"), [words])
+
+    def test_resuming_goes_on_after_what_was_saved(self):
+        stop = ("batch.step)", "batch.step); raise SystemExit")
+        found = self.run_program("resuming", times=5, change=stop)
+        self.assertEqual(found, [["0 0"], ["0 1"], ["1 0"], ["1 1"], []])
+
+    def test_a_loop_outlives_its_server(self):
+        self.assertEqual(self.run_program("outliving"), [["0 0", "0 1", "1 0", "1 1"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
