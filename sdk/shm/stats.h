@@ -128,7 +128,8 @@ struct tnd_stats_set_entry {
 
 struct tnd_stats_text_entry {
     struct tnd_stats_entry entry;
-    char name[16], stream[TND_STATS_VALUE_BYTES]; /* "pipeline" or "plan" (JSON), and whose */
+    char name[16], stream[TND_STATS_VALUE_BYTES]; /* "pipeline" or "plan" (JSON), and whose; paths:
+                                                   * "file", "root", "analysis" */
     uint64_t text_bytes;
     char text[];
 };

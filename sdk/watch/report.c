@@ -151,6 +151,23 @@ write_diagnosis(struct json *json, const struct watch_diagnosis *diagnosis)
     json_object_end(json);
 }
 
+/* Where the pipeline file is, and the folders that the server was told; null: none. */
+static void
+write_paths(struct json *json, const struct watch_snapshot *now)
+{
+    static const char *const names[] = { "file", "root", "analysis" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct tnd_stats_text_entry *path = watch_text(now, names[i], "");
+
+        json_key(json, names[i]);
+        if (path != NULL)
+            json_text(json, path->text);
+        else
+            json_null(json);
+    }
+}
+
 static void
 write_server(struct json *json, const struct watch_snapshot *before,
              const struct watch_snapshot *now)
@@ -166,6 +183,7 @@ write_server(struct json *json, const struct watch_snapshot *before,
     json_key_int(json, "process", header->process);
     json_key_text(json, "state", state < 4 ? state_names[state] : "?");
     json_key_bool(json, "alive", tnd_stats_is_alive(&now->copy));
+    write_paths(json, now);
     json_key(json, "started_unix");
     json_float(json, (double)header->started_wall_ns / 1e9, 17);
     json_key(json, "uptime_seconds");

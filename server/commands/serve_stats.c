@@ -29,6 +29,18 @@ add_pipeline(struct serve *serve)
     fclose(file);
 }
 
+/* Show where the file is, and the folders that were named, for programs that ask about its streams.
+ */
+static void
+add_path(struct serve *serve, const char *name, const char *path)
+{
+    char *full = path != NULL ? realpath(path, NULL) : NULL;
+
+    if (full != NULL)
+        stats_add_text(serve->stats, name, "", full);
+    free(full);
+}
+
 tundish_status
 serve_open_stats(struct serve *serve)
 {
@@ -42,6 +54,9 @@ serve_open_stats(struct serve *serve)
     tnd_stats_set(&stats_server(serve->stats)->rank, link_rank(serve->link));
     tnd_stats_set(&stats_server(serve->stats)->processors, session_processor_count());
     add_pipeline(serve);
+    add_path(serve, "file", serve->pipeline_options.path);
+    add_path(serve, "root", serve->pipeline_options.root);
+    add_path(serve, "analysis", serve->pipeline_options.analysis);
     if (link_size(serve->link) > 1)
         serve->link_counters = stats_add(serve->stats, TND_STATS_KIND_link, "");
     return TUNDISH_OK;

@@ -1,6 +1,7 @@
 """`tundish top` in a terminal of its own."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -115,6 +116,21 @@ class Status(Rig):
         self.assertEqual(failed.returncode, 4, failed.stdout)
         stop(server, signal.SIGKILL)
         self.assertEqual(self.status().returncode, 3)
+
+    def test_tells_where_the_pipeline_file_is(self):
+        file = self.pipeline(PLAIN)
+        server = self.serve(os.path.relpath(file))
+        self.assertEqual(self.paths(), (os.path.realpath(file), None, None))
+        stop(server)
+        (self.path / "learned").mkdir()
+        self.serve(file, "--root", str(self.path), "--analysis", str(self.path / "learned"))
+        self.assertEqual(self.paths(), tuple(map(os.path.realpath, (file, self.path, self.path / "learned"))))
+
+    def paths(self):
+        out = subprocess.run([TUNDISH, "status", "--json", "--interval", "1"], env=self.environment,
+                             capture_output=True, check=True)
+        server = json.loads(out.stdout)["server"]
+        return server["file"], server["root"], server["analysis"]
 
     def test_shows_the_notes_that_it_refers_to(self):
         (self.path / "rows.csv").write_text("1\n2\nthree\n4\n")
