@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     import numpy
 
+    from .explaining import Rows
+    from .reader import Reader
+
 
 class Batch(_tundish.Batch, Mapping):
     """The columns of one step, as numpy arrays (or what the reader's `format` names).
@@ -42,6 +45,11 @@ class Batch(_tundish.Batch, Mapping):
 
     def __repr__(self) -> str:
         return f"<tundish.Batch epoch {self.epoch} step {self.step}: {', '.join(self)}>"
+
+    def rows(self) -> Rows:
+        """Where each row came from: reader.explain(batch)."""
+        reader: Reader = self.reader
+        return reader.explain(self)
 
     def widen(self, name: str) -> Any:
         """The column as deliver.widen says: value * scale + offset, in memory of its own.

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from typing import Any
 
+    from .explaining import Rows
+    from .programs import PipelineFile
+
 ColumnSpec = namedtuple(
     "ColumnSpec", "name dtype shape kind ragged_rank widen_dtype widen_scale widen_offset"
 )
@@ -120,6 +123,31 @@ class Reader(_tundish.Reader):
 
     get_state = state_dict
     set_state = load_state_dict
+
+    @property
+    def server(self) -> str | None:
+        """The server's socket, if it was named to tundish.open; else it is that of the environment."""
+        server: str | None = self._options["server"]
+        return server
+
+    def explain(
+        self,
+        batch: Batch,
+        row: int | None = None,
+        *,
+        file: PipelineFile | None = None,
+        show: bool = False,
+        **options: Any,
+    ) -> Rows:
+        """For each row of a batch (or one) the file, the bytes and the record that it came from.
+
+        file: the pipeline file, if the server is gone or on another machine; else it is asked. show:
+        with the bytes of the records. Other options are those of tundish.explain, which says the rest.
+        The batch may have been given back; the reader is open.
+        """
+        from .explaining import of_batch
+
+        return of_batch(self, batch, row, file, {"show": show, **options})
 
     def close(self) -> None:
         """Leave the group. Arrays stay valid. A second call does nothing."""
