@@ -33,8 +33,8 @@ class Source:
     `record` is its number in the file, from 0. None: it has no such thing, or it is not known; then
     `note` says why. `numbers` holds what else numbers the element: {"value": 7} of `range`, {"element":
     3} of rows in memory or of a cache. `row`: of what this element gives or is made into, the row that
-    it is. `is_outer`: it is the outer element of `interleave` or `flat_map`. `bytes` is the record as
-    it lies in the file, if it was asked for.
+    it is. `is_outer`: it is the outer element of `interleave` or `flat_map`. `raw` is the record as it
+    lies in the file, if it was asked for.
     """
 
     stage: str
@@ -49,7 +49,7 @@ class Source:
     is_outer: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
     note: str | None = None
-    bytes: bytes | None = None
+    raw: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -201,13 +201,14 @@ def _row(said: dict[str, Any]) -> Row:
 
 
 def _source(said: dict[str, Any]) -> Source:
+    facts: dict[str, Any] = {name: said.get(name) for name in _OF_SOURCE}
     return Source(
-        **{name: said.get(name) for name in _OF_SOURCE},
+        **facts,
         file=_name(said["file"]),
         path=_name(said["path"]),
         is_outer=said.get("outer", False),
         numbers={name: value for name, value in said.items() if name not in _NAMED},
-        bytes=None if "bytes" not in said else _bytes(said["bytes"]),
+        raw=None if "bytes" not in said else _bytes(said["bytes"]),
     )
 
 
