@@ -29,7 +29,10 @@ STAGES = (
     "parse_example: {features: {value: {type: FixedLen, dtype: int64, shape: []}}}",
     "batch: 8",
 )
-IN_CSV = ("csv: {filenames: rows.csv, record_defaults: [int64, float32], column_names: [value, x]}", "batch: 4")
+IN_CSV = (
+    "csv: {filenames: rows.csv, record_defaults: [int64, float32], column_names: [value, x]}",
+    "batch: 4",
+)
 
 
 class Explained(unittest.TestCase):
@@ -138,7 +141,10 @@ class Files(Explained):
     def test_of_other_bytes_come_as_they_are(self):
         records = [struct.pack("<q", n - 5) + b"\xff\xfe" for n in range(9)]
         data = zlib.compress(b"".join(records))
-        stages = ("fixed_length_record: {filenames: rows.bin, record_bytes: 10, compression_type: ZLIB}", "batch: 3")
+        stages = (
+            "fixed_length_record: {filenames: rows.bin, record_bytes: 10, compression_type: ZLIB}",
+            "batch: 3",
+        )
         rows = tundish.explain(self.folder(stages, {"rows.bin": data}), step=1, show=True)
         self.assertEqual([row.sources[0].raw for row in rows], records[3:6])
         self.assertEqual({row.sources[0].compression for row in rows}, {"ZLIB"})
@@ -176,7 +182,8 @@ class Files(Explained):
             tundish.explain(file, row=2)
         with self.assertRaises(tundish.SystemFault):
             tundish.explain(file.with_name("none.yaml"))
-        self.assertEqual(tundish.explain(text=file.read_text(), step=2)[1].sources[0].numbers, {"value": 5})
+        rows = tundish.explain(text=file.read_text(), step=2)
+        self.assertEqual(rows[1].sources[0].numbers, {"value": 5})
 
     def test_a_name_that_is_no_text_is_a_path_all_the_same(self):
         name = explaining._name({"base64": "YS7/"})

@@ -19,7 +19,10 @@ from small_files import example, tar, tfrecords  # noqa: E402
 
 PARTS = 4
 NUMBER = "string_to_number: {out_type: int64, columns: value}"
-TEXT = ['list_files: {file_pattern: "part-*.txt"}', "interleave: {dataset: [text_line], cycle_length: 3}"]
+TEXT = [
+    'list_files: {file_pattern: "part-*.txt"}',
+    "interleave: {dataset: [text_line], cycle_length: 3}",
+]
 CSV = "record_defaults: [int64, string], column_names: [value, word]"
 EXAMPLE = "parse_example: {features: {value: {type: FixedLen, dtype: int64, shape: []}}}"
 
@@ -30,7 +33,7 @@ class Explain(Rig):
     def setUp(self):
         super().setUp()
         for part in range(PARTS):
-            numbers = list(range(1000 * part + 1, 1000 * part + 41 - 3 * part))
+            numbers = numbers_of(part)
             lines = "".join(f"{n}\n" for n in numbers).encode()
             rows = "".join(f'{n},"a\n{n}"\n' for n in numbers).encode()
             (self.path / f"part-{part}.txt").write_bytes(lines)
@@ -150,6 +153,19 @@ class Explain(Rig):
             for batch in (*batches(first)[::3], *resumed[1:]):
                 self.assert_named(file, batch, "--place", token)
 
+    def test_epochs_that_were_cut_short_are_named_by_their_own_places(self):
+        """How many elements an epoch took decides the numbers of the next one."""
+        file = self.pipeline([*TEXT, "shuffle: 25", NUMBER, "enumerate", "batch: 7"],
+                             deliver="{epochs: 3}", seed="")
+        server = self.serve(file)
+        lines = self.lines(self.read("--places", "--restart-after", "4", "--batches", "30"))
+        stop(server)
+        places = [line.split()[1] for line in lines if line.startswith("place ")]
+        later = [(batch, token) for batch, token in zip(batches(lines), places) if batch[0] == 1]
+        self.assertGreater(len(later), 3)
+        for batch, token in later[::2]:
+            self.assert_named(file, batch, "--place", token)
+
     def test_names_the_rows_of_each_replica(self):
         stages = self.stages()["text"]
         for rebatch in ("split", "carry"):
@@ -169,7 +185,7 @@ class Explain(Rig):
         self.assert_named(file, batches(two)[8], "--place", place(one), "--replicas", 2, "--replica", 1)
 
     def test_names_all_rows_that_a_row_is_made_of(self):
-        numbers = [n for part in range(PARTS) for n in range(1000 * part + 1, 1000 * part + 41 - 3 * part)]
+        numbers = [n for part in range(PARTS) for n in numbers_of(part)]
         reader = f"text_line: {self.parts('txt')}"
         file = self.pipeline([reader, NUMBER, "window: {size: 3, shift: 2}", "batch: 4"])
         self.assertEqual(self.rows_of(self.explain(file, "--step", 1)),
@@ -192,7 +208,8 @@ class Explain(Rig):
         self.assertIn("pipeline file", source["note"])
         (self.path / "rows").write_text("import struct, sys\n"
                                         "sys.stdout.buffer.write(struct.pack('<9q', *range(9)))\n")
-        file = self.pipeline(["program: {command: [python3, rows], spec: {value: {dtype: int64}}}", "batch: 2"])
+        file = self.pipeline(
+            ["program: {command: [python3, rows], spec: {value: {dtype: int64}}}", "batch: 2"])
         source = self.explain(file, "--step", 1)["rows"][1]["sources"][0]
         self.assertEqual((source["offset"], source["length"], source["record"]), (24, 8, None))
         self.assertIn("program", source["note"])
@@ -238,14 +255,16 @@ class Explain(Rig):
             self.assertEqual({mark["drawn"]["horizontal"] for mark, _ in flips}, {0, 1})
             for mark, values in self.drawn([*image, *before, bright, *after], "--step", 2):
                 self.assertEqual(mark["drawn"]["delta"], values[1])
-            for mark, _ in self.drawn([*image, *before, "random_rotation: {factor: 0.1, seed: 4}", *after]):
+            turn = "random_rotation: {factor: 0.1, seed: 4}"
+            for mark, _ in self.drawn([*image, *before, turn, *after]):
                 self.assertLess(abs(mark["drawn"]["degrees"]), 36)
         ordinals = [mark["ordinal"] for mark, _ in self.drawn([*image, flip, "batch: 8"], "--step", 2)]
         self.assertEqual(ordinals, list(range(16, 24)))
 
     def test_draws_of_a_later_epoch_go_on_from_those_before(self):
         stages = ["range: 10", 'map: {value: "[[[cast(value, float32)], [-1.0]]]"}',
-                  "random_flip: {mode: horizontal}", 'map: {value: "cast(value[0, 0, 0], int64)"}', "batch: 5"]
+                  "random_flip: {mode: horizontal}", 'map: {value: "cast(value[0, 0, 0], int64)"}',
+                  "batch: 5"]
         file = self.pipeline(stages, deliver="{epochs: 3}", seed="")
         server = self.serve(file)
         lines = self.lines(self.read("--batches", "5"))
@@ -317,6 +336,10 @@ class Explain(Rig):
         for batch in batches(lines):
             self.assert_named(file, batch, "--place", place(lines))
         self.assertIn("queue", self.explain(file, "--place", place(lines))["notes"][0])
+
+
+def numbers_of(part):
+    return list(range(1000 * part + 1, 1000 * part + 41 - 3 * part))
 
 
 def samples_of(numbers):

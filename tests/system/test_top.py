@@ -124,7 +124,8 @@ class Status(Rig):
         stop(server)
         (self.path / "learned").mkdir()
         self.serve(file, "--root", str(self.path), "--analysis", str(self.path / "learned"))
-        self.assertEqual(self.paths(), tuple(map(os.path.realpath, (file, self.path, self.path / "learned"))))
+        named = (file, self.path, self.path / "learned")
+        self.assertEqual(self.paths(), tuple(map(os.path.realpath, named)))
 
     def paths(self):
         out = subprocess.run([TUNDISH, "status", "--json", "--interval", "1"], env=self.environment,
