@@ -44,8 +44,7 @@ void watch_snapshot_close(struct watch_snapshot *snapshot); /* accepts zeros */
 /* Has the server stopped in good order? */
 bool watch_is_finished(const struct watch_snapshot *snapshot);
 
-/* The time since a living server last showed life; for another node, the age of its metrics.
- */
+/* The time since a living server's last sign of life; for another node, its metrics' age. */
 uint64_t watch_silent_ns(const struct watch_snapshot *snapshot, int64_t now_ns);
 
 /* The next set of a kind after `previous` (NULL: from the start), or NULL. */

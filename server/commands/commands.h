@@ -70,7 +70,8 @@ tundish_status pipeline_open(const struct pipeline_options *options, struct pipe
 void pipeline_close(struct pipeline *pipeline);
 
 /* The learned statistics for the streams of the file, learned now if options->analyzes and needed.
- * NULL where nothing is learned. What is out of date is told by the stages that need it. */
+ * NULL where nothing is learned. The stages that need statistics report those that are out of date.
+ */
 tundish_status pipeline_open_learned(const struct pipeline_options *options,
                                      const struct spec_file *file, struct spec_errors *errors,
                                      struct learned **ret_learned);

@@ -118,7 +118,7 @@ struct order_ops {
     enum order_alike alike;
     enum order_search search;
     enum order_batch_size batch_size;
-    enum order_rows rows; /* of its batches, if that does not hang on parameters */
+    enum order_rows rows; /* of its batches, if that does not depend on parameters */
     enum order_content_use content_use;
     bool adds_word;       /* a number, after the words of its input */
     bool remembers;       /* a later iterator yields what an earlier one was given */

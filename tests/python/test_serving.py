@@ -319,7 +319,7 @@ class Looks(Case):
     def test_peek_says_what_is_wrong(self):
         (self.path / "lines.txt").write_text("1\nx\n")
         bad = rig.pipeline("text_line: lines.txt", "string_to_number: {columns: value}", "batch: 1")
-        with self.assertRaisesRegex(tundish.DataError, '"x" is no float32'):
+        with self.assertRaisesRegex(tundish.DataError, '"x" is not a valid float32'):
             tundish.peek(self.file(bad))
         with self.assertRaisesRegex(tundish.PipelineError, "pipeline.yaml:5:9: .*rnage"):
             tundish.peek(self.file(rig.pipeline("rnage: 3")))

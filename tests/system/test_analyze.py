@@ -356,8 +356,8 @@ class Transform(Learning):
         for row, words in {
             '{"a": 1e3, "b": 1}': "row 1:",
             '{"a": 1, "b": ': "row 1:",
-            '{"a": 99999999999, "b": 0}': "'a': 99999999999 is no int32",
-            '{"a": 1, "b": 2}': "'b': 2 is no bool",
+            '{"a": 99999999999, "b": 0}': "'a': 99999999999 is not a valid int32",
+            '{"a": 1, "b": 2}': "'b': 2 is not a valid bool",
         }.items():
             lines = '{"a": -1, "b": 1}\n' + row + "\n"
             _, said = self.tundish(

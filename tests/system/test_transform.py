@@ -299,7 +299,7 @@ class Received(Rig):
         for bad, words in {
             '"b": -1': b"row 1: column 'b': -1 is no uint64",
             '"b": 18446744073709551616': b"is no uint64",
-            '"c": [1, 128]': b"'c': 128 is no int8",
+            '"c": [1, 128]': b"'c': 128 is not a valid int8",
             '"a": "x"': b"'a': expected a number, found a string",
             '"s": {"base64": "*"}': b"'s': not base64",
         }.items():

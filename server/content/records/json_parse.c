@@ -55,8 +55,8 @@ fail_number(struct json *json, int32_t feature, const uint8_t *text, uint64_t si
     const struct example_feature *wanted = example_parser_feature(json->parser, (uint32_t)feature);
     char what[80];
 
-    snprintf(what, sizeof what, "%.*s is no %s", (int)(size < 40 ? size : 40), (const char *)text,
-             tnd_dtype_name(wanted->dtype));
+    snprintf(what, sizeof what, "%.*s is not a valid %s", (int)(size < 40 ? size : 40),
+             (const char *)text, tnd_dtype_name(wanted->dtype));
     return fail_feature(json, feature, what);
 }
 

@@ -40,7 +40,7 @@ static void
 reject(const struct string_to_number *stage, const struct column *from, int64_t at,
        struct byte_view text, struct frame *output)
 {
-    frame_reject(output, column_element_of(from, at), "\"%.*s\" is no %s%s",
+    frame_reject(output, column_element_of(from, at), "\"%.*s\" is not a valid %s%s",
                  text.size > 200 ? 200 : (int)text.size, (const char *)text.data,
                  tnd_dtype_name(stage->dtype), text.size == 0 ? ": it is empty" : "");
 }

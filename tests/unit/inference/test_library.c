@@ -115,7 +115,7 @@ what_is_wrong_is_said(void **state)
     open_stages(&opened, "{text_line: rows}, {string_to_number: {columns: value}}");
     assert_int_equal(tundish_transform_records(opened.transformer, records, 3), TUNDISH_E_DATA);
     assert_non_null(strstr(tundish_transform_last_error(), "row 1: "));
-    assert_non_null(strstr(tundish_transform_last_error(), "\"five\" is no float32"));
+    assert_non_null(strstr(tundish_transform_last_error(), "\"five\" is not a valid float32"));
     assert_int_equal(tundish_transform_rows(opened.transformer, &column, 1, 3), TUNDISH_E_DATA);
     assert_non_null(strstr(tundish_transform_last_error(), "row 2: "));
     assert_int_equal(tundish_transform_records(opened.transformer, more, 2), TUNDISH_OK);

@@ -195,7 +195,7 @@ data_that_teaches_nothing_is_an_error(void **state)
     assert_not_learned("{from_tensor_slices: {x: ['1', y]}}, {string_to_number: {columns: x}}, "
                        "{scale_to_z_score: {columns: x}}",
                        TUNDISH_E_DATA,
-                       "\"y\" is no float32 (string_to_number, line 1 of case.yaml)");
+                       "\"y\" is not a valid float32 (string_to_number, line 1 of case.yaml)");
 }
 
 TEST_FILE(test_analyze)
