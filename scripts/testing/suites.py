@@ -106,6 +106,12 @@ def python():
     return total
 
 
+def install():
+    """pip install, from the source and from the wheels of scripts/package, in fresh environments"""
+    command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/install"]
+    return _unittest_tally("tests/install", _echoed(command))
+
+
 def checks():
     """the rules of the tree: who includes whom, one format, nothing unfinished"""
     total = Tally()
@@ -120,7 +126,7 @@ def checks():
 
 ALL = {
     function.__name__: function
-    for function in (checks, tools, unit, abi, system, conformance, python, asan, tsan, fuzz)
+    for function in (checks, tools, unit, abi, system, conformance, python, install, asan, tsan, fuzz)
 }
 QUICK = ("checks", "tools", "unit", "abi", "conformance")
 

@@ -1,0 +1,1 @@
+"""What scripts/package makes."""

@@ -1,0 +1,106 @@
+"""A logistic regression in NumPy, fed by a server of its own: python -m tundish.demo [--seconds 10]
+
+It makes a click log of a few megabytes, serves it, trains, and prints the loss, the rows a second and
+the share of the time that it waited for the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tundish
+
+ROWS, NUMBERS, TERMS, BATCH = 200_000, 13, 1000, 1024
+RATE = 0.1
+
+PIPELINE = f"""
+streams:
+  train:
+    dataset:
+      - from_tensor_slices: {{I: {{npy: I.npy}}, C: {{npy: C.npy}}, label: {{npy: label.npy}}}}
+      - shuffle: {{buffer_size: 50000, seed: 7}}
+      - map: {{I: "log1p(I)"}}
+      - batch: {{batch_size: {BATCH}, drop_remainder: true}}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tundish.demo", description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=10, help="how long to train (default 10)")
+    seconds = parser.parse_args().seconds
+    with tempfile.TemporaryDirectory(prefix="tundish-demo-") as folder:
+        make_clicks(Path(folder))
+        file = Path(folder, "demo.yaml")
+        file.write_text(PIPELINE)
+        with tundish.serve(file, cache=folder) as server, server.open("train") as reader:
+            train(reader, seconds)
+
+
+def make_clicks(folder: Path) -> None:
+    """Counts I and terms C of each row, and a label that depends on both."""
+    draw = np.random.default_rng(42)
+    counts = draw.geometric(0.05, (ROWS, NUMBERS)).astype(np.float32)
+    terms = draw.integers(0, TERMS, ROWS)
+    score = np.log1p(counts) @ draw.normal(size=NUMBERS) + draw.normal(size=TERMS)[terms]
+    labels = draw.random(ROWS) < 1 / (1 + np.exp(score.mean() - score))
+    for name, values in {"I": counts, "C": terms, "label": labels.astype(np.float32)}.items():
+        np.save(folder / f"{name}.npy", values)
+
+
+def train(reader: tundish.Reader, seconds: float) -> None:
+    weights, biases = np.zeros(NUMBERS, np.float32), np.zeros(TERMS, np.float32)
+    start = last = time.monotonic()
+    report = Report()
+    while last - start < seconds:
+        for batch in reader:  # one epoch
+            now = time.monotonic()
+            loss = step(weights, biases, batch["I"], batch["C"], batch["label"])
+            report.add(len(batch["label"]), loss, waited=now - last)
+            last = time.monotonic()
+            if last - report.start >= 1 or last - start >= seconds:
+                report.print(batch.epoch, batch.step)
+                report = Report()
+            if last - start >= seconds:
+                break
+
+
+def step(weights: Any, biases: Any, numbers: Any, terms: Any, labels: Any) -> float:
+    """One step of gradient descent; the loss before it."""
+    score = numbers @ weights + biases[terms]
+    error = 1 / (1 + np.exp(-score)) - labels
+    weights -= RATE * (error @ numbers) / len(labels)
+    np.subtract.at(biases, terms, RATE * error * (TERMS / len(labels)))
+    return float(np.mean(np.logaddexp(0, score) - labels * score))
+
+
+class Report:
+    """What happened since the last line."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.rows = self.steps = 0
+        self.loss = self.waited = 0.0
+
+    def add(self, rows: int, loss: float, waited: float) -> None:
+        self.rows += rows
+        self.steps += 1
+        self.loss += loss
+        self.waited += waited
+
+    def print(self, epoch: int, step: int) -> None:
+        took = time.monotonic() - self.start
+        print(
+            f"epoch {epoch} step {step}: loss {self.loss / self.steps:.4f}, "
+            f"{self.rows / took:,.0f} rows/s, waited {self.waited / took:.1%}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
