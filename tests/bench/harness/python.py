@@ -90,21 +90,30 @@ def measure(cell, environments, options):
         others, own = measure_turns(cell, folder, environments, options)
     except (Failure, OSError) as failure:
         others, own = [], report.line_of_failure(cell, "tundish", failure)
-    good = "error" not in own
+    alike = [show_beside(own, line, options.json) for line in others]
+    peers = []
     for name in cell.peers if options.peers else ():
-        try:
-            peer = Peer(name, cell, environments)
-            others.append(report.line_of(cell, name, peer.measure(cell, folder, options.passes)))
-        except (Failure, OSError) as failure:
-            others.append(report.line_of_failure(cell, name, failure))
-    for line in others:
-        if wrong := report.differences(own, line):
-            line["differs"] = wrong
-            good = False
-        report.print_line(line, options.json)
-    report.add_ratios(own, [line for line in others if line["peer"] in cell.peers], None)
+        peers.append(measure_peer(cell, name, folder, environments, options))
+        alike.append(show_beside(own, peers[-1], options.json))
+    report.add_ratios(own, peers, None)
     report.print_line(own, options.json)
-    return good
+    return all(alike) and "error" not in own
+
+
+def measure_peer(cell, name, folder, environments, options):
+    try:
+        peer = Peer(name, cell, environments)
+        return report.line_of(cell, name, peer.measure(cell, folder, options.passes))
+    except (Failure, OSError) as failure:
+        return report.line_of_failure(cell, name, failure)
+
+
+def show_beside(own, line, as_json):
+    """Print a line. True if it delivered what the own one did."""
+    if wrong := report.differences(own, line):
+        line["differs"] = wrong
+    report.print_line(line, as_json)
+    return not wrong
 
 
 def measure_turns(cell, folder, environments, options):
