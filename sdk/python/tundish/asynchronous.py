@@ -6,8 +6,9 @@ import asyncio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
+    from ._tundish import Epoch
     from .batch import Batch
     from .reader import Reader
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.5
 
 
-async def batches(reader: Reader, epoch: Iterator[Batch]) -> AsyncIterator[Batch]:
+async def batches(reader: Reader, epoch: Epoch) -> AsyncIterator[Batch]:
     """What `epoch`, a loop over the reader that was just begun, gives."""
     while True:
         try:
@@ -31,9 +32,11 @@ async def batches(reader: Reader, epoch: Iterator[Batch]) -> AsyncIterator[Batch
 
 async def _readable(descriptor: int) -> None:
     loop = asyncio.get_running_loop()
-    came = loop.create_future()
-    loop.add_reader(descriptor, lambda: came.done() or came.set_result(None))
+    came = asyncio.Event()
+    loop.add_reader(descriptor, came.set)
     try:
-        await asyncio.wait([came], timeout=_LOOK_S)
+        await asyncio.wait_for(came.wait(), _LOOK_S)
+    except TimeoutError:
+        pass
     finally:
         loop.remove_reader(descriptor)

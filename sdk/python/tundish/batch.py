@@ -12,13 +12,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    import numpy
+    from numpy.typing import NDArray
 
     from .explaining import Rows
-    from .reader import Reader
+
+    Columns = Mapping[str, Any]
+else:
+    Columns = Mapping
 
 
-class Batch(_tundish.Batch, Mapping):
+class Batch(_tundish.Batch, Columns):
     """The columns of one step, as numpy arrays (or what the reader's `format` names).
 
     batch["x"] is a read-only view of shared memory, made at its first use; so is batch.x, if the
@@ -48,8 +51,7 @@ class Batch(_tundish.Batch, Mapping):
 
     def rows(self) -> Rows:
         """Where each row came from: reader.explain(batch)."""
-        reader: Reader = self.reader
-        return reader.explain(self)
+        return self.reader.explain(self)
 
     def widen(self, name: str) -> Any:
         """The column as deliver.widen says: value * scale + offset, in memory of its own.
@@ -65,7 +67,7 @@ class Batch(_tundish.Batch, Mapping):
         value = self.widen(name) if widens else self._shaped(name)
         return value if reader.convert is None else reader.convert(value)
 
-    def _widened(self, name: str) -> numpy.ndarray:
+    def _widened(self, name: str) -> NDArray[Any]:
         raw = self.array(name)
         dtype = self.reader.spec[name].widen_dtype
         if dtype is None:

@@ -7,11 +7,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     import numpy
+    from numpy.typing import NDArray
 
     from ._tundish import Array
 
 
-def numpy_dtype(name: str) -> numpy.dtype:
+def numpy_dtype(name: str) -> numpy.dtype[Any]:
     """The numpy dtype of a column's dtype, as "float32"."""
     try:
         import numpy
@@ -29,15 +30,16 @@ def numpy_dtype(name: str) -> numpy.dtype:
             "numpy has no bfloat16 of its own: pip install ml_dtypes, or take the raw memory with"
             " batch.array(name)"
         ) from error
-    return numpy.dtype(ml_dtypes.bfloat16)
+    own: numpy.dtype[Any] = numpy.dtype(ml_dtypes.bfloat16)
+    return own
 
 
-def numpy_array(array: Array, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+def numpy_array(array: Array, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
     """What numpy.asarray(array, dtype, copy=copy) gives."""
     own = numpy_dtype(array.dtype)
     import numpy
 
-    view = numpy.ndarray(array.shape, own, array)
+    view = numpy.ndarray(array.shape, own, memoryview(array))
     if dtype is not None and numpy.dtype(dtype) != own:
         if copy is False:
             raise ValueError(f"{own} cannot become {numpy.dtype(dtype)} without a copy")
@@ -45,7 +47,7 @@ def numpy_array(array: Array, dtype: Any = None, copy: bool | None = None) -> nu
     return view.copy() if copy else view
 
 
-def empty_array(shape: tuple[int, ...], dtype: str) -> tuple[numpy.ndarray, numpy.ndarray]:
+def empty_array(shape: tuple[int, ...], dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """A new array, aligned to 64 bytes, and the same memory as bytes."""
     own = numpy_dtype(dtype)
     import math

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 from . import _tundish
 from .batch import Batch
@@ -10,31 +10,40 @@ from .errors import ArgumentError, PlaceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from typing import Any
 
     from .explaining import Rows
     from .programs import PipelineFile
 
-ColumnSpec = namedtuple(
-    "ColumnSpec", "name dtype shape kind ragged_rank widen_dtype widen_scale widen_offset"
-)
-ColumnSpec.__doc__ = """The type of one column of every batch.
 
-`dtype` and `widen_dtype` are names as "float32" (widen_dtype None: deliver.widen does not name it),
-`shape` has None where batches differ, `kind` is "dense", "ragged" or "sparse".
-"""
+class ColumnSpec(NamedTuple):
+    """The type of one column of every batch."""
 
-Info = namedtuple(
-    "Info",
-    "replica replica_count first_replica total_replica_count slot_count held_count stream first_epoch"
-    " first_step epoch_steps",
-)
-Info.__doc__ = """A reader's replica among those of its node and of all nodes, and its lane's slots.
+    name: str
+    dtype: str  # as "float32", "string"
+    shape: tuple[int | None, ...]  # None: batches differ
+    kind: str  # "dense", "ragged" or "sparse"
+    ragged_rank: int  # dimensions 1 .. ragged_rank are ragged
+    widen_dtype: str | None  # None: deliver.widen does not name it
+    widen_scale: tuple[float, ...]
+    widen_offset: tuple[float, ...]
 
-`held_count` batches are not given back yet. `first_epoch` and `first_step` are where it started,
-`epoch_steps` is the length of a whole epoch, or -1 where only reading tells it.
-"""
+
+class Info(NamedTuple):
+    """A reader's replica among those of its node and of all nodes, and its lane's slots."""
+
+    replica: int
+    replica_count: int  # on this node
+    first_replica: int  # of this node among those of all
+    total_replica_count: int
+    slot_count: int
+    held_count: int  # batches not given back yet
+    stream: str
+    first_epoch: int  # where the reader started
+    first_step: int
+    epoch_steps: int  # of a whole epoch; -1: only reading tells
+
 
 # Whose module converts columns (its function `convert`), by the name of the format.
 _MODULES = {"numpy": None, "torch": "torch", "jax": "jax", "tf": "tensorflow"}
@@ -79,7 +88,7 @@ class Reader(_tundish.Reader):
         )
         self.spec = {name: ColumnSpec(name, *facts) for name, facts in self._columns().items()}
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> _tundish.Epoch:
         if self._pending is not None:
             self._detach()
             self._open(self._pending)

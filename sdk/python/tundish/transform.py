@@ -92,7 +92,7 @@ class Transform:
 def _specs(columns: Iterable[tuple[Any, ...]]) -> dict[str, ColumnSpec]:
     return {
         name: ColumnSpec(
-            name, dtype, tuple(None if size < 0 else size for size in shape), kind, rank, None, None, None
+            name, dtype, tuple(None if size < 0 else size for size in shape), kind, rank, None, (), ()
         )
         for name, dtype, kind, shape, rank in columns
     }
