@@ -356,7 +356,7 @@ lend_batch(tundish_reader *reader, struct held *held, const tundish_batch **ret_
     pthread_mutex_unlock(&reader->lock);
     /* Tensors are made when they are asked for, so a column that nobody reads is never decoded. */
     for (uint32_t i = 0; i < slot->column_count; i++)
-        held->columns[i].is_ready = false;
+        held->columns[i].is_ready = held->columns[i].is_framed = false;
     held->batch = (tundish_batch){
         .sequence = reader->sequence,
         .epoch = slot->epoch,

@@ -36,6 +36,8 @@ struct mapping {
 struct column_use {
     tundish_tensor tensor;
     bool is_ready;
+    tundish_tensor framed; /* the same without packed values */
+    bool is_framed;
     const int64_t *splits[TND_RANK_MAX];
     uint64_t split_counts[TND_RANK_MAX];
 };

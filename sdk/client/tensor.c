@@ -18,6 +18,8 @@ struct making {
     const struct tnd_column *column;
     const tundish_column_spec *spec;
     struct column_use *use;
+    tundish_tensor *tensor;             /* of `use` */
+    bool stays_packed;                  /* its values are left as they are stored */
     const void *data[TND_RANK_MAX + 2]; /* by buffer of the column */
     uint64_t bytes[TND_RANK_MAX + 2];
 };
@@ -68,28 +70,53 @@ decode_buffer(struct held *held, const struct tnd_buffer *buffer, struct scratch
     return status;
 }
 
+static bool
+is_packed(const struct tnd_buffer *buffer)
+{
+    return buffer->codec.number == TND_CODEC_NARROW || buffer->codec.number == TND_CODEC_BITPACK;
+}
+
+/* Packed values that nobody here decodes: as many bytes as an encoder makes of them? */
+static tundish_status
+check_packed(const struct making *making, const struct tnd_buffer *buffer)
+{
+    uint64_t bytes;
+
+    if (tnd_codec_bound(&buffer->codec, buffer->decoded_bytes, &bytes) != TUNDISH_OK ||
+        bytes != buffer->stored_bytes ||
+        buffer->codec.value_bytes != tnd_dtype_bytes(making->spec->dtype))
+        return damaged(making, "its packed values");
+    return TUNDISH_OK;
+}
+
 /* Find one buffer's bytes. Check its checksum if the reader asked for that, and decode it unless it
- * is stored as it is. */
+ * is stored as it is, or was decoded for the column's other tensor. */
 static tundish_status
 take_buffer(struct making *making, uint32_t index)
 {
     struct held *held = making->held;
     uint32_t at = making->column->buffer_first + index;
     const struct tnd_buffer *buffer = &held->slot.buffers[at];
+    bool is_left = index == making->column->buffer_count - 1 && is_packed(buffer);
+    bool is_decoded =
+        (making->stays_packed ? making->use->is_ready : making->use->is_framed) && !is_left;
     tundish_status status = TUNDISH_OK;
 
     if (held->reader->checks && buffer->has_checksum &&
         tnd_crc32c(0, held->payload + buffer->offset, buffer->stored_bytes) != buffer->checksum)
         return damaged(making, "its checksum does not match");
+    making->bytes[index] = buffer->decoded_bytes;
+    if (is_left && making->stays_packed)
+        return check_packed(making, buffer);
     if (buffer->codec.number == TND_CODEC_RAW) {
         making->data[index] = held->payload + buffer->offset;
-    } else {
-        status = decode_buffer(held, buffer, &held->scratch[at]);
-        if (status != TUNDISH_OK)
-            return tnd_fail_while(status, "decode column %s", making->spec->name);
-        making->data[index] = held->scratch[at].bytes;
+        return TUNDISH_OK;
     }
-    making->bytes[index] = buffer->decoded_bytes;
+    if (!is_decoded)
+        status = decode_buffer(held, buffer, &held->scratch[at]);
+    if (status != TUNDISH_OK)
+        return tnd_fail_while(status, "decode column %s", making->spec->name);
+    making->data[index] = held->scratch[at].bytes;
     return TUNDISH_OK;
 }
 
@@ -110,7 +137,7 @@ are_offsets(const int64_t *offsets, uint64_t count, uint64_t last)
 static tundish_status
 take_values(struct making *making)
 {
-    tundish_tensor *tensor = &making->use->tensor;
+    tundish_tensor *tensor = making->tensor;
     uint32_t values = making->column->buffer_count - 1;
     size_t value_bytes = tnd_dtype_bytes(making->spec->dtype);
     uint64_t count;
@@ -153,17 +180,17 @@ take_splits(struct making *making)
     for (uint32_t i = column->ragged_rank + 1; i < column->rank; i++)
         if (__builtin_mul_overflow(inner, (uint64_t)column->shape[i], &inner))
             return damaged(making, "its shape");
-    if (__builtin_mul_overflow(inner, lists, &inner) || inner != use->tensor.element_count)
+    if (__builtin_mul_overflow(inner, lists, &inner) || inner != making->tensor->element_count)
         return damaged(making, "its row splits and values do not agree");
-    use->tensor.row_splits = use->splits;
-    use->tensor.row_split_counts = use->split_counts;
+    making->tensor->row_splits = use->splits;
+    making->tensor->row_split_counts = use->split_counts;
     return TUNDISH_OK;
 }
 
 static tundish_status
 take_indices(struct making *making)
 {
-    tundish_tensor *tensor = &making->use->tensor;
+    tundish_tensor *tensor = making->tensor;
     const struct tnd_column *column = making->column;
     const int64_t *indices = making->data[0];
     bool outside = false;
@@ -184,18 +211,22 @@ take_indices(struct making *making)
     return TUNDISH_OK;
 }
 
+/* Into the column's tensor or, where packed values stay so, its framed one. */
 static tundish_status
-make_tensor(struct held *held, uint32_t index)
+make_tensor(struct held *held, uint32_t index, bool stays_packed)
 {
+    struct column_use *use = &held->columns[index];
     struct making making = {
         .held = held,
         .column = &held->slot.columns[index],
         .spec = tundish_column_spec_at(&held->reader->spec.spec, index),
-        .use = &held->columns[index],
+        .use = use,
+        .tensor = stays_packed ? &use->framed : &use->tensor,
+        .stays_packed = stays_packed,
     };
     tundish_status status = TUNDISH_OK;
 
-    making.use->tensor = (tundish_tensor){
+    *making.tensor = (tundish_tensor){
         .name = making.spec->name,
         .dtype = making.spec->dtype,
         .kind = making.spec->kind,
@@ -211,7 +242,7 @@ make_tensor(struct held *held, uint32_t index)
         status = take_splits(&making);
     if (status == TUNDISH_OK && making.spec->kind == TUNDISH_SPARSE)
         status = take_indices(&making);
-    making.use->is_ready = status == TUNDISH_OK;
+    *(stays_packed ? &use->is_framed : &use->is_ready) = status == TUNDISH_OK;
     return status;
 }
 
@@ -226,25 +257,68 @@ check_batch(const tundish_batch *batch)
     return tnd_reader_check(held->reader);
 }
 
-tundish_status
-tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tensor **ret_tensor)
+/* Several threads may ask for the same column: one makes it, the others wait for that. */
+static tundish_status
+find_tensor(const tundish_batch *batch, uint32_t index, bool stays_packed,
+            const struct column_use **ret_use)
 {
     struct held *held = (struct held *)(uintptr_t)batch;
     tundish_status status = check_batch(batch);
+    const struct column_use *use;
 
     if (status != TUNDISH_OK)
         return status;
     if (index >= batch->tensor_count)
         return tnd_fail(TUNDISH_E_ARGUMENT, "there is no column %u: the stream has %u", index,
                         batch->tensor_count);
-    /* Several threads may ask for the same column: one makes it, the others wait for that. */
+    use = &held->columns[index];
     pthread_mutex_lock(&held->lock);
-    if (!held->columns[index].is_ready)
-        status = make_tensor(held, index);
+    if (!(stays_packed ? use->is_framed : use->is_ready))
+        status = make_tensor(held, index, stays_packed);
     pthread_mutex_unlock(&held->lock);
     if (status == TUNDISH_OK)
-        *ret_tensor = &held->columns[index].tensor;
+        *ret_use = use;
     return status;
+}
+
+tundish_status
+tundish_tensor_at(const tundish_batch *batch, uint32_t index, const tundish_tensor **ret_tensor)
+{
+    const struct column_use *use;
+    tundish_status status = find_tensor(batch, index, false, &use);
+
+    if (status == TUNDISH_OK)
+        *ret_tensor = &use->tensor;
+    return status;
+}
+
+tundish_status
+tundish_tensor_stored(const tundish_batch *batch, uint32_t index, const tundish_tensor **ret_tensor,
+                      tundish_stored *ret_stored)
+{
+    const struct held *held = (const struct held *)(const void *)batch;
+    const struct column_use *use;
+    const struct tnd_column *column;
+    const struct tnd_buffer *values;
+    tundish_status status = find_tensor(batch, index, true, &use);
+
+    if (status != TUNDISH_OK)
+        return status;
+    column = &held->slot.columns[index];
+    values = &held->slot.buffers[column->buffer_first + column->buffer_count - 1];
+    *ret_tensor = &use->framed;
+    *ret_stored =
+        (tundish_stored){ .bytes = use->framed.data, .byte_count = use->framed.data_bytes };
+    if (is_packed(values))
+        *ret_stored = (tundish_stored){
+            .bytes = held->payload + values->offset,
+            .byte_count = values->stored_bytes,
+            .is_packed = 1,
+            .bits = values->codec.number == TND_CODEC_NARROW ? 8u * values->codec.width
+                                                             : values->codec.width,
+            .base = values->codec.base,
+        };
+    return TUNDISH_OK;
 }
 
 tundish_status

@@ -1,116 +1,40 @@
 /* half.c - the two 16-bit floats. */
 #include "core/half.h"
 
-#include <string.h>
-
-static uint32_t
-bits_of(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float
-float_of(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Keep `kept` of `bits`, whose lowest `dropped` bits go: to nearest, ties to even. */
-static uint64_t
-round_off(uint64_t bits, unsigned dropped)
-{
-    uint64_t half = UINT64_C(1) << (dropped - 1);
-    uint64_t rest = bits & ((half << 1) - 1);
-    uint64_t kept = bits >> dropped;
-
-    return kept + (rest > half || (rest == half && (kept & 1)));
-}
-
-/* A double to a float of `mantissa` bits and `exponent` bits (5 or 8), in 16. Rounding into the
- * next exponent, and into infinity, carries by itself. */
-static uint16_t
-narrow(double value, unsigned mantissa, unsigned exponent)
-{
-    uint64_t bits;
-    uint64_t sign, fraction;
-    int power, bias = (1 << (exponent - 1)) - 1;
-    uint64_t infinity = ((UINT64_C(1) << exponent) - 1) << mantissa;
-    uint64_t result;
-
-    memcpy(&bits, &value, sizeof bits);
-    sign = bits >> 63 << 15;
-    power = (int)(bits >> 52 & 0x7ff) - 1023;
-    fraction = bits & ((UINT64_C(1) << 52) - 1);
-    if (power == 1024) {
-        uint64_t quiet = fraction != 0 ? UINT64_C(1) << (mantissa - 1) : 0;
-
-        return (uint16_t)(sign | infinity | quiet);
-    }
-    if (power == -1023)
-        return (uint16_t)sign; /* smaller than any 16-bit float */
-    fraction |= UINT64_C(1) << 52;
-    if (power >= 1 - bias) {
-        if (power > bias)
-            return (uint16_t)(sign | infinity);
-        result = round_off(fraction, 52 - mantissa) + ((uint64_t)(power + bias - 1) << mantissa);
-        return (uint16_t)(sign | (result < infinity ? result : infinity));
-    }
-    if (1 - bias - power > (int)mantissa + 1)
-        return (uint16_t)sign;
-    return (uint16_t)(sign | round_off(fraction, 52 - mantissa + (unsigned)(1 - bias - power)));
-}
+#include "core/half_bits.h"
 
 float
 tnd_half_to_float(uint16_t half)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = half >> 10 & 0x1f;
-    uint32_t fraction = half & 0x3ff;
-
-    if (exponent == 0x1f)
-        return float_of(sign | 0x7f800000 | fraction << 13);
-    if (exponent != 0)
-        return float_of(sign | (exponent + 112) << 23 | fraction << 13);
-    /* Subnormal, or zero: fraction times 2^-24 is exact. */
-    return float_of(sign | bits_of((float)fraction * 0x1p-24f));
+    return half_to_float(half);
 }
 
 uint16_t
 tnd_half_from_float(float value)
 {
-    return narrow(value, 10, 5);
+    return half_from_float(value);
 }
 
 uint16_t
 tnd_half_from_double(double value)
 {
-    return narrow(value, 10, 5);
+    return half_from_double(value);
 }
 
 float
 tnd_bfloat_to_float(uint16_t bfloat)
 {
-    return float_of((uint32_t)bfloat << 16);
+    return bfloat_to_float(bfloat);
 }
 
 uint16_t
 tnd_bfloat_from_float(float value)
 {
-    uint32_t bits = bits_of(value);
-
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 31 << 15 | 0x7fc0);
-    return (uint16_t)round_off(bits, 16);
+    return bfloat_from_float(value);
 }
 
 uint16_t
 tnd_bfloat_from_double(double value)
 {
-    return narrow(value, 7, 8);
+    return bfloat_from_double(value);
 }

@@ -246,6 +246,24 @@ TUNDISH_API tundish_status tundish_tensor_at(const tundish_batch *batch, uint32_
 TUNDISH_API tundish_status tundish_tensor_named(const tundish_batch *batch, const char *name,
                                                 const tundish_tensor **ret_tensor);
 
+/* How the values of a column lie in their slot, for a library that expands them elsewhere, on a
+ * device say. */
+typedef struct tundish_stored {
+    const void *bytes; /* aligned to 64, read-only */
+    uint64_t byte_count;
+    int32_t is_packed; /* 0: bytes are the tensor's data. Else value i is base plus bits i * bits ..
+                        * (i + 1) * bits - 1 of them, least significant first, modulo 2^32 or 2^64
+                        * as the dtype has 4 or 8 bytes */
+    uint32_t bits;     /* 0 to 32 */
+    int64_t base;
+} tundish_stored;
+
+/* Since 0.2: as tundish_tensor_at, but values that are packed stay so: data is NULL then. Offsets,
+ * splits and indices are decoded and checked. Lives as long as the batch. */
+TUNDISH_API tundish_status tundish_tensor_stored(const tundish_batch *batch, uint32_t index,
+                                                 const tundish_tensor **ret_tensor,
+                                                 tundish_stored *ret_stored);
+
 /* deliver.widen: write value * widen_scale + widen_offset as widen_dtype, in the order of
  * tundish_tensor_at, to the caller's memory (on the way to a device, say). Computes in float32 (in
  * float64 if widen_dtype is float64) and rounds after each operation. Sets *ret_bytes to the size

@@ -1,0 +1,297 @@
+/* ahead.c - one region after the other: wait for a free one, read, pack, send. */
+#include "cuda/ahead.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/status.h"
+
+#define LOOK_UP_NS INT64_C(100000000) /* how long a read may go without a look at `stops` */
+
+/* After these tundish_next says nothing else. */
+static bool
+is_final(tundish_status status)
+{
+    return status != TUNDISH_OK && status != TUNDISH_END && status != TUNDISH_E_SERVER_GONE &&
+           status != TUNDISH_E_PEER_LOST;
+}
+
+static bool
+is_stopping(struct ahead *ahead)
+{
+    bool stops;
+
+    pthread_mutex_lock(&ahead->lock);
+    stops = ahead->stops;
+    pthread_mutex_unlock(&ahead->lock);
+    return stops;
+}
+
+/* NULL: the thread is to end. */
+static struct region *
+take_free(struct ahead *ahead)
+{
+    struct region *region = NULL;
+
+    pthread_mutex_lock(&ahead->lock);
+    while (ahead->free == NULL && !ahead->stops)
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    if (!ahead->stops) {
+        region = ahead->free;
+        ahead->free = region->next;
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    return region;
+}
+
+static void
+publish(struct ahead *ahead, struct region *region)
+{
+    pthread_mutex_lock(&ahead->lock);
+    region->next = NULL;
+    *ahead->tail = region;
+    ahead->tail = &region->next;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+/* Some streams have no places (an evaluation); that is no failure of reading. */
+static void
+keep_place(tundish_reader *reader, struct region *region)
+{
+    size_t bytes = 0;
+    tundish_status status =
+        tundish_place_token(reader, region->token, region->token_capacity, &bytes);
+
+    if (status == TUNDISH_E_ARGUMENT && bytes > region->token_capacity) {
+        char *grown = realloc(region->token, bytes);
+
+        if (grown == NULL)
+            return;
+        region->token = grown;
+        region->token_capacity = bytes;
+        status = tundish_place_token(reader, region->token, region->token_capacity, &bytes);
+    }
+    if (status != TUNDISH_OK && region->token_capacity > 0)
+        region->token[0] = '\0';
+}
+
+static tundish_status
+read_next(struct ahead *ahead, const tundish_batch **ret_batch)
+{
+    tundish_status status;
+
+    do
+        status = tundish_next(ahead->reader, LOOK_UP_NS, ret_batch);
+    while (status == TUNDISH_E_TIMEOUT && !is_stopping(ahead));
+    if (status < TUNDISH_OK)
+        tnd_fail(status, "%s", tundish_last_error());
+    return status;
+}
+
+static void
+set_outcome(struct region *region, tundish_status status)
+{
+    region->status = status;
+    region->text[0] = '\0';
+    if (status < TUNDISH_OK)
+        strncpy(region->text, tnd_error_text(), sizeof region->text - 1);
+}
+
+/* Read a batch, or another outcome, into a region. E_TIMEOUT: the thread is to end. */
+static tundish_status
+fill(struct ahead *ahead, struct region *region)
+{
+    const tundish_batch *batch = NULL;
+    tundish_status status = read_next(ahead, &batch);
+
+    if (status == TUNDISH_E_TIMEOUT)
+        return status;
+    if (status == TUNDISH_OK) {
+        status = region_fill(ahead->device, region, batch, ahead->limit);
+        tundish_release(ahead->reader, batch);
+    }
+    set_outcome(region, status);
+    keep_place(ahead->reader, region);
+    return status;
+}
+
+static void
+read_all(struct ahead *ahead)
+{
+    struct region *region;
+    tundish_status status = TUNDISH_OK;
+
+    while (!is_final(status) && (region = take_free(ahead)) != NULL) {
+        status = fill(ahead, region);
+        if (status == TUNDISH_E_TIMEOUT)
+            ahead_give(ahead, region);
+        else
+            publish(ahead, region);
+    }
+}
+
+static void *
+run(void *user)
+{
+    struct ahead *ahead = user;
+    struct region *region;
+    tundish_status status;
+    int mode = CU_CAPTURE_RELAXED;
+
+    /* What this thread does must not spoil a graph that another thread is capturing. */
+    ahead->device->driver->exchange_capture_mode(&mode);
+    status = device_enter(ahead->device);
+    if (status == TUNDISH_OK) {
+        read_all(ahead);
+        device_leave(ahead->device);
+    } else if ((region = take_free(ahead)) != NULL) {
+        set_outcome(region, status);
+        publish(ahead, region);
+    }
+    return NULL;
+}
+
+tundish_status
+ahead_start(struct ahead *ahead)
+{
+    int error;
+
+    ahead->stops = false;
+    error = pthread_create(&ahead->thread, NULL, run, ahead);
+    if (error != 0)
+        return tnd_fail_errno(error, "cannot start a thread");
+    ahead->is_running = true;
+    return TUNDISH_OK;
+}
+
+void
+ahead_stop(struct ahead *ahead)
+{
+    if (!ahead->is_running)
+        return;
+    pthread_mutex_lock(&ahead->lock);
+    ahead->stops = true;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    pthread_join(ahead->thread, NULL);
+    ahead->is_running = false;
+}
+
+tundish_status
+ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
+           uint32_t region_count, uint64_t limit)
+{
+    const tundish_spec *spec;
+    pthread_condattr_t monotonic;
+    tundish_status status = tundish_element_spec(reader, &spec);
+
+    if (status != TUNDISH_OK)
+        return tnd_fail(status, "%s", tundish_last_error());
+    *ahead = (struct ahead){ .reader = reader, .device = device, .limit = limit };
+    ahead->tail = &ahead->head;
+    pthread_mutex_init(&ahead->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&ahead->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    ahead->regions = calloc(region_count, sizeof *ahead->regions);
+    if (ahead->regions == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for %u batches", region_count);
+    for (; ahead->region_count < region_count && status == TUNDISH_OK; ahead->region_count++) {
+        status = region_open(device, spec, &ahead->regions[ahead->region_count]);
+        ahead_give(ahead, &ahead->regions[ahead->region_count]);
+    }
+    return status;
+}
+
+void
+ahead_close(struct ahead *ahead)
+{
+    if (ahead->tail == NULL)
+        return; /* never opened */
+    ahead_stop(ahead);
+    for (uint32_t i = 0; i < ahead->region_count; i++)
+        region_close(ahead->device, &ahead->regions[i]);
+    free(ahead->regions);
+    pthread_cond_destroy(&ahead->changed);
+    pthread_mutex_destroy(&ahead->lock);
+    *ahead = (struct ahead){ 0 };
+}
+
+tundish_status
+ahead_peek(struct ahead *ahead, int64_t timeout_ns, struct region **ret_region)
+{
+    int64_t deadline = tnd_clock_deadline_ns(timeout_ns);
+    struct timespec until = { .tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000 };
+    int error = 0;
+
+    pthread_mutex_lock(&ahead->lock);
+    while (ahead->head == NULL && error != ETIMEDOUT) {
+        if (deadline == TND_CLOCK_NEVER)
+            pthread_cond_wait(&ahead->changed, &ahead->lock);
+        else
+            error = pthread_cond_timedwait(&ahead->changed, &ahead->lock, &until);
+    }
+    *ret_region = ahead->head;
+    pthread_mutex_unlock(&ahead->lock);
+    return *ret_region != NULL ? TUNDISH_OK
+                               : tnd_fail(TUNDISH_E_TIMEOUT, "no batch is ready on the device yet");
+}
+
+/* The lock is held. */
+static struct region *
+unlink_head(struct ahead *ahead)
+{
+    struct region *region = ahead->head;
+
+    ahead->head = region->next;
+    if (ahead->head == NULL)
+        ahead->tail = &ahead->head;
+    return region;
+}
+
+bool
+ahead_take(struct ahead *ahead)
+{
+    bool comes_more;
+
+    pthread_mutex_lock(&ahead->lock);
+    comes_more = !is_final(ahead->head->status);
+    if (comes_more)
+        unlink_head(ahead);
+    pthread_mutex_unlock(&ahead->lock);
+    return comes_more;
+}
+
+void
+ahead_give(struct ahead *ahead, struct region *region)
+{
+    pthread_mutex_lock(&ahead->lock);
+    region->next = ahead->free;
+    ahead->free = region;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+bool
+ahead_drop_epoch(struct ahead *ahead)
+{
+    bool is_next = false;
+
+    while (ahead->head != NULL && !is_next && !is_final(ahead->head->status)) {
+        struct region *region = ahead->head;
+
+        if (region->status == TUNDISH_OK && region->batch.step == 0)
+            return true;
+        is_next = region->status == TUNDISH_END;
+        pthread_mutex_lock(&ahead->lock);
+        unlink_head(ahead);
+        pthread_mutex_unlock(&ahead->lock);
+        ahead_give(ahead, region);
+    }
+    return is_next || ahead->head != NULL;
+}

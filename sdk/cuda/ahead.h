@@ -1,0 +1,51 @@
+/* ahead.h - the thread that reads ahead, and the queue of what it has made ready. */
+#ifndef TND_CUDA_AHEAD_H
+#define TND_CUDA_AHEAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "cuda/region.h"
+
+struct ahead {
+    tundish_reader *reader;
+    const struct device *device;
+    uint64_t limit; /* batch_bytes */
+    struct region *regions;
+    uint32_t region_count;
+
+    pthread_t thread;
+    bool is_running;
+
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    bool stops;
+    struct region *free;
+    struct region *head, **tail; /* of what is ready, oldest first */
+};
+
+/* Zeros and a failed open may be closed. Close ends the thread; no batch may be in use on the
+ * device any more. */
+tundish_status ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
+                          uint32_t region_count, uint64_t limit);
+void ahead_close(struct ahead *ahead);
+
+/* Start and end the thread. What is ready stays. */
+tundish_status ahead_start(struct ahead *ahead);
+void ahead_stop(struct ahead *ahead);
+
+/* The oldest that is ready, which stays in the queue. E_TIMEOUT. */
+tundish_status ahead_peek(struct ahead *ahead, int64_t timeout_ns, struct region **ret_region);
+
+/* Take the one that was peeked out of the queue. False: it is an outcome after which nothing comes,
+ * and stays. */
+bool ahead_take(struct ahead *ahead);
+
+/* A region that was taken may be filled again. Any thread. */
+void ahead_give(struct ahead *ahead, struct region *region);
+
+/* The thread does not run. Drop what is ready of the present epoch. False: the queue does not reach
+ * the next one. */
+bool ahead_drop_epoch(struct ahead *ahead);
+
+#endif

@@ -1,0 +1,401 @@
+/* cuda.c - tundish_cuda.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/status.h"
+#include "cuda/ahead.h"
+
+enum { DEPTH = 2, DEPTH_MAX = 64 };
+
+struct tundish_cuda {
+    pid_t process;
+    struct device device;
+    struct ahead ahead;
+    const tundish_spec *spec;
+    uint32_t depth;
+    _Atomic uint32_t held;
+    struct region *last; /* of next_into: to be given back by the next call */
+    char *token;         /* the place after what was returned last */
+    size_t token_capacity;
+};
+
+static tundish_status
+check(const tundish_cuda *cuda)
+{
+    if (cuda == NULL)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "the tundish_cuda is NULL");
+    if (cuda->process != getpid())
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "a device's batches belong to the process that opened them: open a reader "
+                        "in this one");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+keep_token(tundish_cuda *cuda, const char *token)
+{
+    size_t bytes = strlen(token) + 1;
+
+    if (bytes > cuda->token_capacity) {
+        char *grown = realloc(cuda->token, bytes);
+
+        if (grown == NULL)
+            return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place of %zu bytes", bytes);
+        cuda->token = grown;
+        cuda->token_capacity = bytes;
+    }
+    memcpy(cuda->token, token, bytes);
+    return TUNDISH_OK;
+}
+
+/* Before anything is read ahead the place is the reader's own. */
+static tundish_status
+keep_first_place(tundish_cuda *cuda, tundish_reader *reader)
+{
+    size_t bytes = 0;
+    char *token;
+    tundish_status status;
+
+    if (tundish_place_token(reader, NULL, 0, &bytes) != TUNDISH_E_ARGUMENT || bytes == 0)
+        return keep_token(cuda, ""); /* it has none */
+    token = malloc(bytes);
+    if (token == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a place of %zu bytes", bytes);
+    if (tundish_place_token(reader, token, bytes, &bytes) != TUNDISH_OK)
+        token[0] = '\0';
+    status = keep_token(cuda, token);
+    free(token);
+    return status;
+}
+
+static tundish_status
+take_options(const tundish_cuda_options *from, tundish_cuda_options *ret_options)
+{
+    *ret_options = (tundish_cuda_options)TUNDISH_CUDA_OPTIONS_INIT;
+    if (from != NULL && from->size < offsetof(tundish_cuda_options, device))
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "options.size is %zu: begin with TUNDISH_CUDA_OPTIONS_INIT", from->size);
+    if (from != NULL)
+        memcpy(ret_options, from,
+               from->size < sizeof *ret_options ? from->size : sizeof *ret_options);
+    if (ret_options->depth == 0)
+        ret_options->depth = DEPTH;
+    if (ret_options->depth > DEPTH_MAX)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "depth is %u, but may be at most %d",
+                        ret_options->depth, DEPTH_MAX);
+    return TUNDISH_OK;
+}
+
+static tundish_status
+open_parts(tundish_cuda *cuda, tundish_reader *reader, const tundish_cuda_options *options)
+{
+    tundish_status status = tundish_element_spec(reader, &cuda->spec);
+
+    if (status != TUNDISH_OK)
+        return tnd_fail(status, "%s", tundish_last_error());
+    status = keep_first_place(cuda, reader);
+    if (status == TUNDISH_OK)
+        status = device_open(options, cuda->spec, &cuda->device);
+    if (status == TUNDISH_OK)
+        status = device_enter(&cuda->device);
+    if (status != TUNDISH_OK)
+        return status;
+    /* As many are held, as many are ready, and one is next_into's. */
+    status = ahead_open(&cuda->ahead, &cuda->device, reader, 2 * options->depth + 1,
+                        options->batch_bytes);
+    device_leave(&cuda->device);
+    return status == TUNDISH_OK ? ahead_start(&cuda->ahead) : status;
+}
+
+tundish_status
+tundish_cuda_open(tundish_reader *reader, const tundish_cuda_options *options,
+                  tundish_cuda **ret_cuda)
+{
+    tundish_cuda_options taken;
+    tundish_cuda *cuda;
+    tundish_status status = take_options(options, &taken);
+
+    if (status != TUNDISH_OK)
+        return status;
+    cuda = calloc(1, sizeof *cuda);
+    if (cuda == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a tundish_cuda");
+    cuda->process = getpid();
+    cuda->depth = taken.depth;
+    status = open_parts(cuda, reader, &taken);
+    if (status != TUNDISH_OK) {
+        tundish_cuda_close(cuda);
+        return status;
+    }
+    *ret_cuda = cuda;
+    return TUNDISH_OK;
+}
+
+/* On a device that is lost every call fails, but what the host has goes all the same. */
+static void
+close_regions(tundish_cuda *cuda)
+{
+    bool is_entered = device_enter(&cuda->device) == TUNDISH_OK;
+
+    cuda->device.driver->context_synchronize();
+    ahead_close(&cuda->ahead);
+    if (is_entered)
+        device_leave(&cuda->device);
+}
+
+void
+tundish_cuda_close(tundish_cuda *cuda)
+{
+    if (cuda == NULL)
+        return;
+    /* A child has neither the thread nor the device. */
+    if (cuda->process == getpid()) {
+        ahead_stop(&cuda->ahead);
+        if (cuda->device.context != NULL)
+            close_regions(cuda);
+        device_close(&cuda->device);
+    }
+    free(cuda->token);
+    free(cuda);
+}
+
+static void
+give_last(tundish_cuda *cuda)
+{
+    if (cuda->last != NULL)
+        ahead_give(&cuda->ahead, cuda->last);
+    cuda->last = NULL;
+}
+
+/* What is ready first. Other outcomes than a batch are told, and taken. */
+static tundish_status
+peek(tundish_cuda *cuda, int64_t timeout_ns, struct region **ret_region)
+{
+    tundish_status status = check(cuda), told;
+    struct region *region = NULL;
+
+    if (status != TUNDISH_OK)
+        return status;
+    give_last(cuda);
+    status = ahead_peek(&cuda->ahead, timeout_ns, &region);
+    if (status != TUNDISH_OK)
+        return status;
+    *ret_region = region;
+    told = region->status;
+    if (told == TUNDISH_OK)
+        return TUNDISH_OK;
+    status = keep_token(cuda, region->token != NULL ? region->token : "");
+    if (told < TUNDISH_OK)
+        tnd_fail(told, "%s", region->text);
+    if (ahead_take(&cuda->ahead))
+        ahead_give(&cuda->ahead, region);
+    return status == TUNDISH_OK ? told : status;
+}
+
+tundish_status
+tundish_cuda_next(tundish_cuda *cuda, int64_t timeout_ns, const tundish_cuda_batch **ret_batch)
+{
+    struct region *region = NULL;
+    tundish_status status = check(cuda);
+
+    if (status == TUNDISH_OK && cuda->held >= cuda->depth)
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "%u batches are held: release one first, or raise options.depth",
+                        cuda->held);
+    if (status == TUNDISH_OK)
+        status = peek(cuda, timeout_ns, &region);
+    if (status == TUNDISH_OK)
+        status = keep_token(cuda, region->token != NULL ? region->token : "");
+    if (status != TUNDISH_OK)
+        return status;
+    (void)ahead_take(&cuda->ahead);
+    cuda->held++;
+    *ret_batch = &region->batch;
+    return TUNDISH_OK;
+}
+
+/* The default stream is that of the current context, which is ours. */
+static tundish_status
+check_stream(const tundish_cuda *cuda, cu_stream stream)
+{
+    cu_context context = NULL;
+    cu_result result = CU_SUCCESS;
+
+    if (stream != NULL)
+        result = cuda->device.driver->stream_context(stream, &context);
+    if (result == CU_SUCCESS && (stream == NULL || context == cuda->device.context))
+        return TUNDISH_OK;
+    return tnd_fail(TUNDISH_E_ARGUMENT, "the stream is not of the primary context of this reader's "
+                                        "device");
+}
+
+static struct region *
+region_of(const tundish_cuda_batch *batch)
+{
+    return (struct region *)(uintptr_t)batch;
+}
+
+static tundish_status
+wait_for(tundish_cuda *cuda, const struct region *region, cu_stream stream)
+{
+    tundish_status status = check_stream(cuda, stream);
+
+    if (status != TUNDISH_OK)
+        return status;
+    return cuda_check(cuda->device.driver,
+                      cuda->device.driver->stream_wait_event(stream, region->ready, 0),
+                      "let a stream wait for a batch");
+}
+
+tundish_status
+tundish_cuda_wait(tundish_cuda *cuda, const tundish_cuda_batch *batch, tundish_cuda_stream stream)
+{
+    tundish_status status = check(cuda);
+
+    if (status == TUNDISH_OK && batch == NULL)
+        status = tnd_fail(TUNDISH_E_ARGUMENT, "the batch is NULL");
+    if (status == TUNDISH_OK)
+        status = device_enter(&cuda->device);
+    if (status != TUNDISH_OK)
+        return status;
+    status = wait_for(cuda, region_of(batch), stream);
+    device_leave(&cuda->device);
+    return status;
+}
+
+void
+tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
+                     tundish_cuda_stream stream)
+{
+    struct region *region = region_of(batch);
+
+    if (batch == NULL || check(cuda) != TUNDISH_OK)
+        return;
+    region_end_use(&cuda->device, region, stream);
+    cuda->held--;
+    ahead_give(&cuda->ahead, region);
+}
+
+static tundish_status
+check_capacities(const struct region *region, const tundish_cuda_address *columns,
+                 const uint64_t *capacities)
+{
+    for (uint32_t i = 0; i < region->batch.tensor_count; i++) {
+        const tundish_cuda_tensor *tensor = &region->pack.columns[i].tensor;
+
+        if (columns[i] != 0 && tensor->data_bytes > capacities[i])
+            return tnd_fail(TUNDISH_E_ARGUMENT,
+                            "column %s has %llu bytes, but its capacity is %llu", tensor->name,
+                            (unsigned long long)tensor->data_bytes,
+                            (unsigned long long)capacities[i]);
+    }
+    return TUNDISH_OK;
+}
+
+static tundish_status
+copy_columns(tundish_cuda *cuda, const struct region *region, const tundish_cuda_address *columns,
+             cu_stream stream)
+{
+    cu_result result = CU_SUCCESS;
+
+    for (uint32_t i = 0; i < region->batch.tensor_count && result == CU_SUCCESS; i++) {
+        const tundish_cuda_tensor *tensor = &region->pack.columns[i].tensor;
+
+        if (columns[i] != 0 && tensor->data_bytes > 0)
+            result = cuda->device.driver->copy_on_device(columns[i], tensor->data,
+                                                         tensor->data_bytes, stream);
+    }
+    return cuda_check(cuda->device.driver, result, "copy a column");
+}
+
+tundish_status
+tundish_cuda_next_into(tundish_cuda *cuda, int64_t timeout_ns, const tundish_cuda_address *columns,
+                       const uint64_t *capacities, tundish_cuda_stream stream,
+                       const tundish_cuda_batch **ret_batch)
+{
+    struct region *region = NULL;
+    tundish_status status = peek(cuda, timeout_ns, &region);
+
+    if (status == TUNDISH_OK)
+        status = check_capacities(region, columns, capacities);
+    if (status == TUNDISH_OK)
+        status = device_enter(&cuda->device);
+    if (status != TUNDISH_OK)
+        return status;
+    status = wait_for(cuda, region, stream);
+    if (status == TUNDISH_OK)
+        status = copy_columns(cuda, region, columns, stream);
+    device_leave(&cuda->device);
+    if (status == TUNDISH_OK)
+        status = keep_token(cuda, region->token != NULL ? region->token : "");
+    if (status != TUNDISH_OK)
+        return status;
+    region_end_use(&cuda->device, region, stream);
+    (void)ahead_take(&cuda->ahead);
+    cuda->last = region;
+    *ret_batch = &region->batch;
+    return TUNDISH_OK;
+}
+
+tundish_status
+tundish_cuda_tensor_at(const tundish_cuda_batch *batch, uint32_t index,
+                       const tundish_cuda_tensor **ret_tensor)
+{
+    if (batch == NULL || index >= batch->tensor_count)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "there is no column %u", index);
+    *ret_tensor = &region_of(batch)->pack.columns[index].tensor;
+    return TUNDISH_OK;
+}
+
+tundish_status
+tundish_cuda_tensor_named(const tundish_cuda_batch *batch, const char *name,
+                          const tundish_cuda_tensor **ret_tensor)
+{
+    for (uint32_t i = 0; batch != NULL && name != NULL && i < batch->tensor_count; i++)
+        if (strcmp(region_of(batch)->pack.columns[i].tensor.name, name) == 0)
+            return tundish_cuda_tensor_at(batch, i, ret_tensor);
+    return tnd_fail(TUNDISH_E_ARGUMENT, "the stream has no column \"%.100s\"",
+                    name != NULL ? name : "");
+}
+
+tundish_status
+tundish_cuda_restart(tundish_cuda *cuda)
+{
+    tundish_status status = check(cuda);
+
+    if (status == TUNDISH_OK && cuda->held > 0)
+        status =
+            tnd_fail(TUNDISH_E_ARGUMENT, "%u batches are held: release them first", cuda->held);
+    if (status != TUNDISH_OK)
+        return status;
+    give_last(cuda);
+    ahead_stop(&cuda->ahead);
+    if (!ahead_drop_epoch(&cuda->ahead) &&
+        (status = tundish_restart(cuda->ahead.reader)) != TUNDISH_OK)
+        return tnd_fail(status, "%s", tundish_last_error());
+    return ahead_start(&cuda->ahead);
+}
+
+tundish_status
+tundish_cuda_place_token(tundish_cuda *cuda, char *token, size_t capacity, size_t *ret_bytes)
+{
+    tundish_status status = check(cuda);
+
+    if (status != TUNDISH_OK)
+        return status;
+    if (cuda->token[0] == '\0')
+        return tnd_fail(TUNDISH_E_ARGUMENT, "this stream has no places");
+    *ret_bytes = strlen(cuda->token) + 1;
+    if (*ret_bytes > capacity)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "the place needs %zu bytes, but capacity is %zu",
+                        *ret_bytes, capacity);
+    memcpy(token, cuda->token, *ret_bytes);
+    return TUNDISH_OK;
+}
+
+const char *
+tundish_cuda_last_error(void)
+{
+    return tnd_error_text();
+}

@@ -1,0 +1,181 @@
+/* region.c - a batch on its way. Order on the device: the copy waits for the last use of the
+ * memory, the kernel for the copy, `ready` for the kernel. */
+#include "cuda/region.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+
+tundish_status
+region_open(const struct device *device, const tundish_spec *spec, struct region *ret_region)
+{
+    const struct cuda_driver *driver = device->driver;
+    cu_result result;
+    tundish_status status = pack_open(spec, device->numbers, &ret_region->pack);
+
+    if (status != TUNDISH_OK)
+        return status;
+    result = driver->event_create(&ret_region->ready, CU_EVENT_DISABLE_TIMING);
+    if (result == CU_SUCCESS)
+        result = driver->event_create(&ret_region->done, CU_EVENT_DISABLE_TIMING);
+    return cuda_check(driver, result, "make an event");
+}
+
+static void
+free_memory(const struct device *device, struct region *region)
+{
+    if (region->memory != 0)
+        device->driver->memory_free(region->memory);
+    if (region->host != NULL)
+        device->driver->host_free(region->host);
+    region->memory = 0;
+    region->host = NULL;
+    region->device_bytes = region->host_bytes = 0;
+}
+
+void
+region_close(const struct device *device, struct region *region)
+{
+    const struct cuda_driver *driver = device->driver;
+
+    free_memory(device, region);
+    if (region->ready != NULL)
+        driver->event_destroy(region->ready);
+    if (region->done != NULL)
+        driver->event_destroy(region->done);
+    pack_close(&region->pack);
+    free(region->token);
+    *region = (struct region){ 0 };
+}
+
+/* The host's copy is free once the device has read it. The device's is free in the order of its
+ * streams. */
+static tundish_status
+await_reuse(const struct device *device, struct region *region)
+{
+    const struct cuda_driver *driver = device->driver;
+    cu_result result = CU_SUCCESS;
+
+    if (region->was_filled)
+        result = driver->event_synchronize(region->ready);
+    if (result == CU_SUCCESS && region->must_synchronize)
+        result = driver->context_synchronize();
+    else if (result == CU_SUCCESS && region->was_lent)
+        result = driver->stream_wait_event(device->stream, region->done, 0);
+    region->must_synchronize = region->was_lent = region->was_filled = false;
+    return cuda_check(driver, result, "wait for the last use of a batch's memory");
+}
+
+/* A quarter more than is needed now, since batches differ. */
+static uint64_t
+with_reserve(uint64_t bytes, uint64_t limit)
+{
+    uint64_t more = bytes + bytes / 4;
+
+    return limit != 0 && more > limit ? limit : more;
+}
+
+static tundish_status
+make_room(const struct device *device, struct region *region, uint64_t limit)
+{
+    const struct cuda_driver *driver = device->driver;
+    const struct pack *pack = &region->pack;
+    void *host = NULL;
+    cu_result result = CU_SUCCESS;
+
+    if (limit != 0 && pack->device_bytes > limit)
+        return tnd_fail(TUNDISH_E_MEMORY,
+                        "a batch needs %" PRIu64 " bytes on the device, but batch_bytes is %" PRIu64
+                        ": raise it, or use smaller batches",
+                        pack->device_bytes, limit);
+    if (region->host_bytes >= pack->copied_bytes && region->device_bytes >= pack->device_bytes)
+        return TUNDISH_OK;
+    /* Freeing waits for the device, so nothing there uses the old memory any more. */
+    free_memory(device, region);
+    region->host_bytes = with_reserve(pack->copied_bytes, limit);
+    region->device_bytes = with_reserve(pack->device_bytes, limit);
+    result = driver->host_alloc(&host, region->host_bytes, CU_HOST_ALLOC_PORTABLE);
+    region->host = host;
+    if (result == CU_SUCCESS)
+        result = driver->memory_alloc(&region->memory, region->device_bytes);
+    if (result != CU_SUCCESS)
+        free_memory(device, region);
+    return cuda_check(driver, result, "get memory for a batch");
+}
+
+static tundish_status
+start_kernel(const struct device *device, const struct region *region)
+{
+    cu_address jobs = region->memory;
+    uint32_t job_count = region->pack.job_count;
+    void *arguments[] = { &jobs, &job_count };
+
+    if (region->pack.blocks == 0)
+        return TUNDISH_OK;
+    if (region->pack.blocks > INT32_MAX)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "a batch has too many values for one kernel");
+    return cuda_check(device->driver,
+                      device->driver->launch(device->expand, (unsigned)region->pack.blocks, 1, 1,
+                                             EXPAND_THREADS, 1, 1, 0, device->stream, arguments,
+                                             NULL),
+                      "start the kernel");
+}
+
+static tundish_status
+send(const struct device *device, struct region *region)
+{
+    const struct cuda_driver *driver = device->driver;
+    tundish_status status;
+
+    status = cuda_check(driver,
+                        driver->copy_to_device(region->memory, region->host,
+                                               region->pack.copied_bytes, device->stream),
+                        "copy a batch to the device");
+    if (status == TUNDISH_OK)
+        status = start_kernel(device, region);
+    if (status == TUNDISH_OK)
+        status = cuda_check(driver, driver->event_record(region->ready, device->stream),
+                            "record an event");
+    region->was_filled = status == TUNDISH_OK;
+    if (status != TUNDISH_OK)
+        driver->stream_synchronize(device->stream); /* nothing may still read the host's copy */
+    return status;
+}
+
+tundish_status
+region_fill(const struct device *device, struct region *region, const tundish_batch *batch,
+            uint64_t limit)
+{
+    tundish_status status = await_reuse(device, region);
+
+    if (status == TUNDISH_OK)
+        status = pack_plan(&region->pack, batch);
+    if (status == TUNDISH_OK)
+        status = make_room(device, region, limit);
+    if (status != TUNDISH_OK)
+        return status;
+    pack_place(&region->pack, region->memory);
+    pack_write(&region->pack, region->host);
+    region->batch = (tundish_cuda_batch){
+        .sequence = batch->sequence,
+        .epoch = batch->epoch,
+        .step = batch->step,
+        .tensor_count = batch->tensor_count,
+        .flags = batch->flags,
+        .shard = batch->shard,
+        .visits = batch->visits,
+    };
+    return send(device, region);
+}
+
+void
+region_end_use(const struct device *device, struct region *region, cu_stream stream)
+{
+    region->must_synchronize = true;
+    if (device_enter(device) != TUNDISH_OK)
+        return;
+    region->must_synchronize = device->driver->event_record(region->done, stream) != CU_SUCCESS;
+    region->was_lent = !region->must_synchronize;
+    device_leave(device);
+}

@@ -1,0 +1,42 @@
+/* region.h - one batch's memory: pinned on the host, where its columns are packed, and on the
+ * device. Also an entry of the queue between the reading thread and the caller, for batches and for
+ * other outcomes of tundish_next.
+ */
+#ifndef TND_CUDA_REGION_H
+#define TND_CUDA_REGION_H
+
+#include <stdbool.h>
+
+#include "cuda/device.h"
+
+struct region {
+    tundish_cuda_batch batch; /* first: the caller's pointer is ours */
+    struct region *next;      /* in the queue, or among the free ones */
+    struct pack pack;
+    uint8_t *host; /* host_bytes of pinned memory */
+    cu_address memory;
+    uint64_t host_bytes, device_bytes;
+    cu_event ready;        /* the batch is on the device */
+    cu_event done;         /* the caller's stream needs it no more */
+    bool was_filled;       /* ready was recorded */
+    bool was_lent;         /* done was recorded after the last use */
+    bool must_synchronize; /* done could not be recorded: wait for the whole device */
+    tundish_status status; /* OK: a batch; else what tundish_next said */
+    char text[1024];       /* of the status */
+    char *token;           /* the place after it; "" where there is none */
+    size_t token_capacity;
+};
+
+tundish_status region_open(const struct device *device, const tundish_spec *spec,
+                           struct region *ret_region);
+void region_close(const struct device *device, struct region *region); /* accepts zeros */
+
+/* Pack the batch, and start its way to the device. The batch may be released after this call.
+ * limit: most bytes on the device, 0: none. The device's context is current. */
+tundish_status region_fill(const struct device *device, struct region *region,
+                           const tundish_batch *batch, uint64_t limit);
+
+/* The caller has put its use of the batch into `stream`. Cannot fail. */
+void region_end_use(const struct device *device, struct region *region, cu_stream stream);
+
+#endif

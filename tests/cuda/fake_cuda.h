@@ -1,0 +1,36 @@
+/* fake_cuda.h - what a test may ask of the stand-in for libcuda.so.1, beside the driver's own
+ * calls.
+ *
+ * Device memory is host memory that is filled with noise. Every stream is a thread that does what
+ * it is told in order, but late, by a random time: whoever forgets to wait reads noise or
+ * yesterday's batch. Environment: FAKE_CUDA_SEED (of the delays), FAKE_CUDA_FAIL=SYMBOL:N (the Nth
+ * call of SYMBOL, or of any call for "any", fails; "any:N:lost" makes all later ones fail too, as
+ * after a lost device), FAKE_CUDA_INIT=N (what cuInit returns).
+ */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include "cuda/driver.h"
+
+/* Allocations, streams, events, modules and retained contexts that are not given back. */
+#define FAKE_CUDA_ALIVE "fake_cuda_alive"
+typedef int fake_cuda_alive_call(void);
+
+/* All calls so far. */
+#define FAKE_CUDA_CALLS "fake_cuda_calls"
+typedef int fake_cuda_calls_call(void);
+
+/* Fail the Nth call of this symbol from now on ("any": of all); 0: none. */
+#define FAKE_CUDA_FAIL_AT "fake_cuda_fail_at"
+typedef void fake_cuda_fail_at_call(const char *symbol, int n, int is_lost);
+
+/* Between these a thread captures a graph in global mode: a call that may not be made then, by a
+ * thread that is not in relaxed mode, spoils it. End returns 0 if nothing did. */
+#define FAKE_CUDA_CAPTURE "fake_cuda_capture"
+typedef int fake_cuda_capture_call(int begins);
+
+/* A stream of another context. */
+#define FAKE_CUDA_STRANGER "fake_cuda_stranger"
+typedef cu_stream fake_cuda_stranger_call(void);
+
+#endif

@@ -1,0 +1,458 @@
+/* test_cuda.c - libtundish_cuda against the stand-in for a driver, or a real one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda/compare.h"
+#include "cuda/fake_cuda.h"
+#include "rig/numbers.h"
+
+#define PATIENCE (INT64_C(300) * 1000000000)
+enum { ROWS = 64, STEPS = 12 };
+
+static struct trainer_device device;
+static fake_cuda_alive_call *alive; /* NULL: a real driver */
+static fake_cuda_calls_call *calls;
+static fake_cuda_fail_at_call *fail_at;
+static fake_cuda_capture_call *capture;
+static fake_cuda_stranger_call *stranger;
+
+static int
+find_stand_in(void **state)
+{
+    void *found[] = {
+        trainer_device_symbol(FAKE_CUDA_ALIVE),    trainer_device_symbol(FAKE_CUDA_CALLS),
+        trainer_device_symbol(FAKE_CUDA_FAIL_AT),  trainer_device_symbol(FAKE_CUDA_CAPTURE),
+        trainer_device_symbol(FAKE_CUDA_STRANGER),
+    };
+
+    (void)state;
+    memcpy(&alive, &found[0], sizeof alive);
+    memcpy(&calls, &found[1], sizeof calls);
+    memcpy(&fail_at, &found[2], sizeof fail_at);
+    memcpy(&capture, &found[3], sizeof capture);
+    memcpy(&stranger, &found[4], sizeof stranger);
+    trainer_device_open(&device);
+    return 0;
+}
+
+static int
+leave_device(void **state)
+{
+    (void)state;
+    trainer_device_close(&device);
+    return 0;
+}
+
+/* A server of numbers, and a host's reader of the same batches. */
+struct job {
+    struct numbers *numbers;
+    tundish_reader *host, *reader;
+    tundish_cuda *cuda;
+};
+
+static tundish_reader *
+open_reader(const struct job *job, const char *group, const char *token)
+{
+    tundish_options options = TUNDISH_OPTIONS_INIT;
+    tundish_reader *reader = NULL;
+
+    options.server = numbers_path(job->numbers);
+    options.group = group;
+    options.place_token = token;
+    options.server_timeout_ns = PATIENCE;
+    if (tundish_open(&options, &reader) != TUNDISH_OK)
+        fail_msg("%s", tundish_last_error());
+    return reader;
+}
+
+static void
+open_job(struct job *ret_job, const struct numbers_options *numbers, uint32_t depth)
+{
+    tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
+
+    *ret_job = (struct job){ 0 };
+    options.depth = depth;
+    numbers_open(numbers, &ret_job->numbers);
+    ret_job->host = open_reader(ret_job, "host", NULL);
+    ret_job->reader = open_reader(ret_job, "device", NULL);
+    numbers_run(ret_job->numbers);
+    if (tundish_cuda_open(ret_job->reader, &options, &ret_job->cuda) != TUNDISH_OK)
+        fail_msg("%s", tundish_cuda_last_error());
+}
+
+static void
+close_job(struct job *job)
+{
+    tundish_cuda_close(job->cuda);
+    tundish_close(job->reader);
+    tundish_close(job->host);
+    numbers_close(job->numbers);
+}
+
+static struct numbers_options
+some_numbers(void)
+{
+    return (struct numbers_options){
+        .steps = STEPS, .epochs = 2, .rows = ROWS, .idle = true, .narrow = true, .slots = 8
+    };
+}
+
+/* The next batch of the device, which is the host's next one. */
+static const tundish_cuda_batch *
+take_alike(struct job *job)
+{
+    const tundish_cuda_batch *made = NULL;
+    const tundish_batch *batch = NULL;
+
+    /* The device's reader has a thread of its own, so it is the host's that must not fall back. */
+    if (tundish_next(job->host, PATIENCE, &batch) != TUNDISH_OK)
+        fail_msg("%s", tundish_last_error());
+    if (tundish_cuda_next(job->cuda, PATIENCE, &made) != TUNDISH_OK)
+        fail_msg("%s", tundish_cuda_last_error());
+    assert_int_equal(tundish_cuda_wait(job->cuda, made, device.stream), TUNDISH_OK);
+    assert_true(compare_batches(&device, job->host, batch, made));
+    tundish_release(job->host, batch);
+    return made;
+}
+
+static void
+step(struct job *job)
+{
+    tundish_cuda_release(job->cuda, take_alike(job), device.stream);
+}
+
+static tundish_status
+outcome(struct job *job)
+{
+    const tundish_cuda_batch *batch;
+
+    return tundish_cuda_next(job->cuda, PATIENCE, &batch);
+}
+
+static void
+read_epochs(const struct numbers_options *numbers, uint32_t depth)
+{
+    struct job job;
+    const tundish_batch *batch;
+
+    open_job(&job, numbers, depth);
+    for (uint64_t epoch = 0; epoch < numbers->epochs; epoch++) {
+        for (uint64_t i = 0; i < numbers->steps; i++)
+            step(&job);
+        assert_int_equal(tundish_next(job.host, PATIENCE, &batch), TUNDISH_END);
+        assert_int_equal(outcome(&job), TUNDISH_END);
+    }
+    assert_int_equal(outcome(&job), TUNDISH_END_OF_STREAM);
+    assert_int_equal(outcome(&job), TUNDISH_END_OF_STREAM);
+    close_job(&job);
+}
+
+static void
+every_batch_is_the_hosts_bit_by_bit(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+
+    (void)state;
+    for (uint32_t depth = 1; depth <= 3; depth++)
+        read_epochs(&numbers, depth);
+    numbers.narrow = false;
+    read_epochs(&numbers, 2);
+}
+
+static void
+batches_of_changing_sizes_find_room(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+
+    (void)state;
+    numbers.wide_step = 5;
+    numbers.max_batch_bytes = 1 << 20;
+    read_epochs(&numbers, 2);
+}
+
+static void
+held_batches_keep_their_memory(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    const tundish_cuda_batch *first, *second, *third;
+    const tundish_batch *host;
+    tundish_reader *again;
+    struct job job;
+
+    (void)state;
+    open_job(&job, &numbers, 2);
+    again = open_reader(&job, "again", NULL);
+    first = take_alike(&job);
+    second = take_alike(&job);
+    assert_int_equal(tundish_cuda_next(job.cuda, PATIENCE, &third), TUNDISH_E_ARGUMENT);
+    assert_non_null(strstr(tundish_cuda_last_error(), "2 batches are held"));
+    tundish_cuda_release(job.cuda, second, device.stream);
+    step(&job);
+    step(&job);
+    assert_int_equal(tundish_next(again, PATIENCE, &host), TUNDISH_OK);
+    assert_true(compare_batches(&device, again, host, first));
+    tundish_cuda_release(job.cuda, first, device.stream);
+    tundish_close(again);
+    close_job(&job);
+}
+
+static void
+a_place_is_after_the_last_batch_that_was_returned(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    const tundish_batch *host;
+    char token[4096];
+    size_t bytes;
+    struct job job;
+    tundish_reader *resumed;
+
+    (void)state;
+    open_job(&job, &numbers, 3);
+    for (int i = 0; i < 5; i++)
+        step(&job);
+    assert_int_equal(tundish_cuda_place_token(job.cuda, token, sizeof token, &bytes), TUNDISH_OK);
+    assert_int_equal(bytes, strlen(token) + 1);
+    resumed = open_reader(&job, "resumed", token);
+    assert_int_equal(tundish_next(resumed, PATIENCE, &host), TUNDISH_OK);
+    assert_int_equal(host->step, 5);
+    tundish_close(resumed);
+    close_job(&job);
+}
+
+/* Wherever an epoch is left, the next one begins at its first step. */
+static void
+restart_begins_the_next_epoch(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+
+    (void)state;
+    for (int left_after = 0; left_after <= STEPS; left_after++) {
+        const tundish_cuda_batch *made;
+        struct job job;
+
+        open_job(&job, &numbers, 2);
+        for (int i = 0; i < left_after; i++)
+            step(&job);
+        assert_int_equal(tundish_cuda_restart(job.cuda), TUNDISH_OK);
+        assert_int_equal(tundish_restart(job.host), TUNDISH_OK);
+        made = take_alike(&job);
+        assert_int_equal(made->epoch, left_after == 0 ? 0 : 1);
+        assert_int_equal(made->step, 0);
+        tundish_cuda_release(job.cuda, made, device.stream);
+        close_job(&job);
+    }
+}
+
+static void
+fixed_addresses_are_filled(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    struct job job;
+    cu_address words = 0;
+    uint64_t found[ROWS];
+
+    (void)state;
+    open_job(&job, &numbers, 2);
+    assert_int_equal(device.driver->memory_alloc(&words, sizeof found), CU_SUCCESS);
+    for (int i = 0; i < STEPS; i++) {
+        const tundish_cuda_address columns[4] = { words };
+        uint64_t capacities[4] = { 8 };
+        const tundish_cuda_batch *made;
+        const tundish_tensor *tensor;
+        const tundish_batch *host;
+
+        assert_int_equal(tundish_next(job.host, PATIENCE, &host), TUNDISH_OK);
+        assert_int_equal(tundish_tensor_at(host, 0, &tensor), TUNDISH_OK);
+        if (tensor->element_count > 1)
+            assert_int_equal(tundish_cuda_next_into(job.cuda, PATIENCE, columns, capacities,
+                                                    device.stream, &made),
+                             TUNDISH_E_ARGUMENT);
+        capacities[0] = sizeof found;
+        assert_int_equal(
+            tundish_cuda_next_into(job.cuda, PATIENCE, columns, capacities, device.stream, &made),
+            TUNDISH_OK);
+        assert_int_equal(made->step, i);
+        assert_int_equal(device.driver->stream_synchronize(device.stream), CU_SUCCESS);
+        assert_int_equal(device.copy_to_host(found, words, tensor->data_bytes), CU_SUCCESS);
+        assert_memory_equal(found, tensor->data, tensor->data_bytes);
+        tundish_release(job.host, host);
+    }
+    assert_int_equal(outcome(&job), TUNDISH_END);
+    device.driver->memory_free(words);
+    close_job(&job);
+}
+
+static void
+a_batch_over_the_limit_is_refused(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
+    struct job job = { 0 };
+
+    (void)state;
+    numbers_open(&numbers, &job.numbers);
+    job.reader = open_reader(&job, "device", NULL);
+    numbers_run(job.numbers);
+    options.batch_bytes = 256;
+    assert_int_equal(tundish_cuda_open(job.reader, &options, &job.cuda), TUNDISH_OK);
+    assert_int_equal(outcome(&job), TUNDISH_E_MEMORY);
+    assert_non_null(strstr(tundish_cuda_last_error(), "but batch_bytes is 256"));
+    close_job(&job);
+}
+
+static void
+wrong_calls_are_refused(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
+    const tundish_cuda_tensor *tensor;
+    const tundish_cuda_batch *batch;
+    tundish_cuda *other;
+    struct job job;
+    pid_t child;
+    int ended;
+
+    (void)state;
+    open_job(&job, &numbers, 2);
+    batch = take_alike(&job);
+    assert_int_equal(tundish_cuda_tensor_named(batch, "no", &tensor), TUNDISH_E_ARGUMENT);
+    assert_int_equal(tundish_cuda_tensor_at(batch, 4, &tensor), TUNDISH_E_ARGUMENT);
+    assert_int_equal(tundish_cuda_wait(job.cuda, NULL, device.stream), TUNDISH_E_ARGUMENT);
+    if (stranger != NULL)
+        assert_int_equal(tundish_cuda_wait(job.cuda, batch, stranger()), TUNDISH_E_ARGUMENT);
+    child = fork();
+    if (child == 0) {
+        bool is_refused = tundish_cuda_next(job.cuda, 0, &batch) == TUNDISH_E_ARGUMENT;
+
+        tundish_cuda_close(job.cuda);
+        _exit(is_refused ? 0 : 1);
+    }
+    waitpid(child, &ended, 0);
+    assert_int_equal(ended, 0);
+    /* A release into a stream that is not ours is made good by waiting. */
+    tundish_cuda_release(job.cuda, batch, stranger != NULL ? stranger() : device.stream);
+    tundish_cuda_release(job.cuda, NULL, device.stream);
+    for (int i = 1; i < STEPS; i++)
+        step(&job);
+    options.device = 7;
+    assert_int_equal(tundish_cuda_open(job.reader, &options, &other), TUNDISH_E_ARGUMENT);
+    assert_non_null(strstr(tundish_cuda_last_error(), "there is no device 7"));
+    close_job(&job);
+}
+
+static void
+another_threads_capture_is_not_spoiled(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    struct job job;
+
+    (void)state;
+    if (capture == NULL)
+        skip();
+    numbers.wide_step = 3;
+    numbers.max_batch_bytes = 1 << 20;
+    open_job(&job, &numbers, 2);
+    for (int i = 0; i < STEPS; i++) {
+        const tundish_cuda_batch *made = take_alike(&job);
+
+        capture(1);
+        usleep(2000); /* the thread reads on meanwhile */
+        tundish_cuda_release(job.cuda, made, device.stream);
+        assert_int_equal(capture(0), 0);
+    }
+    close_job(&job);
+}
+
+/* One short job of which some call of the driver fails. Returns whether one did. */
+static bool
+fails_at(const char *symbol, int n, int is_lost)
+{
+    struct numbers_options numbers = some_numbers();
+    tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
+    const tundish_batch *batch = NULL;
+    struct job job = { 0 };
+    tundish_status status;
+    int before = alive();
+
+    numbers_open(&numbers, &job.numbers);
+    job.host = open_reader(&job, "host", NULL);
+    job.reader = open_reader(&job, "device", NULL);
+    numbers_run(job.numbers);
+    fail_at(symbol, n, is_lost);
+    status = tundish_cuda_open(job.reader, &options, &job.cuda);
+    for (int i = 0; status >= TUNDISH_OK && i < 4; i++) {
+        const tundish_cuda_batch *made;
+
+        status = tundish_cuda_next(job.cuda, PATIENCE, &made);
+        if (status == TUNDISH_OK) {
+            status = tundish_cuda_wait(job.cuda, made, device.stream);
+            tundish_cuda_release(job.cuda, made, device.stream);
+        }
+    }
+    if (status < TUNDISH_OK) {
+        assert_true(status == TUNDISH_E_SYSTEM || status == TUNDISH_E_ARGUMENT);
+        assert_true(strlen(tundish_cuda_last_error()) > 10);
+    }
+    tundish_cuda_close(job.cuda);
+    fail_at("any", 0, 0);
+    device.driver->stream_synchronize(device.stream);
+    assert_int_equal(alive(), before);
+    assert_int_equal(tundish_next(job.host, PATIENCE, &batch), TUNDISH_OK);
+    assert_true(numbers_check(batch, 0, ROWS, 0));
+    job.cuda = NULL;
+    close_job(&job);
+    return status < TUNDISH_OK;
+}
+
+static void
+any_call_may_fail_and_nothing_leaks(void **state)
+{
+    int n = 1, quiet = 0;
+
+    (void)state;
+    if (fail_at == NULL)
+        skip();
+    /* Until the calls of a whole job are past; some failures are made good without a word. */
+    for (; quiet < 12 && n < 400; n++)
+        quiet = fails_at("any", n, 0) ? 0 : quiet + 1;
+    assert_true(n > 40 && n < 400);
+}
+
+static void
+a_device_may_be_lost_at_any_call(void **state)
+{
+    (void)state;
+    if (fail_at == NULL)
+        skip();
+    for (int n = 1; n < 60; n += 3)
+        fails_at("any", n, 1);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_batch_is_the_hosts_bit_by_bit),
+        cmocka_unit_test(batches_of_changing_sizes_find_room),
+        cmocka_unit_test(held_batches_keep_their_memory),
+        cmocka_unit_test(a_place_is_after_the_last_batch_that_was_returned),
+        cmocka_unit_test(restart_begins_the_next_epoch),
+        cmocka_unit_test(fixed_addresses_are_filled),
+        cmocka_unit_test(a_batch_over_the_limit_is_refused),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(another_threads_capture_is_not_spoiled),
+        cmocka_unit_test(any_call_may_fail_and_nothing_leaks),
+        cmocka_unit_test(a_device_may_be_lost_at_any_call),
+    };
+
+    return cmocka_run_group_tests(tests, find_stand_in, leave_device);
+}
