@@ -138,8 +138,9 @@ send(const struct device *device, struct region *region)
         status = cuda_check(driver, driver->event_record(region->ready, device->stream),
                             "record an event");
     region->was_filled = status == TUNDISH_OK;
-    if (status != TUNDISH_OK)
-        driver->stream_synchronize(device->stream); /* nothing may still read the host's copy */
+    /* Nothing may still read the host's copy when it is used again. */
+    if (status != TUNDISH_OK && driver->stream_synchronize(device->stream) != CU_SUCCESS)
+        driver->context_synchronize();
     return status;
 }
 

@@ -50,7 +50,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of streams, events a
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams, *default_stream, *stranger;
 static int alive, calls, fail_in;
-static bool is_lost_after, is_lost, is_capturing, is_spoiled;
+static bool is_lost_after, is_capturing, is_spoiled;
+static _Atomic bool is_lost; /* nothing is done any more */
 static char fail_symbol[64];
 static unsigned seeds = 1;
 static _Thread_local struct CUctx_st *stack[8];
@@ -196,7 +197,8 @@ run_stream(void *user)
         stream->is_busy = true;
         pthread_mutex_unlock(&lock);
         usleep((useconds_t)(rand_r(&stream->seed) % LATEST_US));
-        do_op(op);
+        if (!atomic_load(&is_lost))
+            do_op(op);
         pthread_mutex_lock(&lock);
         if (op->kind == OP_RECORD && op->event->completed < op->ticket)
             op->event->completed = op->ticket;

@@ -343,6 +343,8 @@ wrong_calls_are_refused(void **state)
     tundish_cuda_release(job.cuda, NULL, device.stream);
     for (int i = 1; i < STEPS; i++)
         step(&job);
+    tundish_cuda_close(job.cuda);
+    job.cuda = NULL;
     options.device = 7;
     assert_int_equal(tundish_cuda_open(job.reader, &options, &other), TUNDISH_E_ARGUMENT);
     assert_non_null(strstr(tundish_cuda_last_error(), "there is no device 7"));
