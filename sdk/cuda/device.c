@@ -97,7 +97,8 @@ copy_constants(struct device *device, const tundish_spec *spec, uint8_t *piece, 
     if (result == CU_SUCCESS)
         result = driver->stream_synchronize(device->stream);
     if (result != CU_SUCCESS)
-        driver->context_synchronize(); /* the copy may be under way, and the caller frees the piece */
+        driver
+            ->context_synchronize(); /* the copy may be under way, and the caller frees the piece */
     for (uint32_t i = 0; i < spec->column_count; i++)
         device->numbers[i].address += device->constants;
     return cuda_check(driver, result, "copy the constants of deliver.widen");
