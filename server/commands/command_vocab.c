@@ -72,7 +72,7 @@ look_up(const struct vocab *vocab, const char *term)
 static int
 inspect(const struct inspection *inspection, const char *path, char **terms, int term_count)
 {
-    struct vocab *vocab;
+    struct vocab *vocab = NULL;
     int64_t began_ns = tnd_clock_ns();
     tundish_status status;
 
@@ -87,11 +87,11 @@ inspect(const struct inspection *inspection, const char *path, char **terms, int
         say_table(inspection, path, vocab, tnd_clock_ns() - began_ns);
     for (int i = 0; status == TUNDISH_OK && i < term_count; i++)
         status = look_up(vocab, terms[i]);
+    vocab_close(vocab);
     if (status != TUNDISH_OK) {
         fprintf(stderr, "tundish vocab: %s\n", tnd_error_text());
         return EXIT_REFUSED;
     }
-    vocab_close(vocab);
     return EXIT_OK;
 }
 
