@@ -486,6 +486,7 @@ publish_ready(struct lane *lane)
 
         if (*index == NO_SLOT || lane->slots[*index].state != SLOT_READY)
             break;
+        must(lane->slots[*index].position == published);
         lane->slots[*index].state = SLOT_PUBLISHED;
         note_next(lane, &lane->slots[*index]);
         /* Relaxed: the store of `published` in tnd_ring_publish releases it. */

@@ -121,6 +121,9 @@ is_pinned(const struct lane *lane, uint32_t index)
 void
 lane_free_visible(struct lane *lane, uint32_t index)
 {
+    enum slot_state state = lane->slots[index].state;
+
+    must((state == SLOT_PUBLISHED || state == SLOT_PINNED) && lane->visible_count > 0);
     lane->visible_count--;
     lane->progress++;
     lane_free_slot(lane, index);

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/must.h"
 #include "session/checkpoint/session_state.h"
 #include "source/files/ask_ahead.h"
 
@@ -46,6 +47,7 @@ next_step(struct session *session)
         session->ring.failed)
         return NULL;
     step = session_step(session, session->ring.count);
+    must(step->state == STEP_EMPTY);
     step->position = session->ring.next_position;
     step->status = TUNDISH_OK;
     step->text[0] = '\0';

@@ -2,6 +2,7 @@
 #include "session/session_private.h"
 
 #include "core/memory.h"
+#include "core/must.h"
 #include "deliver/wakeup.h"
 
 /* The threads stop after the part they are making. Steps that are not published are dropped. */
@@ -51,6 +52,7 @@ session_run(struct session *session)
 
     if (status != TUNDISH_OK)
         return status;
+    must(!session->dealing.started && session->ring.count == 0);
     session->ring.draining = session->ring.failed = session->ring.ended = false;
     session->ring.lacking = 0;
     atomic_store(&session->restart_epoch, UINT64_MAX);

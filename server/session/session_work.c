@@ -124,6 +124,7 @@ open_shares(struct session *session, struct step *step)
     }
     if (lays_out)
         pthread_mutex_lock(&session->ring.lock);
+    must(step->state == STEP_OPENING);
     if (failure != TUNDISH_OK)
         session_fail_step(step, failure);
     step->state = all ? STEP_OPEN : STEP_WAITS;
@@ -274,6 +275,7 @@ drop_finished(struct session *session)
 static void
 turn_to_error(struct session *session, struct step *step)
 {
+    must(step->status != TUNDISH_OK && step->state != STEP_OPENING && step->state != STEP_DONE);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         struct share *share = &step->shares[r];
 

@@ -16,6 +16,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/must.h"
 
 /* How long to wait for the other trainers of a group, after one has brought a place. */
 static const int64_t GATHER_NS = 500000000;
@@ -134,6 +135,7 @@ start_barrier_lower(struct session *session, const char *group, const struct pla
     uint64_t step = start->has_kept ? start->kept_step : start->step;
     tundish_status status;
 
+    must(barrier->closed);
     if ((barrier->has_start || barrier->is_beginning) &&
         barrier->place.root_seed != place->root_seed)
         return tnd_fail(TUNDISH_E_PLACE,
@@ -214,6 +216,7 @@ await_groups(struct session *session)
 void
 start_barrier_open(struct session *session)
 {
+    must(session->control.barrier.closed);
     take_start(session);
     await_groups(session);
     if (session->plan->stream->distribute.delivery == DELIVER_QUEUE)
