@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -162,7 +164,10 @@ start_command(const char *line, const char *output)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        int out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0600);
+        int out;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that is killed leaves no server */
+        out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0600);
 
         if (dup2(out, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
             dup2(out, STDERR_FILENO) < 0)
