@@ -45,7 +45,8 @@ def main() -> None:
             loss.backward()
             optimizer.step()
             steps += 1
-            print(f"step {steps} rank {rank} rows {rows.tolist()} loss {loss.item():.4f}", flush=True)
+            line = f"step {steps} rank {rank} rows {rows.tolist()} loss {loss.item():.4f}\n"
+            print(line, end="", flush=True)  # written at once: replicas share the output
             if rank == 0 and steps % STEPS_BETWEEN == 0:
                 save({"model": model.state_dict(), "optimizer": optimizer.state_dict(),
                       "data": train.state_dict(), "steps": steps})  # fmt: skip
