@@ -8,7 +8,10 @@ import rig
 
 TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
-PROGRAMS = ("numpy", "torch", "jax", "keras", "tensorflow", "notebook", "resuming", "outliving")
+PROGRAMS = (
+    "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "resuming", "explaining", "inference",
+    "outliving",
+)  # fmt: skip
 
 
 class Readme(unittest.TestCase):
@@ -53,6 +56,14 @@ class Readme(unittest.TestCase):
         stop = ("batch.step)", "batch.step); raise SystemExit")
         found = self.run_program("resuming", times=5, change=stop)
         self.assertEqual(found, [["0 0"], ["0 1"], ["1 0"], ["1 1"], []])
+
+    def test_the_rows_of_a_batch_are_named(self):
+        (lines,) = self.run_program("explaining", "numpy")
+        note = "the row is written in the pipeline file, or in the arrays that it names"
+        self.assertEqual(lines, [f"{row} None None None None {note}" for row in (0, 1)])
+
+    def test_inference(self):
+        self.assertEqual(self.run_program("inference", "numpy"), [["[[0. 1.]] [[b'to', b'be']]"]])
 
     def test_a_loop_outlives_its_server(self):
         self.assertEqual(self.run_program("outliving"), [["0 0", "0 1", "1 0", "1 1"]])
