@@ -1,6 +1,7 @@
 """Readers: loops over epochs, single batches, what a stream is made of."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import json
 import pickle
@@ -136,6 +137,23 @@ class Facts(unittest.TestCase):
         with rig.serve(rig.pipeline(*ROWS, deliver="{epochs: 2}")) as server:
             with server.open("train", place=again["place"]) as reader:
                 self.assertEqual((reader.next().epoch, reader.next().step), (1, 1))
+
+    def test_replicas_that_are_open_load_their_states_one_after_the_other(self):
+        text = rig.pipeline(*ROWS, replicas=2)
+        with rig.serve(text) as server:
+            readers = [server.open("train", replica=replica) for replica in (0, 1)]
+            for _ in range(3):
+                rows = [reader.next()["value"].tolist() for reader in readers]
+            states = [reader.state_dict() for reader in readers]
+            rest = [[reader.next()["value"].tolist() for _ in range(7)] for reader in readers]
+        self.assertEqual(rows, [[20, 21, 22, 23, 24], [25, 26, 27, 28, 29]])
+        with rig.serve(text) as server:
+            readers = [server.open("train", replica=replica) for replica in (0, 1)]
+            for reader, state in zip(readers, states):
+                reader.load_state_dict(state)
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                found = list(pool.map(lambda r: [b["value"].tolist() for b in r], readers))
+        self.assertEqual(found, rest)
 
     def test_a_state_of_something_else_is_refused(self):
         with rig.serve(rig.pipeline(*ROWS)) as server, server.open("train") as reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from . import _tundish
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
     from .explaining import Rows
     from .programs import PipelineFile
+
+
+# The server's refusal of a place while other replicas still read where they began.
+_OTHERS_READ = "other trainers read stream "
+_RETRY_S = 0.02
 
 
 class ColumnSpec(NamedTuple):
@@ -91,9 +97,21 @@ class Reader(_tundish.Reader):
     def __iter__(self) -> _tundish.Epoch:
         if self._pending is not None:
             self._detach()
-            self._open(self._pending)
+            self._open_with_others(self._pending)
             self._pending = None
         return super().__iter__()
+
+    def _open_with_others(self, place: str) -> None:
+        """Open at a place that was loaded. The other replicas of the group have loaded theirs, too, and
+        leave where they began; until all have, the server refuses."""
+        deadline = time.monotonic() + self._options["timeout"]
+        while True:
+            try:
+                return self._open(place)
+            except PlaceError as error:
+                if _OTHERS_READ not in str(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_RETRY_S)
 
     def __len__(self) -> int:
         """The steps of a whole epoch. TypeError where only reading tells."""
