@@ -297,8 +297,8 @@ class Received(Rig):
         self.assert_json(expected, written)
         self.assertEqual(self.transform(file, written, "--from", "jsonl"), written)
         for bad, words in {
-            '"b": -1': b"row 1: column 'b': -1 is no uint64",
-            '"b": 18446744073709551616': b"is no uint64",
+            '"b": -1': b"row 1: column 'b': -1 is not a valid uint64",
+            '"b": 18446744073709551616': b"is not a valid uint64",
             '"c": [1, 128]': b"'c': 128 is not a valid int8",
             '"a": "x"': b"'a': expected a number, found a string",
             '"s": {"base64": "*"}': b"'s': not base64",
