@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,9 @@ PACKAGE = str(BUILD / "sdk" / "python")
 TUNDISH = str(BUILD / "server" / "tundish")
 # Against a hang: no machine is as slow as this.
 DEADLINE_S = int(os.environ.get("TUNDISH_TEST_DEADLINE_S", "600"))
+
+# A suite that was started in the background has SIGINT ignored, and its children would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if PACKAGE not in sys.path:
     sys.path.insert(0, PACKAGE)
