@@ -21,7 +21,7 @@ COLUMNS = "{x: %s, label: %s, id: %s}" % (
     [i % 2 for i in range(ROWS)],
     list(range(ROWS)),
 )
-PIPE_BYTES = 4096  # the least that Linux has
+PIPE_BYTES = 4096  # the least that Linux has: less than a hundred lines of the examples
 
 
 class Example(unittest.TestCase):
@@ -65,7 +65,8 @@ class Numpy(Example):
 class Torch(Example):
     """Two replicas under gloo."""
 
-    STEPS = 2 * ROWS // 8
+    STEPS = ROWS // 8  # of one epoch
+    EPOCHS = 4  # more steps than those before the kill and those whose lines fit into a pipe
 
     def setUp(self):
         super().setUp()
@@ -78,20 +79,21 @@ class Torch(Example):
         return {(int(line[1]), int(line[2])): (line[3], line[4]) for line in found if line}
 
     def test_a_job_whose_trainer_was_killed_goes_on_with_the_rows_it_would_have_had(self):
-        whole = self.steps_of(self.run_example(*self.example, replicas=2, epochs=2))
-        steps = range(1, self.STEPS + 1)
+        whole = self.steps_of(self.run_example(*self.example, replicas=2, epochs=self.EPOCHS))
+        last = self.EPOCHS * self.STEPS
+        steps = range(1, last + 1)
         self.assertEqual(sorted(whole), [(step, rank) for step in steps for rank in (0, 1)])
         rows = [int(row) for key in whole for row in re.findall(r"\d+", whole[key][0])]
-        self.assertEqual(sorted(rows), sorted(2 * list(range(ROWS))))
+        self.assertEqual(sorted(rows), sorted(self.EPOCHS * list(range(ROWS))))
         (self.path / "checkpoint.pt").unlink()
 
         before = self.killed_after(step=23)
         saved = max(step for step, rank in before if step % 5 == 0)
         self.assertGreaterEqual(saved, 20)
-        self.assertNotIn((self.STEPS, 0), before)
-        after = self.steps_of(self.run_example(*self.example, replicas=2, epochs=2))
+        self.assertNotIn((last, 0), before)
+        after = self.steps_of(self.run_example(*self.example, replicas=2, epochs=self.EPOCHS))
         first = min(step for step, rank in after)
-        self.assertIn(first, range(16, self.STEPS))
+        self.assertIn(first, range(16, last))
         self.assertEqual(first % 5, 1)
         self.assertEqual({**before, **after}, whole)
 
@@ -101,17 +103,17 @@ class Torch(Example):
         fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # so the job waits until it is read
         note = 'echo $$ > "$0.$RANK" && exec "$@"'
         trainer = ["sh", "-c", note, str(self.path / "process"), *self.example]
-        job = subprocess.Popen(self.command(*trainer, replicas=2, epochs=2), env=self.environment,
-                               cwd=self.path, stdout=write_end, stderr=subprocess.DEVNULL)  # fmt: skip
+        job = subprocess.Popen(self.command(*trainer, replicas=2, epochs=self.EPOCHS),
+                               env=self.environment, cwd=self.path, stdout=write_end, stderr=subprocess.DEVNULL)  # fmt: skip
         os.close(write_end)
         lines = []
-        with open(read_end, encoding="utf-8") as output:
+        with open(read_end, "rb", buffering=0) as output:  # a buffer would let the job run further
             for line in output:
-                lines.append(line.strip())
-                if line.startswith(f"step {step} rank 1 "):
+                lines.append(line.decode().strip())
+                if line.startswith(b"step %d rank 1 " % step):
                     os.kill(int((self.path / "process.1").read_text()), signal.SIGKILL)
                     break
-            lines += [line.strip() for line in output]
+            lines += [line.decode().strip() for line in output]
         self.assertNotEqual(job.wait(timeout=rig.DEADLINE_S), 0)
         return self.steps_of(lines)
 
@@ -122,7 +124,7 @@ class Torch(Example):
         )
         trainer = ("sh", "-c", torchrun, "sh", *self.example[1:])
         found = self.steps_of(self.run_example(*trainer, replicas=2))
-        self.assertEqual(len(found), self.STEPS)
+        self.assertEqual(len(found), 2 * self.STEPS)
         rows = [int(row) for key in found for row in re.findall(r"\d+", found[key][0])]
         self.assertEqual(sorted(rows), list(range(ROWS)))
 
