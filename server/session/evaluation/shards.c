@@ -238,40 +238,38 @@ shards_take(struct shards *shards, uint32_t reader, uint64_t epoch, int64_t now_
     return next;
 }
 
-void
-shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+typedef void shard_fn(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard);
+
+/* Say it where the shards are kept: on this node, or on the peer that deals them. */
+static void
+say_of_shard(struct shards *shards, shard_fn *here, shard_fn *at_peer, uint32_t reader,
+             uint64_t epoch, uint32_t shard)
 {
     if (shards_are_of_peer(shards)) {
-        shards_peer_finish(shards, reader, epoch, shard);
+        at_peer(shards, reader, epoch, shard);
         return;
     }
     pthread_mutex_lock(&shards->lock);
-    finish_shard(shards, reader, epoch, shard);
+    here(shards, reader, epoch, shard);
     pthread_mutex_unlock(&shards->lock);
+}
+
+void
+shards_finish(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
+{
+    say_of_shard(shards, finish_shard, shards_peer_finish, reader, epoch, shard);
 }
 
 void
 shards_wait_beside(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (shards_are_of_peer(shards)) {
-        shards_peer_wait_beside(shards, reader, epoch, shard);
-        return;
-    }
-    pthread_mutex_lock(&shards->lock);
-    wait_beside(shards, reader, epoch, shard);
-    pthread_mutex_unlock(&shards->lock);
+    say_of_shard(shards, wait_beside, shards_peer_wait_beside, reader, epoch, shard);
 }
 
 void
 shards_give_back(struct shards *shards, uint32_t reader, uint64_t epoch, uint32_t shard)
 {
-    if (shards_are_of_peer(shards)) {
-        shards_peer_give_back(shards, reader, epoch, shard);
-        return;
-    }
-    pthread_mutex_lock(&shards->lock);
-    give_back(shards, reader, epoch, shard);
-    pthread_mutex_unlock(&shards->lock);
+    say_of_shard(shards, give_back, shards_peer_give_back, reader, epoch, shard);
 }
 
 uint32_t

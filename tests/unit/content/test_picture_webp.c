@@ -32,6 +32,14 @@ draw(uint8_t *pixels, int channels)
         pixels[i] = (uint8_t)(channels == 4 && i % 4 == 3 ? 200 + i % 8 : i * 31 + i / 3);
 }
 
+/* Pixels and their file, for WebPFree(). */
+static struct byte_view
+drawn(uint8_t *pixels, int channels)
+{
+    draw(pixels, channels);
+    return encode(pixels, channels);
+}
+
 static bool
 read_file(struct byte_view bytes, const struct picture_options *options, uint8_t *values,
           struct picture_size *ret_size, struct picture_fault *ret_fault)
@@ -62,8 +70,7 @@ pixels_are_those_that_were_written(void **state)
         struct picture_fault fault;
         struct byte_view file;
 
-        draw(pixels, cases[i].written);
-        file = encode(pixels, cases[i].written);
+        file = drawn(pixels, cases[i].written);
         if (!read_file(file, &options, values, &size, &fault))
             fail_msg("%s", fault.text);
         assert_int_equal(size.rank, 3);
@@ -89,8 +96,7 @@ a_picture_is_an_animation_of_one_frame(void **state)
     struct byte_view file;
 
     (void)state;
-    draw(pixels, 3);
-    file = encode(pixels, 3);
+    file = drawn(pixels, 3);
     if (!read_file(file, &options, values, &size, &fault))
         fail_msg("%s", fault.text);
     assert_int_equal(size.rank, 4);
@@ -111,8 +117,7 @@ another_number_of_channels_is_refused(void **state)
     struct byte_view file;
 
     (void)state;
-    draw(pixels, 3);
-    file = encode(pixels, 3);
+    file = drawn(pixels, 3);
     assert_false(read_file(file, &options, values, &size, &fault));
     assert_string_equal(fault.text, "decode_image: the WebP has 3 channels, not 4");
     WebPFree((void *)(uintptr_t)file.data);
@@ -130,8 +135,7 @@ files_that_end_too_early_are_refused(void **state)
     struct byte_view file;
 
     (void)state;
-    draw(pixels, 3);
-    file = encode(pixels, 3);
+    file = drawn(pixels, 3);
     for (size_t bytes = 12; bytes + 1 < file.size; bytes++) {
         /* Memory of exactly that size, so that what is read after it is noticed. */
         uint8_t *copy = malloc(bytes);

@@ -227,15 +227,17 @@ a_bad_row_of_one_node_is_the_error_of_all(void **state)
     close_job(&job);
 }
 
+/* More steps than anybody reads. */
+static const struct served_options LONG = { .stages = "{range: 10000}, {batch: 2}",
+                                            .deliver = "slots: 3" };
+
 static void
 an_epoch_ends_early_at_the_same_step_on_all_nodes(void **state)
 {
-    static const struct served_options options = { .stages = "{range: 10000}, {batch: 2}",
-                                                   .deliver = "slots: 3" };
     struct job_of_nodes job;
 
     (void)state;
-    start_job(2, &options, &job);
+    start_job(2, &LONG, &job);
     expect_all(
         &job, (const char *const[2][TEXTS]){ { "0.0 value=0", "0.1 value=2" }, { "0.0 value=1" } });
     for (int i = 0; i < 2; i++)
@@ -248,12 +250,10 @@ an_epoch_ends_early_at_the_same_step_on_all_nodes(void **state)
 static void
 the_failure_of_the_job_ends_the_stream(void **state)
 {
-    static const struct served_options options = { .stages = "{range: 10000}, {batch: 2}",
-                                                   .deliver = "slots: 3" };
     struct job_of_nodes job;
 
     (void)state;
-    start_job(2, &options, &job);
+    start_job(2, &LONG, &job);
     link_fail(job.links[1], "the cable was pulled");
     expect_in_the_end(job.nodes[1].reader, TUNDISH_E_PEER_LOST, "the cable was pulled");
     for (int i = 0; i < 2; i++) {
