@@ -44,6 +44,26 @@ build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
     return node;
 }
 
+void
+build_stand_after(struct plan_node *node, struct plan_node *below)
+{
+    node->inputs[0] = below;
+    node->depth = below->depth;
+    schema_close(&node->schema);
+    schema_pass_all(&node->schema, &below->schema);
+}
+
+struct plan_node *
+build_inserted(struct plan_graph *graph, struct plan_node *below, const struct order_ops *order)
+{
+    struct plan_node *node = build_order_node(graph, NULL, order);
+
+    node->inputs = tnd_zalloc(1, sizeof(struct plan_node *));
+    node->input_count = 1;
+    build_stand_after(node, below);
+    return node;
+}
+
 /* Add a node for a stage. `name` is the stage's own, or that of a source that the plan uses
  * instead.
  */

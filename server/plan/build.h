@@ -20,6 +20,13 @@ tundish_status build_graph(struct plan_builder *builder, const struct spec_datas
 /* A node of an order stage; `stage` NULL: the plan puts it in. */
 struct plan_node *build_order_node(struct plan_graph *graph, const struct spec_stage *stage,
                                    const struct order_ops *order);
+
+/* Make `node`, which only moves elements, read `below`, and give it the same columns. */
+void build_stand_after(struct plan_node *node, struct plan_node *below);
+
+/* A new node that reads `below` and only moves its elements. */
+struct plan_node *build_inserted(struct plan_graph *graph, struct plan_node *below,
+                                 const struct order_ops *order);
 void build_graph_close(struct plan_graph *graph);
 
 /* 2. The columns after every node; sources and content stages are opened. */
