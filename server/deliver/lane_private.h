@@ -24,6 +24,9 @@ enum slot_state {
 
 enum { NOBODY = -1 };
 
+/* In index_of: no slot is reserved for this position. */
+#define LANE_NO_SLOT UINT32_MAX
+
 /* The server's own book of a slot: nothing of it is read back from shared memory. */
 struct lane_slot {
     enum slot_state state;
@@ -137,6 +140,18 @@ static inline struct tnd_returns *
 lane_reader_page(const struct lane_reader *reader)
 {
     return (struct tnd_returns *)(void *)reader->returns.bytes;
+}
+
+static inline uint64_t
+lane_round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static inline bool
+slot_has_payload(const struct slot *slot)
+{
+    return slot->kind == TND_SLOT_BATCH && !slot->passed;
 }
 
 /* Of a buffer that is filled. */
