@@ -181,16 +181,38 @@ ahead_stop(struct ahead *ahead)
     ahead->is_running = false;
 }
 
+/* One region more. */
+static tundish_status
+add_region(struct ahead *ahead)
+{
+    const tundish_spec *spec;
+    struct region *region;
+    tundish_status status = tundish_element_spec(ahead->reader, &spec);
+
+    if (status != TUNDISH_OK)
+        return tnd_fail(status, "%s", tundish_last_error());
+    region = calloc(1, sizeof *region);
+    if (region == NULL)
+        return tnd_fail(TUNDISH_E_MEMORY, "no memory for a batch");
+    status = region_open(ahead->device, spec, region);
+    if (status != TUNDISH_OK) {
+        region_close(ahead->device, region);
+        free(region);
+        return status;
+    }
+    region->sibling = ahead->regions;
+    ahead->regions = region;
+    ahead_give(ahead, region);
+    return TUNDISH_OK;
+}
+
 tundish_status
 ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
            uint32_t region_count, uint64_t limit)
 {
-    const tundish_spec *spec;
     pthread_condattr_t monotonic;
-    tundish_status status = tundish_element_spec(reader, &spec);
+    tundish_status status = TUNDISH_OK;
 
-    if (status != TUNDISH_OK)
-        return tnd_fail(status, "%s", tundish_last_error());
     *ahead = (struct ahead){ .reader = reader, .device = device, .limit = limit };
     ahead->tail = &ahead->head;
     pthread_mutex_init(&ahead->lock, NULL);
@@ -198,13 +220,8 @@ ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *rea
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&ahead->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    ahead->regions = calloc(region_count, sizeof *ahead->regions);
-    if (ahead->regions == NULL)
-        return tnd_fail(TUNDISH_E_MEMORY, "no memory for %u batches", region_count);
-    for (; ahead->region_count < region_count && status == TUNDISH_OK; ahead->region_count++) {
-        status = region_open(device, spec, &ahead->regions[ahead->region_count]);
-        ahead_give(ahead, &ahead->regions[ahead->region_count]);
-    }
+    for (uint32_t i = 0; i < region_count && status == TUNDISH_OK; i++)
+        status = add_region(ahead);
     return status;
 }
 
@@ -214,9 +231,15 @@ ahead_close(struct ahead *ahead)
     if (ahead->tail == NULL)
         return; /* never opened */
     ahead_stop(ahead);
-    for (uint32_t i = 0; i < ahead->region_count; i++)
-        region_close(ahead->device, &ahead->regions[i]);
-    free(ahead->regions);
+    while (ahead->regions != NULL) {
+        struct region *region = ahead->regions;
+
+        ahead->regions = region->sibling;
+        if (region->is_kept)
+            continue;
+        region_close(ahead->device, region);
+        free(region);
+    }
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->lock);
     *ahead = (struct ahead){ 0 };
@@ -274,6 +297,31 @@ ahead_give(struct ahead *ahead, struct region *region)
     region->next = ahead->free;
     ahead->free = region;
     pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+tundish_status
+ahead_replace(struct ahead *ahead)
+{
+    struct region *spare;
+
+    pthread_mutex_lock(&ahead->lock);
+    spare = ahead->spare;
+    if (spare != NULL)
+        ahead->spare = spare->next;
+    pthread_mutex_unlock(&ahead->lock);
+    if (spare == NULL)
+        return add_region(ahead);
+    ahead_give(ahead, spare);
+    return TUNDISH_OK;
+}
+
+void
+ahead_spare(struct ahead *ahead, struct region *region)
+{
+    pthread_mutex_lock(&ahead->lock);
+    region->next = ahead->spare;
+    ahead->spare = region;
     pthread_mutex_unlock(&ahead->lock);
 }
 

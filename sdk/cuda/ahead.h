@@ -10,9 +10,8 @@
 struct ahead {
     tundish_reader *reader;
     const struct device *device;
-    uint64_t limit; /* batch_bytes */
-    struct region *regions;
-    uint32_t region_count;
+    uint64_t limit;         /* batch_bytes */
+    struct region *regions; /* all, linked as siblings */
 
     pthread_t thread;
     bool is_running;
@@ -22,10 +21,11 @@ struct ahead {
     bool stops;
     struct region *free;
     struct region *head, **tail; /* of what is ready, oldest first */
+    struct region *spare;        /* given back after they were kept */
 };
 
-/* Zeros and a failed open may be closed. Close ends the thread; no batch may be in use on the
- * device any more. */
+/* Zeros and a failed open may be closed. Close ends the thread, and frees all regions but those
+ * that are kept; no other may be in use on the device any more. */
 tundish_status ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
                           uint32_t region_count, uint64_t limit);
 void ahead_close(struct ahead *ahead);
@@ -43,6 +43,12 @@ bool ahead_take(struct ahead *ahead);
 
 /* A region that was taken may be filled again. Any thread. */
 void ahead_give(struct ahead *ahead, struct region *region);
+
+/* A region is lent for long: let the thread have another. The device's context is current. */
+tundish_status ahead_replace(struct ahead *ahead);
+
+/* One that was lent for long came back: it serves for the next such loan. Any thread. */
+void ahead_spare(struct ahead *ahead, struct region *region);
 
 /* The thread does not run. Drop what is ready of the present epoch. False: the queue does not reach
  * the next one. */

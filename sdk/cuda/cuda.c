@@ -1,4 +1,5 @@
 /* cuda.c - tundish_cuda.h. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@ struct tundish_cuda {
     const tundish_spec *spec;
     uint32_t depth;
     _Atomic uint32_t held;
+    _Atomic uint32_t users; /* the caller until it closes this, and batches that are kept */
+    pthread_mutex_t lock;   /* of what batches say of their use, and of is_closed */
+    bool is_closed;
     struct region *last; /* of next_into: to be given back by the next call */
     char *token;         /* the place after what was returned last */
     size_t token_capacity;
@@ -121,6 +125,8 @@ tundish_cuda_open(tundish_reader *reader, const tundish_cuda_options *options,
     cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a tundish_cuda");
+    pthread_mutex_init(&cuda->lock, NULL);
+    cuda->users = 1;
     cuda->process = getpid();
     cuda->depth = taken.depth;
     status = open_parts(cuda, reader, &taken);
@@ -144,6 +150,18 @@ close_regions(tundish_cuda *cuda)
         device_leave(&cuda->device);
 }
 
+static void
+drop_user(tundish_cuda *cuda)
+{
+    if (cuda->users-- > 1)
+        return;
+    if (cuda->process == getpid())
+        device_close(&cuda->device);
+    pthread_mutex_destroy(&cuda->lock);
+    free(cuda->token);
+    free(cuda);
+}
+
 void
 tundish_cuda_close(tundish_cuda *cuda)
 {
@@ -152,12 +170,14 @@ tundish_cuda_close(tundish_cuda *cuda)
     /* A child has neither the thread nor the device. */
     if (cuda->process == getpid()) {
         ahead_stop(&cuda->ahead);
+        /* With the lock: a kept batch comes back before this or after it. */
+        pthread_mutex_lock(&cuda->lock);
         if (cuda->device.context != NULL)
             close_regions(cuda);
-        device_close(&cuda->device);
+        cuda->is_closed = true;
+        pthread_mutex_unlock(&cuda->lock);
     }
-    free(cuda->token);
-    free(cuda);
+    drop_user(cuda);
 }
 
 static void
@@ -265,6 +285,62 @@ tundish_cuda_wait(tundish_cuda *cuda, const tundish_cuda_batch *batch, tundish_c
 }
 
 void
+tundish_cuda_used(tundish_cuda *cuda, const tundish_cuda_batch *batch, tundish_cuda_stream stream)
+{
+    if (batch == NULL || stream == TUNDISH_CUDA_NO_STREAM || check(cuda) != TUNDISH_OK)
+        return;
+    pthread_mutex_lock(&cuda->lock);
+    region_end_use(&cuda->device, region_of(batch), stream);
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+tundish_status
+tundish_cuda_keep(tundish_cuda *cuda, const tundish_cuda_batch *batch)
+{
+    tundish_status status = check(cuda);
+
+    if (status == TUNDISH_OK && batch == NULL)
+        status = tnd_fail(TUNDISH_E_ARGUMENT, "the batch is NULL");
+    if (status != TUNDISH_OK || region_of(batch)->is_kept)
+        return status;
+    status = device_enter(&cuda->device);
+    if (status != TUNDISH_OK)
+        return status;
+    status = ahead_replace(&cuda->ahead);
+    device_leave(&cuda->device);
+    if (status != TUNDISH_OK)
+        return status;
+    region_of(batch)->is_kept = true;
+    cuda->users++;
+    cuda->held--;
+    return TUNDISH_OK;
+}
+
+/* What was kept serves for the next to be kept; after the close for nothing. */
+static void
+give_kept(tundish_cuda *cuda, struct region *region)
+{
+    bool is_entered;
+
+    pthread_mutex_lock(&cuda->lock);
+    region->is_kept = false;
+    if (!cuda->is_closed) {
+        ahead_spare(&cuda->ahead, region);
+        region = NULL;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    if (region != NULL) {
+        is_entered = device_enter(&cuda->device) == TUNDISH_OK;
+        cuda->device.driver->context_synchronize();
+        region_close(&cuda->device, region);
+        free(region);
+        if (is_entered)
+            device_leave(&cuda->device);
+    }
+    drop_user(cuda);
+}
+
+void
 tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
                      tundish_cuda_stream stream)
 {
@@ -272,7 +348,11 @@ tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
 
     if (batch == NULL || check(cuda) != TUNDISH_OK)
         return;
-    region_end_use(&cuda->device, region, stream);
+    tundish_cuda_used(cuda, batch, stream);
+    if (region->is_kept) {
+        give_kept(cuda, region);
+        return;
+    }
     cuda->held--;
     ahead_give(&cuda->ahead, region);
 }

@@ -17,8 +17,8 @@ region_open(const struct device *device, const tundish_spec *spec, struct region
     if (status != TUNDISH_OK)
         return status;
     result = driver->event_create(&ret_region->ready, CU_EVENT_DISABLE_TIMING);
-    if (result == CU_SUCCESS)
-        result = driver->event_create(&ret_region->done, CU_EVENT_DISABLE_TIMING);
+    for (uint32_t i = 0; i < REGION_STREAMS && result == CU_SUCCESS; i++)
+        result = driver->event_create(&ret_region->done[i], CU_EVENT_DISABLE_TIMING);
     return cuda_check(driver, result, "make an event");
 }
 
@@ -42,8 +42,9 @@ region_close(const struct device *device, struct region *region)
     free_memory(device, region);
     if (region->ready != NULL)
         driver->event_destroy(region->ready);
-    if (region->done != NULL)
-        driver->event_destroy(region->done);
+    for (uint32_t i = 0; i < REGION_STREAMS; i++)
+        if (region->done[i] != NULL)
+            driver->event_destroy(region->done[i]);
     pack_close(&region->pack);
     free(region->token);
     *region = (struct region){ 0 };
@@ -61,9 +62,10 @@ await_reuse(const struct device *device, struct region *region)
         result = driver->event_synchronize(region->ready);
     if (result == CU_SUCCESS && region->must_synchronize)
         result = driver->context_synchronize();
-    else if (result == CU_SUCCESS && region->was_lent)
-        result = driver->stream_wait_event(device->stream, region->done, 0);
-    region->must_synchronize = region->was_lent = region->was_filled = false;
+    for (uint32_t i = 0; i < region->user_count && result == CU_SUCCESS; i++)
+        result = driver->stream_wait_event(device->stream, region->done[i], 0);
+    region->must_synchronize = region->was_filled = false;
+    region->user_count = 0;
     return cuda_check(driver, result, "wait for the last use of a batch's memory");
 }
 
@@ -170,13 +172,32 @@ region_fill(const struct device *device, struct region *region, const tundish_ba
     return send(device, region);
 }
 
+/* The event of this stream; NULL: all are taken by others. */
+static cu_event
+event_of(struct region *region, cu_stream stream)
+{
+    uint32_t i = 0;
+
+    while (i < region->user_count && region->users[i] != stream)
+        i++;
+    if (i == REGION_STREAMS)
+        return NULL;
+    region->users[i] = stream;
+    region->user_count = i < region->user_count ? region->user_count : i + 1;
+    return region->done[i];
+}
+
 void
 region_end_use(const struct device *device, struct region *region, cu_stream stream)
 {
-    region->must_synchronize = true;
-    if (device_enter(device) != TUNDISH_OK)
+    cu_event done = stream == TUNDISH_CUDA_ANY_STREAM ? NULL : event_of(region, stream);
+    bool is_recorded;
+
+    if (done == NULL || device_enter(device) != TUNDISH_OK) {
+        region->must_synchronize = true;
         return;
-    region->must_synchronize = device->driver->event_record(region->done, stream) != CU_SUCCESS;
-    region->was_lent = !region->must_synchronize;
+    }
+    is_recorded = device->driver->event_record(done, stream) == CU_SUCCESS;
+    region->must_synchronize = region->must_synchronize || !is_recorded;
     device_leave(device);
 }

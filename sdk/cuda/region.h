@@ -9,17 +9,22 @@
 
 #include "cuda/device.h"
 
+enum { REGION_STREAMS = 4 };
+
 struct region {
     tundish_cuda_batch batch; /* first: the caller's pointer is ours */
     struct region *next;      /* in the queue, or among the free ones */
+    struct region *sibling;   /* among all */
+    bool is_kept;             /* the caller's, by tundish_cuda_keep */
     struct pack pack;
     uint8_t *host; /* host_bytes of pinned memory */
     cu_address memory;
     uint64_t host_bytes, device_bytes;
-    cu_event ready;        /* the batch is on the device */
-    cu_event done;         /* the caller's stream needs it no more */
+    cu_event ready;                  /* the batch is on the device */
+    cu_event done[REGION_STREAMS];   /* a stream of the caller's needs it no more */
+    cu_stream users[REGION_STREAMS]; /* these streams */
+    uint32_t user_count;
     bool was_filled;       /* ready was recorded */
-    bool was_lent;         /* done was recorded after the last use */
     bool must_synchronize; /* done could not be recorded: wait for the whole device */
     tundish_status status; /* OK: a batch; else what tundish_next said */
     char text[1024];       /* of the status */
@@ -36,7 +41,8 @@ void region_close(const struct device *device, struct region *region); /* accept
 tundish_status region_fill(const struct device *device, struct region *region,
                            const tundish_batch *batch, uint64_t limit);
 
-/* The caller has put its use of the batch into `stream`. Cannot fail. */
+/* The caller has put its use of the batch into `stream`, or what stands for streams. Cannot fail.
+ * One thread at a time. */
 void region_end_use(const struct device *device, struct region *region, cu_stream stream);
 
 #endif

@@ -130,6 +130,19 @@ step(struct job *job)
     tundish_cuda_release(job->cuda, take_alike(job), device.stream);
 }
 
+/* The device's stream does not wait, which would make up for a missing wait of the library's. */
+static void
+step_quietly(struct job *job)
+{
+    const tundish_cuda_batch *made = NULL;
+    const tundish_batch *batch = NULL;
+
+    assert_int_equal(tundish_next(job->host, PATIENCE, &batch), TUNDISH_OK);
+    assert_int_equal(tundish_cuda_next(job->cuda, PATIENCE, &made), TUNDISH_OK);
+    tundish_release(job->host, batch);
+    tundish_cuda_release(job->cuda, made, TUNDISH_CUDA_NO_STREAM);
+}
+
 static tundish_status
 outcome(struct job *job)
 {
@@ -202,6 +215,111 @@ held_batches_keep_their_memory(void **state)
     assert_true(compare_batches(&device, again, host, first));
     tundish_cuda_release(job.cuda, first, device.stream);
     tundish_close(again);
+    close_job(&job);
+}
+
+static void
+kept_batches_make_room_and_outlive_the_close(void **state)
+{
+    enum { KEPT = 5 };
+    struct numbers_options numbers = some_numbers();
+    const tundish_cuda_batch *kept[KEPT];
+    const tundish_batch *host;
+    tundish_reader *again;
+    struct job job;
+    int before = alive != NULL ? alive() : 0;
+
+    (void)state;
+    open_job(&job, &numbers, 1);
+    again = open_reader(&job, "again", NULL);
+    for (int i = 0; i < KEPT; i++) {
+        kept[i] = take_alike(&job);
+        assert_int_equal(tundish_cuda_keep(job.cuda, kept[i]), TUNDISH_OK);
+        assert_int_equal(tundish_cuda_keep(job.cuda, kept[i]), TUNDISH_OK);
+    }
+    /* Memory that came back serves for the next that is kept. */
+    tundish_cuda_release(job.cuda, kept[KEPT - 1], device.stream);
+    kept[KEPT - 1] = take_alike(&job);
+    assert_int_equal(tundish_cuda_keep(job.cuda, kept[KEPT - 1]), TUNDISH_OK);
+    tundish_cuda_release(job.cuda, kept[KEPT - 1], device.stream);
+    assert_int_equal(tundish_cuda_keep(job.cuda, NULL), TUNDISH_E_ARGUMENT);
+    step(&job);
+    tundish_cuda_close(job.cuda);
+    for (int i = 0; i < KEPT - 1; i++) {
+        assert_int_equal(tundish_next(again, PATIENCE, &host), TUNDISH_OK);
+        assert_true(compare_batches(&device, again, host, kept[i]));
+        tundish_cuda_release(job.cuda, kept[i], device.stream);
+        tundish_release(again, host);
+    }
+    if (alive != NULL)
+        assert_int_equal(alive(), before);
+    job.cuda = NULL;
+    tundish_close(again);
+    close_job(&job);
+}
+
+enum { STREAMS = 6, LATE = 20, REGIONS = 3 };
+
+/* Several streams read a batch late, and its memory comes round meanwhile: each copy is right all
+ * the same. `is_told`: the library is told of each stream; else that it may be any. */
+static void
+use_late(struct job *job, const cu_stream *streams, int count, bool is_told)
+{
+    const struct cuda_driver *driver = device.driver;
+    const tundish_cuda_batch *batch;
+    const tundish_cuda_tensor *made;
+    const tundish_tensor *tensor;
+    const tundish_batch *host;
+    cu_address copies[STREAMS];
+    uint64_t wanted[ROWS], found[ROWS];
+    cu_event event;
+
+    assert_int_equal(driver->event_create(&event, CU_EVENT_DISABLE_TIMING), CU_SUCCESS);
+    assert_int_equal(tundish_next(job->host, PATIENCE, &host), TUNDISH_OK);
+    assert_int_equal(tundish_tensor_at(host, 0, &tensor), TUNDISH_OK);
+    memcpy(wanted, tensor->data, tensor->data_bytes);
+    assert_int_equal(tundish_cuda_next(job->cuda, PATIENCE, &batch), TUNDISH_OK);
+    assert_int_equal(tundish_cuda_tensor_at(batch, 0, &made), TUNDISH_OK);
+    for (int k = 0; k < count; k++) {
+        assert_int_equal(driver->memory_alloc(&copies[k], sizeof found), CU_SUCCESS);
+        assert_int_equal(tundish_cuda_wait(job->cuda, batch, streams[k]), TUNDISH_OK);
+        for (int i = 0; i < LATE * (k + 1); i++)
+            driver->event_record(event, streams[k]);
+        driver->copy_on_device(copies[k], made->data, made->data_bytes, streams[k]);
+        if (is_told)
+            tundish_cuda_used(job->cuda, batch, streams[k]);
+    }
+    tundish_cuda_release(job->cuda, batch,
+                         is_told ? TUNDISH_CUDA_NO_STREAM : TUNDISH_CUDA_ANY_STREAM);
+    for (int i = 0; i < 2 * REGIONS; i++)
+        step_quietly(job);
+    for (int k = 0; k < count; k++) {
+        assert_int_equal(driver->stream_synchronize(streams[k]), CU_SUCCESS);
+        assert_int_equal(device.copy_to_host(found, copies[k], tensor->data_bytes), CU_SUCCESS);
+        assert_memory_equal(found, wanted, tensor->data_bytes);
+        driver->memory_free(copies[k]);
+    }
+    driver->event_destroy(event);
+    tundish_release(job->host, host);
+}
+
+static void
+memory_is_used_again_only_after_all_streams(void **state)
+{
+    struct numbers_options numbers = some_numbers();
+    cu_stream streams[STREAMS];
+    struct job job;
+
+    (void)state;
+    numbers.steps = 100;
+    open_job(&job, &numbers, 1);
+    for (int k = 0; k < STREAMS; k++)
+        device.driver->stream_create(&streams[k], CU_STREAM_NON_BLOCKING, 0);
+    use_late(&job, streams, 2, true);
+    use_late(&job, streams, STREAMS, true); /* more than there are events for */
+    use_late(&job, streams, 2, false);
+    for (int k = 0; k < STREAMS; k++)
+        device.driver->stream_destroy(streams[k]);
     close_job(&job);
 }
 
@@ -446,6 +564,8 @@ main(void)
         cmocka_unit_test(every_batch_is_the_hosts_bit_by_bit),
         cmocka_unit_test(batches_of_changing_sizes_find_room),
         cmocka_unit_test(held_batches_keep_their_memory),
+        cmocka_unit_test(kept_batches_make_room_and_outlive_the_close),
+        cmocka_unit_test(memory_is_used_again_only_after_all_streams),
         cmocka_unit_test(a_place_is_after_the_last_batch_that_was_returned),
         cmocka_unit_test(restart_begins_the_next_epoch),
         cmocka_unit_test(fixed_addresses_are_filled),

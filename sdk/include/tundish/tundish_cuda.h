@@ -27,7 +27,8 @@
  * Ownership: the caller closes what tundish_cuda_open returns, before the reader. Until then the
  *            reader belongs to the library: of tundish.h only tundish_element_spec,
  *            tundish_get_info and tundish_descriptor may be called with it.
- * Threads:   one thread at a time, but any thread may call tundish_cuda_release.
+ * Threads:   one thread at a time, but any thread may call tundish_cuda_wait, tundish_cuda_used,
+ *            tundish_cuda_release and tundish_cuda_tensor_*.
  * Memory:    is allocated by tundish_cuda_open and with the first batches; again for a batch that
  * is larger than all before, unless options.batch_bytes sets a limit. Fork:      in a forked child
  * every call fails; tundish_cuda_close frees nothing on the device. Errors:    as in tundish.h; the
@@ -45,6 +46,12 @@ extern "C" {
 typedef struct tundish_cuda tundish_cuda;
 typedef struct CUstream_st *tundish_cuda_stream; /* a CUstream or cudaStream_t; NULL: the default */
 typedef uint64_t tundish_cuda_address;           /* a CUdeviceptr */
+
+/* In the place of a stream, to tundish_cuda_used and tundish_cuda_release. No stream: all that used
+ * the batch were told before. Any stream: it is not known which; before the batch's memory is used
+ * again, the library waits for the whole device. */
+#define TUNDISH_CUDA_NO_STREAM ((tundish_cuda_stream)(uintptr_t)-1)
+#define TUNDISH_CUDA_ANY_STREAM ((tundish_cuda_stream)(uintptr_t)-2)
 
 /* Start from TUNDISH_CUDA_OPTIONS_INIT. Zero means "default". */
 typedef struct tundish_cuda_options {
@@ -96,7 +103,8 @@ TUNDISH_API tundish_status tundish_cuda_open(tundish_reader *reader,
                                              tundish_cuda **ret_cuda);
 
 /* Ends the reading ahead. Batches that are ready and were not returned are given back to the server
- * as read; the place is that of the last batch returned. Waits for the device. Accepts NULL. */
+ * as read; the place is that of the last batch returned. Waits for the device. Batches that are
+ * held become invalid, those that are kept do not. Accepts NULL. */
 TUNDISH_API void tundish_cuda_close(tundish_cuda *cuda);
 
 /* Lend the next batch; the statuses are those of tundish_next. At most `depth` batches may be held:
@@ -109,8 +117,22 @@ TUNDISH_API tundish_status tundish_cuda_next(tundish_cuda *cuda, int64_t timeout
 TUNDISH_API tundish_status tundish_cuda_wait(tundish_cuda *cuda, const tundish_cuda_batch *batch,
                                              tundish_cuda_stream stream);
 
+/* For a batch that several streams use: its memory is used again once this stream, too, has done
+ * what was put into it before this call. Never blocks, cannot fail. */
+TUNDISH_API void tundish_cuda_used(tundish_cuda *cuda, const tundish_cuda_batch *batch,
+                                   tundish_cuda_stream stream);
+
+/* As tundish_keep, for those who hold a batch longer than the depth allows: it stays where it is,
+ * no longer counts as held, and is valid until tundish_cuda_release, also after tundish_cuda_close
+ * (then without its columns' names). The device's memory for another batch takes its place; it
+ * serves again for batches that are kept after this one was returned. Called by the thread that
+ * uses `cuda`, and not while another thread releases the batch. Keeping twice is keeping once.
+ * E_ARGUMENT, E_MEMORY, E_SYSTEM: the batch is held as before. */
+TUNDISH_API tundish_status tundish_cuda_keep(tundish_cuda *cuda, const tundish_cuda_batch *batch);
+
 /* Return a batch: its memory is used again once the stream has done what was put into it before
- * this call. Never blocks, cannot fail. Accepts a NULL batch. */
+ * this call. Never blocks, cannot fail. Accepts a NULL batch. The last batch that is returned after
+ * tundish_cuda_close waits for the device. */
 TUNDISH_API void tundish_cuda_release(tundish_cuda *cuda, const tundish_cuda_batch *batch,
                                       tundish_cuda_stream stream);
 
