@@ -56,5 +56,9 @@ tundish_tensor_widen(const tundish_batch *batch, uint32_t index, void *values, s
         .scale = spec->widen_scale,
         .offset = spec->widen_offset,
     };
+    if (spec->widen_layout == TUNDISH_NCHW && tensor->element_count > 0) {
+        widening.channels = (uint64_t)tensor->shape[3];
+        widening.plane = (uint64_t)tensor->shape[1] * (uint64_t)tensor->shape[2];
+    }
     return tnd_widen(&widening, tensor->dtype, tensor->data, tensor->element_count, values);
 }

@@ -196,6 +196,70 @@ repeat(const struct tnd_widening *widening, struct repeated *repeated)
     }
 }
 
+static void
+to_any(tundish_dtype to, tundish_dtype dtype, const void *values, uint64_t count,
+       struct repeated *repeated, void *made)
+{
+    if (to == TUNDISH_FLOAT32)
+        to_floats(dtype, values, count, repeated, made);
+    else if (to == TUNDISH_FLOAT64)
+        to_doubles(dtype, values, count, repeated, made);
+    else
+        to_halves(dtype, values, count, repeated, to == TUNDISH_BFLOAT16, made);
+}
+
+/* Where the next value of a pixel, of an image, of the next image goes. */
+struct scatter {
+    uint64_t channels, plane;
+    uint64_t to, channel, pixel;
+};
+
+#define DEFINE_SCATTER(bits)                                                                       \
+    CODEC_INLINE void scatter_##bits(struct scatter *scatter, const void *values, uint64_t count,  \
+                                     void *made)                                                   \
+    {                                                                                              \
+        const uint##bits##_t *from = values;                                                       \
+        uint##bits##_t *to = made;                                                                 \
+                                                                                                   \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            to[scatter->to] = from[i];                                                             \
+            scatter->to += scatter->plane;                                                         \
+            if (++scatter->channel < scatter->channels)                                            \
+                continue;                                                                          \
+            scatter->channel = 0;                                                                  \
+            scatter->to -= scatter->channels * scatter->plane - 1;                                 \
+            if (++scatter->pixel < scatter->plane)                                                 \
+                continue;                                                                          \
+            scatter->pixel = 0;                                                                    \
+            scatter->to += (scatter->channels - 1) * scatter->plane;                               \
+        }                                                                                          \
+    }
+
+DEFINE_SCATTER(16)
+DEFINE_SCATTER(32)
+DEFINE_SCATTER(64)
+
+/* Made as ever, a chunk at a time, so that the bits are those of any other layout. */
+static void
+to_planes(const struct tnd_widening *widening, tundish_dtype dtype, const uint8_t *values,
+          uint64_t count, struct repeated *repeated, void *made)
+{
+    struct scatter scatter = { .channels = widening->channels, .plane = widening->plane };
+    double chunk[CHUNK];
+
+    for (uint64_t i = 0; i < count; i += CHUNK) {
+        uint64_t some = count - i < CHUNK ? count - i : CHUNK;
+
+        to_any(widening->dtype, dtype, values + i * tnd_dtype_bytes(dtype), some, repeated, chunk);
+        if (tnd_dtype_bytes(widening->dtype) == 2)
+            scatter_16(&scatter, chunk, some, made);
+        else if (tnd_dtype_bytes(widening->dtype) == 4)
+            scatter_32(&scatter, chunk, some, made);
+        else
+            scatter_64(&scatter, chunk, some, made);
+    }
+}
+
 tundish_status
 tnd_widen(const struct tnd_widening *widening, tundish_dtype dtype, const void *values,
           uint64_t count, void *ret_values)
@@ -214,12 +278,10 @@ tnd_widen(const struct tnd_widening *widening, tundish_dtype dtype, const void *
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for %llu factors",
                         (unsigned long long)repeated.period);
     repeat(widening, &repeated);
-    if (widening->dtype == TUNDISH_FLOAT32)
-        to_floats(dtype, values, count, &repeated, ret_values);
-    else if (widening->dtype == TUNDISH_FLOAT64)
-        to_doubles(dtype, values, count, &repeated, ret_values);
+    if (widening->channels != 0)
+        to_planes(widening, dtype, values, count, &repeated, ret_values);
     else
-        to_halves(dtype, values, count, &repeated, widening->dtype == TUNDISH_BFLOAT16, ret_values);
+        to_any(widening->dtype, dtype, values, count, &repeated, ret_values);
     if (repeated.doubles != room)
         free(repeated.doubles);
     return TUNDISH_OK;

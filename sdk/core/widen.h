@@ -18,13 +18,15 @@ struct tnd_widening {
     uint32_t offset_count; /* the same */
     const double *scale;
     const double *offset;
+    uint64_t channels; /* not 0: the length of the last dimension, each index of which gets ... */
+    uint64_t plane;    /* ... so many values side by side: pixels of an image. Not 0 then */
 };
 
 /* From any number or bool to any float. */
 bool tnd_can_widen(tundish_dtype from, tundish_dtype to);
 
-/* Write `count` values, which begin with the first index of their last dimension. E_MEMORY: lists
- * are long and there is none. */
+/* Write `count` values, which begin with the first index of their last dimension; with channels,
+ * whole images. E_MEMORY: lists are long and there is none. */
 tundish_status tnd_widen(const struct tnd_widening *widening, tundish_dtype dtype,
                          const void *values, uint64_t count, void *ret_values);
 

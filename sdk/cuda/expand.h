@@ -25,7 +25,11 @@ struct expansion {
     uint8_t is_packed, bits, value_bytes;
     uint8_t from_dtype; /* enum tundish_dtype, as to_dtype */
     uint8_t to_dtype;   /* 0: as it is, unpacked */
-    uint8_t reserved[7];
+    uint8_t reserved[3];
+    uint32_t
+        channels; /* not 0: each index of the last dimension gets `plane` values side by side */
+    uint32_t plane;
+    uint32_t unused;
 };
 
 /* Bits first .. first + bits - 1. Bytes are read one by one: they begin anywhere. */
@@ -96,39 +100,91 @@ expand_integer(const struct expansion *job, uint64_t i)
 DEFINE_EXPAND_REAL(expand_float, float)
 DEFINE_EXPAND_REAL(expand_double, double)
 
-HALF_INLINE void
-expand_widened(const struct expansion *job, uint64_t i)
-{
-    uint64_t at = i % job->period;
+/* Value `to` of the result is made of value `from` of the column, with factor `at` of the period.
+ */
+struct expand_step {
+    uint64_t from, to;
+    uint32_t at;
+};
 
+HALF_INLINE void
+expand_widened(const struct expansion *job, const struct expand_step *step)
+{
     if (job->to_dtype == TUNDISH_FLOAT64) {
         const double *numbers = (const double *)job->numbers;
 
-        ((double *)job->to)[i] = expand_double(job, i) * numbers[at] + numbers[job->period + at];
+        ((double *)job->to)[step->to] =
+            expand_double(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
     } else {
         const float *numbers = (const float *)job->numbers;
-        float value = expand_float(job, i) * numbers[at] + numbers[job->period + at];
+        float value =
+            expand_float(job, step->from) * numbers[step->at] + numbers[job->period + step->at];
 
         if (job->to_dtype == TUNDISH_FLOAT32)
-            ((float *)job->to)[i] = value;
+            ((float *)job->to)[step->to] = value;
         else if (job->to_dtype == TUNDISH_FLOAT16)
-            ((uint16_t *)job->to)[i] = half_from_float(value);
+            ((uint16_t *)job->to)[step->to] = half_from_float(value);
         else
-            ((uint16_t *)job->to)[i] = bfloat_from_float(value);
+            ((uint16_t *)job->to)[step->to] = bfloat_from_float(value);
     }
 }
 
-/* The values first .. end - 1 of a column. */
 HALF_INLINE void
-expand_values(const struct expansion *job, uint64_t first, uint64_t end)
+expand_value(const struct expansion *job, const struct expand_step *step)
 {
-    for (uint64_t i = first; i < end && i < job->count; i++)
-        if (job->to_dtype != 0)
-            expand_widened(job, i);
-        else if (job->value_bytes == 8)
-            ((uint64_t *)job->to)[i] = expand_integer(job, i);
-        else
-            ((uint32_t *)job->to)[i] = (uint32_t)expand_integer(job, i);
+    if (job->to_dtype != 0)
+        expand_widened(job, step);
+    else if (job->value_bytes == 8)
+        ((uint64_t *)job->to)[step->to] = expand_integer(job, step->from);
+    else
+        ((uint32_t *)job->to)[step->to] = (uint32_t)expand_integer(job, step->from);
+}
+
+/* Where the first value of a block stands. Found once for each thread, because it takes divisions
+ * of 64 bits; the values of a block are near enough to it for divisions of 32. */
+struct expand_start {
+    uint64_t first, image;
+    uint32_t channel, pixel, phase;
+};
+
+HALF_INLINE struct expand_start
+expand_start(const struct expansion *job, uint64_t first)
+{
+    struct expand_start start;
+
+    start.first = first;
+    start.phase = job->period != 0 ? (uint32_t)(first % job->period) : 0;
+    start.image = 0;
+    start.channel = start.pixel = 0;
+    if (job->channels != 0) {
+        uint64_t plane = first / job->plane;
+
+        start.pixel = (uint32_t)(first % job->plane);
+        start.channel = (uint32_t)(plane % job->channels);
+        start.image = plane / job->channels;
+    }
+    return start;
+}
+
+/* The result's value `offset` after the first. With channels first, neighbouring threads write
+ * neighbouring values, and read pixels that lie near one another. */
+HALF_INLINE struct expand_step
+expand_step(const struct expansion *job, const struct expand_start *start, uint32_t offset)
+{
+    struct expand_step step;
+
+    step.to = step.from = start->first + offset;
+    step.at = job->period > 1 ? (start->phase + offset) % job->period : 0;
+    if (job->channels != 0) {
+        uint32_t pixel = start->pixel + offset, channel = start->channel + pixel / job->plane;
+        uint64_t image = start->image + channel / job->channels;
+
+        pixel %= job->plane;
+        channel %= job->channels;
+        step.from = (image * job->plane + pixel) * job->channels + channel;
+        step.at = job->period > 1 ? channel : 0;
+    }
+    return step;
 }
 
 /* The column that a block works on: the last that begins at it or before. */
@@ -148,13 +204,20 @@ expand_job(const struct expansion *jobs, uint32_t job_count, uint64_t block)
     return &jobs[low];
 }
 
+/* A thread of a block makes every EXPAND_THREADS-th of its values, so that what threads read and
+ * write at a time lies side by side. */
 HALF_INLINE void
 expand_group(const struct expansion *jobs, uint32_t job_count, uint64_t block, unsigned thread)
 {
     const struct expansion *job = expand_job(jobs, job_count, block);
-    uint64_t first = (block - job->first_block) * EXPAND_BLOCK + thread * (uint64_t)EXPAND_GROUP;
+    struct expand_start start = expand_start(job, (block - job->first_block) * EXPAND_BLOCK);
 
-    expand_values(job, first, first + EXPAND_GROUP);
+    for (uint32_t i = 0; i < EXPAND_GROUP; i++) {
+        struct expand_step step = expand_step(job, &start, i * EXPAND_THREADS + thread);
+
+        if (step.to < job->count)
+            expand_value(job, &step);
+    }
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* kernels.cu - the kernel: a thread for each EXPAND_GROUP values of a batch's packed columns. */
+/* kernels.cu - the kernel: a thread for every EXPAND_GROUP values of a batch's packed columns. */
 #include "cuda/expand.h"
 
 #ifdef __CUDACC__

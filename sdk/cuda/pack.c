@@ -1,10 +1,13 @@
 /* pack.c - first the layout, then one pass over the bytes. */
 #include "cuda/pack.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
+
+enum { PLANE_MAX = INT32_MAX / 2 }; /* the kernel counts pixels and channels in 32 bits */
 
 tundish_status
 pack_open(const tundish_spec *spec, const struct pack_numbers *numbers, struct pack *ret_pack)
@@ -84,18 +87,38 @@ add_frame(struct pack *pack, struct pack_column *column, const tundish_tensor *t
             add_part(pack, tensor->string_offsets, (tensor->element_count + 1) * sizeof(int64_t));
 }
 
+/* Dimensions 1 and 2 go after dimension 3, in the shape as in the values. */
+static tundish_status
+put_channels_first(struct pack_column *column, struct expansion *job)
+{
+    int64_t *shape = column->shape, channels = shape[3];
+    uint64_t plane = (uint64_t)shape[1] * (uint64_t)shape[2];
+
+    if (plane > PLANE_MAX || channels > PLANE_MAX)
+        return tnd_fail(TUNDISH_E_ARGUMENT,
+                        "column %s: images of %" PRId64 " x %" PRId64 " x %" PRId64
+                        " are too large for layout NCHW on a device: leave layout out",
+                        column->tensor.name, shape[1], shape[2], channels);
+    memmove(&shape[2], &shape[1], 2 * sizeof *shape);
+    shape[1] = channels;
+    job->channels = (uint32_t)channels;
+    job->plane = (uint32_t)plane;
+    return TUNDISH_OK;
+}
+
 /* Values that the kernel makes of what is copied. `to` is given a place later. */
-static void
+static tundish_status
 add_job(struct pack *pack, struct pack_column *column, const tundish_column_spec *spec,
         const struct pack_numbers *numbers, const tundish_stored *stored)
 {
     tundish_cuda_tensor *made = &column->tensor;
     tundish_dtype dtype = made->dtype;
+    struct expansion *job = &pack->jobs[pack->job_count++];
 
     if (spec->widen_dtype != 0)
         made->dtype = spec->widen_dtype;
     made->data_bytes = made->element_count * tundish_dtype_bytes(made->dtype);
-    pack->jobs[pack->job_count++] = (struct expansion){
+    *job = (struct expansion){
         .from = made->data,
         .to = (uint64_t)(column - pack->columns),
         .count = made->element_count,
@@ -110,6 +133,7 @@ add_job(struct pack *pack, struct pack_column *column, const tundish_column_spec
         .to_dtype = (uint8_t)spec->widen_dtype,
     };
     pack->blocks += (made->element_count + EXPAND_BLOCK - 1) / EXPAND_BLOCK;
+    return spec->widen_layout == TUNDISH_NCHW ? put_channels_first(column, job) : TUNDISH_OK;
 }
 
 static tundish_status
@@ -128,7 +152,7 @@ add_column(struct pack *pack, const tundish_batch *batch, uint32_t index)
     column->tensor.data_bytes = stored.byte_count;
     /* A column without values needs no block of the kernel, but its dtype all the same. */
     if (stored.is_packed || spec->widen_dtype != 0)
-        add_job(pack, column, spec, &pack->numbers[index], &stored);
+        return add_job(pack, column, spec, &pack->numbers[index], &stored);
     return TUNDISH_OK;
 }
 

@@ -18,7 +18,8 @@ struct stored_column {
     uint32_t ragged_rank;
     int64_t shape[TND_RANK_MAX];
     uint32_t splits_dtype;
-    uint32_t widen_dtype;
+    uint16_t widen_dtype;
+    uint16_t widen_layout;
     uint32_t widen_scale_count;
     uint32_t widen_offset_count;
     uint32_t widen_scale_offset; /* double */
@@ -108,7 +109,8 @@ tnd_spec_write(const tundish_spec *spec, uint8_t *bytes)
             .rank = column->rank,
             .ragged_rank = column->ragged_rank,
             .splits_dtype = (uint32_t)column->splits_dtype,
-            .widen_dtype = (uint32_t)column->widen_dtype,
+            .widen_dtype = (uint16_t)column->widen_dtype,
+            .widen_layout = (uint16_t)column->widen_layout,
             .widen_scale_count = column->widen_scale_count,
             .widen_offset_count = column->widen_offset_count,
         };
@@ -136,8 +138,12 @@ static bool
 can_be_widened(const tundish_column_spec *column)
 {
     if (column->widen_dtype == 0)
-        return column->widen_scale_count == 0 && column->widen_offset_count == 0;
+        return column->widen_scale_count == 0 && column->widen_offset_count == 0 &&
+               column->widen_layout == TUNDISH_AS_STORED;
     return tnd_can_widen(column->dtype, column->widen_dtype) &&
+           (column->widen_layout == TUNDISH_AS_STORED ||
+            (column->widen_layout == TUNDISH_NCHW && column->kind == TUNDISH_DENSE &&
+             column->rank == 4)) &&
            is_list_of_last(column, column->widen_scale_count) &&
            is_list_of_last(column, column->widen_offset_count);
 }
@@ -228,6 +234,7 @@ read_column(struct tnd_spec *spec, uint64_t spec_bytes, uint32_t index, double *
         .ragged_rank = stored.ragged_rank,
         .splits_dtype = (tundish_dtype)stored.splits_dtype,
         .widen_dtype = (tundish_dtype)stored.widen_dtype,
+        .widen_layout = (tundish_layout)stored.widen_layout,
         .widen_scale_count = stored.widen_scale_count,
         .widen_offset_count = stored.widen_offset_count,
     };

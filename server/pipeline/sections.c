@@ -86,14 +86,17 @@ SECTION(
     MAY(epochs, INTEGER | NOTHING, AT_LEAST(1),
         "The number of epochs after which the stream ends."),
     MAY(widen, ENTRIES | NOTHING, ANY_VALUE,
-        "Column to {dtype, scale, offset}: the consumer computes x * scale + offset."))
+        "Column to {dtype, scale, offset, layout}: the consumer computes x * scale + offset."))
 
 SECTION(widen, "widen", "The conversion of a column by the consumer.",
         NEEDED(dtype, TEXT, ONE_OF("float32|float16|bfloat16|float64"), "The dtype of the result."),
         DEFAULT(scale, "1", NUMBER | NUMBERS, ANY_VALUE,
                 "The factor; a list has one for each index of the last axis."),
         DEFAULT(offset, "0", NUMBER | NUMBERS, ANY_VALUE,
-                "The summand; a list has one for each index of the last axis."))
+                "The summand; a list has one for each index of the last axis."),
+        DEFAULT(layout, "NHWC", TEXT, ONE_OF("NHWC|NCHW"),
+                "NHWC: values in the column's order. NCHW: of images (batch, height, width, "
+                "channels), the channels before height and width."))
 
 SECTION(tensor, "column", "A column's values.",
         MAY(values, ANYTHING | VARYING, ANY_VALUE, "Nested lists."),

@@ -20,6 +20,7 @@ struct plan_widen {
     tundish_dtype dtype; /* 0: nothing */
     uint32_t scale_count, offset_count;
     double *scale, *offset;
+    tundish_layout layout;
 };
 
 enum plan_policy_source { POLICY_ASKED, POLICY_ONE_WORKER, POLICY_FILES_FOUND, POLICY_NO_FILES };

@@ -1,5 +1,6 @@
 /* plan_widen.c - checks deliver.widen against the columns of the stream. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/widen.h"
@@ -42,12 +43,36 @@ check_list(const struct plan_builder *builder, const struct column_spec *column,
         (long long)last, list->count);
 }
 
+/* Only batches of images have channels that can come first. */
+static tundish_status
+check_layout(const struct plan_builder *builder, const struct column_spec *column,
+             const struct spec_value *layout)
+{
+    if (layout == NULL || strcmp(layout->text, "NCHW") != 0 ||
+        (column->kind == TUNDISH_DENSE && column->rank == 4))
+        return TUNDISH_OK;
+    if (column->kind != TUNDISH_DENSE || column->rank == RANK_UNKNOWN)
+        return spec_complain(builder->errors, layout->line, layout->column,
+                             "widen: layout NCHW is for images, but column '%s' is %s: leave "
+                             "layout out, or resize the images to one size",
+                             column->name,
+                             column->kind == TUNDISH_DENSE    ? "of an unknown number of dimensions"
+                             : column->kind == TUNDISH_RAGGED ? "ragged"
+                                                              : "sparse");
+    return spec_complain(builder->errors, layout->line, layout->column,
+                         "widen: layout NCHW is for columns of 4 dimensions (batch, height, width, "
+                         "channels), but column '%s' has %d: leave layout out, or use reshape or "
+                         "batch",
+                         column->name, column->rank);
+}
+
 static tundish_status
 widen_column(const struct plan_builder *builder, const struct spec_value *entry, uint32_t index)
 {
     const struct column_spec *column = &builder->plan->element_spec.columns[index];
     const struct spec_value *scale = spec_map_get(entry, "scale");
     const struct spec_value *offset = spec_map_get(entry, "offset");
+    const struct spec_value *layout = spec_map_get(entry, "layout");
     struct plan_widen *widen = &builder->plan->widen[index];
     tundish_dtype dtype = tnd_dtype_by_name(spec_map_get(entry, "dtype")->text);
     tundish_status status;
@@ -59,11 +84,15 @@ widen_column(const struct plan_builder *builder, const struct spec_value *entry,
     status = check_list(builder, column, scale);
     if (status == TUNDISH_OK)
         status = check_list(builder, column, offset);
+    if (status == TUNDISH_OK)
+        status = check_layout(builder, column, layout);
     if (status != TUNDISH_OK)
         return status;
     widen->dtype = dtype;
     widen->scale = read_numbers(scale, 1, &widen->scale_count);
     widen->offset = read_numbers(offset, 0, &widen->offset_count);
+    if (layout != NULL && strcmp(layout->text, "NCHW") == 0)
+        widen->layout = TUNDISH_NCHW;
     return TUNDISH_OK;
 }
 

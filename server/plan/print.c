@@ -184,6 +184,8 @@ print_widen(FILE *file, const struct plan_widen *widen)
     fprintf(file, ", widened by the consumer to %s:", tnd_dtype_name(widen->dtype));
     print_numbers(file, "scale", widen->scale, widen->scale_count);
     print_numbers(file, "offset", widen->offset, widen->offset_count);
+    if (widen->layout == TUNDISH_NCHW)
+        fputs(" layout NCHW", file);
 }
 
 /* Print the bytes of one lane and, with several replicas, of all. */
@@ -275,6 +277,8 @@ json_widen(struct json *json, const struct plan *plan)
         json_key_text(json, "dtype", tnd_dtype_name(widen->dtype));
         json_numbers(json, "scale", widen->scale, widen->scale_count);
         json_numbers(json, "offset", widen->offset, widen->offset_count);
+        if (widen->layout == TUNDISH_NCHW)
+            json_key_text(json, "layout", "NCHW");
         json_object_end(json);
     }
     json_object_end(json);

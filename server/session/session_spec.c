@@ -33,6 +33,7 @@ session_spec_open(const struct plan *plan, tundish_spec *ret_spec)
             .widen_offset_count = plan->widen[i].offset_count,
             .widen_scale = plan->widen[i].scale,
             .widen_offset = plan->widen[i].offset,
+            .widen_layout = plan->widen[i].layout,
             .splits_dtype = from->kind != TUNDISH_RAGGED ? (tundish_dtype)0
                             : from->splits_int32         ? TUNDISH_INT32
                                                          : TUNDISH_INT64,

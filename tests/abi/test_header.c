@@ -62,7 +62,8 @@ AT(tundish_column_spec, widen_scale_count, 96);
 AT(tundish_column_spec, widen_offset_count, 100);
 AT(tundish_column_spec, widen_scale, 104);
 AT(tundish_column_spec, widen_offset, 112);
-IS(sizeof(tundish_column_spec), 120);
+AT(tundish_column_spec, widen_layout, 120);
+IS(sizeof(tundish_column_spec), 128);
 
 AT(tundish_spec, column_count, 0);
 AT(tundish_spec, column_bytes, 4);

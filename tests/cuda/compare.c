@@ -94,6 +94,19 @@ same_values(const struct trainer_device *device, const tundish_batch *host, uint
     return is_same;
 }
 
+/* As deliver.widen lays it out. */
+static bool
+same_shape(const tundish_column_spec *spec, const tundish_tensor *tensor,
+           const tundish_cuda_tensor *made)
+{
+    const int64_t *shape = tensor->shape;
+
+    if (spec->widen_layout == TUNDISH_NCHW)
+        return made->shape[0] == shape[0] && made->shape[1] == shape[3] &&
+               made->shape[2] == shape[1] && made->shape[3] == shape[2];
+    return memcmp(made->shape, shape, tensor->rank * sizeof *shape) == 0;
+}
+
 static bool
 same_column(const struct trainer_device *device, const tundish_batch *host, uint32_t index,
             const tundish_column_spec *spec, const tundish_cuda_tensor *made)
@@ -105,8 +118,7 @@ same_column(const struct trainer_device *device, const tundish_batch *host, uint
         return false;
     is_same = made->kind == tensor->kind && made->rank == tensor->rank &&
               made->ragged_rank == tensor->ragged_rank &&
-              made->element_count == tensor->element_count &&
-              memcmp(made->shape, tensor->shape, tensor->rank * sizeof *tensor->shape) == 0 &&
+              made->element_count == tensor->element_count && same_shape(spec, tensor, made) &&
               strcmp(made->name, tensor->name) == 0 &&
               same_values(device, host, index, spec, tensor, made);
     for (uint32_t k = 0; k < tensor->ragged_rank && is_same; k++)

@@ -166,6 +166,14 @@ class Widening(unittest.TestCase):
                 self.assertEqual(reader.spec["x"].widen_scale, (0.5,))
                 self.assertEqual(reader.spec["x"].widen_offset, (1.0,))
 
+    def test_can_put_channels_before_height_and_width(self):
+        stages = ["range: {stop: 4}", 'map: {x: "cast([value, value + 1, value + 2, value + 3], uint8)"}',
+                  "reshape: {columns: x, shape: [2, 1, 2]}", "batch: 4"]  # fmt: skip
+        batch = one_batch(rig.pipeline(*stages, deliver="{widen: {x: {dtype: float32, layout: NCHW}}}"))
+        self.assertEqual(batch.reader.spec["x"].widen_layout, "NCHW")
+        self.assertEqual(batch.widen("x").shape, (4, 2, 2, 1))
+        self.assertEqual(batch.widen("x").tolist(), batch["x"].transpose(0, 3, 1, 2).tolist())
+
     def test_of_a_column_that_is_not_named_is_refused(self):
         batch = one_batch(rig.pipeline(*self.STAGES))
         with self.assertRaisesRegex(tundish.ArgumentError, "deliver.widen"):

@@ -54,6 +54,17 @@ class Cuda(Rig):
         for compression in ("none", "narrow"):
             self.assert_equal(stages, compression, widen)
 
+    def test_channels_of_images_come_first(self):
+        for height, width, channels in ((2, 2, 3), (7, 1, 3), (1, 9, 5), (6, 5, 1)):
+            values = ", ".join(f"value * 7 + {i}" for i in range(height * width * channels))
+            stages = [f"range: {ROWS}", f"map: {{x: \"cast([{values}], 'uint8')\"}}",
+                      f"reshape: {{columns: x, shape: [{height}, {width}, {channels}]}}",
+                      "select: x", "batch: 60"]  # fmt: skip
+            scale = ", ".join(str(0.3 + i) for i in range(channels))
+            for dtype in ("bfloat16", "float32", "float64"):
+                widen = f", widen: {{x: {{dtype: {dtype}, scale: [{scale}], offset: -1.7, layout: NCHW}}}}"
+                self.assert_equal(stages, "none", widen)
+
     def test_texts_and_lists(self):
         (self.path / "lines").write_text("".join(f"{'x ' * (i % 7)}{i}\n" for i in range(ROWS)))
         stages = ["text_line: lines", "batch: 32", "string_split: {columns: value, output: words}",

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import unittest
+from pathlib import Path
 
 from rig import TUNDISH, Rig, batches
 
@@ -36,6 +37,34 @@ class Widened(Rig):
         wanted = {"value": {"dtype": "bfloat16", "scale": [1], "offset": [3]}}
         self.assertEqual(plan["widen"], wanted)
         self.assertEqual(plan["element_spec"][0]["dtype"], "uint8")
+
+    def test_channels_of_images_come_first_where_asked(self):
+        parts = ", ".join(f"value * 12 + {i}" for i in range(12))
+        images = ["range: 3", f'map: {{value: "cast([{parts}], uint8)"}}',
+                  "reshape: {columns: value, shape: [2, 2, 3]}", "batch: 2"]  # fmt: skip
+        widen = "value: {dtype: float32, scale: [1, 2, 4], offset: 0.5, layout: NCHW}"
+        file = self.pipeline(images, deliver=f"{{epochs: 1, widen: {{{widen}}}}}")
+        self.serve(file)
+        lines = self.lines(self.read("--widen"))
+        floats = [list(map(float, line.split()[1:])) for line in lines if line.startswith("floats")]
+        wanted = [
+            [(image * 12 + pixel * 3 + channel) * 2**channel + 0.5 for channel in range(3) for pixel in range(4)]
+            for image in range(3)
+        ]
+        self.assertEqual(floats, [wanted[0] + wanted[1], wanted[2]])
+        self.assertIn("offset 0.5 layout NCHW", self.plan(file))
+        self.assertEqual(json.loads(self.plan(file, "--json"))["widen"]["value"]["layout"], "NCHW")
+
+    def test_only_batches_of_images_have_channels_to_put_first(self):
+        file = self.pipeline(PIXELS, deliver="{widen: {value: {dtype: float32, layout: NCHW}}}")
+        said = self.plan(file)
+        line = 1 + Path(file).read_text().splitlines().index(
+            next(line for line in Path(file).read_text().splitlines() if "NCHW" in line))
+        self.assertIn(f"{file}:{line}:", said)
+        self.assertIn("4 dimensions (batch, height, width, channels), but column 'value' has 2: ", said)
+        self.assertIn("leave layout out", said)
+        said = self.plan(self.pixels("value: {dtype: float32, layout: CHWN}"))
+        self.assertRegex(said, "layout of widen .*NHWC")
 
     def test_columns_that_cannot_be_are_named(self):
         for widen, answer in (

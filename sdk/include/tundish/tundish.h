@@ -91,6 +91,12 @@ typedef enum tundish_kind {
     TUNDISH_SPARSE = 3
 } tundish_kind;
 
+/* The order in which deliver.widen writes a column's values. Stored in lanes. */
+typedef enum tundish_layout {
+    TUNDISH_AS_STORED = 0,
+    TUNDISH_NCHW = 1 /* images, dimensions batch, height, width, channels: channels before height */
+} tundish_layout;
+
 #define TUNDISH_RANK_MAX 8 /* most dimensions of a tensor */
 
 /* One replica's view of a session. */
@@ -111,6 +117,7 @@ typedef struct tundish_column_spec {
     tundish_dtype widen_dtype;
     uint32_t widen_scale_count, widen_offset_count;
     const double *widen_scale, *widen_offset;
+    tundish_layout widen_layout; /* since 0.2 */
 } tundish_column_spec;
 
 typedef struct tundish_spec {
@@ -264,10 +271,11 @@ TUNDISH_API tundish_status tundish_tensor_stored(const tundish_batch *batch, uin
                                                  const tundish_tensor **ret_tensor,
                                                  tundish_stored *ret_stored);
 
-/* deliver.widen: write value * widen_scale + widen_offset as widen_dtype, in the order of
- * tundish_tensor_at, to the caller's memory (on the way to a device, say). Computes in float32 (in
- * float64 if widen_dtype is float64) and rounds after each operation. Sets *ret_bytes to the size
- * needed. E_ARGUMENT: capacity is smaller, or the spec's widen_dtype is 0. */
+/* deliver.widen: write value * widen_scale + widen_offset as widen_dtype to the caller's memory (on
+ * the way to a device, say), in the order of tundish_tensor_at, or with widen_layout NCHW as an
+ * array of batch, channels, height, width. Computes in float32 (in float64 if widen_dtype is
+ * float64) and rounds after each operation. Sets *ret_bytes to the size needed. E_ARGUMENT:
+ * capacity is smaller, or the spec's widen_dtype is 0. */
 TUNDISH_API tundish_status tundish_tensor_widen(const tundish_batch *batch, uint32_t index,
                                                 void *values, size_t capacity, size_t *ret_bytes);
 

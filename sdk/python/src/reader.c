@@ -385,14 +385,16 @@ column_facts(const tundish_column_spec *spec)
     }
     if (shape == NULL)
         return NULL;
-    return Py_BuildValue("(sNsIzNN)", tundish_dtype_name(spec->dtype), shape, kinds[spec->kind],
+    return Py_BuildValue("(sNsIzNNz)", tundish_dtype_name(spec->dtype), shape, kinds[spec->kind],
                          spec->ragged_rank,
                          spec->widen_dtype == 0 ? NULL : tundish_dtype_name(spec->widen_dtype),
                          number_list(spec->widen_scale, spec->widen_scale_count),
-                         number_list(spec->widen_offset, spec->widen_offset_count));
+                         number_list(spec->widen_offset, spec->widen_offset_count),
+                         spec->widen_layout == TUNDISH_NCHW ? "NCHW" : NULL);
 }
 
-/* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset)} */
+/* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset,
+ * widen_layout)} */
 static PyObject *
 reader_columns(PyObject *self, PyObject *unused)
 {

@@ -72,7 +72,10 @@ class Batch(_tundish.Batch, Columns):
         dtype = self.reader.spec[name].widen_dtype
         if dtype is None:
             raise ArgumentError(f"deliver.widen does not name the column {name!r}")
-        values, memory = empty_array(raw.shape, dtype)
+        shape = raw.shape
+        if self.reader.spec[name].widen_layout == "NCHW":
+            shape = (shape[0], shape[3], *shape[1:3])
+        values, memory = empty_array(shape, dtype)
         self._widen_into(name, memory)
         return values
 

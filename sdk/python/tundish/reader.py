@@ -34,6 +34,7 @@ class ColumnSpec(NamedTuple):
     widen_dtype: str | None  # None: deliver.widen does not name it
     widen_scale: tuple[float, ...]
     widen_offset: tuple[float, ...]
+    widen_layout: str | None = None  # "NCHW": widening puts the channels before height and width
 
 
 class Info(NamedTuple):

@@ -177,6 +177,47 @@ a_machine_without_vectors_makes_the_same(void **state)
     tnd_cpu_use(tnd_cpu_best());
 }
 
+/* Images of 5 x 7 and so many channels, more or fewer than a chunk of the loop. */
+static void
+check_planes(tundish_dtype to, uint32_t channels, uint32_t images)
+{
+    enum { PLANE = 35 };
+    static uint8_t values[VALUES * 8], as_stored[VALUES * 8], planes[VALUES * 8];
+    static double scale[LIST_MAX];
+    const double offset = -0.7;
+    struct tnd_widening widening = {
+        .dtype = to, .scale_count = channels, .offset_count = 1, .scale = scale, .offset = &offset
+    };
+    uint64_t count = (uint64_t)images * PLANE * channels;
+    size_t bytes = tnd_dtype_bytes(to);
+
+    assert_true(count <= VALUES);
+    for (uint32_t i = 0; i < channels; i++)
+        scale[i] = 1 / (7.0 + i);
+    fill(TUNDISH_UINT8, values);
+    assert_int_equal(tnd_widen(&widening, TUNDISH_UINT8, values, count, as_stored), TUNDISH_OK);
+    widening.channels = channels;
+    widening.plane = PLANE;
+    assert_int_equal(tnd_widen(&widening, TUNDISH_UINT8, values, count, planes), TUNDISH_OK);
+    for (uint64_t n = 0; n < images; n++)
+        for (uint64_t p = 0; p < PLANE; p++)
+            for (uint64_t c = 0; c < channels; c++)
+                assert_memory_equal(planes + ((n * channels + c) * PLANE + p) * bytes,
+                                    as_stored + ((n * PLANE + p) * channels + c) * bytes, bytes);
+}
+
+static void
+channels_go_to_planes_of_their_own(void **state)
+{
+    (void)state;
+    for (int to = 0; to < OUTPUTS; to++) {
+        check_planes(outputs[to], 1, 3);
+        check_planes(outputs[to], 3, 4);
+        check_planes(outputs[to], 3, 0);
+        check_planes(outputs[to], 20, 1);
+    }
+}
+
 static void
 strings_and_integers_are_no_floats(void **state)
 {
@@ -192,6 +233,7 @@ TEST_FILE(test_widen)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_widens_to_every_float_by_every_list),
         cmocka_unit_test(a_machine_without_vectors_makes_the_same),
+        cmocka_unit_test(channels_go_to_planes_of_their_own),
         cmocka_unit_test(strings_and_integers_are_no_floats),
     };
 
