@@ -43,17 +43,20 @@ _LAZY = {
     "plan": "serving",
     "serve": "serving",
 }
+_MODULES = ("data", "layers", "tf")
 
 
 def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'tundish' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"tundish.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tundish' has no attribute {name!r}")
     value = getattr(import_module(f"tundish.{_LAZY[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__():
-    return [*globals(), *_LAZY]
+    return [*globals(), *_LAZY, *_MODULES]

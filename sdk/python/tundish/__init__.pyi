@@ -1,3 +1,4 @@
+from . import data as data, layers as layers, tf as tf
 from ._tundish import Array as Array
 from .batch import Batch as Batch
 from .errors import (

@@ -1,0 +1,490 @@
+"""tf.data's Dataset as a builder: each call adds a node, nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import nest
+from .graph import Column, Field, Name, Node, Origin, Spec, caller
+from .lowering import constant_spec, record
+from .lowering.schedule import base_name
+from .trace import Traced, fields_of, trace
+
+__all__ = ["AUTOTUNE", "Dataset"]
+
+AUTOTUNE = -1
+
+
+class Dataset:
+    """Elements, to be read by a Tundish server: tf.data.Dataset's methods, arguments and defaults.
+
+        ds = Dataset.list_files("train-*.tfrecord", seed=1)
+        ds = ds.interleave(TFRecordDataset, cycle_length=4).shuffle(10000, seed=7).map(parse).batch(256)
+        print(ds.yaml())
+
+    `num_parallel_calls`, `deterministic` and `name` are taken and change nothing. A function given to a
+    method runs once, with columns in place of values (tundish.data.Column).
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def element_spec(self) -> Any:
+        """The nest of the components' specs."""
+        return nest.transform(lambda leaf: leaf.spec if isinstance(leaf, Field) else leaf, self.node.structure)
+
+    # Sources.
+
+    @classmethod
+    def range(cls, *args: Any, output_type: Any = "int64", name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """start, stop and step, as Python's range takes them."""
+        if not 1 <= len(args) <= 3:
+            raise TypeError("Dataset.range takes [start,] stop[, step]")
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        from .dtypes import as_dtype
+
+        params = {"start": start, "stop": stop, "step": step}
+        if as_dtype(output_type) != "int64":
+            params["output_type"] = as_dtype(output_type)
+        return cls._source("range", params, Spec(as_dtype(output_type), ()), origin)
+
+    @classmethod
+    def from_tensors(cls, tensors: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """One element: the tensors."""
+        return cls._tensors("from_tensors", tensors, 0, origin)
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """An element for each index of the tensors' first dimension."""
+        return cls._tensors("from_tensor_slices", tensors, 1, origin)
+
+    @classmethod
+    def _tensors(cls, stage: str, tensors: Any, drops: int, origin: Origin | None) -> Dataset:
+        tensors = _as_arrays(tensors)
+        used: list[str] = []
+
+        def field(path: tuple[Any, ...], value: Any) -> Field:
+            keys = [str(key) for key in path if isinstance(key, str)]
+            text = keys[-1] if keys else "value" if not path else "_".join(["value", *map(str, path)])
+            while text in used:
+                text += "_"
+            used.append(text)
+            spec = constant_spec(value)
+            shape = None if spec.shape is None else spec.shape[drops:]
+            return Field(Name(text, bool(keys) or not path), Spec(spec.dtype, shape))
+
+        fields = iter([field(path, value) for path, value in nest.paths(tensors)])
+        structure = nest.transform(lambda _: next(fields), tensors)
+        return cls(Node(stage, {}, (), structure, origin or caller(), {"values": tensors}))
+
+    @classmethod
+    def list_files(
+        cls,
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """The paths of all files that match a pattern, or one of a list of them."""
+        params = {"file_pattern": file_pattern}
+        if shuffle is not None and not shuffle:
+            params["shuffle"] = False
+        if seed is not None:
+            params["seed"] = seed
+        return cls._source("list_files", params, Spec("string", ()), origin)
+
+    @classmethod
+    def _source(cls, stage: str, params: dict[str, Any], spec: Spec, origin: Origin | None) -> Dataset:
+        return cls(Node(stage, params, (), Field(Name("value"), spec), origin or caller()))
+
+    # Which element comes next.
+
+    def _then(
+        self,
+        stage: str,
+        params: Mapping[str, Any],
+        origin: Origin | None,
+        change: Callable[[Spec], Spec] | None = None,
+    ) -> Dataset:
+        """The dataset after one more stage, whose elements have the same components."""
+        structure = self.node.structure
+        if change is not None:
+            structure = nest.transform(
+                lambda leaf: Field(leaf.name, change(leaf.spec)) if isinstance(leaf, Field) else leaf, structure
+            )
+        return Dataset(Node(stage, dict(params), (self.node,), structure, origin or caller()))
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """The elements in random order, drawn from a full buffer."""
+        params = {"buffer_size": buffer_size}
+        if seed is not None:
+            params["seed"] = seed
+        if reshuffle_each_iteration is not None and not reshuffle_each_iteration:
+            params["reshuffle_each_iteration"] = False
+        return self._then("shuffle", params, origin)
+
+    def repeat(self, count: Any = None, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The elements `count` times, or without end."""
+        return self._then("repeat", {} if count in (None, -1) else {"count": count}, origin)
+
+    def take(self, count: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The first elements."""
+        return self._then("take", {"count": count}, origin)
+
+    def skip(self, count: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The elements after the first."""
+        return self._then("skip", {"count": count}, origin)
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """Every num_shards-th element, from `index` on."""
+        return self._then("shard", {"num_shards": num_shards, "index": index}, origin)
+
+    def enumerate(self, start: Any = 0, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """(number, element)"""
+        names = [leaf.name.text for leaf in nest.flatten(self.node.structure)]
+        if "index" in names:
+            raise ValueError("enumerate adds a column `index`, and there is one: rename it in a map")
+        params = {} if start == 0 else {"start": start}
+        structure = (Field(Name("index"), Spec("int64", ())), self.node.structure)
+        return Dataset(Node("enumerate", params, (self.node,), structure, origin or caller()))
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Elements of equal shape joined."""
+        return self._batched("batch", batch_size, drop_remainder, {}, origin)
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Elements joined and padded to the longest."""
+        params = self._of_columns(padded_shapes=padded_shapes, padding_values=padding_values)
+        return self._batched("padded_batch", batch_size, drop_remainder, params, origin)
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = "int64",
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Elements joined; dimensions that are not known become ragged."""
+        return self._batched("ragged_batch", batch_size, drop_remainder, {}, origin)
+
+    def _batched(
+        self, stage: str, batch_size: Any, drop_remainder: bool, params: dict[str, Any], origin: Origin | None
+    ) -> Dataset:
+        size = batch_size if drop_remainder and isinstance(batch_size, int) else None
+        params = {"batch_size": batch_size, **params}
+        if drop_remainder:
+            params["drop_remainder"] = True
+
+        def change(spec: Spec) -> Spec:
+            kind = spec.kind
+            shape = spec.shape
+            if stage == "ragged_batch" and shape is not None and None in shape:
+                kind = "ragged"
+            if stage == "padded_batch":
+                shape = None if shape is None else tuple(None for _ in shape) if None in shape else shape
+            return Spec(spec.dtype, None if shape is None else (size, *shape), kind)
+
+        return self._then(stage, params, origin, change)
+
+    def _of_columns(self, **values: Any) -> dict[str, Any]:
+        """Parameters that are a nest like the element: a mapping of columns, or one value."""
+        params: dict[str, Any] = {}
+        structure = self.node.structure
+        for parameter, value in values.items():
+            if value is None:
+                continue
+            if isinstance(structure, Field):
+                params[parameter] = _constant(value)
+                continue
+            entries: dict[str, Any] = {}
+            _pair(structure, value, entries)
+            if entries:
+                params[parameter] = entries
+        return params
+
+    def unbatch(self, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """Each element split along its first dimension."""
+        return self._then("unbatch", {}, origin, _without_first)
+
+    def rebatch(
+        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
+        """Batches cut to another size."""
+        params = {"batch_size": batch_size} | ({"drop_remainder": True} if drop_remainder else {})
+        return self._then("rebatch", params, origin, lambda spec: Spec(
+            spec.dtype, None if spec.shape is None else (None, *spec.shape[1:]), spec.kind))  # fmt: skip
+
+    def cache(self, filename: str = "", name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The elements of the first epoch, kept for the others."""
+        return self._then("cache", {"filename": filename} if filename else {}, origin)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The server works ahead by itself, so this adds nothing."""
+        return self
+
+    # Functions of elements.
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """The elements that a function makes of the elements."""
+        traced = trace(map_func, self.node.structure)
+        traced.result = nest.transform(_as_component, traced.result)
+        return self._mapped(traced, origin or caller())
+
+    def _mapped(self, traced: Traced, origin: Origin) -> Dataset:
+        structure = fields_of(traced, base_name)
+        facts = {
+            "result": traced.result,
+            "scope": traced.scope,
+            "names": [leaf.name for leaf in nest.flatten(structure)],
+        }
+        return Dataset(Node("map", {}, (self.node,), structure, origin, facts))
+
+    def filter(
+        self, predicate: Callable[..., Any], name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
+        """The elements for which a function gives true."""
+        traced = trace(predicate, self.node.structure)
+        result = self._then("filter", {}, origin)
+        result.node.facts.update(result=_as_component(traced.result), scope=traced.scope)
+        return result
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """The elements of several of the datasets that a function makes of the elements, in turn."""
+        params = {"cycle_length": cycle_length}
+        if block_length not in (None, 1):
+            params["block_length"] = block_length
+        return self._of_datasets("interleave", map_func, params, origin)
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """The elements of the datasets that a function makes of the elements, one dataset after the other."""
+        return self._of_datasets("flat_map", map_func, {}, origin)
+
+    def _of_datasets(
+        self, stage: str, map_func: Callable[..., Any], params: dict[str, Any], origin: Origin | None
+    ) -> Dataset:
+        traced = trace(map_func, self.node.structure)
+        if not isinstance(traced.result, Dataset):
+            raise TypeError(f"{stage}: the function must return a tundish.data.Dataset")
+        inner = traced.result.node
+        facts = {"scope": traced.scope}
+        node = Node(stage, {"dataset": inner, **params}, (self.node,), inner.structure, origin or caller(), facts)
+        return Dataset(node)
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What a function makes of this dataset."""
+        return transformation_func(self)
+
+    # Several datasets.
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """Elements side by side: a nest of datasets gives a nest of elements."""
+        nested = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        parts = nest.flatten(nested)
+        used: set[str] = set()
+        renames = []
+        structures = []
+        for part in parts:
+            structure, names = _distinct(part.node.structure, used)
+            structures.append(structure)
+            renames.append(names)
+        iterator = iter(structures)
+        structure = nest.transform(lambda _: next(iterator), nested)
+        inputs = tuple(part.node for part in parts)
+        return cls(Node("zip", {}, inputs, structure, origin or caller(), {"renames": renames}))
+
+    def concatenate(self, dataset: Dataset, name: str | None = None, origin: Origin | None = None) -> Dataset:
+        """This dataset, then another."""
+        parts = [self, dataset]
+        if self.node.stage == "concatenate":
+            parts = [*map(Dataset, self.node.inputs), dataset]
+        return _of_alike("concatenate", parts, {}, origin)
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Sequence[Dataset],
+        weights: Sequence[float] | None = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Each element from one of the datasets, drawn at random."""
+        params: dict[str, Any] = {}
+        if weights is not None:
+            params["weights"] = [float(weight) for weight in weights]
+        if seed is not None:
+            params["seed"] = seed
+        if stop_on_empty_dataset:
+            params["stop_on_empty_dataset"] = True
+        return _of_alike("sample_from_datasets", list(datasets), params, origin)
+
+    @classmethod
+    def choose_from_datasets(
+        cls,
+        datasets: Sequence[Dataset],
+        choice_dataset: Dataset,
+        stop_on_empty_dataset: bool = True,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Each element from the dataset that choice_dataset names."""
+        params: dict[str, Any] = {"choice_dataset": choice_dataset.node}
+        if not stop_on_empty_dataset:
+            params["stop_on_empty_dataset"] = False
+        return _of_alike("choose_from_datasets", list(datasets), params, origin)
+
+    # Out of it.
+
+    def yaml(self, stream: str = "train") -> str:
+        """The pipeline file. Raises tundish.data.UnsupportedError with all that it cannot say."""
+        from .plan import text_of
+
+        return text_of({stream: self})
+
+    def save(self, path: Any, stream: str = "train") -> None:
+        """Write the pipeline file, and the files that it needs beside it."""
+        from .plan import save
+
+        save(path, **{stream: self})
+
+    def peek(self, steps: int = 3, **options: Any) -> Any:
+        """The first batches, made without a server: tundish.peek of this dataset."""
+        from .plan import peek
+
+        return peek(self, steps, **options)
+
+    def __iter__(self) -> Any:
+        raise TypeError("a dataset is read by a server: `for batch in tundish.open(ds)`, or ds.peek()")
+
+    def __repr__(self) -> str:
+        return f"<tundish.data.Dataset {self.node.stage}, {self.element_spec}>"
+
+
+def _as_component(value: Any) -> Any:
+    """What a function returned as a component: lists become tensors, as in tf.data."""
+    if isinstance(value, list):
+        if any(isinstance(item, Column) for item in value):
+            return record("tf.stack", (value,), {})
+        return record("tf.constant", (value,), {})
+    return value if isinstance(value, (Column, Dataset)) else record("tf.constant", (value,), {})
+
+
+def _as_arrays(tensors: Any) -> Any:
+    return tensors
+
+
+def _constant(value: Any) -> Any:
+    """A parameter's value as plain Python."""
+    if isinstance(value, Column) and value.call is not None and value.call.name == "tf.constant":
+        value = value.call.args[0]
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, tuple):
+        return [_constant(item) for item in value]
+    if hasattr(value, "as_list"):
+        return value.as_list()
+    return value
+
+
+def _pair(structure: Any, value: Any, entries: dict[str, Any]) -> None:
+    """Each component's own value."""
+    if value is None:
+        return
+    if isinstance(structure, Field):
+        entries[structure.name.text] = _constant(value)
+    elif isinstance(structure, Mapping):
+        for key, inner in structure.items():
+            if isinstance(value, Mapping) and key in value:
+                _pair(inner, value[key], entries)
+    else:
+        for inner, each in zip(structure, value):
+            _pair(inner, each, entries)
+
+
+def _without_first(spec: Spec) -> Spec:
+    shape = None if not spec.shape else spec.shape[1:]
+    return Spec(spec.dtype, shape, spec.kind if shape is None or len(shape) > 0 else "dense")
+
+
+def _distinct(structure: Any, used: set[str]) -> tuple[Any, dict[Name, Name]]:
+    """The structure with names that are not used yet, and which name each component had."""
+    renames: dict[Name, Name] = {}
+
+    def change(leaf: Any) -> Any:
+        if leaf.name.text not in used:
+            used.add(leaf.name.text)
+            return leaf
+        number = 1
+        while f"{leaf.name.text}_{number}" in used:
+            number += 1
+        new = Name(f"{leaf.name.text}_{number}", False)
+        used.add(new.text)
+        renames[leaf.name] = new
+        return Field(new, leaf.spec)
+
+    return nest.transform(change, structure), renames
+
+
+def _of_alike(stage: str, datasets: list[Dataset], params: dict[str, Any], origin: Origin | None) -> Dataset:
+    """Several datasets with the same components, which take the first one's names."""
+    first = datasets[0].node.structure
+    leaves = nest.flatten(first)
+    renames: list[dict[Name, Name]] = []
+    for dataset in datasets:
+        others = nest.flatten(dataset.node.structure)
+        if len(others) != len(leaves):
+            raise TypeError(f"{stage}: the datasets have different components")
+        renames.append({own.name: leaf.name for own, leaf in zip(others, leaves) if own.name is not leaf.name})
+    inputs = tuple(dataset.node for dataset in datasets)
+    return Dataset(Node(stage, params, inputs, first, origin or caller(), {"renames": renames}))
+

@@ -1,0 +1,304 @@
+"""Datasets as a pipeline file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from . import nest
+from .folding import fold_columns, fold_entries
+from .graph import Column, Field, Name, Node, Scope, Unsupported
+from .lowering.schedule import Stage, lower
+from .yaml_text import block, flow, scalar
+
+__all__ = ["Emission", "document"]
+
+# Stages whose first parameter may stand alone, with that parameter.
+SHORT = {
+    "range": "stop", "list_files": "file_pattern", "tfrecord": "filenames", "text_line": "filenames",
+    "shuffle": "buffer_size", "repeat": "count", "take": "count", "skip": "count", "batch": "batch_size",
+    "padded_batch": "batch_size", "ragged_batch": "batch_size", "rebatch": "batch_size", "enumerate": "start",
+    "filter": "predicate", "cache": "filename", "prefetch": "buffer_size", "window": "size",
+    "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets", "flat_map": "dataset",
+    "select": "columns", "drop": "columns", "cast": "dtype", "one_hot": "depth", "decode_raw": "out_type",
+    "reshape": "shape",
+}  # fmt: skip
+
+
+class Emission:
+    """One pipeline file in the making: what stands beside it, and what it cannot say."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.unsupported: list[Unsupported] = []
+        self.levels: list[tuple[Scope, list[str]]] = []
+        self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
+
+    @property
+    def seed(self) -> int | None:
+        """The program's, if something draws by it."""
+        return self.drawing[0].seed if self.drawing else None
+
+    def stages(self, node: Node) -> list[Stage]:
+        """The stages of a dataset."""
+        before = [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
+        if node.stage in DRAWING and node.params.get("shuffle", True):
+            self._draws(node)
+        make = _MAKERS.get(node.stage, Emission._plain)
+        return before + make(self, node)
+
+    def complain(self, node: Node, name: str, why: str, remedy: str) -> None:
+        told = Unsupported(node.origin, name, why, remedy)
+        if told not in self.unsupported:
+            self.unsupported.append(told)
+
+    def _draws(self, node: Node) -> None:
+        """A pipeline file has one seed, and stages without a seed of their own draw theirs in the order in
+        which they are written."""
+        remedy = "give it a seed"
+        if self.drawing and node.seed != self.drawing[0].seed:
+            self.complain(node, node.stage, "set_seed was called between two datasets", "call it once, before")
+        if node.seed is not None and node.params.get("seed") is None and not self.levels:
+            unseeded = [each for each in self.drawing if each.params.get("seed") is None]
+            if node in unseeded:
+                self.complain(node, node.stage, "the dataset is used twice, and has one seed in tf.data", remedy)
+            elif unseeded and unseeded[-1].serial > node.serial:
+                self.complain(node, node.stage, "it was built before one that is written before it", remedy)
+        self.drawing.append(node)
+
+    def outer_name(self, column: Column) -> str | None:
+        """$name, unless an inner function has a column of that name."""
+        assert column.field is not None
+        text = column.field.name.text
+        for scope, names in reversed(self.levels):
+            if scope is column.scope:
+                return "$" + text
+            if text in names:
+                return None
+        return None
+
+    def value(self, node: Node, value: Any) -> Any:
+        """A parameter, in which columns of the outer dataset are $name."""
+        if isinstance(value, Column):
+            text = self.outer_name(value) if value.field is not None else None
+            if text is None:
+                self.complain(node, node.stage, "a parameter is computed from the outer element",
+                              "compute it in a map before, and use its column")  # fmt: skip
+                return 0
+            return text
+        if isinstance(value, (list, tuple)):
+            return [self.value(node, item) for item in value]
+        return value
+
+    def _plain(self, node: Node) -> list[Stage]:
+        params = {name: self.value(node, value) for name, value in node.params.items()}
+        return [Stage(node.stage, params, [node.origin])]
+
+    def _reader(self, node: Node) -> list[Stage]:
+        stage = self._plain(node)[0]
+        if stage.params.get("filenames") == "$value":
+            del stage.params["filenames"]
+        return [stage]
+
+    def _map(self, node: Node) -> list[Stage]:
+        outputs = list(zip(node.facts["names"], nest.flatten(node.facts["result"])))
+        return self._lowered(node, outputs, True)
+
+    def _filter(self, node: Node) -> list[Stage]:
+        inputs = _names(node.inputs[0])
+        predicate = Name("keep", False)
+        while predicate.text in [name.text for name in inputs]:
+            predicate = Name(predicate.text + "_", False)
+        stages = self._lowered(node, [(predicate, node.facts["result"])], False)
+        if not stages or stages[-1].name != "map" or predicate.text not in stages[-1].params:
+            stages.append(Stage("filter", {"predicate": self._passed(node)}, [node.origin]))
+            return stages
+        text = stages[-1].params.pop(predicate.text)
+        if not stages[-1].params:
+            stages.pop()
+        made = [name for stage in stages for name in _made(stage)]
+        stages.append(Stage("filter", {"predicate": text}, [node.origin]))
+        if made:
+            stages.append(Stage("drop", {"columns": made}, [node.origin]))
+        return stages
+
+    def _passed(self, node: Node) -> str:
+        result = node.facts["result"]
+        return result.field.name.text if isinstance(result, Column) and result.field else "keep"
+
+    def _lowered(self, node: Node, outputs: list[tuple[Name, Any]], is_exact: bool) -> list[Stage]:
+        inputs = _names(node.inputs[0])
+        stages, unsupported = lower(
+            inputs, outputs, node.facts["scope"], node.origin, self.outer_name, is_exact, not is_exact
+        )
+        self.unsupported += [each for each in unsupported if each not in self.unsupported]
+        return stages
+
+    def _of_datasets(self, node: Node) -> list[Stage]:
+        inner: Node = node.params["dataset"]
+        self.levels.append((node.facts["scope"], [name.text for name in _names(node.inputs[0])]))
+        stages = self.stages(inner)
+        self.levels.pop()
+        params = {name: self.value(node, value) for name, value in node.params.items() if name != "dataset"}
+        return [Stage(node.stage, {"dataset": stages, **params}, [node.origin])]
+
+    def _joined(self, node: Node) -> list[Stage]:
+        renames = node.facts.get("renames", [{} for _ in node.inputs])
+        parts = [self._renamed(each, names) for each, names in zip(node.inputs, renames)]
+        params: dict[str, Any] = {"datasets": parts}
+        for name, value in node.params.items():
+            params[name] = self.stages(value) if isinstance(value, Node) else value
+        return [Stage(node.stage, params, [node.origin])]
+
+    def _renamed(self, node: Node, names: dict[Name, Name]) -> list[Stage]:
+        stages = self.stages(node)
+        changed = {old.text: new.text for old, new in names.items() if old.text != new.text}
+        return stages + ([Stage("rename", changed)] if changed else [])
+
+    def _tensors(self, node: Node) -> list[Stage]:
+        entries = {}
+        for name, value in zip(_names(node), nest.flatten(node.facts["values"])):
+            entries[name.text] = self.value(node, value) if isinstance(value, Column) else _tensor(value)
+        return [Stage(node.stage, entries, [node.origin])]
+
+
+def _tensor(value: Any) -> Any:
+    """Values of a source, with their dtype if it is not the one that they would take."""
+    from .dtypes import of_value
+
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    plain = _decoded(plain)
+    dtype = of_value(value)
+    return plain if dtype == of_value(plain) else {"values": plain, "dtype": dtype}
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_decoded(item) for item in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _names(node: Node) -> list[Name]:
+    return [leaf.name for leaf in nest.flatten(node.structure) if isinstance(leaf, Field)]
+
+
+def _made(stage: Stage) -> list[str]:
+    """The columns that a stage adds."""
+    if stage.name == "map":
+        return list(stage.params)
+    output = stage.params.get("output", []) if isinstance(stage.params, dict) else []
+    return [output] if isinstance(output, str) else list(output)
+
+
+_MAKERS = {
+    "map": Emission._map,
+    "filter": Emission._filter,
+    "interleave": Emission._of_datasets,
+    "flat_map": Emission._of_datasets,
+    "zip": Emission._joined,
+    "concatenate": Emission._joined,
+    "sample_from_datasets": Emission._joined,
+    "choose_from_datasets": Emission._joined,
+    "from_tensors": Emission._tensors,
+    "from_tensor_slices": Emission._tensors,
+    "tfrecord": Emission._reader,
+    "text_line": Emission._reader,
+    "fixed_length_record": Emission._reader,
+    "csv": Emission._reader,
+}
+DRAWING = ("shuffle", "list_files", "sample_from_datasets")
+FIRST = ("zip", "concatenate", "sample_from_datasets", "choose_from_datasets")
+
+
+# How stages are written.
+
+
+def _entry(stage: Stage) -> Any:
+    """A stage as the value of a list: a word, or a mapping with one key."""
+    params = _tidy(stage)
+    if stage.name == "range" and params:
+        return {"range": _bounds(params)}
+    if isinstance(params, Mapping):
+        if not params and stage.name not in ("map", "from_tensors", "from_tensor_slices"):
+            return stage.name
+        first = SHORT.get(stage.name)
+        if list(params) == [first] and first != "default_value":
+            value = params[first]
+            if not isinstance(value, Mapping):
+                return {stage.name: value}
+    return {stage.name: params}
+
+
+def _bounds(params: Any) -> Any:
+    """range's short forms."""
+    if set(params) <= {"start", "stop", "step"}:
+        start, stop, step = params.get("start", 0), params["stop"], params.get("step", 1)
+        if step != 1:
+            return [start, stop, step]
+        return stop if start == 0 else [start, stop]
+    return params
+
+
+def _tidy(stage: Stage) -> Any:
+    """Parameters with columns folded and inner datasets written out."""
+    params = stage.params
+    if stage.name == "map":
+        return fold_entries(params, list(params), _with_column)
+    if stage.name == "parse_example":
+        return _features(params)
+    if stage.name in ("from_tensors", "from_tensor_slices", "rename", "values"):
+        return params
+    tidied = {}
+    for name, value in params.items():
+        if name in ("dataset", "choice_dataset") and isinstance(value, list):
+            value = [_entry(each) for each in value]
+        elif name == "datasets":
+            value = [[_entry(each) for each in part] for part in value]
+        elif name in ("columns", "output", "column_names") and isinstance(value, list):
+            value = fold_columns(value)
+            if name == "column_names" and isinstance(value, str):
+                value = [value]
+        tidied[name] = value
+    return tidied
+
+
+def _features(params: dict[str, Any]) -> dict[str, Any]:
+    features = params["features"]
+    folded = fold_entries(features, list(features))
+    rest = {name: value for name, value in params.items() if name != "features"}
+    if len(folded) == len(features):
+        return {"features": features, **rest}
+    columns = fold_columns(list(features))
+    return {"features": folded, "columns": columns if isinstance(columns, list) else [columns], **rest}
+
+
+def _with_column(name: str, text: str) -> str:
+    return re.sub(rf"(?<![\w$`'{{]){re.escape(name)}(?![\w`'(])", "{column}", text)
+
+
+def document(streams: dict[str, tuple[list[Stage], dict[str, Any]]], seed: int | None = None) -> str:
+    """The text of a pipeline file. Each stream has stages, and its other sections."""
+    lines = [] if seed is None else [f"seed: {seed}"]
+    lines.append("streams:")
+    for name, (stages, sections) in streams.items():
+        lines += [f"  {scalar(name)}:", "    dataset:"]
+        for stage in stages:
+            lines.append(_line(stage))
+        for section, value in sections.items():
+            if value:
+                lines.append(f"    {section}:{block(value, 6, 5 + len(section))}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(stage: Stage) -> str:
+    entry = _entry(stage)
+    comment = "  # " + ", ".join(str(origin) for origin in stage.origins[:3]) if stage.origins else ""
+    text = entry if isinstance(entry, str) else flow(entry)[1:-1]
+    if len(text) + 8 <= 96:
+        return f"      - {text}{comment}"
+    ((name, params),) = entry.items()
+    body = block(params, 10, 200)
+    if body.startswith("\n"):
+        return f"      - {name}:{comment}{body}"
+    return f"      - {name}:{body}{comment}"

@@ -1,0 +1,130 @@
+"""Expressions as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..dtypes import as_dtype, of_value
+from ..graph import Column
+from . import expressions
+from .rule import Expression, refuse
+
+__all__ = ["Writer", "literal", "quoted"]
+
+_PLACE = re.compile(r"\{(\w+)(?:(\+)|:(\w+))?\}")
+_WORDS = ("and", "or", "not", "if", "else")
+
+
+class Writer:
+    """Writes columns. name_of gives the name of a column that exists, or None; rule_of the rule and the
+    arguments of a call."""
+
+    def __init__(self, name_of: Callable[[Column], str | None], rule_of: Callable[[Column], Any]) -> None:
+        self.name_of = name_of
+        self.rule_of = rule_of
+
+    def __call__(self, value: Any, precedence: int = 0, needs_dtype: bool = True) -> str:
+        """The text, in parentheses if its outermost operator binds less than `precedence`."""
+        text, own = self._text(value, needs_dtype)
+        return f"({text})" if own < precedence else text
+
+    def _text(self, value: Any, needs_dtype: bool) -> tuple[str, int]:
+        if not isinstance(value, Column):
+            return literal(value), 100 if not _is_negative(value) else expressions.SIGN
+        if (name := self.name_of(value)) is not None:
+            return name, 100
+        rule, bound = self.rule_of(value)
+        if rule.name == "tf.constant":
+            return self._constant(bound, needs_dtype)
+        assert isinstance(rule, Expression)
+        return self._expression(rule, bound)
+
+    def _constant(self, bound: dict[str, Any], needs_dtype: bool) -> tuple[str, int]:
+        value, dtype = bound["value"], bound["dtype"]
+        text = literal(value)
+        if needs_dtype and dtype is not None and as_dtype(dtype) != of_value(_plain(value)):
+            return f"cast({text}, {as_dtype(dtype)})", 100
+        return text, expressions.SIGN if _is_negative(value) else 100
+
+    def _expression(self, rule: Expression, bound: dict[str, Any]) -> tuple[str, int]:
+        bare = self._bare(rule, bound)
+
+        def write(value: Any, precedence: int = 0) -> str:
+            return self(value, precedence, not any(value is each for each in bare))
+
+        if not isinstance(rule.text, str):
+            return rule.text(bound, write), rule.precedence
+
+        def fill(match: re.Match[str]) -> str:
+            least = 0
+            if match[2]:
+                least = rule.precedence + 1
+            elif match[3]:
+                least = getattr(expressions, match[3])
+            elif rule.precedence < 100:
+                least = rule.precedence
+            return write(bound[match[1]], least)
+
+        text = _PLACE.sub(fill, rule.text)
+        # A function that only passes its argument on binds as that does.
+        if rule.text in ("{x}", "{input}"):
+            return self._text(bound[rule.text[1:-1]], True)
+        return text, rule.precedence
+
+    def _bare(self, rule: Expression, bound: dict[str, Any]) -> list[Any]:
+        """The literals that take the dtype of another argument."""
+        values = [bound[name] for name in rule.unified]
+        if all(self._is_literal(value) for value in values):
+            return []
+        return [value for value in values if self._is_literal(value)]
+
+    def _is_literal(self, value: Any) -> bool:
+        return not isinstance(value, Column) or (value.call is not None and value.call.name == "tf.constant")
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_negative(value: Any) -> bool:
+    value = _plain(value)
+    return isinstance(value, (int, float)) and math.copysign(1, value) < 0
+
+
+def literal(value: Any) -> str:
+    """A Python value in an expression."""
+    value = _plain(value)
+    if isinstance(value, bool):
+        return "(1 == 1)" if value else "(1 == 0)"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            refuse(f"an expression has no literal for {value}", "compute it from a column")
+        return repr(value)
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            refuse("an expression has no literal for bytes that are not UTF-8")
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (list, tuple)):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    refuse(f"an expression has no literal for {type(value).__name__}", "make it a column of a dataset")
+    raise AssertionError
+
+
+def quoted(text: str) -> str:
+    """A text of an expression."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
+    return f"'{escaped}'"
+
+
+def column_name(name: str) -> str:
+    """A column's name in an expression."""
+    is_plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name not in _WORDS
+    return name if is_plain else f"`{name}`"
