@@ -10,12 +10,14 @@
 static struct mapping *
 add_mapping(struct attachment *attachment, uint32_t id, uint64_t segment_bytes)
 {
+    static _Atomic uint64_t count;
     struct mapping *mapping = calloc(1, sizeof *mapping);
 
     if (mapping == NULL)
         return NULL;
     mapping->id = id;
     mapping->users = 1;
+    mapping->number = ++count;
     mapping->segment_bytes = segment_bytes;
     mapping->next = attachment->mappings;
     attachment->mappings = mapping;

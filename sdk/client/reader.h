@@ -30,6 +30,7 @@ struct mapping {
     uint32_t users; /* the attachment's list, its view, and batches */
     void *bytes;
     uint64_t segment_bytes;
+    uint64_t number; /* of all that this process ever made, from 1 */
 };
 
 /* A tensor and the memory it points to. */

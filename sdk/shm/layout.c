@@ -51,6 +51,12 @@ AT(tnd_returns, wanted, TND_LINE + 24);
 AT(tnd_returns, waiting_since_ns, TND_LINE + 32);
 AT(tnd_returns, waited_ns, TND_LINE + 40);
 AT(tnd_returns, passed_from, TND_LINE + 48);
+AT(tnd_returns, device_mode, TND_LINE + 56);
+AT(tnd_returns, device_why, TND_LINE + 60);
+AT(tnd_returns, device_copied_bytes, TND_LINE + 64);
+AT(tnd_returns, device_copy_ns, TND_LINE + 72);
+AT(tnd_returns, device_kernel_ns, TND_LINE + 80);
+AT(tnd_returns, device_waited_ns, TND_LINE + 88);
 SIZE(tnd_returns, 2 * TND_LINE);
 
 AT(tnd_slot, position, 0);

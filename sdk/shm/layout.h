@@ -30,7 +30,7 @@
 #include "core/magic.h"
 
 #define TND_LAYOUT_MAJOR 2
-#define TND_LAYOUT_MINOR 0
+#define TND_LAYOUT_MINOR 1
 
 #define TND_LINE 128 /* two cache lines: the prefetcher fetches pairs */
 #define TND_BUFFER_ALIGN 64
@@ -133,6 +133,9 @@ struct tnd_returns {
     _Atomic uint64_t passed_from; /* 1 + the position at which tundish_restart was last called: from
                                    * there on the rest of that epoch is given back without having
                                    * been returned; 0: never. Since 1.4 */
+    /* A reader whose batches go on to a device, as tundish_tell_device has it. Since 2.1 */
+    _Atomic uint32_t device_mode, device_why;
+    _Atomic uint64_t device_copied_bytes, device_copy_ns, device_kernel_ns, device_waited_ns;
 
     /* Followed, on a new line, by _Atomic uint64_t released_slot[slot_count]: 1 + the position last
      * given back in each slot. A queue goes by these, and so does a lane for a detached group. */

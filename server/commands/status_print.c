@@ -186,6 +186,30 @@ put_readers(const struct print *print)
     }
 }
 
+/* How batches get to trainers' devices. */
+static void
+put_devices(const struct print *print)
+{
+    const struct watch_set *set = NULL;
+
+    while ((set = next(print, "device", set)) != NULL) {
+        char group[64], replica[16], mode[16], why[96], bytes[NUMBER_BYTES], text[LINE_BYTES];
+
+        watch_label(set, "group", group, sizeof group);
+        watch_label(set, "replica", replica, sizeof replica);
+        watch_label(set, "mode", mode, sizeof mode);
+        watch_label(set, "why", why, sizeof why);
+        snprintf(text, sizeof text,
+                 "replica %s%s%s: %s/s copied, copying %.0f%%, expanding %.0f%%, waited for %.0f%% "
+                 "of the time; mode %s, %s",
+                 replica, strcmp(group, "default") == 0 ? "" : " of ",
+                 strcmp(group, "default") == 0 ? "" : group,
+                 shorten(per_second(print, set, "copied"), "B", bytes), percent(print, set, "copy"),
+                 percent(print, set, "kernel"), percent(print, set, "wait"), mode, why);
+        put_sentence(print, STATUS_PLAIN, "  device", text);
+    }
+}
+
 static unsigned
 count_threads(const struct print *print)
 {
@@ -341,7 +365,8 @@ static void
 put_compression(const struct print *print)
 {
     const struct watch_set *set = next(print, "compression", NULL);
-    char how[192], why[192], lanes[NUMBER_BYTES], uncompressed[NUMBER_BYTES], text[LINE_BYTES];
+    char how[192], why[192], packed[192], text[LINE_BYTES];
+    char lanes[NUMBER_BYTES], uncompressed[NUMBER_BYTES];
     uint64_t taken, otherwise;
 
     if (set == NULL)
@@ -354,6 +379,11 @@ put_compression(const struct print *print)
     shorten((double)otherwise, "B", uncompressed);
     snprintf(text, sizeof text, "%s%s%s: %s, %s", lanes, taken < otherwise ? ", not " : "",
              taken < otherwise ? uncompressed : "", how, why);
+    put_sentence(print, STATUS_PLAIN, "  lanes", text);
+    watch_label(set, "on_devices", packed, sizeof packed);
+    if (packed[0] == '\0' || next(print, "device", NULL) == NULL)
+        return;
+    snprintf(text, sizeof text, "%s, for trainers that expand it on a device", packed);
     put_sentence(print, STATUS_PLAIN, "  lanes", text);
 }
 
@@ -400,6 +430,7 @@ put_stream(struct print *print, const struct watch_set *stream)
         watch_value(stream, "failed") != 0 ? ", FAILED" : "");
     put_groups(print);
     put_readers(print);
+    put_devices(print);
     put_compression(print);
     put_stages(print);
     put_order(print);

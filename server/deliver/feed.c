@@ -452,6 +452,7 @@ fill_stats(struct feed *feed, struct member *member, struct feed_reader_stats *l
         .waits_ns = stats.waits_ns,
         .waited_ns = (int64_t)stats.waited_ns + (stats.waits_ns >= 0 ? stats.waits_ns : 0),
         .silent_ns = now_ns - member->seen_at_ns,
+        .device = stats.device,
     };
     memcpy(line->wait_counts, stats.waits, sizeof line->wait_counts);
     find_next(feed->lanes[member->replica % feed->lane_count],

@@ -21,6 +21,7 @@
 #define DELIVER_FEED_H
 
 #include "deliver/lane.h"
+#include "deliver/lane_reader.h"
 #include "shm/channel.h"
 
 struct feed;
@@ -188,6 +189,7 @@ struct feed_reader_stats {
     uint64_t epoch,
         step;          /* of the batch it takes next; the last of each if that is not known yet */
     int64_t silent_ns; /* since it last took or released anything */
+    struct device_stats device;
 };
 /* Trainers and groups lost since the feed was opened. Any thread. */
 struct feed_losses {

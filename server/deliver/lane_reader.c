@@ -518,6 +518,37 @@ lane_reader_notify(struct lane_reader *reader)
     pthread_mutex_unlock(&lane->lock);
 }
 
+static struct device_stats
+device_of(const struct lane_reader *reader)
+{
+    const struct tnd_returns *page;
+
+    if (reader->connection == NULL)
+        return (struct device_stats){ 0 };
+    page = lane_reader_page(reader);
+    return (struct device_stats){
+        .mode = atomic_load_explicit(&page->device_mode, memory_order_relaxed),
+        .why = atomic_load_explicit(&page->device_why, memory_order_relaxed),
+        .copied_bytes = atomic_load_explicit(&page->device_copied_bytes, memory_order_relaxed),
+        .copy_ns = atomic_load_explicit(&page->device_copy_ns, memory_order_relaxed),
+        .kernel_ns = atomic_load_explicit(&page->device_kernel_ns, memory_order_relaxed),
+        .waited_ns = atomic_load_explicit(&page->device_waited_ns, memory_order_relaxed),
+    };
+}
+
+bool
+lane_is_for_device(struct lane *lane)
+{
+    bool is = false;
+
+    pthread_mutex_lock(&lane->lock);
+    for (uint32_t i = 0; i < lane->reader_limit && !is; i++)
+        is = lane->readers[i] != NULL && !lane->readers[i]->cut_off &&
+             device_of(lane->readers[i]).mode != 0;
+    pthread_mutex_unlock(&lane->lock);
+    return is;
+}
+
 void
 lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats)
 {
@@ -534,6 +565,7 @@ lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stat
         .taken_in_all = reader->taken_in_all,
         .waits_ns = lane_reader_waits_ns(reader),
         .waited_ns = reader->waited_ns,
+        .device = device_of(reader),
     };
     memcpy(ret_stats->waits, reader->waits, sizeof reader->waits);
     pthread_mutex_unlock(&lane->lock);

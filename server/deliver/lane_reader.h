@@ -49,6 +49,13 @@ void lane_reader_cut_off(struct lane_reader *reader);
 /* Make the trainer look at its socket. */
 void lane_reader_notify(struct lane_reader *reader);
 
+/* As the trainer attached tells it (tundish_tell_device): `mode` 0 if it has no device. Nothing
+ * here is checked. */
+struct device_stats {
+    uint32_t mode, why;
+    uint64_t copied_bytes, copy_ns, kernel_ns, waited_ns;
+};
+
 struct lane_reader_stats {
     bool attached;
     uint64_t released, taken; /* positions; a queue counts slots */
@@ -56,8 +63,12 @@ struct lane_reader_stats {
     int64_t waits_ns;                 /* -1: it does not wait */
     uint64_t waited_ns;               /* all waits that are over */
     uint64_t waits[TND_WAIT_BUCKETS]; /* those, by duration */
+    struct device_stats device;
 };
 void lane_reader_stats(struct lane_reader *reader, struct lane_reader_stats *ret_stats);
+
+/* Does some trainer attached expand what it reads on a device? */
+bool lane_is_for_device(struct lane *lane);
 
 /* What a position holds, or will hold. False if the slot is gone, if the position is after the next
  * one to come, or if nothing was published yet. */

@@ -152,16 +152,16 @@ compression_text(const struct spec_deliver *deliver)
     switch (deliver->compression) {
     case COMPRESS_AUTO:
         return "auto: columns as they are while there is memory; where it is tight, the codec "
-               "whose "
-               "measured cost is below what it saves; where it is scarce, the one that saves most "
-               "for its time";
+               "whose measured cost is below what it saves; where it is scarce, the one that "
+               "saves most for its time; for trainers with a device, which expands them, integers "
+               "of a known range in as few bits as possible";
     case COMPRESS_NONE:
         return "none: columns as they are";
     case COMPRESS_NARROW:
         return "narrow: integers of a known range are stored in as few bits as possible";
     case COMPRESS_ZSTD:
         return "zstd: integers of a known range are stored in as few bits as possible, other "
-               "columns are compressed";
+               "columns are compressed, and decompressed on the host even for a device";
     }
     return "";
 }

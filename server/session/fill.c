@@ -95,6 +95,33 @@ fill_open(const struct plan *plan, struct fill *ret_fill)
     *ret_fill = fill;
 }
 
+bool
+fill_open_packed(const struct fill *fill, bool keeps_zstd, struct fill *ret_fill)
+{
+    uint32_t count = fill->plan->element_spec.count;
+    struct fill packed = *fill;
+    bool differs = false;
+
+    packed.columns = tnd_zalloc(count, sizeof *packed.columns);
+    for (uint32_t i = 0; i < count; i++) {
+        struct tnd_codec narrow = fill_narrow_codec(&fill->plan->element_spec.columns[i]);
+        uint8_t number = fill->columns[i].codec.number;
+
+        packed.columns[i] = fill->columns[i];
+        if (narrow.number == TND_CODEC_RAW ||
+            (number != TND_CODEC_RAW && (number != TND_CODEC_ZSTD || keeps_zstd)))
+            continue;
+        packed.columns[i].codec = narrow;
+        packed.in_place = false;
+        differs = true;
+    }
+    if (differs)
+        *ret_fill = packed;
+    else
+        fill_close(&packed);
+    return differs;
+}
+
 void
 fill_close(struct fill *fill)
 {

@@ -37,6 +37,11 @@ struct slice_bytes {
 void fill_open(const struct plan *plan, struct fill *ret_fill);
 void fill_close(struct fill *fill);
 
+/* The same slices for trainers that expand columns on a device, where that costs nothing: integers
+ * of a known range are packed, instead of under zstd unless `keeps_zstd`. False: no column would be
+ * stored otherwise. */
+bool fill_open_packed(const struct fill *fill, bool keeps_zstd, struct fill *ret_fill);
+
 /* Rows of a slice that is filled in place. */
 int64_t fill_rows(const struct fill *fill, const struct deal_slice *slice);
 

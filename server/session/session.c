@@ -330,6 +330,7 @@ session_close(struct session *session)
     place_files_close(&session->place_files);
     if (session->fill.columns != NULL)
         fill_close(&session->fill);
+    fill_close(&session->packed);
     session_spec_close(&session->spec);
     plan_close(session->plan);
     session_link_close(session);

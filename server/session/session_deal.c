@@ -55,6 +55,7 @@ next_step(struct session *session)
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
         step->shares[r].reserved = step->shares[r].had_room = false;
         step->shares[r].next_row = step->shares[r].rows = step->shares[r].rows_of_part = 0;
+        step->shares[r].fill = NULL;
     }
     return step;
 }

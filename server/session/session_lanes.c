@@ -42,6 +42,7 @@ choose_codecs(struct session *session, const struct lane_config *lane,
 
     compress_columns(&session->fill, &worker->evaluation, worker->context, slice, bytes, &room,
                      &session->compressed);
+    (void)fill_open_packed(&session->fill, session->compressed.why == WHY_SCARCE, &session->packed);
     if (session->compressed.saved_bytes > 0)
         (void)fill_measure(&session->fill, &worker->evaluation, worker->context, slice, bytes);
 }

@@ -40,7 +40,8 @@ struct share {
     bool has_room;
     bool had_room; /* its lane's wait has been counted */
     int64_t rows, next_row;
-    int64_t rows_of_part; /* 0: the slot has not been described */
+    int64_t rows_of_part;    /* 0: the slot has not been described */
+    const struct fill *fill; /* NULL: not chosen yet */
 };
 
 struct step {
@@ -176,6 +177,7 @@ struct session {
     struct session_options options;
     struct session_link linked;
     struct fill fill;
+    struct fill packed; /* for lanes of trainers with a device; without columns: as the others */
     struct compressed compressed;
     struct source_files *files;
     struct budget *budget; /* of the parts being made */

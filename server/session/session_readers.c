@@ -15,8 +15,10 @@ struct session_reader_line {
     bool is_there;
     struct tnd_stats_reader *values;
     uint64_t waited_ns, taken, waits,
-        short_waits; /* as last seen; waits of all buckets, the first */
-    int64_t at_once; /* batches taken less waits, until they are counted */
+        short_waits;                 /* as last seen; waits of all buckets, the first */
+    int64_t at_once;                 /* batches taken less waits, until they are counted */
+    struct tnd_stats_device *device; /* NULL: it has none */
+    uint32_t device_mode, device_why;
 };
 
 struct session_group_line {
@@ -25,6 +27,16 @@ struct session_group_line {
     struct tnd_stats_group *values;
     uint64_t attached, epoch, step, lag;
 };
+
+static void
+label_reader(char labels[TND_STATS_LABEL_BYTES], const struct session *session,
+             const struct session_reader_line *line)
+{
+    session_stats_label(labels, session);
+    stats_label(labels, "group", line->group);
+    stats_label_number(labels, "replica",
+                       session->plan->options.worker * session->plan->replicas + line->replica);
+}
 
 static struct session_reader_line *
 add_reader(struct session *session, const struct feed_reader_stats *reader)
@@ -37,10 +49,7 @@ add_reader(struct session *session, const struct feed_reader_stats *reader)
     line = &readers->lines[readers->count++];
     *line = (struct session_reader_line){ .replica = reader->replica };
     memcpy(line->group, reader->group, sizeof line->group);
-    session_stats_label(labels, session);
-    stats_label(labels, "group", line->group);
-    stats_label_number(labels, "replica",
-                       session->plan->options.worker * session->plan->replicas + line->replica);
+    label_reader(labels, session, line);
     line->values = stats_add(session->counters.stats, TND_STATS_KIND_reader, labels);
     return line;
 }
@@ -80,6 +89,13 @@ find_group(struct session *session, const char *name)
     return line;
 }
 
+static void
+drop_reader(struct session_reader_line *line, struct stats *stats)
+{
+    stats_drop(stats, line->values);
+    stats_drop(stats, line->device);
+}
+
 /* Drop the lines of readers and groups that feed_stats no longer lists. */
 static void
 drop_gone(struct session_readers *readers, struct stats *stats)
@@ -90,7 +106,7 @@ drop_gone(struct session_readers *readers, struct stats *stats)
         if (readers->lines[i].is_there)
             readers->lines[kept++] = readers->lines[i];
         else
-            stats_drop(stats, readers->lines[i].values);
+            drop_reader(&readers->lines[i], stats);
     readers->count = kept;
     kept = 0;
     for (uint32_t i = 0; i < readers->group_count; i++)
@@ -162,6 +178,58 @@ show_reader(struct session_reader_line *line, const struct feed_reader_stats *re
     show_waits(line, reader);
 }
 
+/* The words for what a trainer wrote, which may be anything. */
+static const char *
+device_mode(uint32_t mode)
+{
+    return mode == TUNDISH_DEVICE_COPY ? "copy" : mode == TUNDISH_DEVICE_PIN ? "pin" : "unknown";
+}
+
+static const char *
+device_why(uint32_t why)
+{
+    static const char *const words[] = {
+        [TUNDISH_DEVICE_ASKED] = "as the program asked",
+        [TUNDISH_DEVICE_REGISTERED] = "since the driver took the shared memory",
+        [TUNDISH_DEVICE_UNSUPPORTED] =
+            "since the device cannot read memory that its process may not write",
+        [TUNDISH_DEVICE_REFUSED] = "since the driver refused the shared memory",
+        [TUNDISH_DEVICE_SLOW] = "since the driver took too long over the shared memory",
+    };
+
+    return why < sizeof words / sizeof *words && words[why] != NULL ? words[why]
+                                                                    : "for an unknown reason";
+}
+
+/* Mode and reason are labels, so another mode is another set. A trainer that is gone keeps its
+ * last figures. */
+static void
+show_device(struct session *session, struct session_reader_line *line,
+            const struct device_stats *device)
+{
+    char labels[TND_STATS_LABEL_BYTES];
+
+    if (device->mode == 0)
+        return;
+    if (line->device != NULL &&
+        (line->device_mode != device->mode || line->device_why != device->why)) {
+        stats_drop(session->counters.stats, line->device);
+        line->device = NULL;
+    }
+    if (line->device == NULL) {
+        label_reader(labels, session, line);
+        stats_label(labels, "mode", device_mode(device->mode));
+        stats_label(labels, "why", device_why(device->why));
+        line->device = stats_add(session->counters.stats, TND_STATS_KIND_device, labels);
+        line->device_mode = device->mode;
+        line->device_why = device->why;
+    }
+    tnd_stats_set(&line->device->copied, device->copied_bytes);
+    tnd_stats_set(&line->device->copy, device->copy_ns);
+    tnd_stats_set(&line->device->kernel, device->kernel_ns);
+    tnd_stats_set(&line->device->wait, device->waited_ns);
+}
+
 /* The group's position is that of its slowest replica. */
 static void
 add_to_group(struct session_group_line *group, const struct feed_reader_stats *reader)
@@ -222,6 +290,7 @@ session_readers_show(struct session *session)
 
         show_reader(line, reader);
         show_lane_wait(session, line, reader);
+        show_device(session, line, &reader->device);
         add_to_group(find_group(session, reader->group), reader);
     }
     drop_gone(readers, session->counters.stats);
@@ -232,7 +301,7 @@ void
 session_readers_close(struct session_readers *readers, struct stats *stats)
 {
     for (uint32_t i = 0; i < readers->count; i++)
-        stats_drop(stats, readers->lines[i].values);
+        drop_reader(&readers->lines[i], stats);
     for (uint32_t i = 0; i < readers->group_count; i++)
         stats_drop(stats, readers->groups[i].values);
     free(readers->lines);

@@ -85,7 +85,7 @@ session_stats_compression(struct session *session, const struct lane_config *lan
     uint64_t replicas = session->plan->replicas;
     struct slice_bytes uncompressed = { .as_is = slice->as_is, .stored = slice->as_is };
     struct lane_config as_is = *lane;
-    char labels[TND_STATS_LABEL_BYTES], how[COMPRESS_TEXT_BYTES];
+    char labels[TND_STATS_LABEL_BYTES], how[COMPRESS_TEXT_BYTES], packed[COMPRESS_TEXT_BYTES] = "";
     struct tnd_stats_compression *values;
 
     session_stats_label(labels, session);
@@ -93,6 +93,9 @@ session_stats_compression(struct session *session, const struct lane_config *lan
     stats_label(labels, "asked", asked_compression(&session->plan->stream->deliver));
     stats_label(labels, "how", how);
     stats_label(labels, "why", compress_reason(compressed->why));
+    if (session->packed.columns != NULL)
+        compress_describe(&session->packed, packed);
+    stats_label(labels, "on_devices", packed);
     values = stats_add(session->counters.stats, TND_STATS_KIND_compression, labels);
     session->counters.compression = values;
     lane_give_size(&session->fill, &uncompressed, &as_is);

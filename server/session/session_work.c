@@ -84,14 +84,14 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
         share->reserved = status == TUNDISH_OK;
         return share->reserved;
     }
-    if (!session->fill.in_place)
+    if (!share->fill->in_place)
         /* The sizes are not known before the content is made: make_whole reserves. */
         return lane_has_slot(lane, step->position);
     slice = &step->round.slices[replica];
     if (share->rows_of_part == 0) {
         name_slot(step, share);
-        share->rows = fill_rows(&session->fill, slice);
-        share->rows_of_part = fill_describe(&session->fill, slice, &share->slot);
+        share->rows = fill_rows(share->fill, slice);
+        share->rows_of_part = fill_describe(share->fill, slice, &share->slot);
     }
     status = feed_reserve(session->feed, replica, &share->slot);
     if (status == TUNDISH_E_TIMEOUT)
@@ -99,9 +99,22 @@ open_share(struct session *session, struct step *step, uint32_t replica, tundish
     if (status != TUNDISH_OK)
         *failure = status;
     else
-        fill_begin(&session->fill, slice, &share->slot);
+        fill_begin(share->fill, slice, &share->slot);
     share->reserved = status == TUNDISH_OK;
     return true;
+}
+
+/* Choose how each share is stored, once: all threads that make it must agree. Lanes differ by their
+ * trainers, and a lane's trainers come and go. */
+static void
+choose_fills(struct session *session, struct step *step)
+{
+    for (uint32_t r = 0; r < session->plan->replicas; r++)
+        if (step->shares[r].fill == NULL)
+            step->shares[r].fill =
+                session->packed.columns != NULL && lane_is_for_device(feed_lane(session->feed, r))
+                    ? &session->packed
+                    : &session->fill;
 }
 
 /* Find room for every share. Laying texts out takes time in proportion to the rows, so release the
@@ -116,6 +129,8 @@ open_shares(struct session *session, struct step *step)
 
     must(step->state == STEP_WAITS);
     step->state = STEP_OPENING;
+    if (step->kind == TND_SLOT_BATCH)
+        choose_fills(session, step);
     if (lays_out)
         pthread_mutex_unlock(&session->ring.lock);
     for (uint32_t r = 0; r < session->plan->replicas; r++) {
@@ -197,13 +212,14 @@ take_of_step(struct session *session, struct step *step, struct part *ret_part)
 {
     uint32_t replicas = session->plan->replicas;
 
-    while (session->fill.in_place && step->status == TUNDISH_OK && step->next_share < replicas &&
+    while (step->status == TUNDISH_OK && step->next_share < replicas &&
+           step->shares[step->next_share].fill->in_place &&
            step->shares[step->next_share].next_row == step->shares[step->next_share].rows)
         step->next_share++;
     if (step->next_share >= replicas || step->status != TUNDISH_OK)
         return false;
     *ret_part = (struct part){ .step = step, .replica = step->next_share };
-    if (session->fill.in_place) {
+    if (step->shares[step->next_share].fill->in_place) {
         struct share *share = &step->shares[step->next_share];
 
         ret_part->begin = share->next_row;
@@ -433,34 +449,33 @@ reserve_whole(struct worker *worker, struct share *share, uint32_t replica)
 static tundish_status
 make_whole(struct worker *worker, const struct part *part)
 {
-    struct session *session = worker->session;
     struct step *step = part->step;
     struct share *share = &step->shares[part->replica];
     struct filled filled;
     tundish_status status;
 
     name_slot(step, share);
-    status = fill_make(&session->fill, &worker->evaluation, worker->context,
+    status = fill_make(share->fill, &worker->evaluation, worker->context,
                        &step->round.slices[part->replica], &share->slot, &filled);
     if (status == TUNDISH_OK)
         status = reserve_whole(worker, share, part->replica);
     if (status != TUNDISH_OK)
         return status;
     share->reserved = true;
-    fill_copy(&session->fill, &filled, &share->slot);
+    fill_copy(share->fill, &filled, &share->slot);
     return TUNDISH_OK;
 }
 
 static tundish_status
 make_part(struct worker *worker, const struct part *part)
 {
-    struct session *session = worker->session;
     struct step *step = part->step;
+    struct share *share = &step->shares[part->replica];
 
-    if (!session->fill.in_place)
+    if (!share->fill->in_place)
         return make_whole(worker, part);
-    return fill_part(&session->fill, &worker->evaluation, &step->round.slices[part->replica],
-                     part->begin, part->end, &step->shares[part->replica].slot);
+    return fill_part(share->fill, &worker->evaluation, &step->round.slices[part->replica],
+                     part->begin, part->end, &share->slot);
 }
 
 /* Should another worker be woken after this part was taken? If parts take long, it is: it makes
@@ -472,7 +487,7 @@ wants_help(const struct session *session, const struct worker *worker, const str
     uint32_t last = session->plan->replicas - 1;
 
     return worker->part_ns > SHORT_NS || step->next_share < last ||
-           (session->fill.in_place && step->next_share == last &&
+           (step->next_share == last && step->shares[last].fill->in_place &&
             step->shares[last].next_row < step->shares[last].rows);
 }
 

@@ -67,7 +67,7 @@ take_root_seed(struct session *session, uint64_t root_seed)
     session->dealer = NULL;
     plan_close(session->plan);
     session->plan = plan;
-    session->fill.plan = plan;
+    session->fill.plan = session->packed.plan = plan;
     return session_open_dealer(session);
 }
 

@@ -109,6 +109,19 @@ AT(tundish_options, spin_ns, 80);
 AT(tundish_options, open_timeout_ns, 88);
 IS(sizeof(tundish_options), 96);
 
+AT(tundish_device_figures, mode, 8);
+AT(tundish_device_figures, why, 12);
+AT(tundish_device_figures, copied_bytes, 16);
+AT(tundish_device_figures, copy_ns, 24);
+AT(tundish_device_figures, kernel_ns, 32);
+AT(tundish_device_figures, waited_ns, 40);
+IS(sizeof(tundish_device_figures), 48);
+
+AT(tundish_mapping, bytes, 8);
+AT(tundish_mapping, byte_count, 16);
+AT(tundish_mapping, number, 24);
+IS(sizeof(tundish_mapping), 32);
+
 AT(tundish_info, size, 0);
 AT(tundish_info, replica, 8);
 AT(tundish_info, replica_count, 12);

@@ -293,6 +293,52 @@ tundish_column_spec_at(const tundish_spec *spec, uint32_t index)
                                                        (size_t)index * spec->column_bytes);
 }
 
+/* Since 0.2, for libraries that bring batches to a device, as tundish_cuda.h's does. */
+
+/* How batches get to the device: through memory of the reader's process, or out of the server's
+ * shared memory, where that could be registered. */
+typedef enum tundish_device_mode {
+    TUNDISH_DEVICE_COPY = 1,
+    TUNDISH_DEVICE_PIN = 2
+} tundish_device_mode;
+
+typedef enum tundish_device_why {
+    TUNDISH_DEVICE_ASKED = 1,       /* the program asked for that mode */
+    TUNDISH_DEVICE_REGISTERED = 2,  /* PIN: the driver took the server's memory */
+    TUNDISH_DEVICE_UNSUPPORTED = 3, /* COPY: the device needs memory that may be written to */
+    TUNDISH_DEVICE_REFUSED = 4,     /* COPY: the driver refused the server's memory */
+    TUNDISH_DEVICE_SLOW = 5         /* COPY: the driver took too long to take it */
+} tundish_device_why;
+
+/* What was done so far. */
+typedef struct tundish_device_figures {
+    size_t size; /* set by the caller */
+    tundish_device_mode mode;
+    tundish_device_why why;
+    uint64_t copied_bytes; /* to the device */
+    uint64_t copy_ns;      /* during which it copied */
+    uint64_t kernel_ns;    /* during which it expanded what was copied */
+    uint64_t waited_ns;    /* during which the program waited for a batch on the device */
+} tundish_device_figures;
+
+/* Tell the server, for its metrics. While a reader does so, the server packs its columns, since the
+ * device expands them (deliver.compression: auto). Never blocks. */
+TUNDISH_API tundish_status tundish_tell_device(tundish_reader *reader,
+                                               const tundish_device_figures *figures);
+
+/* The shared memory that the reader's batches lie in, but for those that are too large for it. The
+ * `number` differs for each mapping that this process ever had; a reader that attaches to another
+ * server has a new one. The memory stays mapped until the next tundish_next. */
+typedef struct tundish_mapping {
+    size_t size; /* set by the caller */
+    const void *bytes;
+    uint64_t byte_count;
+    uint64_t number;
+} tundish_mapping;
+
+TUNDISH_API tundish_status tundish_get_mapping(tundish_reader *reader,
+                                               tundish_mapping *ret_mapping);
+
 /* A reader's replica on its node, the replicas there, and the slots of its lane. */
 typedef struct tundish_info {
     size_t size; /* set by the caller */
