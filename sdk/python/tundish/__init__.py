@@ -38,12 +38,13 @@ _LAZY = {
     "Sparse": "columns",
     "Strings": "columns",
     "Transform": "transform",
+    "distribute": "data",
     "explain": "explaining",
     "peek": "serving",
     "plan": "serving",
     "serve": "serving",
 }
-_MODULES = ("data", "layers", "tf")
+_MODULES = ("data", "layers", "tf", "tft")
 
 
 def __getattr__(name):

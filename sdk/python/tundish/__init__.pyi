@@ -1,6 +1,7 @@
-from . import data as data, layers as layers, tf as tf
+from . import data as data, layers as layers, tf as tf, tft as tft
 from ._tundish import Array as Array
 from .batch import Batch as Batch
+from .data import distribute as distribute
 from .errors import (
     ArgumentError as ArgumentError,
     ColumnError as ColumnError,

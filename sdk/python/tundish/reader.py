@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
+    from .data import Dataset
     from .explaining import Rows
     from .programs import PipelineFile
 
@@ -196,7 +197,7 @@ class Reader(_tundish.Reader):
 
 
 def open(
-    stream: str | None = None,
+    stream: str | Dataset | None = None,
     *,
     server: str | None = None,
     session: str | None = None,
@@ -212,6 +213,7 @@ def open(
 ) -> Reader:
     """Attach to a server. The caller closes the reader, or uses it in a `with`.
 
+    In place of a stream, a tundish.data.Dataset: a server of its own, which ends with the reader.
     stream, server, session, group, replica: which batches; each from the environment (TUNDISH_STREAM,
     TUNDISH_SERVER, ...) if it is None. place: begin there, as reader.place has it. format: what
     columns are: "numpy", "torch", "jax" or "tf". widen: columns that deliver.widen names come as it
@@ -227,21 +229,23 @@ def open(
         raise ArgumentError(f"device {device!r}: batches are in the CPU's memory, so 'cpu' or None")
     if format not in _MODULES:
         raise ArgumentError(f"format {format!r} is not one of {', '.join(_MODULES)}")
-    return Reader(
-        {
-            "stream": stream,
-            "server": server,
-            "session": session,
-            "group": group,
-            "replica": replica,
-            "place": place,
-            "format": format,
-            "widen": widen,
-            "on_hold": on_hold,
-            "check": check,
-            "timeout": timeout,
-        }
-    )
+    options = {
+        "server": server,
+        "session": session,
+        "group": group,
+        "replica": replica,
+        "place": place,
+        "format": format,
+        "widen": widen,
+        "on_hold": on_hold,
+        "check": check,
+        "timeout": timeout,
+    }
+    if stream is None or isinstance(stream, str):
+        return Reader({"stream": stream, **options})
+    from .data.plan import open_dataset
+
+    return open_dataset(stream, options)
 
 
 def _converter(format: str) -> Callable[[Any], Any] | None:

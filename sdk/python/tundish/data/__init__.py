@@ -7,19 +7,29 @@
     print(ds.yaml())
 """
 
-from .dataset import AUTOTUNE, Dataset
+from types import SimpleNamespace
+
+from .dataset import AUTOTUNE, SHARD_HINT, Dataset
+from .distribution import AutoShardPolicy, InputContext, Options, distribute
 from .graph import Call, Column, Origin, Spec, Unsupported
 from .plan import plan_of, save
 from .sources import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from .trace import TraceError, UnsupportedError
 
+experimental = SimpleNamespace(
+    AUTOTUNE=AUTOTUNE, SHARD_HINT=SHARD_HINT, AutoShardPolicy=AutoShardPolicy, CsvDataset=CsvDataset
+)
+
 __all__ = [
     "AUTOTUNE",
+    "AutoShardPolicy",
     "Call",
     "Column",
     "CsvDataset",
     "Dataset",
     "FixedLengthRecordDataset",
+    "InputContext",
+    "Options",
     "Origin",
     "Spec",
     "TFRecordDataset",
@@ -27,6 +37,8 @@ __all__ = [
     "TraceError",
     "Unsupported",
     "UnsupportedError",
+    "distribute",
+    "experimental",
     "plan_of",
     "save",
 ]

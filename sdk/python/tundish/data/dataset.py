@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import nest
+from .dtypes import Typed
 from .graph import Column, Field, Name, Node, Origin, Spec, caller
 from .lowering import constant_spec, record
 from .lowering.schedule import base_name
 from .trace import Traced, fields_of, trace
 
-__all__ = ["AUTOTUNE", "Dataset"]
+__all__ = ["AUTOTUNE", "SHARD_HINT", "Dataset"]
 
 AUTOTUNE = -1
+SHARD_HINT = -1
 
 
 class Dataset:
@@ -73,7 +75,7 @@ class Dataset:
             used.append(text)
             spec = constant_spec(value)
             shape = None if spec.shape is None else spec.shape[drops:]
-            return Field(Name(text, bool(keys) or not path), Spec(spec.dtype, shape))
+            return Field(Name(text, bool(keys)), Spec(spec.dtype, shape))
 
         fields = iter([field(path, value) for path, value in nest.paths(tensors)])
         structure = nest.transform(lambda _: next(fields), tensors)
@@ -98,7 +100,7 @@ class Dataset:
 
     @classmethod
     def _source(cls, stage: str, params: dict[str, Any], spec: Spec, origin: Origin | None) -> Dataset:
-        return cls(Node(stage, params, (), Field(Name("value"), spec), origin or caller()))
+        return cls(Node(stage, params, (), Field(Name("value", False), spec), origin or caller()))
 
     # Which element comes next.
 
@@ -147,6 +149,8 @@ class Dataset:
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
         """Every num_shards-th element, from `index` on."""
+        if isinstance(num_shards, int) and num_shards == SHARD_HINT:
+            return self._then("shard", {"num_shards": "SHARD_HINT"}, origin)
         return self._then("shard", {"num_shards": num_shards, "index": index}, origin)
 
     def enumerate(self, start: Any = 0, name: str | None = None, origin: Origin | None = None) -> Dataset:
@@ -307,13 +311,89 @@ class Dataset:
     def _of_datasets(
         self, stage: str, map_func: Callable[..., Any], params: dict[str, Any], origin: Origin | None
     ) -> Dataset:
+        from .windows import batched_windows
+
         traced = trace(map_func, self.node.structure)
         if not isinstance(traced.result, Dataset):
             raise TypeError(f"{stage}: the function must return a tundish.data.Dataset")
+        if self.node.stage == "windows":
+            return batched_windows(self, traced.result, origin or caller())
         inner = traced.result.node
         facts = {"scope": traced.scope}
         node = Node(stage, {"dataset": inner, **params}, (self.node,), inner.structure, origin or caller(), facts)
         return Dataset(node)
+
+    # Windows.
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Datasets of neighbouring elements: `.flat_map(lambda window: window.batch(size))` comes next."""
+        params = {"size": size}
+        if shift is not None and shift is not size:
+            params["shift"] = shift
+        if not isinstance(stride, int) or stride != 1:
+            params["stride"] = stride
+        if drop_remainder:
+            params["drop_remainder"] = True
+        from .windows import windowed
+
+        return windowed(self, params, origin)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Elements with one key batched together."""
+        from .windows import grouped
+
+        return grouped(self, key_func, reduce_func, window_size, window_size_func, origin or caller())
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
+        """Elements of similar length batched together."""
+        params: dict[str, Any] = {
+            "bucket_boundaries": [int(each) for each in bucket_boundaries],
+            "bucket_batch_sizes": [int(each) for each in bucket_batch_sizes],
+            **self._of_columns(padded_shapes=padded_shapes, padding_values=padding_values),
+        }
+        flags = {
+            "pad_to_bucket_boundary": pad_to_bucket_boundary,
+            "no_padding": no_padding,
+            "drop_remainder": drop_remainder,
+        }
+        params |= {flag: True for flag, is_set in flags.items() if is_set}
+        from .windows import bucketed
+
+        return bucketed(self, element_length_func, params, origin or caller())
+
+    def with_options(self, options: Any, name: str | None = None) -> Dataset:
+        """tf.data.Options: of what they say, auto_shard_policy counts."""
+        from .distribution import with_options
+
+        return with_options(self, options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """What a function makes of this dataset."""
@@ -327,10 +407,11 @@ class Dataset:
         nested = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = nest.flatten(nested)
         used: set[str] = set()
+        seen: list[Name] = []
         renames = []
         structures = []
         for part in parts:
-            structure, names = _distinct(part.node.structure, used)
+            structure, names = _distinct(part.node.structure, used, seen)
             structures.append(structure)
             renames.append(names)
         iterator = iter(structures)
@@ -418,7 +499,16 @@ def _as_component(value: Any) -> Any:
 
 
 def _as_arrays(tensors: Any) -> Any:
-    return tensors
+    """A nest of values, in which constants of tundish.tf are values with a dtype."""
+
+    def plain(value: Any) -> Any:
+        call = value.call if isinstance(value, Column) else None
+        if call is None or call.name != "tf.constant":
+            return value
+        constant = call.args[0] if call.args else call.kwargs["value"]
+        return Typed(constant, str(value.spec.dtype))
+
+    return nest.transform(plain, tensors)
 
 
 def _constant(value: Any) -> Any:
@@ -442,10 +532,11 @@ def _pair(structure: Any, value: Any, entries: dict[str, Any]) -> None:
         return
     if isinstance(structure, Field):
         entries[structure.name.text] = _constant(value)
-    elif isinstance(structure, Mapping):
+    elif isinstance(structure, Mapping) and isinstance(value, Mapping):
         for key, inner in structure.items():
-            if isinstance(value, Mapping) and key in value:
-                _pair(inner, value[key], entries)
+            _pair(inner, value.get(key), entries)
+    elif not isinstance(value, (tuple, list)) or len(value) != len(structure):
+        raise TypeError(f"{value!r} is not a nest as the element is, {structure!r}")
     else:
         for inner, each in zip(structure, value):
             _pair(inner, each, entries)
@@ -456,19 +547,25 @@ def _without_first(spec: Spec) -> Spec:
     return Spec(spec.dtype, shape, spec.kind if shape is None or len(shape) > 0 else "dense")
 
 
-def _distinct(structure: Any, used: set[str]) -> tuple[Any, dict[Name, Name]]:
+def _distinct(structure: Any, used: set[str], seen: list[Name]) -> tuple[Any, dict[Name, Name]]:
     """The structure with names that are not used yet, and which name each component had."""
     renames: dict[Name, Name] = {}
 
     def change(leaf: Any) -> Any:
         if leaf.name.text not in used:
             used.add(leaf.name.text)
+            seen.append(leaf.name)
             return leaf
         number = 1
         while f"{leaf.name.text}_{number}" in used:
             number += 1
-        new = Name(f"{leaf.name.text}_{number}", False)
-        used.add(new.text)
+        text = f"{leaf.name.text}_{number}"
+        used.add(text)
+        if not leaf.name.is_chosen and not any(leaf.name is each for each in seen):
+            leaf.name.text = text  # nobody gave it its name, so the source may give it another
+            seen.append(leaf.name)
+            return leaf
+        new = Name(text, False)
         renames[leaf.name] = new
         return Field(new, leaf.spec)
 

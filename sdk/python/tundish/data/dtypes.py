@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DTYPES", "DType", "as_dtype", "of_value"]
+__all__ = ["DTYPES", "DType", "Typed", "as_dtype", "of_value"]
 
 DTYPES = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
@@ -23,12 +23,46 @@ class DType(str):
         return str(self)
 
     @property
+    def max(self) -> int:
+        """The largest integer."""
+        return 2 ** (self._bits - (0 if self.startswith("u") else 1)) - 1
+
+    @property
+    def min(self) -> int:
+        """The least integer."""
+        return 0 if self.startswith("u") else -(2 ** (self._bits - 1))
+
+    @property
+    def _bits(self) -> int:
+        if not self.is_integer:
+            raise AttributeError(f"{self.name} has no bounds here: write the number")
+        return int(self.lstrip("uint"))
+
+    @property
     def is_floating(self) -> bool:
         return "float" in self
 
     @property
     def is_integer(self) -> bool:
         return "int" in self
+
+
+class Typed:
+    """A constant with a dtype of its own, as far like an array as sources need."""
+
+    def __init__(self, value: Any, dtype: str) -> None:
+        self.value = value
+        self.dtype = DType(dtype)
+        self.shape = _shape(value)
+
+    def tolist(self) -> Any:
+        return self.value
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (list, tuple)):
+        return (len(value), *(_shape(value[0]) if value else ()))
+    return ()
 
 
 def as_dtype(dtype: Any) -> str:

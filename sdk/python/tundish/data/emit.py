@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import nest
+from .distribution import CONTEXT
 from .folding import fold_columns, fold_entries
 from .graph import Column, Field, Name, Node, Scope, Unsupported
 from .lowering.schedule import Stage, lower
+from .lowering.writer import column_name
 from .yaml_text import block, flow, scalar
 
 __all__ = ["Emission", "document"]
@@ -20,7 +22,7 @@ SHORT = {
     "shuffle": "buffer_size", "repeat": "count", "take": "count", "skip": "count", "batch": "batch_size",
     "padded_batch": "batch_size", "ragged_batch": "batch_size", "rebatch": "batch_size", "enumerate": "start",
     "filter": "predicate", "cache": "filename", "prefetch": "buffer_size", "window": "size",
-    "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets", "flat_map": "dataset",
+    "shard": "num_shards", "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets", "flat_map": "dataset",
     "select": "columns", "drop": "columns", "cast": "dtype", "one_hot": "depth", "decode_raw": "out_type",
     "reshape": "shape",
 }  # fmt: skip
@@ -33,6 +35,7 @@ class Emission:
         self.files: dict[str, bytes] = {}
         self.unsupported: list[Unsupported] = []
         self.levels: list[tuple[Scope, list[str]]] = []
+        self.sections: dict[str, dict[str, Any]] = {}
         self.drawing: list[Node] = []  # the nodes that draw, in the order in which they are written
 
     @property
@@ -45,6 +48,8 @@ class Emission:
         before = [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
         if node.stage in DRAWING and node.params.get("shuffle", True):
             self._draws(node)
+        for told in node.facts.get("unsupported", []):
+            self.complain(node, told.name, told.why, told.remedy)
         make = _MAKERS.get(node.stage, Emission._plain)
         return before + make(self, node)
 
@@ -71,6 +76,8 @@ class Emission:
         """$name, unless an inner function has a column of that name."""
         assert column.field is not None
         text = column.field.name.text
+        if column.scope is CONTEXT:
+            return "$" + text
         for scope, names in reversed(self.levels):
             if scope is column.scope:
                 return "$" + text
@@ -89,10 +96,38 @@ class Emission:
             return text
         if isinstance(value, (list, tuple)):
             return [self.value(node, item) for item in value]
-        return value
+        if isinstance(value, Mapping):
+            return {getattr(key, "text", key): self.value(node, item) for key, item in value.items()}
+        return value.text if isinstance(value, Name) else value
+
+    def _sections(self, node: Node) -> list[Stage]:
+        for section, values in node.facts["sections"].items():
+            self.sections.setdefault(section, {}).update(values)
+        return []
+
+    def _windows(self, node: Node) -> list[Stage]:
+        self.complain(node, "window", "its windows stay datasets", "flat_map(lambda window: window.batch(size))")
+        return []
+
+    def _grouped(self, node: Node) -> list[Stage]:
+        stages, key, made = self._expression(node, node.facts["key"])
+        stage = self._plain(node)[0]
+        stage.params = {"key": key, **stage.params}
+        if "size" in node.facts:
+            names = [node.facts["size_key"].name]
+            lowered, unsupported = lower(
+                names, [(Name("size"), node.facts["size"])], node.facts["size_scope"], node.origin, self.outer_name
+            )
+            self.unsupported += unsupported
+            if not unsupported:
+                stage.params["window_size_func"] = lowered[0].params["size"]
+        stages.append(stage)
+        return stages + ([Stage("drop", {"columns": made}, [node.origin])] if made else [])
 
     def _plain(self, node: Node) -> list[Stage]:
         params = {name: self.value(node, value) for name, value in node.params.items()}
+        if not node.inputs and isinstance(node.structure, Field) and node.structure.name.text != "value":
+            params["name"] = node.structure.name.text
         return [Stage(node.stage, params, [node.origin])]
 
     def _reader(self, node: Node) -> list[Stage]:
@@ -106,26 +141,27 @@ class Emission:
         return self._lowered(node, outputs, True)
 
     def _filter(self, node: Node) -> list[Stage]:
+        stages, text, made = self._expression(node, node.facts["result"])
+        stages.append(Stage("filter", {"predicate": text}, [node.origin]))
+        return stages + ([Stage("drop", {"columns": made}, [node.origin])] if made else [])
+
+    def _expression(self, node: Node, value: Any) -> tuple[list[Stage], str, list[str]]:
+        """A value as the expression of a stage: what is computed before, the text, and the columns made."""
         inputs = _names(node.inputs[0])
-        predicate = Name("keep", False)
-        while predicate.text in [name.text for name in inputs]:
-            predicate = Name(predicate.text + "_", False)
-        stages = self._lowered(node, [(predicate, node.facts["result"])], False)
-        if not stages or stages[-1].name != "map" or predicate.text not in stages[-1].params:
-            stages.append(Stage("filter", {"predicate": self._passed(node)}, [node.origin]))
-            return stages
-        text = stages[-1].params.pop(predicate.text)
+        if isinstance(value, Column) and value.field is not None:
+            return [], column_name(value.field.name.text), []
+        own = Name("keep", False)
+        while own.text in [name.text for name in inputs]:
+            own = Name(own.text + "_", False)
+        stages = self._lowered(node, [(own, value)], False)
+        made = [name for stage in stages for name in _made(stage)]
+        if not stages or stages[-1].name != "map" or own.text not in stages[-1].params:
+            return stages, own.text, made
+        text = stages[-1].params.pop(own.text)
+        made.remove(own.text)
         if not stages[-1].params:
             stages.pop()
-        made = [name for stage in stages for name in _made(stage)]
-        stages.append(Stage("filter", {"predicate": text}, [node.origin]))
-        if made:
-            stages.append(Stage("drop", {"columns": made}, [node.origin]))
-        return stages
-
-    def _passed(self, node: Node) -> str:
-        result = node.facts["result"]
-        return result.field.name.text if isinstance(result, Column) and result.field else "keep"
+        return stages, text, made
 
     def _lowered(self, node: Node, outputs: list[tuple[Name, Any]], is_exact: bool) -> list[Stage]:
         inputs = _names(node.inputs[0])
@@ -206,6 +242,9 @@ _MAKERS = {
     "text_line": Emission._reader,
     "fixed_length_record": Emission._reader,
     "csv": Emission._reader,
+    "sections": Emission._sections,
+    "windows": Emission._windows,
+    "group_by_window": Emission._grouped,
 }
 DRAWING = ("shuffle", "list_files", "sample_from_datasets")
 FIRST = ("zip", "concatenate", "sample_from_datasets", "choose_from_datasets")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError
 from .dataset import Dataset
 from .emit import Emission, document
 from .graph import Unsupported
 from .trace import UnsupportedError
 
-__all__ = ["peek", "plan_of", "save", "text_of"]
+if TYPE_CHECKING:
+    from ..reader import Reader
+
+__all__ = ["open_dataset", "peek", "plan_of", "save", "text_of"]
 
 
 def plan_of(ds: Dataset, stream: str = "train") -> tuple[str, dict[str, bytes], list[Unsupported]]:
@@ -24,7 +29,8 @@ def _plan(streams: dict[str, Dataset]) -> tuple[str, dict[str, bytes], list[Unsu
     emission = Emission()
     made: dict[str, Any] = {}
     for name, dataset in streams.items():
-        made[name] = (emission.stages(dataset.node), {})
+        emission.sections = {}
+        made[name] = (emission.stages(dataset.node), emission.sections)
     unsupported = sorted(emission.unsupported, key=lambda each: each.origin)
     text = "" if unsupported else document(made, emission.seed)
     return text, emission.files, unsupported
@@ -47,6 +53,26 @@ def save(path: Any, **streams: Dataset) -> None:
     if unsupported:
         raise UnsupportedError(unsupported)
     _write(Path(os.fspath(path)), text, files)
+
+
+def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
+    """tundish.open of a dataset: a reader of a server of its own, which ends with it."""
+    from ..serving import serve
+
+    if options.pop("server", None) is not None:
+        raise ArgumentError("a dataset has a server of its own: leave server= out")
+    folder = tempfile.TemporaryDirectory(prefix="tundish-")
+    path = Path(folder.name, "pipeline.yaml")
+    save(path, train=ds)
+    server = serve(path, root=os.getcwd())
+    reader = server.open("train", **options)
+    weakref.finalize(reader, _end, server, folder)
+    return reader
+
+
+def _end(server: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
+    server.stop()
+    folder.cleanup()
 
 
 def _write(path: Path, text: str, files: dict[str, bytes]) -> None:

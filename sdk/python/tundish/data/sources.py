@@ -17,7 +17,7 @@ def _reader(stage: str, filenames: Any, params: dict[str, Any], origin: Origin |
         return filenames.flat_map(lambda value: _reader(stage, value, params, origin), origin=origin)
     if hasattr(filenames, "tolist"):
         filenames = filenames.tolist()
-    node = Node(stage, {"filenames": filenames, **given}, (), Field(Name("value"), Spec("string", ())), origin or caller())
+    node = Node(stage, {"filenames": filenames, **given}, (), Field(Name("value", False), Spec("string", ())), origin or caller())
     return Dataset(node)
 
 

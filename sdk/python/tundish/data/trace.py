@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import Error
 from . import nest
-from .graph import Column, Field, Name, Origin, Scope, Unsupported, caller
+from .graph import Column, Field, Name, Origin, Scope, Unsupported
 
 __all__ = ["TraceError", "UnsupportedError", "Traced", "columns_of", "fields_of", "trace"]
 
@@ -72,7 +72,7 @@ def _suggest_names(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     parameters = code.co_varnames[: code.co_argcount]
     if hasattr(function, "__self__"):
         parameters = parameters[1:]
-    used = {leaf.field.name.text for leaf in nest.flatten(args)}
+    used = {leaf.field.name.text for leaf in nest.flatten(args) if isinstance(leaf, Column) and leaf.field}
     for parameter, value in zip(parameters, args):
         if isinstance(value, Column) and value.field is not None and parameter not in used:
             value.field.name.suggest(parameter)
@@ -137,7 +137,3 @@ def _free(text: str, used: set[str]) -> str:
     while f"{text}_{number}" in used:
         number += 1
     return f"{text}_{number}"
-
-
-def where() -> Origin:
-    return caller()

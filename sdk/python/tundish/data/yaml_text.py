@@ -27,7 +27,7 @@ def scalar(value: Any) -> str:
     is_plain = _PLAIN.fullmatch(text) and not _NUMBER.fullmatch(text) and text not in _WORDS
     if is_plain and text.lower() not in (".inf", "-.inf", "+.inf", ".nan") and not text.startswith(("-", "$", "?", "---")):
         return text
-    if re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", text):
+    if re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*(\([0-9]+\))?", text):
         return text
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import Call, Column, Spec, caller
-from . import expressions, layers, parsing, stages
+from . import expressions, images, layers, parsing, rewrites, stages, transform
 from .rule import Rule
 from .specs import constant_spec
 
 __all__ = ["METHODS", "RULES", "constant_spec", "find", "record"]
 
 RULES: dict[str, Rule] = {
-    rule.name: rule for table in (expressions, parsing, stages, layers) for rule in table.RULES
+    rule.name: rule
+    for table in (expressions, rewrites, parsing, stages, images, layers, transform)
+    for rule in table.RULES
 }
 
 # Methods of ragged and sparse columns.

@@ -185,10 +185,11 @@ RULES: list[Rule] = [
     *(
         _unary(name, f"{name.rpartition('.')[2]}({{x}})")
         for name in (
-            "tf.abs", "tf.sign", "tf.sqrt", "tf.exp", "tf.math.log", "tf.math.log1p", "tf.math.expm1",
+            "tundish.abs", "tf.sign", "tf.sqrt", "tf.exp", "tf.math.log", "tf.math.log1p", "tf.math.expm1",
             "tf.floor", "tf.math.ceil", "tf.round", "tf.sin", "tf.cos", "tf.tanh", "tf.sigmoid",
         )
     ),
+    _unary("tundish.size", "size({x})", specs.dense("int64", ())),
     _unary("tf.nn.tanh", "tanh({x})"),
     _unary("tf.nn.sigmoid", "sigmoid({x})"),
     _unary("tf.math.is_nan", "isnan({x})", truth("x")),
@@ -205,7 +206,7 @@ RULES: list[Rule] = [
     Expression(
         "tf.where(condition, x=None, y=None, name=None)", broadcast("x", "y"), text=_where, unified=("x", "y")
     ),
-    Expression("tf.strided_slice(tensor, slice_spec, name=None)", _sliced, text=_slice),
+    Expression("tundish.slice(tensor, slice_spec, name=None)", _sliced, text=_slice),
     _reduction("tf.reduce_sum", "sum"),
     _reduction("tf.reduce_mean", "mean"),
     _reduction("tf.reduce_min", "min"),

@@ -103,7 +103,8 @@ class StageRule(Rule):
     columns: the parameters that are columns, each one column, or a list of them with `joined`.
     renamed: parameter to the stage's. fixed: parameters of the stage that are always the same.
     check: looks at the arguments, may change those for the stage, and refuses what is not the same.
-    together: the stage may do several columns at once.
+    together: the stage may do several columns at once. draws: it draws, and the layer's state goes on.
+    beside: parameters that are columns, too, and which the stage takes by name.
     """
 
     stage: str = ""
@@ -113,15 +114,21 @@ class StageRule(Rule):
     check: Callable[[Bound, Bound], None] | None = None
     joined: bool = False
     together: bool = True
+    draws: bool = False
+    beside: tuple[str, ...] = ()
 
     def inputs(self, bound: Bound) -> list[Any]:
         if self.joined:
             return list(bound[self.columns[0]])
         return [bound[name] for name in self.columns]
 
+    def others(self, bound: Bound) -> dict[str, Any]:
+        """The columns that the stage takes by name."""
+        return {name: bound[name] for name in self.beside if bound[name] is not None}
+
     def parameters(self, bound: Bound) -> Bound:
         """Of the stage, without its columns."""
-        given = self.given(bound, self.columns)
+        given = self.given(bound, (*self.columns, *self.beside))
         parameters = {**self.fixed, **{self.renamed.get(name, name): value for name, value in given.items()}}
         if self.check is not None:
             self.check(bound, parameters)

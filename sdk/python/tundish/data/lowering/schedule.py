@@ -111,7 +111,7 @@ class _Lowering:
         self.columns = [name.text for name in inputs]
         self.wanted: dict[Key, list[str]] = {}
         self.resolved: dict[int, Any] = {}
-        self.seen: set[int] = set()
+        self.drawn: dict[int, Call] = {}
         self.uses: dict[Key, int] = {}
         self.stages: list[Stage] = []
         self.writer = Writer(self._written, self._rule_of)
@@ -203,11 +203,20 @@ class _Lowering:
             for name, value in parameters.items():
                 if _columns(value):
                     raise Refused(f"{name} must be a constant", "write the value itself")
+        if isinstance(rule, StageRule):
+            self._check_layer(rule, call)
+            reads = [*reads, *rule.others(bound).values()]
         reads = [self._need(self._as_column(read)) for read in reads]
         unit = Unit(column, rule, bound, reads, writes, call.serial, parameters)
         for each in writes:
             self.unit_of[key_of(each)] = unit
         return unit
+
+    def _check_layer(self, rule: StageRule, call: Call) -> None:
+        """A layer that draws is one stage: a second call would go on with its state."""
+        if rule.draws and call.layer is not None:
+            if self.drawn.setdefault(id(call.layer), call) is not call:
+                raise Refused("the layer is called twice, and draws on", "make a layer for each call")
 
     def _as_column(self, value: Any) -> Column:
         if isinstance(value, Column):
@@ -292,7 +301,7 @@ class _Lowering:
         first = ready[0]
         if first.is_map:
             return [unit for unit in ready if unit.is_map]
-        if isinstance(first.rule, StageRule) and not first.rule.joined and first.rule.together:
+        if isinstance(first.rule, StageRule) and first.rule.together and len(first.reads) == 1:
             return self._alike(first, ready)
         return [first]
 
@@ -375,11 +384,15 @@ class _Lowering:
         first = group[0]
         rule = first.rule
         assert isinstance(rule, StageRule)
+        others = rule.others(first.bound)
         sources = [[self.name_of[key_of(read)] for read in unit.reads] for unit in group]
+        by_name = dict(zip(others, sources[0][len(sources[0]) - len(others) :]))
+        sources = [names[: len(names) - len(others)] for names in sources]
         if len(group) > 1 and any(unit.parameters != first.parameters for unit in group):
             parameters = self._with_column(first)
         else:
             parameters = dict(first.parameters)
+        parameters |= {rule.renamed.get(name, name): column for name, column in by_name.items()}
         targets: list[str] = []
         for unit, names in zip(group, sources):
             is_in_place = not rule.joined and len(names) == 1 and self._is_dead(names[0])

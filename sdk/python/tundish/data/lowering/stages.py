@@ -83,7 +83,205 @@ def _squeezed(bound: Bound) -> Spec:
     return Spec(spec.dtype, tuple(size for i, size in enumerate(spec.shape) if i not in gone))
 
 
+def _concatenated(bound: Bound) -> Spec:
+    columns = [value.spec for value in bound["values"] if isinstance(value, Column)]
+    if any(spec.shape is None for spec in columns) or not columns or not columns[0].shape:
+        return Spec(columns[0].dtype if columns else None)
+    shape = list(columns[0].shape or ())
+    sizes = [(spec.shape or ())[bound["axis"]] for spec in columns]
+    shape[bound["axis"]] = None if None in sizes else sum(size or 0 for size in sizes)
+    kind = next((spec.kind for spec in columns if spec.kind != "dense"), "dense")
+    return Spec(columns[0].dtype, tuple(shape), kind)
+
+
+def _stacked(bound: Bound) -> Spec:
+    spec = next((value.spec for value in bound["values"] if isinstance(value, Column)), Spec())
+    if spec.shape is None:
+        return Spec(spec.dtype, None, spec.kind)
+    axis = bound["axis"] if bound["axis"] >= 0 else bound["axis"] + len(spec.shape) + 1
+    return Spec(spec.dtype, (*spec.shape[:axis], len(bound["values"]), *spec.shape[axis:]), spec.kind)
+
+
+def _concat_axis(bound: Bound, parameters: Bound) -> None:
+    axis = bound["axis"]
+    if isinstance(axis, Column):
+        refuse("the axis must be a constant", "write the number")
+    if axis == -1:
+        parameters.pop("axis", None)
+
+
+def _of_kind(kind: str) -> Any:
+    return lambda bound: Spec(as_first(bound).dtype, as_first(bound).shape, kind)
+
+
+def _dense(bound: Bound) -> Spec:
+    spec = as_first(bound)
+    shape = bound.get("shape")
+    return Spec(spec.dtype, tuple(shape) if shape is not None and not isinstance(shape, Column) else spec.shape)
+
+
+def _check_dense(bound: Bound, parameters: Bound) -> None:
+    if "shape" in parameters:
+        parameters["shape"] = [None if size in (None, -1) else int(size) for size in parameters["shape"]]
+
+
+def _check_ragged(bound: Bound, parameters: Bound) -> None:
+    if bound["lengths"] is not None or bound["ragged_rank"] != 1:
+        refuse("lengths and ragged_rank are not offered", "use padding=")
+    parameters.pop("row_splits_dtype", None)
+
+
+def _check_words(bound: Bound, parameters: Bound) -> None:
+    for name, value in parameters.items():
+        if isinstance(value, tuple) or hasattr(value, "tolist"):
+            parameters[name] = list(value)
+
+
+def _characters(bound: Bound) -> Spec:
+    spec = _ragged_words(bound)
+    return spec
+
+
+def _stft_spec(dtype: str) -> Any:
+    def infer(bound: Bound) -> Spec:
+        shape = as_first(bound).shape
+        length = bound["fft_length"]
+        bins = None if length is None else length // 2 + 1
+        return Spec(dtype, None if shape is None else (*shape[:-1], None, bins))
+
+    return infer
+
+
+def _check_stft(bound: Bound, parameters: Bound) -> None:
+    window = parameters.pop("window_fn", "hann")
+    window = window if isinstance(window, str) or window is None else getattr(window, "__name__", "")
+    if window is not None:
+        window = window.rpartition(".")[2].removesuffix("_window")
+        if window not in ("hann", "hamming"):
+            refuse("the window is hann, hamming or none", "use window_fn=None")
+    if window != "hann":
+        parameters["window"] = window
+
+
+def _complex(bound: Bound, parameters: Bound) -> None:
+    refuse("columns hold no complex numbers", "use tundish.tf.abs of it, the magnitude")
+
+
+_STFT = (
+    "(signals, frame_length, frame_step, fft_length=None, window_fn='hann', pad_end=False, name=None)"
+)
+
+def _no_shape(bound: Bound, parameters: Bound) -> None:
+    refuse("a shape as a column", "take one dimension: tundish.tf.shape(x)[0]")
+
+
 RULES: list[Rule] = [
+    StageRule(
+        "tf.shape(input, out_type='int32', name=None)",
+        lambda bound: Spec("int32", (as_first(bound).rank,)),
+        stage="map",
+        columns=("input",),
+        check=_no_shape,
+    ),
+    StageRule("tf.io.decode_base64(input, name=None)", as_first, stage="decode_base64", columns=("input",)),
+    StageRule(
+        "tf.io.decode_compressed(bytes, compression_type='', name=None)",
+        as_first,
+        stage="decode_compressed",
+        columns=("bytes",),
+    ),
+    StageRule(
+        "tf.strings.length(input, unit='BYTE', name=None)",
+        with_dtype("int32"),
+        stage="string_length",
+        columns=("input",),
+    ),
+    StageRule(
+        "tf.strings.unicode_split(input, input_encoding, errors='replace', replacement_char=65533, name=None)",
+        _characters,
+        stage="unicode_split",
+        columns=("input",),
+    ),
+    StageRule(
+        "tf.strings.ngrams(data, ngram_width, separator=' ', pad_values=None, padding_width=None,"
+        " preserve_short_sequences=False, name=None)",
+        as_first,
+        stage="ngrams",
+        columns=("data",),
+        check=_check_words,
+    ),
+    StageRule(
+        "tf.strings.to_hash_bucket_fast(input, num_buckets, name=None)",
+        with_dtype("int64"),
+        stage="string_to_hash_bucket_fast",
+        columns=("input",),
+    ),
+    StageRule(
+        "tf.strings.to_hash_bucket_strong(input, num_buckets, key, name=None)",
+        with_dtype("int64"),
+        stage="string_to_hash_bucket_strong",
+        columns=("input",),
+        check=_check_words,
+    ),
+    StageRule(
+        "tf.strings.as_string(input, precision=-1, scientific=False, shortest=False, width=-1, fill='', name=None)",
+        with_dtype("string"),
+        stage="as_string",
+        columns=("input",),
+    ),
+    StageRule(
+        "tf.strings.substr(input, pos, len, unit='BYTE', name=None)", as_first, stage="substr", columns=("input",)
+    ),
+    StageRule(
+        "tf.concat(values, axis, name=None)",
+        _concatenated,
+        stage="concat",
+        columns=("values",),
+        joined=True,
+        check=_concat_axis,
+    ),
+    StageRule("tf.stack(values, axis=0, name=None)", _stacked, stage="stack", columns=("values",), joined=True),
+    StageRule(
+        "tf.sparse.to_dense(sp_input, default_value=None, validate_indices=True, name=None)",
+        _dense,
+        stage="to_dense",
+        columns=("sp_input",),
+        ignored=("name", "validate_indices"),
+    ),
+    StageRule(
+        "tf.RaggedTensor.to_tensor(self, default_value=None, name=None, shape=None)",
+        _dense,
+        stage="to_dense",
+        columns=("self",),
+        check=_check_dense,
+    ),
+    StageRule(
+        "tf.RaggedTensor.to_sparse(self, name=None)", _of_kind("sparse"), stage="to_sparse", columns=("self",)
+    ),
+    StageRule(
+        "tf.sparse.from_dense(tensor, name=None)", _of_kind("sparse"), stage="to_sparse", columns=("tensor",)
+    ),
+    StageRule(
+        "tf.RaggedTensor.from_tensor(tensor, lengths=None, padding=None, ragged_rank=1, name=None,"
+        " row_splits_dtype='int64')",
+        _of_kind("ragged"),
+        stage="to_ragged",
+        columns=("tensor",),
+        check=_check_ragged,
+    ),
+    StageRule(
+        "tf.RaggedTensor.from_sparse(st_input, name=None, row_splits_dtype='int64')",
+        _of_kind("ragged"),
+        stage="to_ragged",
+        columns=("st_input",),
+        ignored=("name", "row_splits_dtype"),
+    ),
+    StageRule(
+        "tf.signal.stft" + _STFT, _stft_spec("complex64"), stage="stft", columns=("signals",), check=_complex
+    ),
+    StageRule(
+        "tundish.stft" + _STFT, _stft_spec("float32"), stage="stft", columns=("signals",), check=_check_stft
+    ),
     StageRule("tf.io.read_file(filename, name=None)", with_dtype("string"), stage="read_file", columns=("filename",)),
     StageRule(
         "tf.io.decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None)",

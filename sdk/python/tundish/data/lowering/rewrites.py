@@ -1,0 +1,112 @@
+"""Functions that are said with others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph import Column
+from .rule import Rewrite, Rule, refuse
+
+__all__ = ["RULES"]
+
+
+def _do(name: str, *args: Any, **kwargs: Any) -> Any:
+    from . import record
+
+    return record(name, args, kwargs)
+
+
+def _square(x: Any) -> Any:
+    """`x * x`"""
+    return x * x
+
+
+def _squared_difference(x: Any, y: Any) -> Any:
+    """`(x - y) * (x - y)`"""
+    return (x - y) * (x - y)
+
+
+def _relu(features: Any) -> Any:
+    """`where(x < 0, 0, x)`"""
+    return _do("tf.where", _do("tf.less", features, 0), 0, features)
+
+
+def _divide_no_nan(x: Any, y: Any) -> Any:
+    """`where(y == 0, 0, x / y)`"""
+    dtype = x.spec.dtype if isinstance(x, Column) else y.spec.dtype
+    if dtype not in ("float32", "float64"):
+        refuse("of integers it divides in their dtype", "cast to float32 first")
+    return _do("tf.where", _do("tf.equal", y, 0.0), 0.0, x / y)
+
+
+def _zeros_like(input: Any, dtype: Any) -> Any:
+    """`cast(x < x, dtype)`"""
+    return _do("tf.cast", _do("tf.less", input, input), _own_dtype(input, dtype))
+
+
+def _ones_like(input: Any, dtype: Any) -> Any:
+    """`cast(not x < x, dtype)`"""
+    return _do("tf.cast", _do("tf.logical_not", _do("tf.less", input, input)), _own_dtype(input, dtype))
+
+
+def _own_dtype(value: Any, dtype: Any) -> Any:
+    own = value.spec.dtype
+    if own in (None, "string", "bool"):
+        refuse("the column is not of numbers", "use tundish.tf.where")
+    return dtype or own
+
+
+def _abs(x: Any) -> Any:
+    """`abs(x)`; of tf.signal.stft `stft`"""
+    call = x.call if isinstance(x, Column) else None
+    if call is not None and call.name == "tf.signal.stft":
+        return _do("tundish.stft", *call.args, **call.kwargs)
+    return _do("tundish.abs", x)
+
+
+def _shape(x: Any, slice_spec: Any) -> Any:
+    """`x[i]`; of tf.shape(x) `size(x)`"""
+    call = x.call if isinstance(x, Column) else None
+    if call is None or call.name != "tf.shape":
+        return _do("tundish.slice", x, slice_spec)
+    of = call.args[0] if call.args else call.kwargs["input"]
+    rank = of.spec.rank
+    if not isinstance(slice_spec, int) or rank is None:
+        refuse("only one dimension at a time is known", "use tundish.tf.shape(x)[0]")
+    size = of.spec.shape[slice_spec]
+    if size is not None:
+        return _do("tf.constant", size)
+    if slice_spec not in (0, -rank):
+        refuse("expressions know the size of dimension 0 only", "write the number if it is constant")
+    return _do("tf.cast", _do("tundish.size", of), "int32")
+
+
+def _size(input: Any, out_type: Any) -> Any:
+    """`size(x)` of a vector"""
+    if input.spec.rank != 1:
+        refuse("expressions know the size of dimension 0 only", "reshape to a vector first")
+    return _do("tf.cast", _do("tundish.size", input), out_type)
+
+
+def _random(name: str) -> Rule:
+    def into(**_: Any) -> Any:
+        refuse("it draws from TensorFlow's own state", "use tf.random.stateless_uniform, or a random layer")
+
+    into.__doc__ = "refused"
+    return Rewrite(name, into=into)
+
+
+RULES: list[Rule] = [
+    Rewrite("tf.abs(x, name=None)", into=_abs),
+    Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
+    Rewrite("tf.square(x, name=None)", into=_square),
+    Rewrite("tf.math.squared_difference(x, y, name=None)", into=_squared_difference),
+    Rewrite("tf.nn.relu(features, name=None)", into=_relu),
+    Rewrite("tf.math.divide_no_nan(x, y, name=None)", into=_divide_no_nan),
+    Rewrite("tf.zeros_like(input, dtype=None, name=None)", into=_zeros_like),
+    Rewrite("tf.ones_like(input, dtype=None, name=None)", into=_ones_like),
+    Rewrite("tf.size(input, out_type='int32', name=None)", into=_size),
+    _random("tf.random.uniform(shape, minval=0, maxval=None, dtype='float32', seed=None, name=None)"),
+    _random("tf.random.normal(shape, mean=0.0, stddev=1.0, dtype='float32', seed=None, name=None)"),
+    _random("tf.random.shuffle(value, seed=None, name=None)"),
+]
