@@ -79,14 +79,32 @@ keep_place(tundish_reader *reader, struct region *region)
         region->token[0] = '\0';
 }
 
+/* The server may fill the slot again only when the device has read it. */
+static void
+settle(struct ahead *ahead, struct copying *copying)
+{
+    if (copying->batch == NULL)
+        return;
+    region_await_copy(ahead->way.device, copying->region);
+    tundish_release(ahead->reader, copying->batch);
+    *copying = (struct copying){ 0 };
+}
+
+/* A batch that is being copied is held meanwhile, but not while the server has nothing else. */
 static tundish_status
 read_next(struct ahead *ahead, const tundish_batch **ret_batch)
 {
     tundish_status status;
 
-    do
-        status = tundish_next(ahead->reader, LOOK_UP_NS, ret_batch);
-    while (status == TUNDISH_E_TIMEOUT && !is_stopping(ahead));
+    if (!ahead->may_hold)
+        settle(ahead, &ahead->now);
+    do {
+        int64_t patience_ns = ahead->now.batch != NULL ? 0 : LOOK_UP_NS;
+
+        status = tundish_next(ahead->reader, patience_ns, ret_batch);
+        if (status == TUNDISH_E_TIMEOUT)
+            settle(ahead, &ahead->now);
+    } while (status == TUNDISH_E_TIMEOUT && !is_stopping(ahead));
     if (status < TUNDISH_OK)
         tnd_fail(status, "%s", tundish_last_error());
     return status;
@@ -101,6 +119,42 @@ set_outcome(struct region *region, tundish_status status)
         strncpy(region->text, tnd_error_text(), sizeof region->text - 1);
 }
 
+static void
+tell(struct ahead *ahead)
+{
+    const struct way *way = &ahead->way;
+    tundish_device_figures figures = {
+        .size = sizeof figures,
+        .mode = pin_mode(&way->pin),
+        .why = way->pin.why,
+        .copied_bytes = way->copied_bytes,
+        .copy_ns = way->copy_ns,
+        .kernel_ns = way->kernel_ns,
+        .waited_ns = ahead->waited_ns,
+    };
+
+    (void)tundish_tell_device(ahead->reader, &figures);
+}
+
+/* Its slot goes back at once, or, where the device reads it, after the next batch is on its way. */
+static tundish_status
+bring(struct ahead *ahead, struct region *region, const tundish_batch *batch)
+{
+    tundish_status status;
+
+    if (ahead->now.region == region)
+        settle(ahead, &ahead->now);
+    pin_follow(&ahead->way.pin, ahead->reader);
+    status = region_fill(&ahead->way, region, batch);
+    ahead->before = ahead->now;
+    ahead->now = (struct copying){ 0 };
+    if (status == TUNDISH_OK && region->reads_slot)
+        ahead->now = (struct copying){ .batch = batch, .region = region };
+    else
+        tundish_release(ahead->reader, batch);
+    return status;
+}
+
 /* Read a batch, or another outcome, into a region. E_TIMEOUT: the thread is to end. */
 static tundish_status
 fill(struct ahead *ahead, struct region *region)
@@ -110,12 +164,11 @@ fill(struct ahead *ahead, struct region *region)
 
     if (status == TUNDISH_E_TIMEOUT)
         return status;
-    if (status == TUNDISH_OK) {
-        status = region_fill(ahead->device, region, batch, ahead->limit);
-        tundish_release(ahead->reader, batch);
-    }
+    if (status == TUNDISH_OK)
+        status = bring(ahead, region, batch);
     set_outcome(region, status);
     keep_place(ahead->reader, region);
+    tell(ahead);
     return status;
 }
 
@@ -125,13 +178,17 @@ read_all(struct ahead *ahead)
     struct region *region;
     tundish_status status = TUNDISH_OK;
 
+    pin_follow(&ahead->way.pin, ahead->reader);
+    tell(ahead);
     while (!is_final(status) && (region = take_free(ahead)) != NULL) {
         status = fill(ahead, region);
         if (status == TUNDISH_E_TIMEOUT)
             ahead_give(ahead, region);
         else
             publish(ahead, region);
+        settle(ahead, &ahead->before);
     }
+    settle(ahead, &ahead->now);
 }
 
 static void *
@@ -143,11 +200,11 @@ run(void *user)
     int mode = CU_CAPTURE_RELAXED;
 
     /* What this thread does must not spoil a graph that another thread is capturing. */
-    ahead->device->driver->exchange_capture_mode(&mode);
-    status = device_enter(ahead->device);
+    ahead->way.device->driver->exchange_capture_mode(&mode);
+    status = device_enter(ahead->way.device);
     if (status == TUNDISH_OK) {
         read_all(ahead);
-        device_leave(ahead->device);
+        device_leave(ahead->way.device);
     } else if ((region = take_free(ahead)) != NULL) {
         set_outcome(region, status);
         publish(ahead, region);
@@ -194,9 +251,9 @@ add_region(struct ahead *ahead)
     region = calloc(1, sizeof *region);
     if (region == NULL)
         return tnd_fail(TUNDISH_E_MEMORY, "no memory for a batch");
-    status = region_open(ahead->device, spec, region);
+    status = region_open(ahead->way.device, spec, region);
     if (status != TUNDISH_OK) {
-        region_close(ahead->device, region);
+        region_close(ahead->way.device, region);
         free(region);
         return status;
     }
@@ -208,12 +265,22 @@ add_region(struct ahead *ahead)
 
 tundish_status
 ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
-           uint32_t region_count, uint64_t limit)
+           const tundish_cuda_options *options)
 {
+    /* As many are held, as many are ready, and one is next_into's. */
+    uint32_t region_count = 2 * options->depth + 1;
+    tundish_info info = { .size = sizeof info };
     pthread_condattr_t monotonic;
-    tundish_status status = TUNDISH_OK;
+    tundish_status status = tundish_get_info(reader, &info);
 
-    *ahead = (struct ahead){ .reader = reader, .device = device, .limit = limit };
+    if (status != TUNDISH_OK)
+        return tnd_fail(status, "%s", tundish_last_error());
+    *ahead = (struct ahead){ .reader = reader };
+    ahead->way.device = device;
+    ahead->way.limit = options->batch_bytes;
+    /* All but two slots may be held, and one more is asked for meanwhile. */
+    ahead->may_hold = info.slot_count > 3;
+    pin_open(&ahead->way.pin, device, options->mode);
     ahead->tail = &ahead->head;
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -231,13 +298,14 @@ ahead_close(struct ahead *ahead)
     if (ahead->tail == NULL)
         return; /* never opened */
     ahead_stop(ahead);
+    pin_close(&ahead->way.pin);
     while (ahead->regions != NULL) {
         struct region *region = ahead->regions;
 
         ahead->regions = region->sibling;
         if (region->is_kept)
             continue;
-        region_close(ahead->device, region);
+        region_close(ahead->way.device, region);
         free(region);
     }
     pthread_cond_destroy(&ahead->changed);
@@ -248,7 +316,7 @@ ahead_close(struct ahead *ahead)
 tundish_status
 ahead_peek(struct ahead *ahead, int64_t timeout_ns, struct region **ret_region)
 {
-    int64_t deadline = tnd_clock_deadline_ns(timeout_ns);
+    int64_t began_ns = tnd_clock_ns(), deadline = tnd_clock_deadline_ns(timeout_ns);
     struct timespec until = { .tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000 };
     int error = 0;
 
@@ -261,6 +329,7 @@ ahead_peek(struct ahead *ahead, int64_t timeout_ns, struct region **ret_region)
     }
     *ret_region = ahead->head;
     pthread_mutex_unlock(&ahead->lock);
+    ahead->waited_ns += (uint64_t)(tnd_clock_ns() - began_ns);
     return *ret_region != NULL ? TUNDISH_OK
                                : tnd_fail(TUNDISH_E_TIMEOUT, "no batch is ready on the device yet");
 }

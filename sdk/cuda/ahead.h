@@ -7,11 +7,19 @@
 
 #include "cuda/region.h"
 
+/* A batch out of whose slot the device copies; NULL: none. */
+struct copying {
+    const tundish_batch *batch;
+    struct region *region;
+};
+
 struct ahead {
     tundish_reader *reader;
-    const struct device *device;
-    uint64_t limit;         /* batch_bytes */
+    struct way way;
     struct region *regions; /* all, linked as siblings */
+    bool may_hold;          /* the lane has a slot to spare for a batch that is being copied */
+    struct copying now, before;
+    _Atomic uint64_t waited_ns; /* of the caller, for what is not ready */
 
     pthread_t thread;
     bool is_running;
@@ -27,7 +35,7 @@ struct ahead {
 /* Zeros and a failed open may be closed. Close ends the thread, and frees all regions but those
  * that are kept; no other may be in use on the device any more. */
 tundish_status ahead_open(struct ahead *ahead, const struct device *device, tundish_reader *reader,
-                          uint32_t region_count, uint64_t limit);
+                          const tundish_cuda_options *options);
 void ahead_close(struct ahead *ahead);
 
 /* Start and end the thread. What is ready stays. */

@@ -88,6 +88,9 @@ take_options(const tundish_cuda_options *from, tundish_cuda_options *ret_options
     if (ret_options->depth > DEPTH_MAX)
         return tnd_fail(TUNDISH_E_ARGUMENT, "depth is %u, but may be at most %d",
                         ret_options->depth, DEPTH_MAX);
+    if (ret_options->mode < TUNDISH_CUDA_AUTO || ret_options->mode > TUNDISH_CUDA_PIN)
+        return tnd_fail(TUNDISH_E_ARGUMENT, "mode is %d, not TUNDISH_CUDA_AUTO, COPY or PIN",
+                        (int)ret_options->mode);
     return TUNDISH_OK;
 }
 
@@ -105,9 +108,7 @@ open_parts(tundish_cuda *cuda, tundish_reader *reader, const tundish_cuda_option
         status = device_enter(&cuda->device);
     if (status != TUNDISH_OK)
         return status;
-    /* As many are held, as many are ready, and one is next_into's. */
-    status = ahead_open(&cuda->ahead, &cuda->device, reader, 2 * options->depth + 1,
-                        options->batch_bytes);
+    status = ahead_open(&cuda->ahead, &cuda->device, reader, options);
     device_leave(&cuda->device);
     return status == TUNDISH_OK ? ahead_start(&cuda->ahead) : status;
 }

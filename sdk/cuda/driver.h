@@ -13,7 +13,12 @@
 
 typedef int cu_result; /* CUresult: 0 is success */
 enum { CU_SUCCESS = 0, CU_NOT_READY = 600, CU_INVALID_CONTEXT = 201, CU_INVALID_HANDLE = 400 };
-enum { CU_EVENT_DISABLE_TIMING = 2, CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_RELAXED = 2 };
+enum {
+    CU_EVENT_DEFAULT = 0,
+    CU_EVENT_DISABLE_TIMING = 2,
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_CAPTURE_RELAXED = 2
+};
 enum { CU_HOST_ALLOC_PORTABLE = 1 };
 
 typedef int cu_device;
@@ -30,6 +35,7 @@ typedef tundish_cuda_address cu_address;
     CALL(cuDriverGetVersion, driver_version, (int *))                                              \
     CALL(cuDeviceGetCount, device_count, (int *))                                                  \
     CALL(cuDeviceGet, device_get, (cu_device *, int))                                              \
+    CALL(cuDeviceGetAttribute, device_attribute, (int *, int, cu_device))                          \
     CALL(cuDevicePrimaryCtxRetain, context_retain, (cu_context *, cu_device))                      \
     CALL(cuDevicePrimaryCtxRelease_v2, context_release, (cu_device))                               \
     CALL(cuCtxPushCurrent_v2, context_push, (cu_context))                                          \
@@ -38,6 +44,8 @@ typedef tundish_cuda_address cu_address;
     CALL(cuMemFree_v2, memory_free, (cu_address))                                                  \
     CALL(cuMemHostAlloc, host_alloc, (void **, size_t, unsigned))                                  \
     CALL(cuMemFreeHost, host_free, (void *))                                                       \
+    CALL(cuMemHostRegister_v2, host_register, (void *, size_t, unsigned))                          \
+    CALL(cuMemHostUnregister, host_unregister, (void *))                                           \
     CALL(cuMemcpyHtoDAsync_v2, copy_to_device, (cu_address, const void *, size_t, cu_stream))      \
     CALL(cuMemcpyDtoDAsync_v2, copy_on_device, (cu_address, cu_address, size_t, cu_stream))        \
     CALL(cuStreamCreateWithPriority, stream_create, (cu_stream *, unsigned, int))                  \
@@ -50,6 +58,7 @@ typedef tundish_cuda_address cu_address;
     CALL(cuEventDestroy_v2, event_destroy, (cu_event))                                             \
     CALL(cuEventRecord, event_record, (cu_event, cu_stream))                                       \
     CALL(cuEventSynchronize, event_synchronize, (cu_event))                                        \
+    CALL(cuEventElapsedTime, event_elapsed, (float *, cu_event, cu_event))                         \
     CALL(cuModuleLoadData, module_load, (cu_module *, const void *))                               \
     CALL(cuModuleUnload, module_unload, (cu_module))                                               \
     CALL(cuModuleGetFunction, module_function, (cu_function *, cu_module, const char *))           \

@@ -164,6 +164,7 @@ pack_plan(struct pack *pack, const tundish_batch *batch)
     pack->part_count = pack->job_count = 0;
     pack->blocks = pack->copied_bytes = 0;
     take_room(&pack->copied_bytes, pack->spec->column_count * sizeof *pack->jobs);
+    pack->table_bytes = pack->copied_bytes;
     for (uint32_t i = 0; i < batch->tensor_count && status == TUNDISH_OK; i++)
         status = add_column(pack, batch, i);
     if (status != TUNDISH_OK)
@@ -201,5 +202,6 @@ pack_write(const struct pack *pack, uint8_t *piece)
 {
     memcpy(piece, pack->jobs, pack->job_count * sizeof *pack->jobs);
     for (uint32_t i = 0; i < pack->part_count; i++)
-        memcpy(piece + pack->parts[i].offset, pack->parts[i].from, pack->parts[i].bytes);
+        if (pack->parts[i].pinned == NULL && pack->parts[i].bytes > 0)
+            memcpy(piece + pack->parts[i].offset, pack->parts[i].from, pack->parts[i].bytes);
 }

@@ -21,6 +21,7 @@ struct pack_numbers {
 /* One buffer to copy. */
 struct pack_part {
     const void *from;
+    const void *pinned; /* from where the device can read it; NULL: it goes with the piece */
     uint64_t bytes, offset;
 };
 
@@ -41,6 +42,7 @@ struct pack {
     struct pack_column *columns;
     uint32_t part_count, job_count;
     uint64_t blocks;       /* of the kernel */
+    uint64_t table_bytes;  /* of the piece, before the first part */
     uint64_t copied_bytes; /* of the piece, from the host */
     uint64_t device_bytes; /* of the piece, on the device */
 };
@@ -57,7 +59,7 @@ tundish_status pack_plan(struct pack *pack, const tundish_batch *batch);
 /* The piece begins at this address of the device. */
 void pack_place(struct pack *pack, cu_address address);
 
-/* Write the first copied_bytes of the piece. */
+/* Write the first copied_bytes of the piece, but not parts that are pinned. */
 void pack_write(const struct pack *pack, uint8_t *piece);
 
 #endif

@@ -16,7 +16,11 @@ region_open(const struct device *device, const tundish_spec *spec, struct region
 
     if (status != TUNDISH_OK)
         return status;
-    result = driver->event_create(&ret_region->ready, CU_EVENT_DISABLE_TIMING);
+    result = driver->event_create(&ret_region->begun, CU_EVENT_DEFAULT);
+    if (result == CU_SUCCESS)
+        result = driver->event_create(&ret_region->copied, CU_EVENT_DEFAULT);
+    if (result == CU_SUCCESS)
+        result = driver->event_create(&ret_region->ready, CU_EVENT_DEFAULT);
     for (uint32_t i = 0; i < REGION_STREAMS && result == CU_SUCCESS; i++)
         result = driver->event_create(&ret_region->done[i], CU_EVENT_DISABLE_TIMING);
     return cuda_check(driver, result, "make an event");
@@ -40,6 +44,10 @@ region_close(const struct device *device, struct region *region)
     const struct cuda_driver *driver = device->driver;
 
     free_memory(device, region);
+    if (region->begun != NULL)
+        driver->event_destroy(region->begun);
+    if (region->copied != NULL)
+        driver->event_destroy(region->copied);
     if (region->ready != NULL)
         driver->event_destroy(region->ready);
     for (uint32_t i = 0; i < REGION_STREAMS; i++)
@@ -50,16 +58,37 @@ region_close(const struct device *device, struct region *region)
     *region = (struct region){ 0 };
 }
 
+/* Both events are over. A failure to tell costs a figure, no more. */
+static uint64_t
+elapsed_ns(const struct device *device, cu_event from, cu_event to)
+{
+    float passed_ms = 0;
+
+    if (device->driver->event_elapsed(&passed_ms, from, to) != CU_SUCCESS || !(passed_ms > 0))
+        return 0;
+    return (uint64_t)((double)passed_ms * 1e6);
+}
+
+static void
+count_times(struct way *way, const struct region *region)
+{
+    way->copy_ns += elapsed_ns(way->device, region->begun, region->copied);
+    way->kernel_ns += elapsed_ns(way->device, region->copied, region->ready);
+}
+
 /* The host's copy is free once the device has read it. The device's is free in the order of its
  * streams. */
 static tundish_status
-await_reuse(const struct device *device, struct region *region)
+await_reuse(struct way *way, struct region *region)
 {
+    const struct device *device = way->device;
     const struct cuda_driver *driver = device->driver;
     cu_result result = CU_SUCCESS;
 
     if (region->was_filled)
         result = driver->event_synchronize(region->ready);
+    if (region->was_filled && result == CU_SUCCESS)
+        count_times(way, region);
     if (result == CU_SUCCESS && region->must_synchronize)
         result = driver->context_synchronize();
     for (uint32_t i = 0; i < region->user_count && result == CU_SUCCESS; i++)
@@ -124,40 +153,92 @@ start_kernel(const struct device *device, const struct region *region)
                       "start the kernel");
 }
 
+/* Below this many bytes a copy of its own takes longer than copying them on the host. */
+enum { PINNED_BYTES = 64 << 10 };
+
+/* Parts that the device can read where they are. Columns that were decoded lie elsewhere. */
+static void
+find_pinned(const struct pin *pin, struct region *region)
+{
+    struct pack *pack = &region->pack;
+
+    region->reads_slot = false;
+    for (uint32_t i = 0; i < pack->part_count; i++) {
+        struct pack_part *part = &pack->parts[i];
+
+        part->pinned = part->bytes >= PINNED_BYTES ? pin_find(pin, part->from, part->bytes) : NULL;
+        region->reads_slot |= part->pinned != NULL;
+    }
+}
+
+static cu_result
+copy(const struct device *device, const struct region *region, uint64_t begin, uint64_t end)
+{
+    if (begin == end)
+        return CU_SUCCESS;
+    return device->driver->copy_to_device(region->memory + begin, region->host + begin, end - begin,
+                                          device->stream);
+}
+
+/* What is packed between two pinned parts goes at once. */
+static cu_result
+copy_all(const struct device *device, const struct region *region)
+{
+    const struct pack *pack = &region->pack;
+    cu_result result = CU_SUCCESS;
+    uint64_t begin = 0;
+
+    for (uint32_t i = 0; i < pack->part_count && result == CU_SUCCESS; i++) {
+        const struct pack_part *part = &pack->parts[i];
+
+        if (part->pinned == NULL)
+            continue;
+        result = copy(device, region, begin, part->offset);
+        if (result == CU_SUCCESS)
+            result = device->driver->copy_to_device(region->memory + part->offset, part->pinned,
+                                                    part->bytes, device->stream);
+        begin = i + 1 < pack->part_count ? pack->parts[i + 1].offset : pack->copied_bytes;
+    }
+    return result == CU_SUCCESS ? copy(device, region, begin, pack->copied_bytes) : result;
+}
+
 static tundish_status
 send(const struct device *device, struct region *region)
 {
     const struct cuda_driver *driver = device->driver;
+    cu_result result = driver->event_record(region->begun, device->stream);
     tundish_status status;
 
-    status = cuda_check(driver,
-                        driver->copy_to_device(region->memory, region->host,
-                                               region->pack.copied_bytes, device->stream),
-                        "copy a batch to the device");
+    if (result == CU_SUCCESS)
+        result = copy_all(device, region);
+    if (result == CU_SUCCESS)
+        result = driver->event_record(region->copied, device->stream);
+    status = cuda_check(driver, result, "copy a batch to the device");
     if (status == TUNDISH_OK)
         status = start_kernel(device, region);
     if (status == TUNDISH_OK)
         status = cuda_check(driver, driver->event_record(region->ready, device->stream),
                             "record an event");
     region->was_filled = status == TUNDISH_OK;
-    /* Nothing may still read the host's copy when it is used again. */
+    /* Nothing may still read the host's copy, or the slot, when it is used again. */
     if (status != TUNDISH_OK && driver->stream_synchronize(device->stream) != CU_SUCCESS)
         driver->context_synchronize();
     return status;
 }
 
 tundish_status
-region_fill(const struct device *device, struct region *region, const tundish_batch *batch,
-            uint64_t limit)
+region_fill(struct way *way, struct region *region, const tundish_batch *batch)
 {
-    tundish_status status = await_reuse(device, region);
+    const struct device *device = way->device;
+    tundish_status status = await_reuse(way, region);
 
     if (status == TUNDISH_OK)
         status = pack_plan(&region->pack, batch);
     if (status == TUNDISH_OK)
-        status = make_room(device, region, limit);
+        status = make_room(device, region, way->limit);
     if (status != TUNDISH_OK)
         return status;
+    find_pinned(&way->pin, region);
     pack_place(&region->pack, region->memory);
     pack_write(&region->pack, region->host);
     region->batch = (tundish_cuda_batch){
@@ -169,7 +250,17 @@ region_fill(const struct device *device, struct region *region, const tundish_ba
         .shard = batch->shard,
         .visits = batch->visits,
     };
-    return send(device, region);
+    status = send(device, region);
+    way->copied_bytes += status == TUNDISH_OK ? region->pack.copied_bytes : 0;
+    return status;
+}
+
+/* On a device that is lost the event never comes, and nothing is copied any more. */
+void
+region_await_copy(const struct device *device, const struct region *region)
+{
+    if (device->driver->event_synchronize(region->copied) != CU_SUCCESS)
+        device->driver->context_synchronize();
 }
 
 /* The event of this stream; NULL: all are taken by others. */

@@ -7,9 +7,17 @@
 
 #include <stdbool.h>
 
-#include "cuda/device.h"
+#include "cuda/pin.h"
 
 enum { REGION_STREAMS = 4 };
+
+/* How batches get to the device, and what that took so far. Of the thread that fills regions. */
+struct way {
+    const struct device *device;
+    uint64_t limit; /* most bytes of a batch on the device, 0: none */
+    struct pin pin;
+    uint64_t copied_bytes, copy_ns, kernel_ns;
+};
 
 struct region {
     tundish_cuda_batch batch; /* first: the caller's pointer is ours */
@@ -20,11 +28,13 @@ struct region {
     uint8_t *host; /* host_bytes of pinned memory */
     cu_address memory;
     uint64_t host_bytes, device_bytes;
+    cu_event begun, copied;          /* the memory is free; the copies are made */
     cu_event ready;                  /* the batch is on the device */
     cu_event done[REGION_STREAMS];   /* a stream of the caller's needs it no more */
     cu_stream users[REGION_STREAMS]; /* these streams */
     uint32_t user_count;
-    bool was_filled;       /* ready was recorded */
+    bool was_filled;       /* begun, copied and ready were recorded */
+    bool reads_slot;       /* the device copies out of the batch's slot */
     bool must_synchronize; /* done could not be recorded: wait for the whole device */
     tundish_status status; /* OK: a batch; else what tundish_next said */
     char text[1024];       /* of the status */
@@ -36,10 +46,10 @@ tundish_status region_open(const struct device *device, const tundish_spec *spec
                            struct region *ret_region);
 void region_close(const struct device *device, struct region *region); /* accepts zeros */
 
-/* Pack the batch, and start its way to the device. The batch may be released after this call.
- * limit: most bytes on the device, 0: none. The device's context is current. */
-tundish_status region_fill(const struct device *device, struct region *region,
-                           const tundish_batch *batch, uint64_t limit);
+/* Pack the batch, and start its way to the device. The batch may be released after this call, or,
+ * if the region then reads its slot, after region_await_copy. The device's context is current. */
+tundish_status region_fill(struct way *way, struct region *region, const tundish_batch *batch);
+void region_await_copy(const struct device *device, const struct region *region);
 
 /* The caller has put its use of the batch into `stream`, or what stands for streams. Cannot fail.
  * One thread at a time. */

@@ -13,7 +13,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, LAUNCH_FAILED = 719, UNKNOWN = 999 };
-enum { LATEST_US = 300, NOISE = 0xA5 };
+enum { LATEST_US = 300, NOISE = 0xA5, READ_ONLY_SUPPORTED = 113, READ_ONLY = 8 };
+enum { NOT_SUPPORTED = 801, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
 
 struct CUctx_st {
     int retained;
@@ -21,6 +22,13 @@ struct CUctx_st {
 
 struct CUevent_st {
     uint64_t recorded, completed; /* how often */
+    bool is_timed;
+};
+
+enum { REGISTRATIONS = 16 };
+struct registration {
+    const uint8_t *bytes; /* NULL: free */
+    size_t byte_count;
 };
 
 enum op_kind { OP_COPY, OP_RECORD, OP_WAIT, OP_EXPAND };
@@ -52,6 +60,10 @@ static struct CUstream_st *streams, *default_stream, *stranger;
 static int alive, calls, fail_in;
 static bool is_lost_after, is_capturing, is_spoiled;
 static _Atomic bool is_lost; /* nothing is done any more */
+static struct registration registrations[REGISTRATIONS];
+static enum fake_cuda_register registers;
+static size_t copied_registered;
+static _Atomic unsigned latest_us = LATEST_US;
 static char fail_symbol[64];
 static unsigned seeds = 1;
 static _Thread_local struct CUctx_st *stack[8];
@@ -89,6 +101,34 @@ fake_cuda_alive(void)
     count = alive + primary.retained;
     pthread_mutex_unlock(&lock);
     return count;
+}
+
+EXPORT void
+fake_cuda_late(unsigned us)
+{
+    latest_us = us != 0 ? us : LATEST_US;
+}
+
+EXPORT void
+fake_cuda_register(enum fake_cuda_register what)
+{
+    pthread_mutex_lock(&lock);
+    registers = what;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT void
+fake_cuda_registered(size_t *ret_bytes, size_t *ret_copied)
+{
+    size_t bytes = 0;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < REGISTRATIONS; i++)
+        bytes += registrations[i].bytes != NULL ? registrations[i].byte_count : 0;
+    *ret_bytes = bytes;
+    *ret_copied = copied_registered;
+    pthread_mutex_unlock(&lock);
 }
 
 EXPORT int
@@ -196,7 +236,7 @@ run_stream(void *user)
             stream->tail = &stream->head;
         stream->is_busy = true;
         pthread_mutex_unlock(&lock);
-        usleep((useconds_t)(rand_r(&stream->seed) % LATEST_US));
+        usleep((useconds_t)((unsigned)rand_r(&stream->seed) % latest_us));
         if (!atomic_load(&is_lost))
             do_op(op);
         pthread_mutex_lock(&lock);
@@ -307,6 +347,17 @@ cuDeviceGet(cu_device *device, int ordinal)
 }
 
 EXPORT cu_result
+cuDeviceGetAttribute(int *value, int attribute, cu_device device)
+{
+    (void)device;
+    BEGIN(false, false);
+    pthread_mutex_lock(&lock);
+    *value = attribute == READ_ONLY_SUPPORTED && registers != FAKE_CUDA_NEEDS_WRITING;
+    pthread_mutex_unlock(&lock);
+    return CU_SUCCESS;
+}
+
+EXPORT cu_result
 cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
 {
     (void)device;
@@ -411,10 +462,82 @@ cuMemFreeHost(void *memory)
     return CU_SUCCESS;
 }
 
+/* The registration that these bytes lie in, or touch. The lock is held. */
+static struct registration *
+registration_at(const void *from, size_t byte_count)
+{
+    const uint8_t *bytes = from;
+
+    for (int i = 0; i < REGISTRATIONS; i++) {
+        struct registration *at = &registrations[i];
+
+        if (at->bytes != NULL && bytes < at->bytes + at->byte_count &&
+            at->bytes < bytes + byte_count)
+            return at;
+    }
+    return NULL;
+}
+
+/* The lock is held. */
+static cu_result
+add_registration(const void *bytes, size_t byte_count, unsigned flags)
+{
+    while (registers == FAKE_CUDA_HANGS)
+        pthread_cond_wait(&changed, &lock);
+    if (byte_count == 0 || (uintptr_t)bytes % 4096 != 0 || byte_count % 4096 != 0)
+        return INVALID_VALUE;
+    if (registers == FAKE_CUDA_NEEDS_WRITING)
+        return (flags & READ_ONLY) != 0 ? NOT_SUPPORTED : INVALID_VALUE;
+    if (registers == FAKE_CUDA_REFUSES || (flags & READ_ONLY) == 0)
+        return INVALID_VALUE;
+    if (registration_at(bytes, byte_count) != NULL)
+        return ALREADY_REGISTERED;
+    for (int i = 0; i < REGISTRATIONS; i++)
+        if (registrations[i].bytes == NULL) {
+            registrations[i] = (struct registration){ bytes, byte_count };
+            alive++;
+            return CU_SUCCESS;
+        }
+    return OUT_OF_MEMORY;
+}
+
+EXPORT cu_result
+cuMemHostRegister_v2(void *bytes, size_t byte_count, unsigned flags)
+{
+    cu_result result;
+
+    BEGIN(true, true);
+    pthread_mutex_lock(&lock);
+    result = add_registration(bytes, byte_count, flags);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+EXPORT cu_result
+cuMemHostUnregister(void *bytes)
+{
+    struct registration *at;
+    cu_result result = NOT_REGISTERED;
+
+    pthread_mutex_lock(&lock);
+    at = registration_at(bytes, 1);
+    if (at != NULL && at->bytes == bytes) {
+        *at = (struct registration){ 0 };
+        alive--;
+        result = CU_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 EXPORT cu_result
 cuMemcpyHtoDAsync_v2(cu_address to, const void *from, size_t bytes, cu_stream stream)
 {
     BEGIN(true, false);
+    pthread_mutex_lock(&lock);
+    if (registration_at(from, bytes) != NULL)
+        copied_registered += bytes;
+    pthread_mutex_unlock(&lock);
     return enqueue(stream,
                    (struct op){ .kind = OP_COPY, .to = (void *)to, .from = from, .bytes = bytes });
 }
@@ -521,9 +644,9 @@ cuCtxSynchronize(void)
 EXPORT cu_result
 cuEventCreate(cu_event *event, unsigned flags)
 {
-    (void)flags;
     BEGIN(true, false);
     *event = calloc(1, sizeof **event);
+    (*event)->is_timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
     count_alive(1);
     return CU_SUCCESS;
 }
@@ -555,6 +678,24 @@ cuEventSynchronize(cu_event event)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return CU_SUCCESS;
+}
+
+/* A millisecond each time. */
+EXPORT cu_result
+cuEventElapsedTime(float *milliseconds, cu_event from, cu_event to)
+{
+    cu_result result = CU_SUCCESS;
+
+    BEGIN(true, true);
+    pthread_mutex_lock(&lock);
+    if (!from->is_timed || !to->is_timed || from->recorded == 0 || to->recorded == 0)
+        result = CU_INVALID_HANDLE;
+    else if (from->completed < from->recorded || to->completed < to->recorded)
+        result = CU_NOT_READY;
+    else
+        *milliseconds = 1;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 EXPORT cu_result

@@ -29,6 +29,25 @@ typedef void fake_cuda_fail_at_call(const char *symbol, int n, int is_lost);
 #define FAKE_CUDA_CAPTURE "fake_cuda_capture"
 typedef int fake_cuda_capture_call(int begins);
 
+/* The longest delay before a stream does what comes next; 0: as at first. */
+#define FAKE_CUDA_LATE "fake_cuda_late"
+typedef void fake_cuda_late_call(unsigned latest_us);
+
+/* What becomes of registrations of host memory, from now on. Like a driver's, none may be written
+ * to, and flags that fit the device are needed. */
+enum fake_cuda_register {
+    FAKE_CUDA_NEEDS_WRITING, /* as at first: the device does not know read-only memory */
+    FAKE_CUDA_READS_ONLY,
+    FAKE_CUDA_REFUSES,
+    FAKE_CUDA_HANGS /* until this is called again */
+};
+#define FAKE_CUDA_REGISTER "fake_cuda_register"
+typedef void fake_cuda_register_call(enum fake_cuda_register what);
+
+/* Bytes of host memory that are registered now, and that were copied out of it so far. */
+#define FAKE_CUDA_REGISTERED "fake_cuda_registered"
+typedef void fake_cuda_registered_call(size_t *ret_bytes, size_t *ret_copied);
+
 /* A stream of another context. */
 #define FAKE_CUDA_STRANGER "fake_cuda_stranger"
 typedef cu_stream fake_cuda_stranger_call(void);

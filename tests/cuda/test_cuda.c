@@ -24,14 +24,18 @@ static fake_cuda_calls_call *calls;
 static fake_cuda_fail_at_call *fail_at;
 static fake_cuda_capture_call *capture;
 static fake_cuda_stranger_call *stranger;
+static fake_cuda_register_call *registers;
+static fake_cuda_registered_call *registered;
+static fake_cuda_late_call *late;
 
 static int
 find_stand_in(void **state)
 {
     void *found[] = {
-        trainer_device_symbol(FAKE_CUDA_ALIVE),    trainer_device_symbol(FAKE_CUDA_CALLS),
-        trainer_device_symbol(FAKE_CUDA_FAIL_AT),  trainer_device_symbol(FAKE_CUDA_CAPTURE),
-        trainer_device_symbol(FAKE_CUDA_STRANGER),
+        trainer_device_symbol(FAKE_CUDA_ALIVE),      trainer_device_symbol(FAKE_CUDA_CALLS),
+        trainer_device_symbol(FAKE_CUDA_FAIL_AT),    trainer_device_symbol(FAKE_CUDA_CAPTURE),
+        trainer_device_symbol(FAKE_CUDA_STRANGER),   trainer_device_symbol(FAKE_CUDA_REGISTER),
+        trainer_device_symbol(FAKE_CUDA_REGISTERED), trainer_device_symbol(FAKE_CUDA_LATE),
     };
 
     (void)state;
@@ -40,6 +44,9 @@ find_stand_in(void **state)
     memcpy(&fail_at, &found[2], sizeof fail_at);
     memcpy(&capture, &found[3], sizeof capture);
     memcpy(&stranger, &found[4], sizeof stranger);
+    memcpy(&registers, &found[5], sizeof registers);
+    memcpy(&registered, &found[6], sizeof registered);
+    memcpy(&late, &found[7], sizeof late);
     trainer_device_open(&device);
     return 0;
 }
@@ -75,18 +82,26 @@ open_reader(const struct job *job, const char *group, const char *token)
 }
 
 static void
-open_job(struct job *ret_job, const struct numbers_options *numbers, uint32_t depth)
+open_job_in(struct job *ret_job, const struct numbers_options *numbers, uint32_t depth,
+            tundish_cuda_mode mode)
 {
     tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
 
     *ret_job = (struct job){ 0 };
     options.depth = depth;
+    options.mode = mode;
     numbers_open(numbers, &ret_job->numbers);
     ret_job->host = open_reader(ret_job, "host", NULL);
     ret_job->reader = open_reader(ret_job, "device", NULL);
     numbers_run(ret_job->numbers);
     if (tundish_cuda_open(ret_job->reader, &options, &ret_job->cuda) != TUNDISH_OK)
         fail_msg("%s", tundish_cuda_last_error());
+}
+
+static void
+open_job(struct job *ret_job, const struct numbers_options *numbers, uint32_t depth)
+{
+    open_job_in(ret_job, numbers, depth, TUNDISH_CUDA_AUTO);
 }
 
 static void
@@ -492,11 +507,180 @@ another_threads_capture_is_not_spoiled(void **state)
     close_job(&job);
 }
 
+/* Batches of a size that is worth a copy of its own: their words alone have more than 64 KiB. */
+static struct numbers_options
+large_numbers(uint32_t slots)
+{
+    return (struct numbers_options){ .steps = STEPS,
+                                     .epochs = 2,
+                                     .rows = 20000,
+                                     .idle = true,
+                                     .slots = slots,
+                                     .arena_bytes = 16 << 20,
+                                     .max_batch_bytes = 4 << 20 };
+}
+
+/* As the server is told. The words are looked for in its page, so wait until there are any. */
+static struct device_stats
+told_of_device(const struct job *job)
+{
+    struct feed_reader_stats lines[4];
+
+    for (;;) {
+        uint32_t count = feed_stats(numbers_feed(job->numbers), lines, 4);
+
+        for (uint32_t i = 0; i < count; i++)
+            if (strcmp(lines[i].group, "device") == 0 && lines[i].device.mode != 0)
+                return lines[i].device;
+        usleep(1000);
+    }
+}
+
+static size_t
+bytes_registered(void)
+{
+    size_t bytes, copied;
+
+    registered(&bytes, &copied);
+    return bytes;
+}
+
+/* Two epochs are alike on the host and on the device. Returns how many bytes came out of registered
+ * memory. */
+static size_t
+read_large(uint32_t slots, tundish_cuda_mode mode, tundish_device_why *ret_why)
+{
+    struct numbers_options numbers = large_numbers(slots);
+    size_t bytes, before, after;
+    const tundish_batch *batch;
+    struct device_stats told;
+    struct job job;
+
+    registered(&bytes, &before);
+    assert_int_equal(bytes, 0);
+    open_job_in(&job, &numbers, 2, mode);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < STEPS; i++)
+            step(&job);
+        assert_int_equal(tundish_next(job.host, PATIENCE, &batch), TUNDISH_END);
+        assert_int_equal(outcome(&job), TUNDISH_END);
+    }
+    assert_int_equal(outcome(&job), TUNDISH_END_OF_STREAM);
+    told = told_of_device(&job);
+    *ret_why = (tundish_device_why)told.why;
+    registered(&bytes, &after);
+    assert_int_equal(told.mode, bytes > 0 ? TUNDISH_DEVICE_PIN : TUNDISH_DEVICE_COPY);
+    assert_true(told.copied_bytes > 2 * STEPS * (64 << 10) && told.copied_bytes >= after - before);
+    /* The stand-in says a millisecond for each. */
+    assert_true(told.copy_ns >= 1000000 && told.kernel_ns >= 1000000);
+    close_job(&job);
+    assert_int_equal(bytes_registered(), 0);
+    return after - before;
+}
+
+static void
+pinned_batches_come_out_of_the_servers_memory(void **state)
+{
+    tundish_device_why why;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    registers(FAKE_CUDA_READS_ONLY);
+    for (uint32_t slots = 3; slots < 6; slots++) {
+        assert_true(read_large(slots, TUNDISH_CUDA_PIN, &why) > 0);
+        assert_int_equal(why, TUNDISH_DEVICE_ASKED);
+        assert_true(read_large(slots, TUNDISH_CUDA_AUTO, &why) > 0);
+        assert_int_equal(why, TUNDISH_DEVICE_REGISTERED);
+    }
+    assert_int_equal(read_large(4, TUNDISH_CUDA_COPY, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_ASKED);
+    registers(FAKE_CUDA_NEEDS_WRITING);
+}
+
+/* The server fills slots anew as fast as the device's reader gives them back: the host reads the
+ * same from another server. */
+static void
+slots_are_given_back_after_the_device_has_read_them(void **state)
+{
+    struct numbers_options numbers = large_numbers(3);
+    struct job device_job, host_job;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    registers(FAKE_CUDA_READS_ONLY);
+    late(20000);
+    numbers.rows = 10000;
+    numbers.arena_bytes = 3 << 20;
+    for (numbers.slots = 3; numbers.slots < 5; numbers.slots++) {
+        device_job = host_job = (struct job){ 0 };
+        numbers_open(&numbers, &host_job.numbers);
+        host_job.host = open_reader(&host_job, "host", NULL);
+        numbers_run(host_job.numbers);
+        numbers_open(&numbers, &device_job.numbers);
+        device_job.reader = open_reader(&device_job, "device", NULL);
+        numbers_run(device_job.numbers);
+        assert_int_equal(tundish_cuda_open(device_job.reader, NULL, &device_job.cuda), TUNDISH_OK);
+        device_job.host = host_job.host;
+        host_job.host = NULL;
+        for (int i = 0; i < STEPS; i++)
+            step(&device_job);
+        assert_true(bytes_registered() > 0);
+        host_job.host = device_job.host;
+        device_job.host = NULL;
+        close_job(&device_job);
+        close_job(&host_job);
+    }
+    late(0);
+    registers(FAKE_CUDA_NEEDS_WRITING);
+}
+
+static void
+memory_that_cannot_be_registered_is_copied(void **state)
+{
+    tundish_device_why why;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    registers(FAKE_CUDA_NEEDS_WRITING);
+    assert_int_equal(read_large(4, TUNDISH_CUDA_AUTO, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_UNSUPPORTED);
+    assert_int_equal(read_large(4, TUNDISH_CUDA_PIN, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
+    registers(FAKE_CUDA_REFUSES);
+    assert_int_equal(read_large(4, TUNDISH_CUDA_AUTO, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_REFUSED);
+    registers(FAKE_CUDA_NEEDS_WRITING);
+}
+
+/* The registration returns when all is over, and takes back what it did. */
+static void
+a_registration_that_does_not_return_is_given_up(void **state)
+{
+    tundish_device_why why;
+    int before;
+
+    (void)state;
+    if (registers == NULL)
+        skip();
+    before = alive();
+    registers(FAKE_CUDA_HANGS);
+    assert_int_equal(read_large(4, TUNDISH_CUDA_AUTO, &why), 0);
+    assert_int_equal(why, TUNDISH_DEVICE_SLOW);
+    assert_int_equal(alive(), before + 1); /* its thread's context */
+    registers(FAKE_CUDA_READS_ONLY);
+    while (alive() != before)
+        usleep(1000);
+    assert_int_equal(bytes_registered(), 0);
+    registers(FAKE_CUDA_NEEDS_WRITING);
+}
+
 /* One short job of which some call of the driver fails. Returns whether one did. */
 static bool
-fails_at(const char *symbol, int n, int is_lost)
+fails_at(const char *symbol, int n, int is_lost, struct numbers_options numbers)
 {
-    struct numbers_options numbers = some_numbers();
     tundish_cuda_options options = TUNDISH_CUDA_OPTIONS_INIT;
     const tundish_batch *batch = NULL;
     struct job job = { 0 };
@@ -527,7 +711,7 @@ fails_at(const char *symbol, int n, int is_lost)
     device.driver->stream_synchronize(device.stream);
     assert_int_equal(alive(), before);
     assert_int_equal(tundish_next(job.host, PATIENCE, &batch), TUNDISH_OK);
-    assert_true(numbers_check(batch, 0, ROWS, 0));
+    assert_true(numbers_check(batch, 0, numbers.rows, 0));
     job.cuda = NULL;
     close_job(&job);
     return status < TUNDISH_OK;
@@ -543,8 +727,12 @@ any_call_may_fail_and_nothing_leaks(void **state)
         skip();
     /* Until the calls of a whole job are past; some failures are made good without a word. */
     for (; quiet < 12 && n < 400; n++)
-        quiet = fails_at("any", n, 0) ? 0 : quiet + 1;
+        quiet = fails_at("any", n, 0, some_numbers()) ? 0 : quiet + 1;
     assert_true(n > 40 && n < 400);
+    registers(FAKE_CUDA_READS_ONLY);
+    for (n = 1; n < 120; n++)
+        fails_at("any", n, 0, large_numbers(4));
+    registers(FAKE_CUDA_NEEDS_WRITING);
 }
 
 static void
@@ -554,7 +742,11 @@ a_device_may_be_lost_at_any_call(void **state)
     if (fail_at == NULL)
         skip();
     for (int n = 1; n < 60; n += 3)
-        fails_at("any", n, 1);
+        fails_at("any", n, 1, some_numbers());
+    registers(FAKE_CUDA_READS_ONLY);
+    for (int n = 1; n < 120; n += 7)
+        fails_at("any", n, 1, large_numbers(4));
+    registers(FAKE_CUDA_NEEDS_WRITING);
 }
 
 int
@@ -572,6 +764,10 @@ main(void)
         cmocka_unit_test(a_batch_over_the_limit_is_refused),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(another_threads_capture_is_not_spoiled),
+        cmocka_unit_test(pinned_batches_come_out_of_the_servers_memory),
+        cmocka_unit_test(slots_are_given_back_after_the_device_has_read_them),
+        cmocka_unit_test(memory_that_cannot_be_registered_is_copied),
+        cmocka_unit_test(a_registration_that_does_not_return_is_given_up),
         cmocka_unit_test(any_call_may_fail_and_nothing_leaks),
         cmocka_unit_test(a_device_may_be_lost_at_any_call),
     };

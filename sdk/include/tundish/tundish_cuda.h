@@ -53,6 +53,17 @@ typedef uint64_t tundish_cuda_address;           /* a CUdeviceptr */
 #define TUNDISH_CUDA_NO_STREAM ((tundish_cuda_stream)(uintptr_t)-1)
 #define TUNDISH_CUDA_ANY_STREAM ((tundish_cuda_stream)(uintptr_t)-2)
 
+/* How batches get to the device. COPY: a thread of the library packs them into memory of its own.
+ * PIN: the device reads large columns out of the server's shared memory, which is registered with
+ * the driver once; where the driver refuses that, or takes longer than 5 s, it is as COPY. AUTO:
+ * PIN where the device can read memory that this process may not write, else COPY. `tundish status`
+ * says which one it became, and why. */
+typedef enum tundish_cuda_mode {
+    TUNDISH_CUDA_AUTO = 0,
+    TUNDISH_CUDA_COPY = 1,
+    TUNDISH_CUDA_PIN = 2
+} tundish_cuda_mode;
+
 /* Start from TUNDISH_CUDA_OPTIONS_INIT. Zero means "default". */
 typedef struct tundish_cuda_options {
     size_t size;
@@ -60,7 +71,7 @@ typedef struct tundish_cuda_options {
     uint32_t depth;       /* batches that are made ready ahead of the caller, 1 to 64; default 2 */
     uint64_t batch_bytes; /* most bytes of a batch on the device; 0: no limit */
     int32_t stream_priority; /* of the copies, as cuStreamCreateWithPriority has it */
-    int32_t reserved;
+    tundish_cuda_mode mode;
 } tundish_cuda_options;
 
 #define TUNDISH_CUDA_OPTIONS_INIT                                                                  \
