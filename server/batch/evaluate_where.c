@@ -8,6 +8,7 @@
 #include "content/content.h"
 #include "order/order.h"
 #include "source/files/fetch.h"
+#include "source/files/whereabouts.h"
 
 /* The source of an element and its words there. NULL if the element has more than one row. */
 static const uint64_t *
@@ -145,6 +146,18 @@ say_file(const struct evaluation *evaluation, const struct plan_node *node,
         prepend(errors, "%.*s", path.size < 500 ? (int)path.size : 500, (const char *)path.data);
 }
 
+/* If the source names the record: so does this. */
+static void
+say_told(const struct evaluation *evaluation, const struct plan_node *source, const uint64_t *words,
+         struct frame_errors *errors)
+{
+    struct whereabouts where;
+
+    whereabouts_of(source, evaluation->files, words, &where);
+    prepend(errors, "%.*s, record %llu", where.file.size < 500 ? (int)where.file.size : 500,
+            (const char *)where.file.data, (unsigned long long)where.record);
+}
+
 static void
 say_record(const struct evaluation *evaluation, const struct plan_node *node,
            const struct evaluate_request *element, struct frame_errors *errors)
@@ -158,6 +171,8 @@ say_record(const struct evaluation *evaluation, const struct plan_node *node,
     if (source->source->refers_to_records)
         prepend(errors, "%s, at byte %llu", fetch_file_name(&read, 0),
                 (unsigned long long)words[0]);
+    else if (source->source->tells_records)
+        say_told(evaluation, source, words, errors);
     else
         say_file(evaluation, node, element, errors);
 }

@@ -10,6 +10,7 @@
 #include "plan/build.h"
 #include "plan/memory_cost.h"
 #include "plan/resume.h"
+#include "source/source.h"
 
 static const char *
 part_of(const struct plan_node *node)
@@ -94,6 +95,19 @@ print_arguments(FILE *file, const struct plan_node *node)
     fputc('}', file);
 }
 
+/* What a source says of its files. */
+static void
+print_description(FILE *file, const struct plan_node *node, int indent)
+{
+    char *sentence;
+
+    if (node->source == NULL || node->source->describe == NULL)
+        return;
+    sentence = node->source->describe(node->state);
+    fprintf(file, "  %*s         %s\n", indent, "", sentence);
+    free(sentence);
+}
+
 static void
 print_node(FILE *file, const struct plan_node *node, int indent)
 {
@@ -106,6 +120,7 @@ print_node(FILE *file, const struct plan_node *node, int indent)
     if (node->batch_wide)
         fputs(" [needs whole batches: a slice is cut from the computed batch]", file);
     fputc('\n', file);
+    print_description(file, node, indent);
     if (node->body != NULL)
         print_node(file, node->body->root, indent + 4);
 }
@@ -330,6 +345,12 @@ json_node(struct json *json, const struct plan_node *node)
     json_key_text(json, "part", part_of(node));
     if (node->stage != NULL)
         json_key_int(json, "line", node->stage->line);
+    if (node->source != NULL && node->source->describe != NULL) {
+        char *sentence = node->source->describe(node->state);
+
+        json_key_text(json, "files", sentence);
+        free(sentence);
+    }
     json_key_bool(json, "put_in", node->stage == NULL);
     json_key_bool(json, "sees_whole_batches", node->batch_wide);
     json_key_int(json, "depth", node->depth);

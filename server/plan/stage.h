@@ -10,6 +10,7 @@
 struct expression_literal;
 struct learned;
 struct name_list;
+struct plan_graph;
 
 /* An expression, in a parameter of an order stage, that content is to answer for each element: one
  * scalar. One whose parameter is left out is not asked. */
@@ -22,9 +23,10 @@ struct stage_question {
 struct stage_config {
     const struct spec_stage *stage;
     const struct schema *input;
-    uint32_t depth;             /* how often the element has been batched: 0 is a row */
-    const struct schema *outer; /* columns that $name may mean; NULL outside a function */
-    int64_t unseeded;           /* the seed of a stage that draws and was given none */
+    uint32_t depth;                 /* how often the element has been batched: 0 is a row */
+    const struct schema *outer;     /* columns that $name may mean; NULL outside a function */
+    const struct plan_graph *graph; /* that the stage stands in */
+    int64_t unseeded;               /* the seed of a stage that draws and was given none */
     const char *cache_folder;
     const struct learned *learned; /* content/learned/learned.h; NULL: nothing is */
     uint64_t *learned_hash;        /* becomes a hash of what the stage takes of it; NULL: unasked */

@@ -145,6 +145,7 @@ node_types(struct plan_builder *builder, struct plan_graph *graph, struct plan_n
         .input = node->input_count > 0 ? &node->inputs[0]->schema : &no_columns,
         .depth = node->input_count > 0 ? node->inputs[0]->depth : 0,
         .outer = graph->outside != NULL ? &graph->outer_schema : NULL,
+        .graph = graph,
         .cache_folder = builder->plan->options.cache_folder,
         .learned = builder->plan->options.learned,
         .learned_hash = &node->learned_hash,

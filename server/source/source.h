@@ -58,6 +58,9 @@ struct source_ops {
     void (*tell)(const void *state, struct source_files *files, const uint64_t *words,
                  struct whereabouts *ret_where);
 
+    /* Say in a sentence what the plan should show of its files; the caller frees. NULL: nothing. */
+    char *(*describe)(const void *state);
+
     /* Bytes of the only column, a string, as the row's reference says. NULL: not known before it
      * is read. */
     uint64_t (*row_bytes)(const uint64_t *words);
@@ -76,6 +79,7 @@ struct source_ops {
 
     /* An element's words are a reference to a record of a file (scan.h). */
     bool refers_to_records;
+    bool tells_records; /* ... or to one that `tell` names, without bytes of its own */
 
     bool is_csv; /* its records are rows of CSV (csv_fields.h), whatever they are read from */
 

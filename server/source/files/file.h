@@ -11,6 +11,7 @@
 #include "source/files/services.h"
 #include "source/scan/scanner.h"
 
+struct parquet_file;
 struct peers;
 struct scan;
 struct scan_input_ops;
@@ -31,6 +32,7 @@ struct source_file {
     struct record_format format;
     const struct scan_input_ops *input; /* by which its records are found */
     struct scan *scan;                  /* ... and kept */
+    struct parquet_file *parquet;       /* of a Parquet file, once it has been scanned */
 
     bool is_known; /* guarded by services->lock */
     struct file_identity identity;

@@ -14,6 +14,8 @@
 #include "source/files/block_cache.h"
 #include "source/files/files_private.h"
 #include "source/files/numbered.h"
+#include "source/parquet/file.h"
+#include "source/parquet/row_groups.h"
 #include "source/peer/peer_ahead.h"
 #include "source/scan/scan_work.h"
 
@@ -48,6 +50,7 @@ struct source_files {
     struct file_lookup lookup;
     struct listing *listings;
     struct block_cache *blocks;
+    struct row_groups *row_groups;
     struct file_set *noted; /* where entered files are noted, or NULL */
 
     struct source_services services;
@@ -66,6 +69,7 @@ source_files_open(const struct source_files_options *options, struct source_file
     files->ahead = options->peers == NULL ? NULL : peer_ahead_open();
     status = services_open(&files->services, options->cache_folder, options->reader_count);
     files->blocks = block_cache_open(block_bytes);
+    files->row_groups = row_groups_open(options->row_group_bytes);
     if (status == TUNDISH_OK && files->blocks == NULL)
         status = tnd_fail(TUNDISH_E_MEMORY,
                           "the block cache needs %llu MiB of address space, more than this process "
@@ -89,11 +93,13 @@ source_files_close(struct source_files *files)
     /* The threads that scan ahead use the files, so they stop first. */
     services_stop(&files->services);
     peer_ahead_close(files->ahead);
+    row_groups_close(files->row_groups);
     for (uint32_t i = 0; i < numbered_count(&files->table); i++) {
         struct source_file *file = numbered_get(&files->table, i);
 
         scan_close(file->scan);
         file_close(file);
+        parquet_file_close(file->parquet);
         free(file->name);
         free(file->path);
         free(file);
@@ -142,6 +148,12 @@ struct block_cache *
 table_block_cache(const struct source_files *files)
 {
     return files->blocks;
+}
+
+struct row_groups *
+table_row_groups(const struct source_files *files)
+{
+    return files->row_groups;
 }
 
 /* One file may be read as text and as CSV in one pipeline. The records differ, so these are two

@@ -57,6 +57,9 @@ const char *table_root(const struct source_files *files);
 /* What rows read one by one are read through. */
 struct block_cache *table_block_cache(const struct source_files *files);
 
+/* The decoded row groups of Parquet files. */
+struct row_groups *table_row_groups(const struct source_files *files);
+
 /* What its files share. */
 struct source_services *table_services(struct source_files *files);
 

@@ -33,11 +33,13 @@ hash_samples(const struct source_file *file, int descriptor, uint64_t *ret_hash)
 }
 
 static tundish_status
-measure_file(const struct source_file *file, int descriptor, struct record_list **ret_list)
+measure_file(struct source_file *file, int descriptor, struct record_list **ret_list)
 {
     struct record_list *list = tnd_zalloc(1, sizeof *list);
     const struct record_format *format = &file->format;
-    tundish_status status = format->scanner->measure(format, file->identity.size, list);
+    tundish_status status = format->scanner->contents != NULL
+                                ? format->scanner->contents(file, descriptor, list)
+                                : format->scanner->measure(format, file->identity.size, list);
 
     list->end_limit = file->identity.size;
     if (status == TUNDISH_OK)
@@ -52,7 +54,7 @@ measure_file(const struct source_file *file, int descriptor, struct record_list 
 static tundish_status
 open_plain(struct source_file *file, struct scan_work *work, struct record_list **ret_list)
 {
-    if (file->format.scanner->measure != NULL)
+    if (file->format.scanner->measure != NULL || file->format.scanner->contents != NULL)
         return measure_file(file, work->descriptor, ret_list);
     *ret_list = index_load(file);
     return TUNDISH_OK;

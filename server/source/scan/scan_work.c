@@ -34,6 +34,8 @@ open_bytes(struct source_file *file, struct scan_work *work, struct record_list 
     status = file->input->open(file, work, ret_list);
     if (status != TUNDISH_OK)
         return tnd_fail_while(status, "%s", file->name);
+    if (*ret_list != NULL)
+        return TUNDISH_OK; /* there is nothing to scan */
     scanner->begin(work->state, &file->format);
     work->read_bytes = scanner->hash_bytes || !file->input->is_plain ? SCAN_READ_BYTES : FIRST_READ;
     /* The kernel should not read ahead of a scan that jumps from header to header. */

@@ -9,15 +9,18 @@
 #include "content/records/unpack.h"
 #include "source/scan/records.h"
 
-struct scanner_ops;
+struct parquet_columns;
 struct sample_columns;
+struct scanner_ops;
+struct source_file;
 
 /* What makes two scans of the same bytes the same. */
 struct record_format {
     const struct scanner_ops *scanner;
     enum packing packing;
-    int64_t numbers[3];                   /* the scanner's own parameters */
-    const struct sample_columns *samples; /* webdataset: numbers[0] is a hash of them */
+    int64_t numbers[3];                    /* the scanner's own parameters */
+    const struct sample_columns *samples;  /* webdataset: numbers[0] is a hash of them */
+    const struct parquet_columns *parquet; /* the same for parquet */
 };
 
 enum { SCANNER_STATE_BYTES = 9216 };
@@ -49,6 +52,10 @@ struct scanner_ops {
     /* Fill count, stride and first_offset from the size alone; NULL: it takes a scan. */
     tundish_status (*measure)(const struct record_format *format, uint64_t size,
                               struct record_list *list);
+
+    /* The same for a format whose files say it themselves, where they are read: none is scanned,
+     * and there is nothing above but the name. NULL: it takes a scan, or the size. */
+    tundish_status (*contents)(struct source_file *file, int descriptor, struct record_list *list);
 };
 
 extern const struct scanner_ops scanner_tfrecord;
@@ -56,6 +63,7 @@ extern const struct scanner_ops scanner_text_line;
 extern const struct scanner_ops scanner_fixed_length_record;
 extern const struct scanner_ops scanner_csv;
 extern const struct scanner_ops scanner_webdataset;
+extern const struct scanner_ops scanner_parquet;
 
 /* The one of this name, or NULL. */
 const struct scanner_ops *scanner_find(const char *name);

@@ -1,0 +1,105 @@
+/* example_file.c - see example_file.h. */
+#include "source/example_file.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+#include "source/files/matching_files.h"
+
+static char *example_of(const struct plan_graph *graph, const struct plan_node *node,
+                        const char *column, const struct spec_file *file);
+
+/* What $name means in `graph`: a column of the nearest outer element that has one. */
+static char *
+example_of_outer(const struct plan_graph *graph, const char *name, const struct spec_file *file)
+{
+    for (; graph != NULL && graph->outer != NULL; graph = graph->outside)
+        if (schema_find(&graph->outer->schema, name) >= 0)
+            return example_of(graph->outside, graph->outer, name, file);
+    return NULL;
+}
+
+/* The first text in nested lists. */
+static char *
+first_text(const struct plan_graph *graph, const struct spec_value *value,
+           const struct spec_file *file)
+{
+    if (value == NULL)
+        return NULL;
+    if (value->kind == SPEC_LIST)
+        return value->count > 0 ? first_text(graph, &value->items[0], file) : NULL;
+    if (value->kind == SPEC_VARIABLE)
+        return example_of_outer(graph, value->text, file);
+    return value->kind == SPEC_TEXT ? tnd_strdup(value->text) : NULL;
+}
+
+static char *
+first_match(const struct spec_value *patterns, const struct spec_file *file)
+{
+    const struct spec_value *each = patterns->kind == SPEC_LIST ? patterns->items : patterns;
+    uint32_t count = patterns->kind == SPEC_LIST ? patterns->count : 1;
+    char *name = NULL;
+
+    for (uint32_t i = 0; i < count && name == NULL; i++) {
+        struct glob_list found = { 0 };
+
+        if (each[i].kind != SPEC_TEXT ||
+            glob_find(file->root, &each[i].text, 1, &found) != TUNDISH_OK)
+            continue;
+        if (found.count > 0)
+            name = tnd_strdup(found.paths[0]);
+        glob_list_close(&found);
+    }
+    return name;
+}
+
+static char *
+example_of_source(const struct plan_graph *graph, const struct plan_node *node, const char *column,
+                  const struct spec_file *file)
+{
+    const struct spec_stage *stage = node->stage;
+    const struct spec_value *tensors;
+
+    if (stage == NULL)
+        return NULL;
+    if (node->source->lists_files)
+        return first_match(spec_get(stage, "file_pattern"), file);
+    if (!node->source->is_list)
+        return NULL;
+    if (stage_parameter(stage->info, "filenames") >= 0)
+        return first_text(graph, spec_get(stage, "filenames"), file);
+    tensors = stage_parameter(stage->info, "tensors") >= 0 ? spec_get(stage, "tensors") : NULL;
+    return tensors != NULL ? first_text(graph, spec_map_get(tensors, column), file) : NULL;
+}
+
+/* An element's column, followed to where it comes from, as long as stages only pass it on. */
+static char *
+example_of(const struct plan_graph *graph, const struct plan_node *node, const char *column,
+           const struct spec_file *file)
+{
+    if (node->body != NULL)
+        return example_of(node->body, node->body->root, column, file);
+    if (node->source != NULL)
+        return example_of_source(graph, node, column, file);
+    if (node->input_count == 0 || schema_find(&node->inputs[0]->schema, column) < 0)
+        return NULL;
+    return example_of(graph, node->inputs[0], column, file);
+}
+
+tundish_status
+example_file(const struct stage_config *config, char **ret_name)
+{
+    const struct spec_value *names = spec_get(config->stage, "filenames");
+    char *name = names == NULL || names->kind == SPEC_NULL
+                     ? example_of_outer(config->graph, "value", config->stage->file)
+                     : first_text(config->graph, names, config->stage->file);
+
+    if (name == NULL)
+        return stage_complain(config,
+                              "%s must know one of its files when the pipeline is planned, because "
+                              "its columns' types stand there: name it in filenames, or let "
+                              "list_files find it",
+                              config->stage->info->name);
+    *ret_name = name;
+    return TUNDISH_OK;
+}

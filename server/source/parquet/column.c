@@ -1,0 +1,482 @@
+/* column.c - a chunk, page after page: levels, then values.
+ *
+ * Levels say where nulls and lists are. Only what is there is among the values, so those of a page
+ * with nulls are decoded side by side first, and then moved apart. */
+#include "source/parquet/column.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "core/memory.h"
+#include "core/status.h"
+#include "source/parquet/codec.h"
+#include "source/parquet/runs.h"
+#include "source/parquet/values.h"
+
+struct decoding {
+    const struct parquet_decode *decode;
+    const struct parquet_leaf *leaf;
+    struct byte_view bytes; /* not read yet */
+    struct parquet_values values;
+    struct parquet_buffer page;             /* unpacked */
+    struct parquet_buffer repeats, defines; /* levels of a page */
+    struct parquet_text fallback;           /* of texts, once it is among them */
+    bool has_fallback_text;
+    uint64_t entries; /* read so far: values, nulls, and lists without elements */
+    uint64_t rows;    /* begun so far */
+    struct parquet_column column;
+};
+
+/* A page's levels. */
+struct levels {
+    uint32_t entry_count;
+    const uint8_t *repeats; /* NULL: every entry is a row */
+    const uint8_t *defines; /* NULL: every value is there */
+    uint64_t slot_count;    /* values, nulls among them */
+    uint64_t value_count;   /* without nulls */
+};
+
+size_t
+parquet_value_bytes(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING ? sizeof(struct parquet_text) : tnd_dtype_bytes(dtype);
+}
+
+static tundish_status
+damaged(const char *what)
+{
+    return tnd_fail(TUNDISH_E_CORRUPT, "%s", what);
+}
+
+static tundish_status
+too_large(const struct decoding *decoding, uint64_t bytes)
+{
+    return tnd_fail(
+        TUNDISH_E_MEMORY,
+        "it takes %llu MiB and more unpacked, and there is room for %llu: write smaller "
+        "row groups",
+        (unsigned long long)bytes >> 20, (unsigned long long)decoding->decode->bytes_max >> 20);
+}
+
+/* May the column, or something that it is made with, take so many bytes? */
+static tundish_status
+ask(const struct decoding *decoding, uint64_t count, size_t bytes)
+{
+    uint64_t all;
+
+    if (__builtin_mul_overflow(count, bytes, &all) || all > decoding->decode->bytes_max)
+        return too_large(decoding, all);
+    return TUNDISH_OK;
+}
+
+static unsigned
+bits_for(unsigned highest)
+{
+    return highest == 0 ? 0 : 32 - (unsigned)__builtin_clz(highest);
+}
+
+/* The bytes of one kind of levels: in version 1 after their length, in version 2 the head says
+ * it. */
+static bool
+take_levels(const struct parquet_page *page, uint32_t v2_bytes, struct byte_view *rest,
+            struct byte_view *ret_levels)
+{
+    uint64_t bytes = v2_bytes;
+
+    if (page->type == PARQUET_DATA_PAGE) {
+        if (rest->size < 4)
+            return false;
+        bytes = load_u32(rest->data);
+        rest->data += 4;
+        rest->size -= 4;
+    }
+    if (bytes > rest->size)
+        return false;
+    *ret_levels = (struct byte_view){ rest->data, bytes };
+    rest->data += bytes;
+    rest->size -= bytes;
+    return true;
+}
+
+static tundish_status
+read_levels(struct parquet_buffer *buffer, struct byte_view bytes, unsigned highest, uint32_t count,
+            const uint8_t **ret_levels)
+{
+    struct parquet_runs runs;
+    uint8_t *levels = buffer_room(buffer, count);
+    uint8_t found = 0;
+
+    runs_open(&runs, bytes, bits_for(highest));
+    if (!runs_read_u8(&runs, levels, count))
+        return damaged("levels are missing");
+    for (uint32_t i = 0; i < count; i++)
+        found = levels[i] > found ? levels[i] : found;
+    if (found > highest)
+        return damaged("its levels are damaged");
+    *ret_levels = levels;
+    return TUNDISH_OK;
+}
+
+/* Are all values there, by one run? This is what optional columns without nulls look like. */
+static bool
+is_all_defined(const struct decoding *decoding, struct byte_view bytes, uint32_t count)
+{
+    struct parquet_runs runs;
+
+    runs_open(&runs, bytes, bits_for(decoding->leaf->defined));
+    return runs_pass_over(&runs, decoding->leaf->defined, count);
+}
+
+static void
+count_levels(const struct decoding *decoding, struct levels *levels)
+{
+    const struct parquet_leaf *leaf = decoding->leaf;
+    uint64_t slots = 0, there = 0;
+
+    levels->slot_count = levels->value_count = levels->entry_count;
+    if (levels->defines == NULL)
+        return;
+    /* Without lists each entry is a value, or null. */
+    for (uint32_t i = 0; i < levels->entry_count; i++) {
+        slots += levels->defines[i] >= leaf->element;
+        there += levels->defines[i] == leaf->defined;
+    }
+    levels->value_count = there;
+    if (leaf->is_list)
+        levels->slot_count = slots;
+}
+
+/* What is left of `rest` are values. */
+static tundish_status
+take_all_levels(struct decoding *decoding, const struct parquet_page *page, struct byte_view *rest,
+                struct levels *ret_levels)
+{
+    const struct parquet_leaf *leaf = decoding->leaf;
+    struct levels levels = { .entry_count = page->value_count };
+    struct byte_view repeats = { 0 }, defines = { 0 };
+    tundish_status status = TUNDISH_OK;
+
+    if (page->type == PARQUET_DATA_PAGE &&
+        ((leaf->is_list && page->repetition_encoding != PARQUET_RLE) ||
+         (leaf->defined > 0 && page->definition_encoding != PARQUET_RLE)))
+        return tnd_fail(TUNDISH_E_DATA, "its levels are bit-packed, which cannot be read");
+    /* Version 2 has both lengths even where there is no such level. */
+    if ((leaf->is_list || page->type == PARQUET_DATA_PAGE_V2) &&
+        !take_levels(page, page->repetition_bytes, rest, &repeats))
+        return damaged("its levels are damaged");
+    if ((leaf->defined > 0 || page->type == PARQUET_DATA_PAGE_V2) &&
+        !take_levels(page, page->definition_bytes, rest, &defines))
+        return damaged("its levels are damaged");
+    if (leaf->is_list)
+        status = read_levels(&decoding->repeats, repeats, 1, levels.entry_count, &levels.repeats);
+    if (status == TUNDISH_OK && leaf->defined > 0 &&
+        !is_all_defined(decoding, defines, levels.entry_count))
+        status = read_levels(&decoding->defines, defines, leaf->defined, levels.entry_count,
+                             &levels.defines);
+    if (status != TUNDISH_OK)
+        return status;
+    count_levels(decoding, &levels);
+    *ret_levels = levels;
+    return TUNDISH_OK;
+}
+
+/* Where lists begin. An entry that is not repeated begins a row; one below `element` is a list
+ * without elements, or null. */
+static tundish_status
+add_rows(struct decoding *decoding, const struct levels *levels)
+{
+    struct parquet_column *column = &decoding->column;
+    uint64_t slot = column->value_count;
+
+    for (uint32_t i = 0; i < levels->entry_count; i++) {
+        bool is_slot = levels->defines == NULL || levels->defines[i] >= decoding->leaf->element;
+
+        if (levels->repeats[i] == 0) {
+            if (decoding->rows == column->row_count)
+                return damaged("it has more rows than its row group");
+            column->splits[decoding->rows++] = slot;
+        } else if (decoding->rows == 0 || !is_slot) {
+            return damaged("its levels are damaged");
+        }
+        slot += is_slot;
+    }
+    return TUNDISH_OK;
+}
+
+/* The value that stands for null, as it lies in a column. */
+static const void *
+fallback_of(struct decoding *decoding)
+{
+    const struct byte_view *text = decoding->decode->fallback;
+    struct parquet_buffer *texts = &decoding->values.texts;
+
+    if (text == NULL || decoding->leaf->dtype != TUNDISH_STRING)
+        return text;
+    if (!decoding->has_fallback_text) {
+        uint8_t *to = buffer_room(texts, text->size);
+
+        memcpy(to, text->data, text->size);
+        decoding->fallback = (struct parquet_text){ (uint32_t)texts->used, (uint32_t)text->size };
+        decoding->has_fallback_text = true;
+        texts->used += text->size;
+    }
+    return &decoding->fallback;
+}
+
+/* Move the values apart, from the last to the first, because they stand at the
+ * beginning of the slots that they are moved to. */
+static void
+move_apart(struct decoding *decoding, const struct levels *levels, uint8_t *slots)
+{
+    static const uint8_t zeros[8];
+    const struct parquet_leaf *leaf = decoding->leaf;
+    size_t width = decoding->values.value_bytes;
+    const void *fallback = fallback_of(decoding);
+    uint64_t slot = levels->slot_count, value = levels->value_count;
+    uint8_t *nulls = decoding->column.nulls;
+
+    for (uint32_t i = levels->entry_count; i-- > 0;) {
+        bool is_there = levels->defines[i] == leaf->defined;
+
+        if (leaf->is_list && levels->defines[i] < leaf->element)
+            continue;
+        slot--;
+        value -= is_there;
+        memcpy(slots + slot * width,
+               is_there           ? slots + value * width
+               : fallback != NULL ? fallback
+                                  : zeros,
+               width);
+        if (fallback == NULL)
+            nulls[decoding->column.value_count + slot] = !is_there;
+    }
+}
+
+static void
+spread(struct decoding *decoding, const struct levels *levels)
+{
+    struct parquet_column *column = &decoding->column;
+    uint8_t *slots = (uint8_t *)column->values + column->value_count * decoding->values.value_bytes;
+
+    if (levels->value_count == levels->slot_count)
+        return;
+    if (decoding->decode->fallback == NULL && column->nulls == NULL)
+        column->nulls = tnd_zalloc(decoding->decode->chunk->value_count, 1);
+    move_apart(decoding, levels, slots);
+}
+
+static tundish_status
+read_data(struct decoding *decoding, const struct parquet_page *page, struct byte_view rest)
+{
+    struct parquet_column *column = &decoding->column;
+    struct levels levels = { 0 };
+    uint8_t *to;
+    const char *reason;
+    tundish_status status = take_all_levels(decoding, page, &rest, &levels);
+
+    if (status == TUNDISH_OK && decoding->leaf->is_list)
+        status = add_rows(decoding, &levels);
+    if (status != TUNDISH_OK)
+        return status;
+    to = (uint8_t *)column->values + column->value_count * decoding->values.value_bytes;
+    reason = values_read(&decoding->values, page->encoding, rest, levels.value_count, to);
+    if (reason != NULL)
+        return damaged(reason);
+    spread(decoding, &levels);
+    decoding->entries += levels.entry_count;
+    column->value_count += levels.slot_count;
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_dictionary(struct decoding *decoding, const struct parquet_page *page, struct byte_view rest)
+{
+    struct parquet_values *values = &decoding->values;
+    const char *reason;
+    tundish_status status = ask(decoding, page->value_count, values->value_bytes);
+
+    if (values->dictionary != NULL)
+        return damaged("it has two dictionaries");
+    if (page->encoding != PARQUET_PLAIN && page->encoding != PARQUET_PLAIN_DICTIONARY)
+        return tnd_fail(TUNDISH_E_DATA, "its dictionary is encoded as %lld, which cannot be read",
+                        (long long)page->encoding);
+    if (status != TUNDISH_OK)
+        return status;
+    values->dictionary = tnd_alloc((page->value_count + 8) * values->value_bytes);
+    values->dictionary_count = page->value_count;
+    reason = values_read(values, PARQUET_PLAIN, rest, page->value_count, values->dictionary);
+    return reason == NULL ? TUNDISH_OK : damaged(reason);
+}
+
+/* Unpack a page, of which the levels of version 2 are as they are, to where it is read. A page that
+ * is not packed and does not stay is read where it is. */
+static tundish_status
+unpack(struct decoding *decoding, const struct parquet_page *page, struct byte_view packed,
+       bool stays, struct byte_view *ret_page)
+{
+    uint8_t codec = decoding->decode->chunk->codec;
+    uint64_t levels = page->type == PARQUET_DATA_PAGE_V2
+                          ? (uint64_t)page->repetition_bytes + page->definition_bytes
+                          : 0;
+    struct parquet_buffer *buffer = stays ? &decoding->values.texts : &decoding->page;
+    struct byte_view rest = { packed.data + levels, packed.size - levels };
+    uint8_t *to;
+    tundish_status status;
+
+    if (page->type == PARQUET_DATA_PAGE_V2 && (!page->is_packed || rest.size == 0))
+        codec = PARQUET_UNCOMPRESSED;
+    if (codec == PARQUET_UNCOMPRESSED && !stays) {
+        *ret_page = packed;
+        return page->unpacked_bytes == packed.size ? TUNDISH_OK : damaged("a page is damaged");
+    }
+    status = ask(decoding, (stays ? buffer->used : 0) + page->unpacked_bytes, 1);
+    if (status != TUNDISH_OK)
+        return status;
+    if (stays && buffer->used + page->unpacked_bytes > UINT32_MAX)
+        return tnd_fail(TUNDISH_E_DATA, "its texts are more than 4 GiB: write smaller row groups");
+    to = buffer_room(buffer, page->unpacked_bytes);
+    memcpy(to, packed.data, levels);
+    if (!parquet_unpack(codec, rest, to + levels, page->unpacked_bytes - levels))
+        return damaged("a page cannot be unpacked");
+    if (stays)
+        buffer->used += page->unpacked_bytes;
+    *ret_page = (struct byte_view){ to, page->unpacked_bytes };
+    return TUNDISH_OK;
+}
+
+static tundish_status
+check_page(const struct decoding *decoding, const struct parquet_page *page,
+           struct byte_view packed)
+{
+    const char *obstacle = page->type == PARQUET_DICTIONARY_PAGE
+                               ? NULL
+                               : values_obstacle(decoding->leaf, page->encoding);
+
+    if (page->has_crc && crc32(0, packed.data, (uInt)packed.size) != page->crc)
+        return damaged("a page's checksum is wrong");
+    if (obstacle != NULL)
+        return tnd_fail(TUNDISH_E_DATA, "%s (%lld)", obstacle, (long long)page->encoding);
+    if (page->type != PARQUET_DICTIONARY_PAGE &&
+        page->value_count > decoding->decode->chunk->value_count - decoding->entries)
+        return damaged("it has more values than its footer says");
+    return TUNDISH_OK;
+}
+
+static tundish_status
+read_page(struct decoding *decoding)
+{
+    struct parquet_page page;
+    struct byte_view packed, unpacked;
+    bool is_dictionary, stays;
+    size_t head_bytes;
+    tundish_status status = parquet_page_read(decoding->bytes, &page, &head_bytes);
+
+    if (status != TUNDISH_OK)
+        return status;
+    decoding->bytes.data += head_bytes;
+    decoding->bytes.size -= head_bytes;
+    if (page.packed_bytes > decoding->bytes.size)
+        return damaged("a page is cut off");
+    packed = (struct byte_view){ decoding->bytes.data, page.packed_bytes };
+    decoding->bytes.data += packed.size;
+    decoding->bytes.size -= packed.size;
+    is_dictionary = page.type == PARQUET_DICTIONARY_PAGE;
+    if (!is_dictionary && page.type != PARQUET_DATA_PAGE && page.type != PARQUET_DATA_PAGE_V2)
+        return TUNDISH_OK; /* readers pass over pages that they do not know */
+    status = check_page(decoding, &page, packed);
+    stays = values_stay(decoding->leaf, is_dictionary ? PARQUET_PLAIN : page.encoding);
+    if (status == TUNDISH_OK)
+        status = unpack(decoding, &page, packed, stays, &unpacked);
+    if (status != TUNDISH_OK)
+        return status;
+    return is_dictionary ? read_dictionary(decoding, &page, unpacked)
+                         : read_data(decoding, &page, unpacked);
+}
+
+static tundish_status
+begin(struct decoding *decoding)
+{
+    const struct parquet_decode *decode = decoding->decode;
+    struct parquet_column *column = &decoding->column;
+    const char *obstacle = parquet_codec_obstacle(decode->chunk->codec);
+    uint64_t count = decode->chunk->value_count;
+    tundish_status status;
+
+    if (decode->chunk->is_encrypted)
+        return tnd_fail(TUNDISH_E_DATA, "it is encrypted, which cannot be read");
+    if (decode->chunk->is_elsewhere)
+        return tnd_fail(TUNDISH_E_DATA, "it lies in another file, which cannot be read");
+    if (obstacle != NULL)
+        return tnd_fail(TUNDISH_E_DATA, "its codec %s cannot be read: %s",
+                        parquet_codec_name(decode->chunk->codec), obstacle);
+    if (!decoding->leaf->is_list && count != decode->row_count)
+        return damaged("it has other rows than its row group");
+    status = ask(decoding, count, decoding->values.value_bytes + 1);
+    if (status == TUNDISH_OK && decoding->leaf->is_list)
+        status = ask(decoding, decode->row_count, sizeof *column->splits);
+    if (status != TUNDISH_OK)
+        return status;
+    column->row_count = decode->row_count;
+    /* Decoders write whole groups of eight. */
+    column->values = tnd_alloc((count + 8) * decoding->values.value_bytes);
+    if (decoding->leaf->is_list)
+        column->splits = tnd_alloc((decode->row_count + 1) * sizeof *column->splits);
+    return TUNDISH_OK;
+}
+
+/* Keep what was decoded; the memory of texts goes with it. */
+static void
+finish(struct decoding *decoding)
+{
+    struct parquet_column *column = &decoding->column;
+    struct parquet_buffer *texts = &decoding->values.texts;
+
+    if (column->splits != NULL)
+        column->splits[column->row_count] = column->value_count;
+    if (decoding->leaf->dtype == TUNDISH_STRING)
+        (void)buffer_room(texts, 0); /* so that nulls are texts too */
+    column->bytes = decoding->decode->chunk->value_count *
+                        (decoding->values.value_bytes + (column->nulls != NULL)) +
+                    (column->splits != NULL ? column->row_count * sizeof *column->splits : 0) +
+                    texts->room;
+    column->texts = texts->data;
+    texts->data = NULL;
+}
+
+tundish_status
+parquet_column_decode(const struct parquet_decode *decode, struct byte_view bytes,
+                      struct parquet_column *ret_column)
+{
+    struct decoding decoding = {
+        .decode = decode, .leaf = decode->leaf, .bytes = bytes, .values = { .leaf = decode->leaf }
+    };
+    tundish_status status;
+
+    decoding.values.value_bytes = parquet_value_bytes(decode->leaf->dtype);
+    status = begin(&decoding);
+    while (status == TUNDISH_OK && decoding.entries < decode->chunk->value_count)
+        status = read_page(&decoding);
+    if (status == TUNDISH_OK && decode->leaf->is_list && decoding.rows != decode->row_count)
+        status = damaged("it has other rows than its row group");
+    if (status == TUNDISH_OK) {
+        finish(&decoding);
+        *ret_column = decoding.column;
+    } else {
+        parquet_column_close(&decoding.column);
+    }
+    values_close(&decoding.values);
+    free(decoding.page.data);
+    free(decoding.repeats.data);
+    free(decoding.defines.data);
+    return status;
+}
+
+void
+parquet_column_close(struct parquet_column *column)
+{
+    free(column->values);
+    free(column->texts);
+    free(column->splits);
+    free(column->nulls);
+    *column = (struct parquet_column){ 0 };
+}

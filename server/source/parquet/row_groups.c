@@ -1,0 +1,249 @@
+/* row_groups.c - see row_groups.h. */
+#include "source/parquet/row_groups.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "core/memory_room.h"
+#include "core/status.h"
+#include "source/files/file.h"
+#include "source/parquet/bits.h"
+#include "source/parquet/file.h"
+
+struct row_groups {
+    pthread_mutex_t lock; /* of all below, and of the groups */
+    pthread_cond_t decoded;
+    uint64_t limit, bytes;
+    struct row_group *newest, *oldest;
+};
+
+struct row_groups *
+row_groups_open(uint64_t bytes)
+{
+    struct row_groups *cache = tnd_zalloc(1, sizeof *cache);
+
+    pthread_mutex_init(&cache->lock, NULL);
+    pthread_cond_init(&cache->decoded, NULL);
+    cache->limit = bytes;
+    return cache;
+}
+
+static void
+unlink_group(struct row_groups *cache, struct row_group *group)
+{
+    *(group->newer != NULL ? &group->newer->older : &cache->newest) = group->older;
+    *(group->older != NULL ? &group->older->newer : &cache->oldest) = group->newer;
+    group->newer = group->older = NULL;
+}
+
+static void
+link_newest(struct row_groups *cache, struct row_group *group)
+{
+    group->older = cache->newest;
+    group->newer = NULL;
+    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = group;
+    cache->newest = group;
+}
+
+static void
+forget(struct row_groups *cache, struct row_group *group)
+{
+    unlink_group(cache, group);
+    group->file->parquet->groups[group->number] = NULL;
+    cache->bytes -= group->bytes;
+    for (uint32_t i = 0; i < group->column_count; i++) {
+        parquet_column_close(&group->columns[i].column);
+        free(group->columns[i].sentence);
+    }
+    free(group);
+}
+
+void
+row_groups_close(struct row_groups *cache)
+{
+    if (cache == NULL)
+        return;
+    while (cache->newest != NULL)
+        forget(cache, cache->newest);
+    pthread_cond_destroy(&cache->decoded);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+/* With the lock held. */
+static void
+make_room(struct row_groups *cache)
+{
+    struct row_group *group = cache->oldest;
+
+    while (group != NULL && cache->bytes > cache->limit) {
+        struct row_group *newer = group->newer;
+
+        if (group->holds == 0)
+            forget(cache, group);
+        group = newer;
+    }
+}
+
+static struct row_group *
+find_or_add(struct row_groups *cache, struct source_file *file, uint32_t number)
+{
+    struct parquet_file *parquet = file->parquet;
+    struct row_group *group = parquet->groups[number];
+
+    if (group == NULL) {
+        uint32_t count = parquet->footer.wanted_count;
+
+        group = tnd_zalloc(1, sizeof *group + count * sizeof *group->columns);
+        group->file = file;
+        group->number = number;
+        group->column_count = group->left = count;
+        parquet->groups[number] = group;
+    } else {
+        unlink_group(cache, group);
+    }
+    link_newest(cache, group);
+    group->holds++;
+    return group;
+}
+
+static tundish_status
+name_it(tundish_status status, const struct row_group *group, uint32_t column)
+{
+    return tnd_fail_while(status, "%s, row group %u, column '%s'", group->file->name, group->number,
+                          group->file->parquet->columns->columns[column].name);
+}
+
+/* Without the lock: the column is this thread's while it is busy. */
+static tundish_status
+decode(const struct row_groups *cache, const struct row_group *group, uint32_t column,
+       struct parquet_column *ret_column, bool *ret_is_bad)
+{
+    const struct parquet_file *file = group->file->parquet;
+    const struct parquet_footer *footer = &file->footer;
+    struct parquet_decode what = {
+        .leaf = &footer->schema.leaves[file->leaves[column]],
+        .chunk = &footer->chunks[(size_t)group->number * footer->wanted_count + column],
+        .fallback = file->columns->columns[column].fallback,
+        .row_count = footer->groups[group->number].row_count,
+        .bytes_max = cache->limit,
+    };
+    uint8_t *bytes;
+    tundish_status status;
+
+    *ret_is_bad = what.chunk->bytes > cache->limit;
+    if (*ret_is_bad)
+        return name_it(tnd_fail(TUNDISH_E_MEMORY, "its %llu bytes are more than there is room for",
+                                (unsigned long long)what.chunk->bytes),
+                       group, column);
+    bytes = tnd_alloc(what.chunk->bytes + PARQUET_SLACK);
+    status = file_read(group->file, bytes, what.chunk->bytes, what.chunk->offset);
+    if (status == TUNDISH_OK) {
+        memset(bytes + what.chunk->bytes, 0, PARQUET_SLACK);
+        count_up(&group->file->services->counters.bytes_read, what.chunk->bytes);
+        status = parquet_column_decode(&what, (struct byte_view){ bytes, what.chunk->bytes },
+                                       ret_column);
+        *ret_is_bad = status != TUNDISH_OK;
+        if (status != TUNDISH_OK)
+            status = name_it(status, group, column);
+    }
+    free(bytes);
+    return status;
+}
+
+/* With the lock held, which is given up meanwhile. A failure to read leaves the column as it was,
+ * for the next who wants it. */
+static tundish_status
+make_column(struct row_groups *cache, struct row_group *group, uint32_t index)
+{
+    struct row_group_column *column = &group->columns[index];
+    struct parquet_column made = { 0 };
+    bool is_bad = false;
+    tundish_status status;
+
+    column->state = COLUMN_BUSY;
+    pthread_mutex_unlock(&cache->lock);
+    status = decode(cache, group, index, &made, &is_bad);
+    pthread_mutex_lock(&cache->lock);
+    column->state = status == TUNDISH_OK ? COLUMN_READY : is_bad ? COLUMN_BAD : COLUMN_MISSING;
+    if (status == TUNDISH_OK) {
+        column->column = made;
+        group->bytes += made.bytes;
+        cache->bytes += made.bytes;
+        group->left--;
+        make_room(cache);
+    } else if (is_bad) {
+        column->status = status;
+        column->sentence = tnd_strdup(tnd_error_text());
+    }
+    pthread_cond_broadcast(&cache->decoded);
+    return column->state == COLUMN_MISSING ? status : TUNDISH_OK;
+}
+
+/* With the lock held. A column that is missing, or bad, or busy in this order. NULL: all are
+ * ready. */
+static struct row_group_column *
+next_column(struct row_group *group)
+{
+    struct row_group_column *busy = NULL;
+
+    if (group->left == 0)
+        return NULL;
+    for (uint32_t i = 0; i < group->column_count; i++) {
+        struct row_group_column *column = &group->columns[i];
+
+        if (column->state == COLUMN_MISSING || column->state == COLUMN_BAD)
+            return column;
+        if (column->state == COLUMN_BUSY)
+            busy = column;
+    }
+    return busy;
+}
+
+tundish_status
+row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t number,
+                const struct row_group **ret_group, bool *ret_is_bad)
+{
+    struct row_group *group;
+    struct row_group_column *column;
+    tundish_status status = TUNDISH_OK;
+
+    *ret_is_bad = false;
+    pthread_mutex_lock(&cache->lock);
+    if (cache->limit == 0) {
+        struct tnd_memory_room room;
+
+        tnd_memory_room(&room);
+        cache->limit = room.bytes / 4 + 1;
+    }
+    group = find_or_add(cache, file, number);
+    while (status == TUNDISH_OK && (column = next_column(group)) != NULL) {
+        if (column->state == COLUMN_MISSING)
+            status = make_column(cache, group, (uint32_t)(column - group->columns));
+        else if (column->state == COLUMN_BUSY)
+            pthread_cond_wait(&cache->decoded, &cache->lock);
+        else {
+            status = tnd_fail(column->status, "%s", column->sentence);
+            *ret_is_bad = true;
+        }
+    }
+    if (status == TUNDISH_OK)
+        *ret_group = group;
+    else
+        group->holds--;
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}
+
+void
+row_groups_release(struct row_groups *cache, const struct row_group *held)
+{
+    struct row_group *group;
+
+    pthread_mutex_lock(&cache->lock);
+    group = held->file->parquet->groups[held->number];
+    group->holds--;
+    make_room(cache);
+    pthread_mutex_unlock(&cache->lock);
+}

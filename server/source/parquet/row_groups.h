@@ -1,0 +1,43 @@
+/* row_groups.h - decoded row groups, for the rows beside them: kept up to a bound, the last used
+ * longest.
+ *
+ * Threads that want one row group share the work, a column each. A row group that is held stays, so
+ * the bound may be passed by what the threads hold: one each. */
+#ifndef SOURCE_PARQUET_ROW_GROUPS_H
+#define SOURCE_PARQUET_ROW_GROUPS_H
+
+#include "source/parquet/column.h"
+
+struct row_groups;
+struct source_file;
+
+/* 0 bytes: a quarter of the memory that there is when it is first used. */
+struct row_groups *row_groups_open(uint64_t bytes);
+void row_groups_close(struct row_groups *cache); /* accepts NULL; nothing is held */
+
+/* A row group that is held. */
+struct row_group {
+    struct source_file *file;
+    uint32_t number;
+    uint32_t holds;
+    struct row_group *newer, *older;
+    uint64_t bytes;
+    uint32_t left; /* columns that are not there yet */
+    uint32_t column_count;
+    struct row_group_column {
+        struct parquet_column column;
+        enum { COLUMN_MISSING, COLUMN_BUSY, COLUMN_READY, COLUMN_BAD } state;
+        tundish_status status; /* of a bad one, and its sentence */
+        char *sentence;
+    } columns[];
+};
+
+/* Decode the wanted columns of row group `number`, or find them decoded. Any thread; may wait for
+ * another that decodes. E_CORRUPT, E_DATA, E_MEMORY with a sentence that names file, row group and
+ * column: its rows are bad. Any other failure, and a file that has changed, is one of reading:
+ * *ret_is_bad is false. */
+tundish_status row_groups_hold(struct row_groups *cache, struct source_file *file, uint32_t number,
+                               const struct row_group **ret_group, bool *ret_is_bad);
+void row_groups_release(struct row_groups *cache, const struct row_group *group);
+
+#endif

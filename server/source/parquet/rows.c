@@ -1,0 +1,359 @@
+/* rows.c - see rows.h.
+ *
+ * Rows are taken one row group after another, so that one at a time is held. Texts and lists are
+ * copied to scratch then; lists are put side by side once all lengths are known. */
+#include "source/parquet/rows.h"
+
+#include "core/must.h"
+#include "source/files/fetch.h"
+#include "source/files/files_private.h"
+#include "source/parquet/bits.h"
+#include "source/parquet/row_groups.h"
+#include "source/scan/scan.h"
+
+/* A row that is wanted: where it is in its row group, and where it goes. */
+struct wanted_row {
+    uint64_t row;
+    int64_t to;
+};
+
+/* The wanted rows of a row group. */
+struct stretch {
+    struct source_file *file;
+    uint32_t group;
+    uint32_t count;
+    struct wanted_row *rows;
+    bool is_straight; /* they are neighbours, and go to neighbours */
+};
+
+/* A list on its way. */
+struct item {
+    const uint8_t *values;
+    uint64_t count;
+};
+
+struct taking {
+    const struct source_read *read;
+    const struct parquet_columns *columns;
+    void **values; /* of each column, for every row; lists: struct item */
+    struct scratch *scratch;
+};
+
+static size_t
+output_bytes(tundish_dtype dtype)
+{
+    return dtype == TUNDISH_STRING ? sizeof(struct byte_view) : tnd_dtype_bytes(dtype);
+}
+
+/* Which stretch each row belongs to: found by the last row's, or in a table by file and row
+ * group. */
+struct stretches {
+    struct stretch *list;
+    uint32_t count;
+    uint32_t *table, table_size;
+};
+
+static uint32_t
+find_stretch(struct stretches *stretches, struct source_file *file, uint32_t group)
+{
+    uint64_t key = ((uint64_t)file->number << 32 | group) * UINT64_C(0x9E3779B97F4A7C15);
+
+    for (uint64_t at = key >> 32;; at++) {
+        uint32_t *slot = &stretches->table[at & (stretches->table_size - 1)];
+
+        if (*slot == 0) {
+            stretches->list[stretches->count] = (struct stretch){ .file = file, .group = group };
+            *slot = ++stretches->count;
+        }
+        if (stretches->list[*slot - 1].file == file && stretches->list[*slot - 1].group == group)
+            return *slot - 1;
+    }
+}
+
+static bool
+is_straight(const struct stretch *stretch)
+{
+    for (uint32_t i = 1; i < stretch->count; i++)
+        if (stretch->rows[i].row != stretch->rows[0].row + i ||
+            stretch->rows[i].to != stretch->rows[0].to + i)
+            return false;
+    return true;
+}
+
+/* Sort the rows by row group, in the order in which the row groups come first. */
+static struct stretches
+sort_rows(const struct source_read *read)
+{
+    struct scratch *scratch = read->output->scratch;
+    size_t count = (size_t)read->count;
+    struct stretches stretches = { .table_size = 16 };
+    uint32_t *which = scratch_array(scratch, count + 1, sizeof *which);
+    struct wanted_row *rows = scratch_array(scratch, count + 1, sizeof *rows);
+    uint32_t last = UINT32_MAX, hint = 0;
+
+    while (stretches.table_size < 2 * count)
+        stretches.table_size *= 2;
+    stretches.table = scratch_array(scratch, stretches.table_size, sizeof *stretches.table);
+    memset(stretches.table, 0, stretches.table_size * sizeof *stretches.table);
+    stretches.list = scratch_array(scratch, count + 1, sizeof *stretches.list);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *words = fetch_words(read, (int64_t)i);
+        struct source_file *file = table_file(read->files, reference_file(words));
+
+        must(file != NULL && file->parquet != NULL && words[0] < file->parquet->footer.row_count);
+        hint = parquet_group_of(&file->parquet->footer, words[0], hint);
+        if (last == UINT32_MAX || stretches.list[last].file != file ||
+            stretches.list[last].group != hint)
+            last = find_stretch(&stretches, file, hint);
+        which[i] = last;
+        stretches.list[last].count++;
+    }
+    for (uint32_t k = 0; k < stretches.count; k++) {
+        stretches.list[k].rows = rows;
+        rows += stretches.list[k].count;
+        stretches.list[k].count = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct stretch *stretch = &stretches.list[which[i]];
+        const struct parquet_footer *footer = &stretch->file->parquet->footer;
+
+        stretch->rows[stretch->count++] = (struct wanted_row){
+            fetch_words(read, (int64_t)i)[0] - footer->groups[stretch->group].first_row, (int64_t)i
+        };
+    }
+    for (uint32_t k = 0; k < stretches.count; k++)
+        stretches.list[k].is_straight = is_straight(&stretches.list[k]);
+    return stretches;
+}
+
+/* Values of one width; inlined for each, so that a copy is a move. */
+static inline __attribute__((always_inline)) void
+take_width(const struct stretch *stretch, const uint8_t *from, uint8_t *to, size_t width)
+{
+    for (uint32_t i = 0; i < stretch->count; i++)
+        memcpy(to + (size_t)stretch->rows[i].to * width, from + stretch->rows[i].row * width,
+               width);
+}
+
+static void
+take_numbers(const struct stretch *stretch, const uint8_t *from, uint8_t *to, size_t width)
+{
+    if (stretch->is_straight)
+        memcpy(to + (size_t)stretch->rows[0].to * width, from + stretch->rows[0].row * width,
+               stretch->count * width);
+    else if (width == 1)
+        take_width(stretch, from, to, 1);
+    else if (width == 2)
+        take_width(stretch, from, to, 2);
+    else if (width == 4)
+        take_width(stretch, from, to, 4);
+    else
+        take_width(stretch, from, to, 8);
+}
+
+/* Short texts are copied as 16 bytes, which both sides have. */
+static uint8_t *
+copy_text(const struct parquet_column *column, struct parquet_text text, uint8_t *to,
+          struct byte_view *ret_view)
+{
+    const uint8_t *from = column->texts + text.offset;
+
+    if (text.bytes <= 16)
+        memcpy(to, from, 16);
+    else
+        memcpy(to, from, text.bytes);
+    *ret_view = (struct byte_view){ to, text.bytes };
+    return to + text.bytes;
+}
+
+/* Texts that follow each other in the column. */
+static void
+copy_texts(const struct taking *taking, const struct parquet_column *column, uint64_t begin,
+           uint64_t count, struct byte_view *to)
+{
+    const struct parquet_text *texts = (const struct parquet_text *)column->values + begin;
+    uint64_t bytes = 0;
+    uint8_t *copy;
+
+    for (uint64_t i = 0; i < count; i++)
+        bytes += texts[i].bytes;
+    copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
+    for (uint64_t i = 0; i < count; i++)
+        copy = copy_text(column, texts[i], copy, &to[i]);
+}
+
+static void
+take_texts(const struct taking *taking, const struct stretch *stretch,
+           const struct parquet_column *column, struct byte_view *to)
+{
+    const struct parquet_text *texts = column->values;
+    uint64_t bytes = 0;
+    uint8_t *copy;
+
+    for (uint32_t i = 0; i < stretch->count; i++)
+        bytes += texts[stretch->rows[i].row].bytes;
+    copy = scratch_alloc(taking->scratch, bytes + PARQUET_SLACK);
+    for (uint32_t i = 0; i < stretch->count; i++)
+        copy = copy_text(column, texts[stretch->rows[i].row], copy, &to[stretch->rows[i].to]);
+}
+
+/* The lists of a stretch, copied side by side. */
+static void
+take_lists(const struct taking *taking, const struct stretch *stretch,
+           const struct parquet_column *column, tundish_dtype dtype, struct item *to)
+{
+    size_t width = output_bytes(dtype);
+    uint64_t count = 0;
+    uint8_t *copy;
+
+    for (uint32_t i = 0; i < stretch->count; i++) {
+        uint64_t row = stretch->rows[i].row;
+
+        to[stretch->rows[i].to].count = column->splits[row + 1] - column->splits[row];
+        count += to[stretch->rows[i].to].count;
+    }
+    copy = scratch_array(taking->scratch, count, width);
+    for (uint32_t i = 0; i < stretch->count; i++) {
+        struct item *item = &to[stretch->rows[i].to];
+        uint64_t begin = column->splits[stretch->rows[i].row];
+
+        item->values = copy;
+        if (dtype == TUNDISH_STRING)
+            copy_texts(taking, column, begin, item->count, (struct byte_view *)(void *)copy);
+        else if (item->count > 0)
+            memcpy(copy, (const uint8_t *)column->values + begin * width, item->count * width);
+        copy += item->count * width;
+    }
+}
+
+static void
+reject_nulls(const struct taking *taking, const struct stretch *stretch,
+             const struct parquet_column *column, const char *name)
+{
+    for (uint32_t i = 0; i < stretch->count && column->nulls != NULL; i++) {
+        uint64_t row = stretch->rows[i].row;
+        uint64_t begin = column->splits == NULL ? row : column->splits[row];
+        uint64_t end = column->splits == NULL ? row + 1 : column->splits[row + 1];
+
+        while (begin < end && column->nulls[begin] == 0)
+            begin++;
+        if (begin < end)
+            frame_reject(taking->read->output, stretch->rows[i].to,
+                         "%s, row group %u, row %llu of it: column '%s' is null and has no "
+                         "default_value",
+                         stretch->file->name, stretch->group, (unsigned long long)row, name);
+    }
+}
+
+static void
+take_columns(const struct taking *taking, const struct stretch *stretch,
+             const struct row_group *group)
+{
+    for (uint32_t i = 0; i < taking->columns->count; i++) {
+        const struct parquet_wanted *wanted = &taking->columns->columns[i];
+        const struct parquet_column *column = &group->columns[i].column;
+
+        if (wanted->is_list)
+            take_lists(taking, stretch, column, wanted->dtype, taking->values[i]);
+        else if (wanted->dtype == TUNDISH_STRING)
+            take_texts(taking, stretch, column, taking->values[i]);
+        else
+            take_numbers(stretch, column->values, taking->values[i], output_bytes(wanted->dtype));
+        reject_nulls(taking, stretch, column, wanted->name);
+    }
+}
+
+/* Rows that cannot be had are zeros, empty texts and empty lists, which later stages may read
+ * before the rows are dropped. */
+static void
+reject_rows(const struct taking *taking, const struct stretch *stretch)
+{
+    for (uint32_t k = 0; k < stretch->count; k++) {
+        int64_t to = stretch->rows[k].to;
+
+        frame_reject(taking->read->output, to, "%s", tnd_error_text());
+        for (uint32_t i = 0; i < taking->columns->count; i++) {
+            const struct parquet_wanted *wanted = &taking->columns->columns[i];
+            size_t width = wanted->is_list ? sizeof(struct item) : output_bytes(wanted->dtype);
+
+            memset((uint8_t *)taking->values[i] + (size_t)to * width, 0, width);
+        }
+    }
+}
+
+static tundish_status
+take_stretch(const struct taking *taking, const struct stretch *stretch)
+{
+    struct row_groups *cache = table_row_groups(taking->read->files);
+    const struct row_group *group = NULL;
+    bool is_bad = false;
+    tundish_status status = row_groups_hold(cache, stretch->file, stretch->group, &group, &is_bad);
+
+    if (status != TUNDISH_OK && !is_bad)
+        return status;
+    if (status != TUNDISH_OK) {
+        reject_rows(taking, stretch);
+        return TUNDISH_OK;
+    }
+    take_columns(taking, stretch, group);
+    row_groups_release(cache, group);
+    return TUNDISH_OK;
+}
+
+/* Put the lists of all rows side by side. */
+static void
+join_lists(const struct taking *taking, uint32_t index, struct column *ret_column)
+{
+    const struct item *items = taking->values[index];
+    int64_t count = taking->read->count;
+    size_t width = output_bytes(taking->columns->columns[index].dtype);
+    int64_t *splits = scratch_array(taking->scratch, (size_t)count + 1, sizeof *splits);
+    uint8_t *to;
+
+    splits[0] = 0;
+    for (int64_t i = 0; i < count; i++)
+        splits[i + 1] = splits[i] + (int64_t)items[i].count;
+    to = scratch_array(taking->scratch, (size_t)splits[count] + 1, width);
+    column_set_scalars(ret_column, count, to);
+    ret_column->value_count = splits[count];
+    ret_column->level_count = 1;
+    ret_column->levels[0] = (struct level){ .uniform = -1, .splits = splits };
+    for (int64_t i = 0; i < count; i++)
+        if (items[i].count > 0) {
+            memcpy(to, items[i].values, items[i].count * width);
+            to += items[i].count * width;
+        }
+}
+
+tundish_status
+parquet_rows_read(const struct source_read *read)
+{
+    struct frame *output = read->output;
+    struct taking taking = { .read = read, .scratch = output->scratch };
+    struct stretches stretches = sort_rows(read);
+    size_t count = (size_t)read->count;
+    tundish_status status = TUNDISH_OK;
+
+    if (stretches.count > 0)
+        taking.columns = stretches.list[0].file->parquet->columns;
+    taking.values = scratch_array(taking.scratch, output->column_count, sizeof *taking.values);
+    for (uint32_t i = 0; i < output->column_count; i++) {
+        const struct column_spec *spec = &output->schema->columns[i];
+
+        if (spec->rank > 0)
+            taking.values[i] = scratch_array(taking.scratch, count + 1, sizeof(struct item));
+        else if (spec->dtype == TUNDISH_STRING)
+            taking.values[i] = scratch_array(taking.scratch, count + 1, sizeof(struct byte_view));
+        else
+            taking.values[i] = frame_values(output, i, count * output_bytes(spec->dtype));
+    }
+    for (uint32_t k = 0; k < stretches.count && status == TUNDISH_OK; k++)
+        status = take_stretch(&taking, &stretches.list[k]);
+    for (uint32_t i = 0; i < output->column_count && status == TUNDISH_OK; i++)
+        if (output->schema->columns[i].rank > 0)
+            join_lists(&taking, i, &output->columns[i]);
+        else
+            column_set_scalars(&output->columns[i], read->count, taking.values[i]);
+    count_up(&table_services(read->files)->counters.rows_read, (uint64_t)read->count);
+    return status;
+}

@@ -1,0 +1,317 @@
+"""Parquet files of every type, encoding, codec and version of pages, against what pyarrow reads of them.
+
+SEED=N draws other values.
+"""
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import rig
+
+try:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    pa = None
+
+ROWS = 137
+CODECS = ("NONE", "SNAPPY", "GZIP", "ZSTD", "LZ4", "BROTLI")
+VERSIONS = ("1.0", "2.0")
+NUMBERS = ("DICTIONARY", "PLAIN", "BYTE_STREAM_SPLIT")
+INTEGERS = (*NUMBERS, "DELTA_BINARY_PACKED")
+TEXTS = ("DICTIONARY", "PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
+FIXED = ("DICTIONARY", "PLAIN", "BYTE_STREAM_SPLIT", "DELTA_BYTE_ARRAY")
+
+
+def kinds():
+    """Each type with the encodings that go with it, and the value that stands for null."""
+    integers = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+    integers += [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+    times = [pa.date32(), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]
+    times += [pa.timestamp(unit) for unit in ("ms", "us", "ns")]
+    return [
+        (pa.bool_(), ("PLAIN", "RLE"), "true"),
+        *((dtype, INTEGERS, "7") for dtype in integers),
+        *((dtype, INTEGERS, "7") for dtype in times),
+        *((dtype, NUMBERS, "0.5") for dtype in (pa.float32(), pa.float64())),
+        (pa.float16(), FIXED, "0.5"),
+        (pa.string(), TEXTS, '"none"'),
+        (pa.binary(), TEXTS, '"none"'),
+        (pa.binary(5), FIXED, '"-----"'),
+        (pa.decimal128(9, 2), FIXED, "7"),
+        (pa.decimal128(18, 0), FIXED, "7"),
+    ]
+
+
+def values(draw, dtype, count):
+    """Some values of a type: a few that come again and again, and extreme ones."""
+    if pa.types.is_boolean(dtype):
+        return pa.array([draw.random() < 0.3 for _ in range(count)], dtype)
+    if pa.types.is_floating(dtype):
+        bits = np.frombuffer(draw.randbytes(count * dtype.bit_width // 8), dtype.to_pandas_dtype())
+        few = np.array([0.0, -0.0, np.inf, np.nan, 1.5], dtype.to_pandas_dtype())
+        is_few = [draw.random() < 0.5 for _ in range(count)]
+        return pa.array(np.where(is_few, few[draw.randrange(5)], bits), dtype)
+    if pa.types.is_decimal(dtype):
+        limit = 10**dtype.precision - 1
+        whole = [draw.choice((0, -1, limit, -limit, draw.randint(-limit, limit))) for _ in range(count)]
+        return decimals(whole, dtype)
+    if pa.types.is_fixed_size_binary(dtype):
+        return pa.array([draw.choice((b"fixed", draw.randbytes(5))) for _ in range(count)], dtype)
+    if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+        words = ["", "a", "Grüße", "prefix-" * 9] + [f"prefix-{draw.randrange(1000)}" for _ in range(9)]
+        texts = [draw.choice(words) for _ in range(count)]
+        return pa.array([t if pa.types.is_string(dtype) else t.encode() for t in texts], dtype)
+    if pa.types.is_time(dtype):
+        top = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}[dtype.unit]
+        numbers = [draw.choice((0, top - 1, draw.randrange(top))) for _ in range(count)]
+        return pa.array(numbers, pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
+    if pa.types.is_temporal(dtype):
+        numbers = [draw.choice((0, -1, draw.randrange(-(10**9), 10**9))) for _ in range(count)]
+        return pa.array(numbers, pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
+    low = 0 if pa.types.is_unsigned_integer(dtype) else -(2 ** (dtype.bit_width - 1))
+    high = low + 2**dtype.bit_width - 1
+    step = draw.choice((1, 3, 1 << 7))
+    numbers = [draw.choice((low, high, i * step % 100, draw.randint(low, high))) for i in range(count)]
+    return pa.array(numbers, dtype)
+
+
+def decimals(whole, dtype):
+    data = b"".join(number.to_bytes(16, "little", signed=True) for number in whole)
+    return pa.Array.from_buffers(dtype, len(whole), [None, pa.py_buffer(data)])
+
+
+def with_nulls(draw, array):
+    places = [i if draw.random() < 0.7 else None for i in range(len(array))]
+    return array.take(pa.array(places, pa.int32()))
+
+
+def as_lists(draw, array):
+    """Lists of 0 to 4 of the values, some of them null."""
+    ends = [0]
+    while ends[-1] < len(array):
+        ends.append(min(len(array), ends[-1] + draw.choice((0, 0, 1, 2, 4))))
+    nulls = pa.array([draw.random() < 0.1 and a == b for a, b in itertools.pairwise(ends)])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), array, mask=nulls)
+
+
+def table_of(draw, dtype):
+    """One type as a column that has no nulls, one that may and has none, one with, and lists."""
+    lists = as_lists(draw, with_nulls(draw, values(draw, dtype, 2 * ROWS)))
+    count = len(lists)
+    fields = {
+        "plain": values(draw, dtype, count),
+        "full": values(draw, dtype, count),
+        "nulls": with_nulls(draw, values(draw, dtype, count)),
+        "lists": lists,
+    }
+    schema = pa.schema([pa.field(name, a.type, nullable=name != "plain") for name, a in fields.items()])
+    return pa.table(list(fields.values()), schema)
+
+
+def stored(array, fallback):
+    """An array as Tundish stores its values: bytes, or of texts the list of them."""
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    dtype = array.type
+    if pa.types.is_string(dtype) or pa.types.is_binary(dtype) or pa.types.is_fixed_size_binary(dtype):
+        texts = (json.loads(fallback) if value is None else value for value in array.to_pylist())
+        return [t.encode() if isinstance(t, str) else t for t in texts]
+    if pa.types.is_decimal(dtype):
+        places = dtype.scale
+        whole = [int(fallback) if v is None else int(v.scaleb(places)) for v in array.to_pylist()]
+        return np.array(whole, np.int64).tobytes()
+    if pa.types.is_boolean(dtype):
+        return np.array([True if v is None else v for v in array.to_pylist()], bool).tobytes()
+    if pa.types.is_temporal(dtype):
+        array = array.view(pa.int32() if dtype.bit_width == 32 else pa.int64())
+    there = array.is_valid().to_numpy(zero_copy_only=False)
+    width = array.type.bit_width // 8
+    raw = np.frombuffer(array.buffers()[1] or b"", np.dtype(f"V{width}"))[array.offset :][: len(array)].copy()
+    raw[~there] = np.array([json.loads(fallback)], array.type.to_pandas_dtype()).view(f"V{width}")[0]
+    return raw.tobytes()
+
+
+def expected(table, fallback):
+    lists = table["lists"].combine_chunks()
+    lengths = lists.value_lengths().fill_null(0).to_pylist()
+    starts = list(itertools.accumulate(lengths, initial=0))
+    result = {name: stored(table[name], fallback) for name in ("plain", "full", "nulls")}
+    result["lists"] = (stored(lists.flatten(), fallback), starts)
+    return result
+
+
+def peek(folder, stages, *options):
+    """The batches of a stream, as {column: parts}, and the line that it ends with."""
+    (folder / "case.yaml").write_text(rig.pipeline(*stages, deliver="{}"))
+    command = [rig.TUNDISH, "peek", "--raw", *options, str(folder / "case.yaml")]
+    out = subprocess.run(command, capture_output=True, check=False, timeout=rig.DEADLINE_S).stdout
+    batches, at, line = [], 0, {}
+    while at < len(out):
+        end = out.index(b"\n", at)
+        line, at = json.loads(out[at:end]), end + 1
+        batch = {}
+        for name, column in line.get("columns", {}).items():
+            batch[name] = []
+            for size in column["parts"]:
+                batch[name].append(out[at : at + size])
+                at += size
+        if batch:
+            batches.append(batch)
+    return batches, line
+
+
+def texts(parts):
+    offsets = np.frombuffer(parts[1], np.int64)
+    return [parts[0][a:b] for a, b in itertools.pairwise(offsets)]
+
+
+def delivered(batch, is_text):
+    result = {}
+    for name, parts in batch.items():
+        data = texts(parts) if is_text else parts[0]
+        result[name] = (data, np.frombuffer(parts[-1], np.int64).tolist()) if name == "lists" else data
+    return result
+
+
+def write(path, table, encoding, codec, version, draw, **options):
+    has_dictionary = encoding == "DICTIONARY"
+    leaves = [name if name != "lists" else "lists.list.element" for name in table.column_names]
+    pq.write_table(
+        table,
+        path,
+        compression=codec,
+        data_page_version=version,
+        use_dictionary=has_dictionary,
+        column_encoding=None if has_dictionary else {leaf: encoding for leaf in leaves},
+        row_group_size=draw.choice((50, 1000)),
+        data_page_size=draw.choice((64, 500, 1 << 20)),
+        write_batch_size=16,
+        write_page_checksum=draw.random() < 0.5,
+        **options,
+    )
+
+
+@unittest.skipIf(pa is None, "pyarrow is not installed")
+class ParquetFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tundish-parquet-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        os.environ["TUNDISH_CACHE"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "TUNDISH_CACHE")
+
+    def assert_same(self, dtype, fallback, about):
+        path = self.folder / "a.parquet"
+        columns = ", ".join(f"{name}: {{default_value: {fallback}}}" for name in ("plain", "full", "nulls", "lists"))
+        stages = (f"parquet: {{filenames: a.parquet, columns: {{{columns}}}}}", "batch: 100000")
+        batches, end = peek(self.folder, stages)
+        self.assertEqual(len(batches), 1, (about, end))
+        is_text = not pa.types.is_decimal(dtype) and not pa.types.is_primitive(dtype)
+        got, wanted = delivered(batches[0], is_text), expected(pq.read_table(path), fallback)
+        for name, column in wanted.items():
+            self.assertEqual(got[name], column, (about, name))
+
+    def test_all_types_encodings_codecs_and_pages_give_the_values_of_pyarrow(self):
+        seed = int(os.environ.get("SEED", "1"))
+        files = 0
+        for dtype, encodings, fallback in kinds():
+            for encoding, codec, version in itertools.product(encodings, CODECS, VERSIONS):
+                about = f"SEED={seed} {dtype} {encoding} {codec} pages {version}"
+                draw = random.Random(about)
+                write(self.folder / "a.parquet", table_of(draw, dtype), encoding, codec, version, draw)
+                self.assert_same(dtype, fallback, about)
+                files += 1
+        self.assertGreaterEqual(files, 500)
+
+    def test_int96_is_nanoseconds(self):
+        draw = random.Random(96)
+        table = table_of(draw, pa.timestamp("ns"))
+        pq.write_table(table, self.folder / "a.parquet", use_deprecated_int96_timestamps=True)
+        self.assert_same(pa.timestamp("ns"), "7", "int96")
+
+    def test_decimals_may_be_stored_as_integers(self):
+        for dtype in (pa.decimal128(9, 2), pa.decimal128(18, 0)):
+            draw = random.Random(18)
+            write(
+                self.folder / "a.parquet", table_of(draw, dtype), "PLAIN", "NONE", "1.0", draw,
+                store_decimal_as_integer=True,
+            )
+            self.assert_same(dtype, "7", str(dtype))
+
+    def refusal(self, columns):
+        _, end = peek(self.folder, (f"parquet: {{filenames: a.parquet, columns: {columns}}}", "batch: 10"))
+        return json.dumps(end)
+
+    def test_other_types_are_refused_by_name_when_they_are_asked_for(self):
+        struct = pa.struct([("x", pa.int32()), ("y", pa.list_(pa.int32()))])
+        table = pa.table(
+            {
+                "a": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32())),
+                "b": pa.array([[[1]]], pa.list_(pa.list_(pa.int32()))),
+                "c": pa.array([[{"x": 1, "y": [2]}]], pa.list_(struct)),
+                "d": decimals([1], pa.decimal128(19, 0)),
+                "s": pa.array([{"x": 5, "y": [6, 7]}], struct),
+            }
+        )
+        pq.write_table(table, self.folder / "a.parquet")
+        self.assertIn("column 'a' cannot be read: it is a map", self.refusal("[a]"))
+        self.assertIn("column 'b' cannot be read: it is a list of lists", self.refusal("[b]"))
+        self.assertIn("column 'c' cannot be read: it is a list of structs", self.refusal("[c]"))
+        self.assertIn("column 'd' cannot be read: it is a decimal of 19 digits", self.refusal("[d]"))
+        self.assertIn("name the columns that you want", self.refusal("null"))
+        self.assertIn("s.x", self.refusal("[s.xx]"))
+        batches, _ = peek(self.folder, ("parquet: {filenames: a.parquet, columns: [s.x, s.y]}", "batch: 1"))
+        self.assertEqual(np.frombuffer(batches[0]["s.x"][0], np.int32).tolist(), [5])
+        self.assertEqual(np.frombuffer(batches[0]["s.y"][0], np.int32).tolist(), [6, 7])
+
+    def test_a_null_without_a_default_is_a_bad_row_that_is_named(self):
+        table = pa.table({"x": pa.array([1, 2, None, 4], pa.int64())})
+        pq.write_table(table, self.folder / "a.parquet", row_group_size=2)
+        batches, end = peek(self.folder, ("parquet: a.parquet", "batch: 2"))
+        self.assertEqual(len(batches), 1)
+        self.assertIn("a.parquet, row group 1, row 0 of it: column 'x' is null", json.dumps(end))
+
+    def test_rows_of_a_shuffle_over_files_and_row_groups_come_once_each_on_every_worker(self):
+        for part in range(3):
+            numbers = np.arange(part * 1000, part * 1000 + 1000)
+            table = pa.table({"x": numbers, "s": [f"text {n}" for n in numbers]})
+            pq.write_table(table, self.folder / f"part-{part}.parquet", row_group_size=77)
+        stages = (
+            'list_files: "part-*.parquet"',
+            "interleave: {dataset: [parquet], cycle_length: 2}",
+            "shuffle: {buffer_size: 500, seed: 3}",
+            "batch: 64",
+        )
+        for workers, options in ((1, ()), (2, ("--num-workers", "2"))):
+            batches, _ = peek(self.folder, stages, *options)
+            seen = []
+            for batch in batches:
+                rows = np.frombuffer(batch["x"][0], np.int64).tolist()
+                self.assertEqual(texts(batch["s"]), [f"text {n}".encode() for n in rows])
+                seen += rows
+            self.assertEqual(sorted(seen), list(range(3000)), workers)
+
+    def test_a_damaged_file_is_an_error_that_names_it(self):
+        table = pa.table({"x": pa.array(range(1000), pa.int64())})
+        path = self.folder / "a.parquet"
+        pq.write_table(table, path, write_page_checksum=True, compression="NONE", use_dictionary=False)
+        good = path.read_bytes()
+        for cut in (0, 4, 11, len(good) // 2, len(good) - 1):
+            path.write_bytes(good[:cut])
+            _, end = peek(self.folder, ("parquet: a.parquet", "batch: 10"))
+            self.assertIn("a.parquet", json.dumps(end), cut)
+        path.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
+        batches, end = peek(self.folder, ("parquet: a.parquet", "batch: 10"))
+        self.assertEqual(batches, [])
+        self.assertIn("a.parquet, row group 0, column 'x': a page's checksum is wrong", json.dumps(end))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+/* test_source_parquet.c - rows of Parquet files, where they come from, and files that change. */
+#include "parquet_fixture.h"
+
+#include "source/files/files_private.h"
+#include "source/files/whereabouts.h"
+#include "source/parquet/file.h"
+#include "source/parquet/row_groups.h"
+#include "source/scan/scan.h"
+#include "unit/test_file.h"
+
+#define TEXTS "[parquet: a.parquet, as_string]"
+
+static void
+put_counting(const struct folder *folder, const char *name, uint32_t groups, uint32_t per_group)
+{
+    struct bytes file = counting_file(groups, per_group);
+
+    put_file(folder, name, file.data, file.used);
+    free(file.data);
+}
+
+static void
+rows_come_row_group_after_row_group(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 3, 2);
+    assert_texts(&folder, TEXTS, "0|1|2|3|4|5|");
+    put_counting(&folder, "a.parquet", 0, 0);
+    assert_texts(&folder, TEXTS, "");
+    folder_close(&folder);
+}
+
+static void
+rows_are_found_by_number_in_any_order(void **state)
+{
+    struct folder folder;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 4, 3);
+    put_counting(&folder, "b.parquet", 1, 2);
+    assert_texts(&folder, "[parquet: {filenames: [a.parquet, b.parquet]}, skip: 10, as_string]",
+                 "10|11|0|1|");
+    assert_texts(&folder,
+                 "[list_files: {file_pattern: '?.parquet', shuffle: false}, "
+                 "interleave: {dataset: [parquet], cycle_length: 2}, take: 5, as_string]",
+                 "0|0|1|1|2|");
+    folder_close(&folder);
+}
+
+/* A cache that has room for nothing but what is held gives the same. */
+static void
+row_groups_are_decoded_again_when_they_were_thrown_out(void **state)
+{
+    struct folder folder;
+    struct source_files *files;
+    struct source_files_options options = { .row_group_bytes = 1 << 10 };
+    struct row_groups *cache;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 8, 100);
+    options.root = folder.path;
+    options.cache_folder = folder.cache;
+    assert_int_equal(source_files_open(&options, &files), TUNDISH_OK);
+    cache = table_row_groups(files);
+    {
+        struct parquet_wanted wanted = { .name = (char *)(uintptr_t) "x", .dtype = TUNDISH_INT64 };
+        struct parquet_columns columns = { .count = 1, .columns = &wanted };
+        struct record_format format = { .scanner = &scanner_parquet, .parquet = &columns };
+        struct source_file *file = table_enter(files, "a.parquet", 9, &format);
+        const struct record_list *list;
+
+        assert_int_equal(scan_complete(file, NULL, &list), TUNDISH_OK);
+        assert_int_equal(list->count, 800);
+        for (uint32_t i = 0; i < 32; i++) {
+            const struct row_group *group, *again;
+            uint32_t number = i * 5 % 8;
+            bool is_bad;
+
+            assert_int_equal(row_groups_hold(cache, file, number, &group, &is_bad), TUNDISH_OK);
+            assert_int_equal(row_groups_hold(cache, file, number, &again, &is_bad), TUNDISH_OK);
+            assert_ptr_equal(group, again);
+            assert_int_equal(((const int64_t *)group->columns[0].column.values)[7],
+                             100 * number + 7);
+            row_groups_release(cache, group);
+            row_groups_release(cache, again);
+            /* One of 800 bytes fits: no other is there. */
+            for (uint32_t other = 0; other < 8; other++)
+                assert_true((file->parquet->groups[other] != NULL) == (other == number));
+        }
+        source_files_close(files);
+    }
+    folder_close(&folder);
+}
+
+static void
+an_element_tells_file_row_group_and_row(void **state)
+{
+    struct folder folder;
+    struct pipeline pipeline;
+    struct whereabouts where;
+    uint64_t words[5 * PLAN_WIDTH_MAX];
+    size_t count;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 3, 2);
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0, "[parquet: a.parquet]"), TUNDISH_OK);
+    assert_int_equal(order_next(pipeline.iterator, words, 5, &count), ORDER_OK);
+    assert_int_equal(count, 5);
+    whereabouts_of(pipeline.node->body->root, pipeline.files, words + 3 * pipeline.node->width,
+                   &where);
+    assert_int_equal(where.record, 3);
+    assert_string_equal(where.number_name, "row_group");
+    assert_int_equal(where.number, 1);
+    pipeline_close(&pipeline);
+    folder_close(&folder);
+}
+
+static void
+files_that_differ_or_are_none_are_told(void **state)
+{
+    const struct group_made none = { 0 };
+    struct bytes file = { 0 }, footer = footer_of(&none, 0, 0, PARQUET_FLOAT);
+    struct folder folder;
+    char *texts;
+    struct pipeline pipeline;
+
+    (void)state;
+    folder_open(&folder);
+    put_counting(&folder, "a.parquet", 1, 1);
+    bytes_add(&file, "PAR1", 4);
+    end_file(&file, &footer);
+    put_file(&folder, "b.parquet", file.data, file.used);
+    put_text(&folder, "c.parquet", "not a Parquet file");
+    assert_int_equal(pipeline_open(&pipeline, &folder, 0,
+                                   "[parquet: {filenames: [a.parquet, b.parquet]}, as_string]"),
+                     TUNDISH_OK);
+    texts = pipeline_texts(&pipeline, 1);
+    assert_string_equal(texts, "0|!b.parquet: column 'x' is float32 here, and int64 in the file "
+                               "that the stage began with|");
+    free(texts);
+    pipeline_close(&pipeline);
+    assert_refused(&folder, "[parquet: c.parquet]", "c.parquet: it is not a Parquet file");
+    assert_refused(&folder, "[parquet: d.parquet]", "d.parquet: cannot be opened");
+    assert_refused(&folder, "[parquet: {filenames: a.parquet, columns: [y]}]", "y");
+    assert_refused(&folder, "[parquet: {filenames: a.parquet, columns: {x: {default_value: a}}}]",
+                   "default_value");
+    assert_refused(&folder, "[parquet: {filenames: a.parquet, columns: {x: {default: 1}}}]",
+                   "takes {default_value: VALUE}");
+    free(file.data);
+    free(footer.data);
+    folder_close(&folder);
+}
+
+TEST_FILE(test_source_parquet)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_come_row_group_after_row_group),
+        cmocka_unit_test(rows_are_found_by_number_in_any_order),
+        cmocka_unit_test(row_groups_are_decoded_again_when_they_were_thrown_out),
+        cmocka_unit_test(an_element_tells_file_row_group_and_row),
+        cmocka_unit_test(files_that_differ_or_are_none_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
