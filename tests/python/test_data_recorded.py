@@ -58,7 +58,9 @@ class Recorded(unittest.TestCase):
         self.assertEqual(len(components), len(expected), name)
         for field, text in zip(components, expected):
             field.name.suggest(text)
-        renames = {field.name.text: text for field, text in zip(components, expected) if field.name.text != text}
+        renames = {
+            field.name.text: text for field, text in zip(components, expected) if field.name.text != text
+        }
         tundish.data.save(path, case=renamed(dataset, renames) if renames else dataset)
         case = cases.load(path)
         own = self.root / "own" / name
@@ -83,8 +85,11 @@ class Strategy:
 
     def __init__(self, text):
         found = re.search(r"distribute: \{(.*)\}", text)
-        said = dict(pair.split(": ") for pair in found[1].split(", ")) if found else {}
-        self.options = {"replicas": int(said.get("replicas", 1)), "rebatch": said.get("rebatch", "split")}
+        said = dict(pair.replace('"', "").split(": ") for pair in found[1].split(", ")) if found else {}
+        self.options = {
+            "replicas": int(said.get("replicas", 1)),
+            "rebatch": said.get("rebatch", "split"),
+        }
 
     def experimental_distribute_dataset(self, dataset):
         return tundish.distribute(dataset, **self.options)
@@ -110,7 +115,9 @@ def program(name, call):
 
 
 # Expressions that are not Python, or name columns, which tf.data does not.
-NOT_PYTHON = re.compile(r"->|Tensor\(|^Dataset|^TFRecord|lambda.*(?:: not | and )|options\.|length\(|^strategy.*values_from|ctx: .*(?:num_input|index=0)|padding_values=\{")
+NOT_PYTHON = re.compile(
+    r"->|Tensor\(|^Dataset|^TFRecord|lambda.*(?:: not | and )|options\.|length\(|^strategy.*values_from|ctx: .*(?:num_input|index=0)|padding_values=\{"
+)
 
 
 class Expressions(Recorded):

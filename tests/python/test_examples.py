@@ -62,6 +62,22 @@ class Numpy(Example):
         self.assertEqual(sum(int(line.split()[-1]) for line in lines), ROWS // 2)
 
 
+class Build(Example):
+    def test_a_notebook_builds_and_trains_without_tensorflow(self):
+        self.needs("numpy")
+        hide = "import sys; sys.modules['tensorflow'] = None; import runpy; runpy.run_path(sys.argv[1])"
+        command = [sys.executable, "-c", hide, str(EXAMPLES / "build_and_train.py")]
+        environment = dict(self.environment, TMPDIR=str(self.path))
+        done = subprocess.run(command, env=environment, cwd=self.path, capture_output=True, text=True,
+                              timeout=rig.DEADLINE_S)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        losses = [float(loss) for loss in re.findall(r"^epoch \d: loss (\S+)$", done.stdout, re.MULTILINE)]
+        self.assertEqual(len(losses), 5)
+        self.assertLess(losses[-1], losses[0])
+        self.assertIn("- string_lookup: {columns: plan, vocabulary: [free, basic, team]}", done.stdout)
+        self.assertEqual(len(list(self.path.glob("customers-*/customers.yaml"))), 1)
+
+
 class Torch(Example):
     """Two replicas under gloo."""
 

@@ -9,7 +9,7 @@ import rig
 TEXT = (rig.REPOSITORY / "sdk" / "python" / "README.md").read_text()
 PIPELINE = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)[1]
 PROGRAMS = (
-    "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "resuming", "explaining", "inference",
+    "numpy", "torch", "jax", "keras", "tensorflow", "notebook", "building", "resuming", "explaining", "inference",
     "outliving",
 )  # fmt: skip
 
@@ -51,6 +51,11 @@ class Readme(unittest.TestCase):
     def test_a_notebook(self):
         words = ["[[b'to', b'be'], [b'or']]", "[[b'not', b'to', b'be'], []]"]
         self.assertEqual(self.run_program("notebook", "numpy"), [words])
+
+    def test_building(self):
+        (lines,) = self.run_program("building", "numpy")
+        self.assertIn("      - string_split: {columns: text, output: words}  # <string>:10", lines)
+        self.assertEqual(lines[-2:], ["[[3], [2, 4, 1], [4, 1]] [False  True  True]", "1"])
 
     def test_resuming_goes_on_after_what_was_saved(self):
         stop = ("batch.step)", "batch.step); raise SystemExit")

@@ -1,9 +1,9 @@
 """Keras' preprocessing layers for a function that tundish.data traces, without Keras.
 
-    from tundish import layers
+from tundish import layers
 
-    lookup = layers.StringLookup(vocabulary="vocabulary.txt")
-    ds = ds.map(lambda row: {"word": lookup(row["word"])})
+lookup = layers.StringLookup(vocabulary="vocabulary.txt")
+ds = ds.map(lambda row: {"word": lookup(row["word"])})
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """tf.data as a builder of pipeline files: the same names, arguments and defaults, without TensorFlow.
 
-    import tundish
-    from tundish.data import Dataset, TFRecordDataset
+import tundish
+from tundish.data import Dataset, TFRecordDataset
 
-    ds = TFRecordDataset(["clicks.tfrecord"]).shuffle(10000, seed=7).map(parse).batch(256)
-    print(ds.yaml())
+ds = TFRecordDataset(["clicks.tfrecord"]).shuffle(10000, seed=7).map(parse).batch(256)
+print(ds.yaml())
 """
 
 from types import SimpleNamespace

@@ -35,12 +35,20 @@ class Dataset:
     @property
     def element_spec(self) -> Any:
         """The nest of the components' specs."""
-        return nest.transform(lambda leaf: leaf.spec if isinstance(leaf, Field) else leaf, self.node.structure)
+        return nest.transform(
+            lambda leaf: leaf.spec if isinstance(leaf, Field) else leaf, self.node.structure
+        )
 
     # Sources.
 
     @classmethod
-    def range(cls, *args: Any, output_type: Any = "int64", name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def range(
+        cls,
+        *args: Any,
+        output_type: Any = "int64",
+        name: str | None = None,
+        origin: Origin | None = None,
+    ) -> Dataset:
         """start, stop and step, as Python's range takes them."""
         if not 1 <= len(args) <= 3:
             raise TypeError("Dataset.range takes [start,] stop[, step]")
@@ -48,17 +56,24 @@ class Dataset:
         from .dtypes import as_dtype
 
         params = {"start": start, "stop": stop, "step": step}
+        for bound, default in (("start", 0), ("step", 1)):
+            if isinstance(params[bound], int) and params[bound] == default:
+                del params[bound]
         if as_dtype(output_type) != "int64":
             params["output_type"] = as_dtype(output_type)
         return cls._source("range", params, Spec(as_dtype(output_type), ()), origin)
 
     @classmethod
-    def from_tensors(cls, tensors: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def from_tensors(
+        cls, tensors: Any, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """One element: the tensors."""
         return cls._tensors("from_tensors", tensors, 0, origin)
 
     @classmethod
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def from_tensor_slices(
+        cls, tensors: Any, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """An element for each index of the tensors' first dimension."""
         return cls._tensors("from_tensor_slices", tensors, 1, origin)
 
@@ -115,7 +130,8 @@ class Dataset:
         structure = self.node.structure
         if change is not None:
             structure = nest.transform(
-                lambda leaf: Field(leaf.name, change(leaf.spec)) if isinstance(leaf, Field) else leaf, structure
+                lambda leaf: Field(leaf.name, change(leaf.spec)) if isinstance(leaf, Field) else leaf,
+                structure,
             )
         return Dataset(Node(stage, dict(params), (self.node,), structure, origin or caller()))
 
@@ -135,7 +151,9 @@ class Dataset:
             params["reshuffle_each_iteration"] = False
         return self._then("shuffle", params, origin)
 
-    def repeat(self, count: Any = None, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def repeat(
+        self, count: Any = None, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """The elements `count` times, or without end."""
         return self._then("repeat", {} if count in (None, -1) else {"count": count}, origin)
 
@@ -147,13 +165,17 @@ class Dataset:
         """The elements after the first."""
         return self._then("skip", {"count": count}, origin)
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def shard(
+        self, num_shards: Any, index: Any, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """Every num_shards-th element, from `index` on."""
         if isinstance(num_shards, int) and num_shards == SHARD_HINT:
             return self._then("shard", {"num_shards": "SHARD_HINT"}, origin)
         return self._then("shard", {"num_shards": num_shards, "index": index}, origin)
 
-    def enumerate(self, start: Any = 0, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def enumerate(
+        self, start: Any = 0, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """(number, element)"""
         names = [leaf.name.text for leaf in nest.flatten(self.node.structure)]
         if "index" in names:
@@ -199,7 +221,12 @@ class Dataset:
         return self._batched("ragged_batch", batch_size, drop_remainder, {}, origin)
 
     def _batched(
-        self, stage: str, batch_size: Any, drop_remainder: bool, params: dict[str, Any], origin: Origin | None
+        self,
+        stage: str,
+        batch_size: Any,
+        drop_remainder: bool,
+        params: dict[str, Any],
+        origin: Origin | None,
     ) -> Dataset:
         size = batch_size if drop_remainder and isinstance(batch_size, int) else None
         params = {"batch_size": batch_size, **params}
@@ -238,18 +265,26 @@ class Dataset:
         return self._then("unbatch", {}, origin, _without_first)
 
     def rebatch(
-        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None, origin: Origin | None = None
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        origin: Origin | None = None,
     ) -> Dataset:
         """Batches cut to another size."""
         params = {"batch_size": batch_size} | ({"drop_remainder": True} if drop_remainder else {})
         return self._then("rebatch", params, origin, lambda spec: Spec(
             spec.dtype, None if spec.shape is None else (None, *spec.shape[1:]), spec.kind))  # fmt: skip
 
-    def cache(self, filename: str = "", name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def cache(
+        self, filename: str = "", name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """The elements of the first epoch, kept for the others."""
         return self._then("cache", {"filename": filename} if filename else {}, origin)
 
-    def prefetch(self, buffer_size: Any, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def prefetch(
+        self, buffer_size: Any, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """The server works ahead by itself, so this adds nothing."""
         return self
 
@@ -304,8 +339,10 @@ class Dataset:
             params["block_length"] = block_length
         return self._of_datasets("interleave", map_func, params, origin)
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None, origin: Origin | None = None) -> Dataset:
-        """The elements of the datasets that a function makes of the elements, one dataset after the other."""
+    def flat_map(
+        self, map_func: Callable[..., Any], name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
+        """The elements of the datasets that a function makes of the elements, one after the other."""
         return self._of_datasets("flat_map", map_func, {}, origin)
 
     def _of_datasets(
@@ -320,7 +357,9 @@ class Dataset:
             return batched_windows(self, traced.result, origin or caller())
         inner = traced.result.node
         facts = {"scope": traced.scope}
-        node = Node(stage, {"dataset": inner, **params}, (self.node,), inner.structure, origin or caller(), facts)
+        node = Node(
+            stage, {"dataset": inner, **params}, (self.node,), inner.structure, origin or caller(), facts
+        )
         return Dataset(node)
 
     # Windows.
@@ -334,7 +373,7 @@ class Dataset:
         name: str | None = None,
         origin: Origin | None = None,
     ) -> Dataset:
-        """Datasets of neighbouring elements: `.flat_map(lambda window: window.batch(size))` comes next."""
+        """Datasets of neighbours: `.flat_map(lambda window: window.batch(size))` comes next."""
         params = {"size": size}
         if shift is not None and shift is not size:
             params["shift"] = shift
@@ -402,7 +441,9 @@ class Dataset:
     # Several datasets.
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def zip(
+        cls, *args: Any, datasets: Any = None, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """Elements side by side: a nest of datasets gives a nest of elements."""
         nested = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = nest.flatten(nested)
@@ -419,7 +460,9 @@ class Dataset:
         inputs = tuple(part.node for part in parts)
         return cls(Node("zip", {}, inputs, structure, origin or caller(), {"renames": renames}))
 
-    def concatenate(self, dataset: Dataset, name: str | None = None, origin: Origin | None = None) -> Dataset:
+    def concatenate(
+        self, dataset: Dataset, name: str | None = None, origin: Origin | None = None
+    ) -> Dataset:
         """This dataset, then another."""
         parts = [self, dataset]
         if self.node.stage == "concatenate":
@@ -489,11 +532,18 @@ class Dataset:
         return f"<tundish.data.Dataset {self.node.stage}, {self.element_spec}>"
 
 
+def has_columns(value: Any) -> bool:
+    """Whether a nested list has a column in it."""
+    if isinstance(value, list):
+        return any(has_columns(item) for item in value)
+    return isinstance(value, Column)
+
+
 def _as_component(value: Any) -> Any:
     """What a function returned as a component: lists become tensors, as in tf.data."""
     if isinstance(value, list):
-        if any(isinstance(item, Column) for item in value):
-            return record("tf.stack", (value,), {})
+        if has_columns(value):
+            return record("tf.stack", ([_as_component(item) for item in value],), {})
         return record("tf.constant", (value,), {})
     return value if isinstance(value, (Column, Dataset)) else record("tf.constant", (value,), {})
 
@@ -572,7 +622,9 @@ def _distinct(structure: Any, used: set[str], seen: list[Name]) -> tuple[Any, di
     return nest.transform(change, structure), renames
 
 
-def _of_alike(stage: str, datasets: list[Dataset], params: dict[str, Any], origin: Origin | None) -> Dataset:
+def _of_alike(
+    stage: str, datasets: list[Dataset], params: dict[str, Any], origin: Origin | None
+) -> Dataset:
     """Several datasets with the same components, which take the first one's names."""
     first = datasets[0].node.structure
     leaves = nest.flatten(first)
@@ -581,7 +633,8 @@ def _of_alike(stage: str, datasets: list[Dataset], params: dict[str, Any], origi
         others = nest.flatten(dataset.node.structure)
         if len(others) != len(leaves):
             raise TypeError(f"{stage}: the datasets have different components")
-        renames.append({own.name: leaf.name for own, leaf in zip(others, leaves) if own.name is not leaf.name})
+        renames.append(
+            {own.name: leaf.name for own, leaf in zip(others, leaves) if own.name is not leaf.name}
+        )
     inputs = tuple(dataset.node for dataset in datasets)
     return Dataset(Node(stage, params, inputs, first, origin or caller(), {"renames": renames}))
-

@@ -75,7 +75,10 @@ def _variable(name: str) -> Column:
 
 
 def distribute(
-    dataset: Dataset | Callable[[InputContext], Dataset], *, deliver: dict[str, Any] | None = None, **options: Any
+    dataset: Dataset | Callable[[InputContext], Dataset],
+    *,
+    deliver: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Dataset:
     """Say how a stream is dealt to replicas: its `distribute:`, and with deliver= its `deliver:`.
 

@@ -10,7 +10,13 @@ DTYPES = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
     "float16", "bfloat16", "float32", "float64", "string",
 )  # fmt: skip
-_ALIASES = {"half": "float16", "double": "float64", "float": "float32", "str": "string", "object": "string"}
+_ALIASES = {
+    "half": "float16",
+    "double": "float64",
+    "float": "float32",
+    "str": "string",
+    "object": "string",
+}
 
 
 class DType(str):
@@ -25,12 +31,12 @@ class DType(str):
     @property
     def max(self) -> int:
         """The largest integer."""
-        return 2 ** (self._bits - (0 if self.startswith("u") else 1)) - 1
+        return int(2 ** (self._bits - (0 if self.startswith("u") else 1))) - 1
 
     @property
     def min(self) -> int:
         """The least integer."""
-        return 0 if self.startswith("u") else -(2 ** (self._bits - 1))
+        return 0 if self.startswith("u") else -int(2 ** (self._bits - 1))
 
     @property
     def _bits(self) -> int:

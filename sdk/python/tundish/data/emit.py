@@ -22,7 +22,8 @@ SHORT = {
     "shuffle": "buffer_size", "repeat": "count", "take": "count", "skip": "count", "batch": "batch_size",
     "padded_batch": "batch_size", "ragged_batch": "batch_size", "rebatch": "batch_size", "enumerate": "start",
     "filter": "predicate", "cache": "filename", "prefetch": "buffer_size", "window": "size",
-    "shard": "num_shards", "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets", "flat_map": "dataset",
+    "shard": "num_shards", "zip": "datasets", "concatenate": "datasets", "sample_from_datasets": "datasets",
+    "flat_map": "dataset",
     "select": "columns", "drop": "columns", "cast": "dtype", "one_hot": "depth", "decode_raw": "out_type",
     "reshape": "shape",
 }  # fmt: skip
@@ -45,7 +46,9 @@ class Emission:
 
     def stages(self, node: Node) -> list[Stage]:
         """The stages of a dataset."""
-        before = [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
+        before = (
+            [] if node.stage in FIRST else [stage for each in node.inputs for stage in self.stages(each)]
+        )
         if node.stage in DRAWING and node.params.get("shuffle", True):
             self._draws(node)
         for told in node.facts.get("unsupported", []):
@@ -63,13 +66,19 @@ class Emission:
         which they are written."""
         remedy = "give it a seed"
         if self.drawing and node.seed != self.drawing[0].seed:
-            self.complain(node, node.stage, "set_seed was called between two datasets", "call it once, before")
+            self.complain(
+                node, node.stage, "set_seed was called between two datasets", "call it once, before"
+            )
         if node.seed is not None and node.params.get("seed") is None and not self.levels:
             unseeded = [each for each in self.drawing if each.params.get("seed") is None]
             if node in unseeded:
-                self.complain(node, node.stage, "the dataset is used twice, and has one seed in tf.data", remedy)
+                self.complain(
+                    node, node.stage, "the dataset is used twice, and has one seed in tf.data", remedy
+                )
             elif unseeded and unseeded[-1].serial > node.serial:
-                self.complain(node, node.stage, "it was built before one that is written before it", remedy)
+                self.complain(
+                    node, node.stage, "it was built before one that is written before it", remedy
+                )
         self.drawing.append(node)
 
     def outer_name(self, column: Column) -> str | None:
@@ -106,7 +115,9 @@ class Emission:
         return []
 
     def _windows(self, node: Node) -> list[Stage]:
-        self.complain(node, "window", "its windows stay datasets", "flat_map(lambda window: window.batch(size))")
+        self.complain(
+            node, "window", "its windows stay datasets", "flat_map(lambda window: window.batch(size))"
+        )
         return []
 
     def _grouped(self, node: Node) -> list[Stage]:
@@ -116,7 +127,11 @@ class Emission:
         if "size" in node.facts:
             names = [node.facts["size_key"].name]
             lowered, unsupported = lower(
-                names, [(Name("size"), node.facts["size"])], node.facts["size_scope"], node.origin, self.outer_name
+                names,
+                [(Name("size"), node.facts["size"])],
+                node.facts["size_scope"],
+                node.origin,
+                self.outer_name,
             )
             self.unsupported += unsupported
             if not unsupported:
@@ -176,7 +191,9 @@ class Emission:
         self.levels.append((node.facts["scope"], [name.text for name in _names(node.inputs[0])]))
         stages = self.stages(inner)
         self.levels.pop()
-        params = {name: self.value(node, value) for name, value in node.params.items() if name != "dataset"}
+        params = {
+            name: self.value(node, value) for name, value in node.params.items() if name != "dataset"
+        }
         return [Stage(node.stage, {"dataset": stages, **params}, [node.origin])]
 
     def _joined(self, node: Node) -> list[Stage]:

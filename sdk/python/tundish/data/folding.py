@@ -13,7 +13,11 @@ _NUMBERED = re.compile(r"(.*?)([0-9]+)", re.DOTALL)
 
 def fold_columns(names: list[str]) -> Any:
     """The shortest way to write a list of columns."""
-    folded = [piece[0] if len(piece) < LEAST else f"{piece[0]}..{piece[-1]}" for piece in _runs(names) for _ in [0]]
+    folded = [
+        piece[0] if len(piece) < LEAST else f"{piece[0]}..{piece[-1]}"
+        for piece in _runs(names)
+        for _ in [0]
+    ]
     parts: list[str] = []
     for piece, text in zip(_runs(names), folded):
         parts += piece if len(piece) < LEAST else [text]
@@ -56,7 +60,12 @@ def fold_entries(entries: dict[str, Any], names: list[str], with_column: Any = N
         glob = match[1] + "*" if match else ""
         alike = _alike(group, entries, with_column)
         matched = [each for each in names if match and each.startswith(match[1])]
-        if alike is not None and len(group) >= LEAST and sorted(matched) == sorted(group) and _is_literal(glob):
+        if (
+            alike is not None
+            and len(group) >= LEAST
+            and sorted(matched) == sorted(group)
+            and _is_literal(glob)
+        ):
             folded[glob] = alike
             done.update(group)
         else:

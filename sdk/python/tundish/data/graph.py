@@ -28,7 +28,9 @@ class Origin(NamedTuple):
 def caller() -> Origin:
     """The innermost line outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(PACKAGE + os.sep):
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(
+        PACKAGE + os.sep
+    ):
         frame = frame.f_back
     return Origin(frame.f_code.co_filename, frame.f_lineno)
 
@@ -253,7 +255,9 @@ class Column:
     )
     __int__ = _refusal("int() needs the value of a column", "use tundish.tf.cast(x, tundish.tf.int64)")
     __index__ = _refusal("a Python number is needed, and a column is not one", "write the number itself")
-    __float__ = _refusal("float() needs the value of a column", "use tundish.tf.cast(x, tundish.tf.float32)")
+    __float__ = _refusal(
+        "float() needs the value of a column", "use tundish.tf.cast(x, tundish.tf.float32)"
+    )
     __array__ = _refusal(
         "numpy cannot see the values of a column",
         "use the function of tundish.tf of the same name, or `program:` for code of your own",

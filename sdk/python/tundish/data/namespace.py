@@ -75,7 +75,9 @@ class Layer:
     def of(rule: Rule) -> type[Layer]:
         """The class of a layer."""
         name = rule.name.rpartition(".")[2]
-        return type(name, (Layer,), {"_rule": rule, "__doc__": f"{rule.of}\n\nIn a pipeline file: {rule.says}."})
+        return type(
+            name, (Layer,), {"_rule": rule, "__doc__": f"{rule.of}\n\nIn a pipeline file: {rule.says}."}
+        )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         parameters = list(self._rule.signature.parameters.values())[1:]

@@ -47,7 +47,7 @@ def text_of(streams: dict[str, Dataset]) -> str:
 def save(path: Any, **streams: Dataset) -> None:
     """Write a pipeline file with these streams, and the files that it needs beside it.
 
-        tundish.data.save("clicks.yaml", train=train, valid=valid)
+    tundish.data.save("clicks.yaml", train=train, valid=valid)
     """
     text, files, unsupported = _plan(streams)
     if unsupported:
@@ -63,9 +63,13 @@ def open_dataset(ds: Dataset, options: dict[str, Any]) -> Reader:
         raise ArgumentError("a dataset has a server of its own: leave server= out")
     folder = tempfile.TemporaryDirectory(prefix="tundish-")
     path = Path(folder.name, "pipeline.yaml")
-    save(path, train=ds)
-    server = serve(path, root=os.getcwd())
-    reader = server.open("train", **options)
+    try:
+        save(path, train=ds)
+        server = serve(path, root=os.getcwd())
+        reader = server.open("train", **options)
+    except BaseException:
+        folder.cleanup()
+        raise
     weakref.finalize(reader, _end, server, folder)
     return reader
 

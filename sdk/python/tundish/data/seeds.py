@@ -8,7 +8,7 @@ _seed: int | None = None
 
 
 def set_seed(seed: int | None) -> None:
-    """The seed of the datasets that are built from now on, `seed:` of the pipeline file; None: no seed."""
+    """The seed of datasets that are built from now on: `seed:` of the pipeline file. None: no seed."""
     global _seed
     _seed = None if seed is None else int(seed)
 

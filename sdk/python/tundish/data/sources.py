@@ -17,7 +17,13 @@ def _reader(stage: str, filenames: Any, params: dict[str, Any], origin: Origin |
         return filenames.flat_map(lambda value: _reader(stage, value, params, origin), origin=origin)
     if hasattr(filenames, "tolist"):
         filenames = filenames.tolist()
-    node = Node(stage, {"filenames": filenames, **given}, (), Field(Name("value", False), Spec("string", ())), origin or caller())
+    node = Node(
+        stage,
+        {"filenames": filenames, **given},
+        (),
+        Field(Name("value", False), Spec("string", ())),
+        origin or caller(),
+    )
     return Dataset(node)
 
 
@@ -101,5 +107,7 @@ def CsvDataset(
         "select_cols": (select_cols, None),
         "exclude_cols": (exclude_cols, None),
     }
-    params |= {name: value for name, (value, default) in given.items() if value != default and value != ""}
+    params |= {
+        name: value for name, (value, default) in given.items() if value != default and value != ""
+    }
     return Dataset(Node("csv", params, (), fields, origin or caller()))

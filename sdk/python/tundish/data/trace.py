@@ -44,7 +44,9 @@ class Traced:
 def columns_of(structure: Any, scope: Scope) -> Any:
     """A column for each component of an element."""
     return nest.transform(
-        lambda leaf: Column(None, leaf.spec, field=leaf, scope=scope) if isinstance(leaf, Field) else leaf,
+        lambda leaf: (
+            Column(None, leaf.spec, field=leaf, scope=scope) if isinstance(leaf, Field) else leaf
+        ),
         structure,
     )
 
@@ -72,7 +74,9 @@ def _suggest_names(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     parameters = code.co_varnames[: code.co_argcount]
     if hasattr(function, "__self__"):
         parameters = parameters[1:]
-    used = {leaf.field.name.text for leaf in nest.flatten(args) if isinstance(leaf, Column) and leaf.field}
+    used = {
+        leaf.field.name.text for leaf in nest.flatten(args) if isinstance(leaf, Column) and leaf.field
+    }
     for parameter, value in zip(parameters, args):
         if isinstance(value, Column) and value.field is not None and parameter not in used:
             value.field.name.suggest(parameter)
@@ -96,7 +100,7 @@ def _watched(function: Callable[..., Any], args: tuple[Any, ...], names: dict[in
         sys.setprofile(previous)
 
 
-def fields_of(traced: Traced, base: Callable[[Column], str]) -> Any:
+def fields_of(traced: Traced, base: Callable[[Column, dict[int, str]], str]) -> Any:
     """The components of a function's result, with the names that a person would give them: the keys of
     dictionaries, else the function's variables, else those of the columns that they were made of."""
     used: set[str] = set()
@@ -114,7 +118,7 @@ def fields_of(traced: Traced, base: Callable[[Column], str]) -> Any:
         else:
             is_named = bool(path) and isinstance(leaf, Column) and id(leaf) in traced.names
             is_chosen = is_named or isinstance(leaf, Column)
-            text = traced.names[id(leaf)] if is_named else base(leaf)
+            text = traced.names[id(leaf)] if is_named else base(leaf, traced.names)
             if text in used:
                 text = _free(text, used | taken)
         if text in taken:

@@ -39,7 +39,12 @@ def batched_windows(dataset: Dataset, result: Dataset, origin: Origin) -> Datase
         size, drops = batch.params.get("batch_size"), batch.params.get("drop_remainder", False)
         if batch.stage == "batch" and drops and size == params["size"]:
             params["drop_remainder"] = True
-        elif not isinstance(size, int) or not isinstance(params["size"], int) or size < params["size"] or drops:
+        elif (
+            not isinstance(size, int)
+            or not isinstance(params["size"], int)
+            or size < params["size"]
+            or drops
+        ):
             refused.append(Unsupported(origin, "window", "a window does not become one batch", REMEDY))
     facts = {"unsupported": refused}
     return Dataset(Node("window", params, windows.inputs, result.node.structure, origin, facts))
@@ -97,7 +102,12 @@ def _reduced(
     is_whole = isinstance(size, int) and (
         size == window_size
         or not own.get("drop_remainder")
-        and (isinstance(window_size, int) and size > window_size or window_size is None and size >= 2**31 - 1)
+        and (
+            isinstance(window_size, int)
+            and size > window_size
+            or window_size is None
+            and size >= 2**31 - 1
+        )
     )
     if not is_whole:
         why = "a window does not become one batch"
@@ -120,7 +130,9 @@ def bucketed(
         params = {"column": column.field.name, **params}
 
     def change(spec: Spec) -> Spec:
-        return Spec(spec.dtype, None if spec.shape is None else (None, *(None for _ in spec.shape)), spec.kind)
+        return Spec(
+            spec.dtype, None if spec.shape is None else (None, *(None for _ in spec.shape)), spec.kind
+        )
 
     structure = nest.transform(lambda leaf: Field(leaf.name, change(leaf.spec)), dataset.node.structure)
     facts = {"unsupported": refused}
@@ -140,5 +152,8 @@ def _measured(value: Any) -> Column | None:
     if call.name == "tf.strided_slice" and arguments[1] == 0 and isinstance(arguments[0], Column):
         shape = arguments[0].call
         if shape is not None and shape.name == "tf.shape":
-            return next((each for each in (*shape.args, *shape.kwargs.values()) if isinstance(each, Column)), None)
+            return next(
+                (each for each in (*shape.args, *shape.kwargs.values()) if isinstance(each, Column)),
+                None,
+            )
     return None

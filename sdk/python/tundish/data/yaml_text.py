@@ -25,7 +25,11 @@ def scalar(value: Any) -> str:
         return _number(value)
     text = str(value)
     is_plain = _PLAIN.fullmatch(text) and not _NUMBER.fullmatch(text) and text not in _WORDS
-    if is_plain and text.lower() not in (".inf", "-.inf", "+.inf", ".nan") and not text.startswith(("-", "$", "?", "---")):
+    if (
+        is_plain
+        and text.lower() not in (".inf", "-.inf", "+.inf", ".nan")
+        and not text.startswith(("-", "$", "?", "---"))
+    ):
         return text
     if re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*(\([0-9]+\))?", text):
         return text

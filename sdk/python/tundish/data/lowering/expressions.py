@@ -142,7 +142,9 @@ def _stack_spec(bound: Bound) -> Spec:
 
 def _clip(bound: Bound, writer: Any) -> str:
     """clip(x, low, high)"""
-    return f"clip({', '.join(writer(bound[name]) for name in ('t', 'clip_value_min', 'clip_value_max'))})"
+    return (
+        f"clip({', '.join(writer(bound[name]) for name in ('t', 'clip_value_min', 'clip_value_max'))})"
+    )
 
 
 def _uniform(bound: Bound, writer: Any) -> str:
@@ -150,7 +152,11 @@ def _uniform(bound: Bound, writer: Any) -> str:
     shape = bound["shape"]
     if isinstance(shape, Column) or len(shape) > 1:
         refuse("stateless_uniform makes one number, or a vector", "use shape=[] or [n], then reshape")
-    if as_dtype(bound["dtype"]) != "float32" or bound["minval"] not in (0, None) or bound["maxval"] not in (1, None):
+    if (
+        as_dtype(bound["dtype"]) != "float32"
+        or bound["minval"] not in (0, None)
+        or bound["maxval"] not in (1, None)
+    ):
         refuse("stateless_uniform makes float32 from 0 to 1", "scale them: u * (high - low) + low")
     if bound["alg"] != "auto_select":
         refuse("only alg='auto_select'")
@@ -189,6 +195,7 @@ RULES: list[Rule] = [
             "tf.floor", "tf.math.ceil", "tf.round", "tf.sin", "tf.cos", "tf.tanh", "tf.sigmoid",
         )
     ),
+    _unary("tundish.length", "length({x})", specs.with_dtype("int32")),
     _unary("tundish.size", "size({x})", specs.dense("int64", ())),
     _unary("tf.nn.tanh", "tanh({x})"),
     _unary("tf.nn.sigmoid", "sigmoid({x})"),
@@ -224,7 +231,4 @@ RULES: list[Rule] = [
         text=_uniform,
     ),
     Expression("tf.constant(value, dtype=None, shape=None, name=None)", specs.of_constant, text="{value}"),
-    Expression("tf.identity(input, name=None)", as_first, text="{input}"),
-    Expression("tf.ensure_shape(x, shape, name=None)", lambda bound: Spec(
-        as_first(bound).dtype, tuple(bound["shape"]), as_first(bound).kind), text="{x}"),
 ]  # fmt: skip

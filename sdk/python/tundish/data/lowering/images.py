@@ -6,7 +6,7 @@ from typing import Any
 
 from ..dtypes import as_dtype
 from ..graph import Column, Spec
-from .rule import Bound, Rewrite, Rule, StageRule, refuse
+from .rule import Bound, Refusal, Rewrite, Rule, StageRule, refuse
 from .specs import as_first
 
 __all__ = ["RULES"]
@@ -24,7 +24,11 @@ def _picture(dtype: str | None = None, channels: str = "channels") -> Any:
 
 def _any_picture(bound: Bound) -> Spec:
     dtype = as_dtype(bound["dtype"])
-    return Spec(dtype) if bound["expand_animations"] else Spec(dtype, (None, None, bound["channels"] or None))
+    return (
+        Spec(dtype)
+        if bound["expand_animations"]
+        else Spec(dtype, (None, None, bound["channels"] or None))
+    )
 
 
 def _words(bound: Bound, parameters: Bound) -> None:
@@ -38,7 +42,9 @@ def _resized(bound: Bound) -> Spec:
     spec, size = as_first(bound), bound["size"]
     dtype = spec.dtype if bound["method"] == "nearest" else "float32"
     if spec.shape is None or isinstance(size, Column) or bound["preserve_aspect_ratio"]:
-        return Spec(dtype, None if spec.shape is None else (*spec.shape[:-3], None, None, spec.shape[-1]))
+        return Spec(
+            dtype, None if spec.shape is None else (*spec.shape[:-3], None, None, spec.shape[-1])
+        )
     return Spec(dtype, (*spec.shape[:-3], *size, spec.shape[-1]))
 
 
@@ -76,7 +82,9 @@ def _flipped(axis: int) -> Any:
     return flip
 
 
-def _cropped(image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any) -> Any:
+def _cropped(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
     """`image[y:y + height, x:x + width]`"""
     down = slice(offset_height, offset_height + target_height)
     right = slice(offset_width, offset_width + target_width)
@@ -90,12 +98,9 @@ def _brighter(image: Any, delta: Any) -> Any:
     return image + delta
 
 
-def _random(name: str, layer: str) -> Rule:
-    def into(**_: Any) -> Any:
-        refuse("it draws from TensorFlow's own state", f"use tundish.layers.{layer} with a seed")
-
-    into.__doc__ = "refused"
-    return Rewrite(f"tf.image.{name}", into=into)
+def _random(of: str, layer: str) -> Rule:
+    why = "it draws from TensorFlow's own state"
+    return Refusal("tf.image." + of, why=why, remedy=f"use tundish.layers.{layer} with a seed")
 
 
 RULES: list[Rule] = [

@@ -1,4 +1,4 @@
-"""Keras' preprocessing layers: the arguments of their constructors, after the input; then those of calls."""
+"""Keras' preprocessing layers: the input, the arguments of constructors, then those of calls."""
 
 from __future__ import annotations
 
@@ -92,12 +92,17 @@ def _text(bound: Bound, parameters: Bound) -> None:
     parameters.pop("dtype", None)
     for name in ("standardize", "split"):
         if callable(bound[name]):
-            refuse(f"{name} is a function", "use tundish.tf.strings before, with standardize=None or split=None")
+            refuse(
+                f"{name} is a function",
+                "use tundish.tf.strings before, with standardize=None or split=None",
+            )
 
 
 def _layer(of: str, infer: Any, stage: str, check: Any, **options: Any) -> Rule:
     of = "tf.keras.layers." + of
-    return StageRule(of, infer, ignored=IGNORED, stage=stage, columns=("inputs",), check=check, **options)
+    return StageRule(
+        of, infer, ignored=IGNORED, stage=stage, columns=("inputs",), check=check, **options
+    )
 
 
 def _random(of: str, stage: str) -> Rule:
@@ -121,7 +126,8 @@ RULES: list[Rule] = [
         _lookup,
     ),
     _layer(
-        "Hashing(inputs, num_bins, mask_value=None, salt=None, output_mode='int', sparse=False, " + PLAIN,
+        "Hashing(inputs, num_bins, mask_value=None, salt=None, output_mode='int', sparse=False, "
+        + PLAIN,
         lambda bound: _encoded(bound, "int64"),
         "hashing",
         _plain_values,

@@ -102,7 +102,11 @@ def _feature(key: str, name: str, feature: Any) -> Bound:
             refuse("validate=True is not offered", "leave it out: rows are always checked")
         if feature.partitions:
             entry["partitions"] = [
-                {type(part).__name__: getattr(part, "length" if "Uniform" in type(part).__name__ else "key")}
+                {
+                    type(part).__name__: getattr(
+                        part, "length" if "Uniform" in type(part).__name__ else "key"
+                    )
+                }
                 for part in feature.partitions
             ]
         if feature.value_key is not None and feature.value_key != name:
@@ -138,7 +142,11 @@ def _feature_spec(feature: Any, outer: tuple[int | None, ...]) -> Spec:
     if kind == "VarLen":
         return Spec(dtype, (*outer, None), "sparse")
     ragged = bool(outer) or bool(getattr(feature, "partitions", ()))
-    return Spec(dtype, (*outer, *(None for _ in getattr(feature, "partitions", ())), None), "ragged" if ragged else "dense")
+    return Spec(
+        dtype,
+        (*outer, *(None for _ in getattr(feature, "partitions", ())), None),
+        "ragged" if ragged else "dense",
+    )
 
 
 def _make_features(bound: Bound, names: dict[Any, str]) -> Bound:
@@ -179,9 +187,12 @@ def csv_default(default: Any) -> Any:
     dtype = csv_dtype(default)
     if isinstance(default, Column):
         default = default.call.args[0] if default.call is not None else default
-    is_dtype = isinstance(default, (str, type)) and type(default) is not str or not isinstance(
-        default, (list, tuple, str, bytes, int, float)
-    ) and not hasattr(default, "tolist")
+    is_dtype = (
+        isinstance(default, (str, type))
+        and type(default) is not str
+        or not isinstance(default, (list, tuple, str, bytes, int, float))
+        and not hasattr(default, "tolist")
+    )
     if is_dtype:
         return dtype
     values = default.tolist() if hasattr(default, "tolist") else default
@@ -203,7 +214,12 @@ def _make_csv(bound: Bound, names: dict[Any, str]) -> Bound:
         "record_defaults": [csv_default(default) for default in bound["record_defaults"]],
         "column_names": [names.get(i) for i in range(len(bound["record_defaults"]))],
     }
-    for name, default in (("field_delim", ","), ("use_quote_delim", True), ("na_value", ""), ("select_cols", None)):
+    for name, default in (
+        ("field_delim", ","),
+        ("use_quote_delim", True),
+        ("na_value", ""),
+        ("select_cols", None),
+    ):
         if bound[name] != default:
             made[name] = bound[name]
     return made

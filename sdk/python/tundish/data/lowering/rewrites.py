@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph import Column
-from .rule import Rewrite, Rule, refuse
+from ..graph import Column, Spec
+from .rule import Bound, Refusal, Rewrite, Rule, refuse
 
 __all__ = ["RULES"]
 
@@ -14,6 +14,28 @@ def _do(name: str, *args: Any, **kwargs: Any) -> Any:
     from . import record
 
     return record(name, args, kwargs)
+
+
+def _identity(input: Any) -> Any:
+    """nothing"""
+    return input
+
+
+def _ensured(x: Any, shape: Any) -> Any:
+    """nothing: the shape changes no value"""
+    return x
+
+
+def _ensured_spec(bound: Bound) -> Spec:
+    known = tuple(None if size in (None, -1) else int(size) for size in bound["shape"])
+    return Spec(bound["x"].spec.dtype, known, bound["x"].spec.kind)
+
+
+def _length(input: Any, unit: Any) -> Any:
+    """`length(x)`, or `string_length`"""
+    if unit == "BYTE":
+        return _do("tundish.length", input)
+    return _do("tundish.string_length", input, unit)
 
 
 def _square(x: Any) -> Any:
@@ -88,17 +110,17 @@ def _size(input: Any, out_type: Any) -> Any:
     return _do("tf.cast", _do("tundish.size", input), out_type)
 
 
-def _random(name: str) -> Rule:
-    def into(**_: Any) -> Any:
-        refuse("it draws from TensorFlow's own state", "use tf.random.stateless_uniform, or a random layer")
-
-    into.__doc__ = "refused"
-    return Rewrite(name, into=into)
+def _random(of: str) -> Rule:
+    remedy = "use tf.random.stateless_uniform, or a random layer"
+    return Refusal(of, why="it draws from TensorFlow's own state", remedy=remedy)
 
 
 RULES: list[Rule] = [
     Rewrite("tf.abs(x, name=None)", into=_abs),
     Rewrite("tf.strided_slice(x, slice_spec, name=None)", into=_shape),
+    Rewrite("tf.identity(input, name=None)", into=_identity),
+    Rewrite("tf.ensure_shape(x, shape, name=None)", _ensured_spec, into=_ensured),
+    Rewrite("tf.strings.length(input, unit='BYTE', name=None)", into=_length),
     Rewrite("tf.square(x, name=None)", into=_square),
     Rewrite("tf.math.squared_difference(x, y, name=None)", into=_squared_difference),
     Rewrite("tf.nn.relu(features, name=None)", into=_relu),

@@ -1,4 +1,4 @@
-"""Rules: for each public function its signature, the spec of its result, and how a pipeline file says it.
+"""Rules: for each function its signature, the spec of its result, and how a pipeline file says it.
 
 The tables of this folder are lists of rules. What a program may call, what is refused with which remedy,
 and the table in the documentation are all made of them.
@@ -7,13 +7,24 @@ and the table in the documentation are all made of them.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..graph import Call, Column, Spec
+from ..graph import Column, Spec
 
-__all__ = ["Bound", "Expression", "Parse", "Refused", "Rewrite", "Rule", "StageRule", "UNKNOWN", "refuse"]
+__all__ = [
+    "Bound",
+    "Expression",
+    "Parse",
+    "Refused",
+    "Rewrite",
+    "Rule",
+    "StageRule",
+    "UNKNOWN",
+    "refuse",
+]
 
 Bound = dict[str, Any]  # parameter to argument, with defaults
 Infer = Callable[[Bound], Any]
@@ -30,7 +41,9 @@ class Refused(Exception):
 
 
 def refuse(why: str, remedy: str = "") -> Any:
-    raise Refused(why, remedy or "write the stage by hand: see `tundish help stages`, `op` and `program`")
+    raise Refused(
+        why, remedy or "write the stage by hand: see `tundish help stages`, `op` and `program`"
+    )
 
 
 @dataclass(eq=False)
@@ -92,8 +105,10 @@ class Expression(Rule):
 
     @property
     def says(self) -> str:
-        shown = self.text if isinstance(self.text, str) else self.text.__doc__ or self.name
-        return f"`{shown.replace('{', '').replace('}', '')}`"
+        if not isinstance(self.text, str):
+            return f"`{self.text.__doc__}`"
+        shown = re.sub(r"[{](\w+)[^}]*[}]", r"\1", self.text)
+        return f"`{shown}`"
 
 
 @dataclass(eq=False)
@@ -116,6 +131,7 @@ class StageRule(Rule):
     together: bool = True
     draws: bool = False
     beside: tuple[str, ...] = ()
+    shown: str = ""
 
     def inputs(self, bound: Bound) -> list[Any]:
         if self.joined:
@@ -129,14 +145,17 @@ class StageRule(Rule):
     def parameters(self, bound: Bound) -> Bound:
         """Of the stage, without its columns."""
         given = self.given(bound, (*self.columns, *self.beside))
-        parameters = {**self.fixed, **{self.renamed.get(name, name): value for name, value in given.items()}}
+        parameters = {
+            **self.fixed,
+            **{self.renamed.get(name, name): value for name, value in given.items()},
+        }
         if self.check is not None:
             self.check(bound, parameters)
         return parameters
 
     @property
     def says(self) -> str:
-        return f"`{self.stage}`"
+        return self.shown or f"`{self.stage}`"
 
 
 @dataclass(eq=False)
@@ -183,10 +202,13 @@ class Rewrite(Rule):
         return self.shown or (self.into.__doc__ or "").strip()
 
 
-def is_constant_call(column: Any) -> bool:
-    return isinstance(column, Column) and column.call is not None and column.call.name == "tf.constant"
+@dataclass(eq=False)
+class Refusal(Rule):
+    """A function that a pipeline file has nothing for."""
 
+    why: str = ""
+    remedy: str = ""
 
-def call_of(column: Column) -> Call:
-    assert column.call is not None
-    return column.call
+    @property
+    def says(self) -> str:
+        return f"refused, because {self.why}: {self.remedy}"

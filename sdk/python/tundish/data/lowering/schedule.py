@@ -1,4 +1,4 @@
-"""The calls of one traced function as stages: which values get a column, in which order, and its name."""
+"""The calls of one traced function as stages: which values get a column, when, and under which name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph import Call, Column, Name, Origin, Scope, Unsupported
 from . import find, record, results
-from .rule import Expression, Parse, Refused, Rewrite, Rule, StageRule, refuse
+from .rule import Expression, Parse, Refusal, Refused, Rewrite, Rule, StageRule, refuse
 from .writer import Writer, column_name
 
 __all__ = ["Stage", "base_name", "lower"]
@@ -49,9 +49,11 @@ def key_of(column: Column) -> Key:
     return ("call", id(column.call), column.index)
 
 
-def base_name(column: Any) -> str:
-    """The column that a value was made of."""
+def base_name(column: Any, names: dict[int, str] | None = None) -> str:
+    """The column that a value was made of. names: of results that have none, the program's variables."""
     while isinstance(column, Column):
+        if names and isinstance(column.index, int) and id(column) in names:
+            return names[id(column)]
         if column.field is not None:
             return column.field.name.text
         if isinstance(column.index, str):
@@ -99,7 +101,11 @@ def lower(
 
 class _Lowering:
     def __init__(
-        self, inputs: list[Name], scope: Scope, origin: Origin, outer_name: Callable[[Column], str | None]
+        self,
+        inputs: list[Name],
+        scope: Scope,
+        origin: Origin,
+        outer_name: Callable[[Column], str | None],
     ) -> None:
         self.scope = scope
         self.outer_name = outer_name
@@ -146,8 +152,9 @@ class _Lowering:
                 "Tundish has no stage or expression for it",
                 "write the stage by hand: see `tundish help stages`, `op` and `program`",
             )
-        bound = rule.bind(column.call.args, column.call.kwargs)
-        return rule, bound
+        if isinstance(rule, Refusal):
+            raise Refused(rule.why, rule.remedy)
+        return rule, rule.bind(column.call.args, column.call.kwargs)
 
     def _is_outer(self, column: Column) -> bool:
         return column.field is not None and column.scope is not self.scope
@@ -156,8 +163,8 @@ class _Lowering:
         """In an expression: the name of a column that exists, or $name."""
         column = self._resolve(column)
         if self._is_outer(column):
-            return self.outer_name(column) or refuse("a column of an outer function has the name of a nearer one",
-                                                     "rename it")  # fmt: skip
+            why = "a column of an outer function has the name of a nearer one"
+            return self.outer_name(column) or refuse(why, "rename it")
         name = self.name_of.get(key_of(column))
         return None if name is None else column_name(name)
 
@@ -165,12 +172,14 @@ class _Lowering:
 
     def _need(self, column: Column) -> Column:
         """A value that must be a column."""
+        serial = None if column.call is None else column.call.serial
         column = self._resolve(column)
         key = key_of(column)
         if column.field is not None:
             if self._is_outer(column):
                 raise Refused(
-                    "a stage takes no column of the outer dataset", "use it in an expression, or interleave later"
+                    "a stage takes no column of the outer dataset",
+                    "use it in an expression, or interleave later",
                 )
             return column
         if key in self.unit_of:
@@ -180,10 +189,11 @@ class _Lowering:
         assert call is not None
         if isinstance(rule, Expression):
             reads = self._leaves(column)
-            unit = Unit(column, rule, bound, reads, [column], call.serial)
+            unit = Unit(column, rule, bound, reads, [column], serial or call.serial)
             self.unit_of[key] = unit
         else:
             unit = self._stage_unit(column, rule, bound, call)
+            unit.serial = serial or call.serial
         self.units.append(unit)
         return column
 
@@ -207,6 +217,8 @@ class _Lowering:
             self._check_layer(rule, call)
             reads = [*reads, *rule.others(bound).values()]
         reads = [self._need(self._as_column(read)) for read in reads]
+        if len({key_of(read) for read in reads}) < len(reads):
+            raise Refused("it takes one column twice", "make a copy of it in a map before: {'again': x}")
         unit = Unit(column, rule, bound, reads, writes, call.serial, parameters)
         for each in writes:
             self.unit_of[key_of(each)] = unit
@@ -292,6 +304,8 @@ class _Lowering:
                 self._emit(group)
             except Refused as refused:
                 self._complain(group[0].value, refused)
+        if self.unsupported:
+            return []
         self._finish(values, is_exact)
         return self.stages
 
@@ -312,7 +326,9 @@ class _Lowering:
                 continue
             if any(key_of(unit.reads[0]) == key_of(other.reads[0]) for other in group):
                 continue
-            if unit.parameters == first.parameters or self._with_column(unit) == self._with_column(first):
+            if unit.parameters == first.parameters or self._with_column(unit) == self._with_column(
+                first
+            ):
                 group.append(unit)
         return group
 
@@ -359,7 +375,9 @@ class _Lowering:
         key = key_of(value)
         for unit in self.units:
             if any(key_of(read) == key for read in unit.reads) and len(unit.writes) == 1:
-                return list(self.wanted.get(key_of(unit.writes[0]), [])) or self._consumer_names(unit.writes[0])
+                return list(self.wanted.get(key_of(unit.writes[0]), [])) or self._consumer_names(
+                    unit.writes[0]
+                )
         return []
 
     def _put(self, value: Column, name: str) -> None:
@@ -442,7 +460,9 @@ class _Lowering:
             is_used = self.uses.get(key, 0) > 0 or key in self.wanted
             if rule.stage == "parse_example" and not is_used:
                 continue
-            text = write.index if isinstance(write.index, str) else self._choose(write, set(names.values()))
+            text = (
+                write.index if isinstance(write.index, str) else self._choose(write, set(names.values()))
+            )
             if text in self.columns or text in names.values():
                 text = self._free(text, names)
             names[write.index] = text
@@ -502,7 +522,9 @@ class _Lowering:
         if renames:
             self.stages.append(Stage("rename", renames, [self.origin]))
         if copies:
-            texts = {name: column_name(renames.get(text.strip("`"), text)) for name, text in copies.items()}
+            texts = {
+                name: column_name(renames.get(text.strip("`"), text)) for name, text in copies.items()
+            }
             self.stages.append(Stage("map", texts, [self.origin]))
 
 

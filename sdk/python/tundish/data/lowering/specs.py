@@ -10,7 +10,8 @@ from ..graph import Column, Spec
 from .rule import Bound
 
 __all__ = [
-    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "of_dtype", "reduced", "reduced_as", "truth", "with_dtype",
+    "as_first", "as_floats", "broadcast", "constant_spec", "dense", "of_dtype", "reduced", "reduced_as", "truth",
+    "with_dtype",
 ]  # fmt: skip
 
 Infer = Callable[[Bound], Spec]
@@ -20,6 +21,9 @@ def constant_spec(value: Any) -> Spec:
     """Of a Python value, as tf.constant makes it."""
     if isinstance(value, Column):
         return value.spec
+    if isinstance(value, (list, tuple)) and (parts := _parts(value)):
+        first = constant_spec(next((each for each in value if isinstance(each, Column)), value[0]))
+        return Spec(parts[0].spec.dtype, None if first.shape is None else (len(value), *first.shape))
     shape: list[int | None] = []
     own = getattr(value, "shape", None)
     if own is not None:
@@ -29,6 +33,13 @@ def constant_spec(value: Any) -> Spec:
         shape.append(len(inner))
         inner = inner[0] if inner else 0.0
     return Spec(of_value(value), tuple(shape))
+
+
+def _parts(value: Any) -> list[Column]:
+    """The columns in a nested list."""
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in _parts(item)]
+    return [value] if isinstance(value, Column) else []
 
 
 def of_constant(bound: Bound) -> Spec:
@@ -136,7 +147,11 @@ def reduced(bound: Bound) -> Spec:
     if spec.shape is None:
         return Spec(spec.dtype, None)
     rank = len(spec.shape)
-    axes = {number % rank for number in (axis if isinstance(axis, (list, tuple)) else [axis])} if rank else set()
+    axes = (
+        {number % rank for number in (axis if isinstance(axis, (list, tuple)) else [axis])}
+        if rank
+        else set()
+    )
     return Spec(spec.dtype, tuple(size for i, size in enumerate(spec.shape) if i not in axes))
 
 

@@ -117,7 +117,9 @@ def _of_kind(kind: str) -> Any:
 def _dense(bound: Bound) -> Spec:
     spec = as_first(bound)
     shape = bound.get("shape")
-    return Spec(spec.dtype, tuple(shape) if shape is not None and not isinstance(shape, Column) else spec.shape)
+    return Spec(
+        spec.dtype, tuple(shape) if shape is not None and not isinstance(shape, Column) else spec.shape
+    )
 
 
 def _check_dense(bound: Bound, parameters: Bound) -> None:
@@ -171,6 +173,7 @@ _STFT = (
     "(signals, frame_length, frame_step, fft_length=None, window_fn='hann', pad_end=False, name=None)"
 )
 
+
 def _no_shape(bound: Bound, parameters: Bound) -> None:
     refuse("a shape as a column", "take one dimension: tundish.tf.shape(x)[0]")
 
@@ -182,8 +185,11 @@ RULES: list[Rule] = [
         stage="map",
         columns=("input",),
         check=_no_shape,
+        shown="of it `[0]`: `size(x)`",
     ),
-    StageRule("tf.io.decode_base64(input, name=None)", as_first, stage="decode_base64", columns=("input",)),
+    StageRule(
+        "tf.io.decode_base64(input, name=None)", as_first, stage="decode_base64", columns=("input",)
+    ),
     StageRule(
         "tf.io.decode_compressed(bytes, compression_type='', name=None)",
         as_first,
@@ -191,7 +197,7 @@ RULES: list[Rule] = [
         columns=("bytes",),
     ),
     StageRule(
-        "tf.strings.length(input, unit='BYTE', name=None)",
+        "tundish.string_length(input, unit='BYTE', name=None)",
         with_dtype("int32"),
         stage="string_length",
         columns=("input",),
@@ -230,7 +236,10 @@ RULES: list[Rule] = [
         columns=("input",),
     ),
     StageRule(
-        "tf.strings.substr(input, pos, len, unit='BYTE', name=None)", as_first, stage="substr", columns=("input",)
+        "tf.strings.substr(input, pos, len, unit='BYTE', name=None)",
+        as_first,
+        stage="substr",
+        columns=("input",),
     ),
     StageRule(
         "tf.concat(values, axis, name=None)",
@@ -240,7 +249,9 @@ RULES: list[Rule] = [
         joined=True,
         check=_concat_axis,
     ),
-    StageRule("tf.stack(values, axis=0, name=None)", _stacked, stage="stack", columns=("values",), joined=True),
+    StageRule(
+        "tf.stack(values, axis=0, name=None)", _stacked, stage="stack", columns=("values",), joined=True
+    ),
     StageRule(
         "tf.sparse.to_dense(sp_input, default_value=None, validate_indices=True, name=None)",
         _dense,
@@ -256,10 +267,16 @@ RULES: list[Rule] = [
         check=_check_dense,
     ),
     StageRule(
-        "tf.RaggedTensor.to_sparse(self, name=None)", _of_kind("sparse"), stage="to_sparse", columns=("self",)
+        "tf.RaggedTensor.to_sparse(self, name=None)",
+        _of_kind("sparse"),
+        stage="to_sparse",
+        columns=("self",),
     ),
     StageRule(
-        "tf.sparse.from_dense(tensor, name=None)", _of_kind("sparse"), stage="to_sparse", columns=("tensor",)
+        "tf.sparse.from_dense(tensor, name=None)",
+        _of_kind("sparse"),
+        stage="to_sparse",
+        columns=("tensor",),
     ),
     StageRule(
         "tf.RaggedTensor.from_tensor(tensor, lengths=None, padding=None, ragged_rank=1, name=None,"
@@ -277,12 +294,25 @@ RULES: list[Rule] = [
         ignored=("name", "row_splits_dtype"),
     ),
     StageRule(
-        "tf.signal.stft" + _STFT, _stft_spec("complex64"), stage="stft", columns=("signals",), check=_complex
+        "tf.signal.stft" + _STFT,
+        _stft_spec("complex64"),
+        stage="stft",
+        columns=("signals",),
+        check=_complex,
     ),
     StageRule(
-        "tundish.stft" + _STFT, _stft_spec("float32"), stage="stft", columns=("signals",), check=_check_stft
+        "tundish.stft" + _STFT,
+        _stft_spec("float32"),
+        stage="stft",
+        columns=("signals",),
+        check=_check_stft,
     ),
-    StageRule("tf.io.read_file(filename, name=None)", with_dtype("string"), stage="read_file", columns=("filename",)),
+    StageRule(
+        "tf.io.read_file(filename, name=None)",
+        with_dtype("string"),
+        stage="read_file",
+        columns=("filename",),
+    ),
     StageRule(
         "tf.io.decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None)",
         _raw,
@@ -291,10 +321,16 @@ RULES: list[Rule] = [
         check=_dtype_word("out_type"),
     ),
     StageRule(
-        "tf.strings.lower(input, encoding='', name=None)", as_first, stage="string_lower", columns=("input",)
+        "tf.strings.lower(input, encoding='', name=None)",
+        as_first,
+        stage="string_lower",
+        columns=("input",),
     ),
     StageRule(
-        "tf.strings.upper(input, encoding='', name=None)", as_first, stage="string_upper", columns=("input",)
+        "tf.strings.upper(input, encoding='', name=None)",
+        as_first,
+        stage="string_upper",
+        columns=("input",),
     ),
     StageRule("tf.strings.strip(input, name=None)", as_first, stage="string_strip", columns=("input",)),
     StageRule(
@@ -330,6 +366,8 @@ RULES: list[Rule] = [
         columns=("tensor",),
         check=_check_shape,
     ),
-    StageRule("tf.expand_dims(input, axis, name=None)", _expanded, stage="expand_dims", columns=("input",)),
+    StageRule(
+        "tf.expand_dims(input, axis, name=None)", _expanded, stage="expand_dims", columns=("input",)
+    ),
     StageRule("tf.squeeze(input, axis=None, name=None)", _squeezed, stage="squeeze", columns=("input",)),
 ]

@@ -24,7 +24,12 @@ def _plain(bound: Bound, parameters: Bound) -> None:
 
 def _scaled(of: str, stage: str, beside: tuple[str, ...] = ()) -> Rule:
     return StageRule(
-        f"tft.{stage}({of}, name=None)", with_dtype("float32"), stage=stage, columns=("x",), check=_plain, beside=beside
+        f"tft.{stage}({of}, name=None)",
+        with_dtype("float32"),
+        stage=stage,
+        columns=("x",),
+        check=_plain,
+        beside=beside,
     )
 
 
@@ -65,7 +70,9 @@ RULES: list[Rule] = [
         "scale_to_z_score_per_key",
         ("key",),
     ),
-    _scaled("x, key=None, elementwise=False, key_vocabulary_filename=None", "scale_to_0_1_per_key", ("key",)),
+    _scaled(
+        "x, key=None, elementwise=False, key_vocabulary_filename=None", "scale_to_0_1_per_key", ("key",)
+    ),
     _scaled(
         "x, key=None, output_min=0.0, output_max=1.0, elementwise=False, key_vocabulary_filename=None",
         "scale_by_min_max_per_key",
@@ -86,7 +93,10 @@ RULES: list[Rule] = [
         check=_plain,
     ),
     StageRule(
-        "tft.word_count(tokens, name=None)", lambda bound: Spec("int64"), stage="word_count", columns=("tokens",)
+        "tft.word_count(tokens, name=None)",
+        lambda bound: Spec("int64"),
+        stage="word_count",
+        columns=("tokens",),
     ),
     StageRule(
         "tft.pca(x, output_dim, dtype='float32', name=None)",

@@ -22,7 +22,9 @@ class Writer:
     """Writes columns. name_of gives the name of a column that exists, or None; rule_of the rule and the
     arguments of a call."""
 
-    def __init__(self, name_of: Callable[[Column], str | None], rule_of: Callable[[Column], Any]) -> None:
+    def __init__(
+        self, name_of: Callable[[Column], str | None], rule_of: Callable[[Column], Any]
+    ) -> None:
         self.name_of = name_of
         self.rule_of = rule_of
 
@@ -32,6 +34,8 @@ class Writer:
         return f"({text})" if own < precedence else text
 
     def _text(self, value: Any, needs_dtype: bool) -> tuple[str, int]:
+        if isinstance(value, (list, tuple)):
+            return "[" + ", ".join(self(item, 0, needs_dtype) for item in value) + "]", 100
         if not isinstance(value, Column):
             return literal(value), 100 if not _is_negative(value) else expressions.SIGN
         if (name := self.name_of(value)) is not None:
@@ -69,9 +73,6 @@ class Writer:
             return write(bound[match[1]], least)
 
         text = _PLACE.sub(fill, rule.text)
-        # A function that only passes its argument on binds as that does.
-        if rule.text in ("{x}", "{input}"):
-            return self._text(bound[rule.text[1:-1]], True)
         return text, rule.precedence
 
     def _bare(self, rule: Expression, bound: dict[str, Any]) -> list[Any]:
@@ -82,7 +83,9 @@ class Writer:
         return [value for value in values if self._is_literal(value)]
 
     def _is_literal(self, value: Any) -> bool:
-        return not isinstance(value, Column) or (value.call is not None and value.call.name == "tf.constant")
+        return not isinstance(value, Column) or (
+            value.call is not None and value.call.name == "tf.constant"
+        )
 
 
 def _plain(value: Any) -> Any:

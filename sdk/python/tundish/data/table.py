@@ -1,0 +1,68 @@
+"""The table of tf.data's names and Tundish's: python -m tundish.data.table
+
+It is made of the rules that programs are lowered by.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+from .dataset import Dataset
+from .lowering import RULES
+
+__all__ = ["table"]
+
+INTRODUCTION = """\
+# From tf.data to Tundish
+
+What a program says with TensorFlow's names, and what the pipeline file that `tundish.data` writes says.
+`python -m tundish.data.table` makes this page. Names of `tf.math` may be written without `math`; `tf` is
+`tundish.tf`, `tf.keras.layers` also `tundish.layers`, `tft` is `tundish.tft`.
+"""
+# Where the stage has another name than the method.
+STAGES = {
+    "tf.data.CsvDataset": "`csv` (in TensorFlow `tf.data.experimental.CsvDataset`)",
+    "tf.data.FixedLengthRecordDataset": "`fixed_length_record`",
+    "tf.data.TFRecordDataset": "`tfrecord`",
+    "tf.data.TextLineDataset": "`text_line`",
+    "prefetch": "nothing: the server always works ahead",
+    "apply": "what the function makes of the dataset",
+    "with_options": "`distribute: {auto_shard}`; the rest changes no batch",
+    "window": "`window`, where `flat_map(lambda window: window.batch(size))` follows",
+}
+OURS = ("yaml", "save", "peek", "element_spec")
+
+
+def table() -> str:
+    """The page."""
+    parts = [
+        INTRODUCTION,
+        "## Datasets\n",
+        _rows(_datasets()),
+        "## Functions and layers\n",
+        _rows(_functions()),
+    ]
+    return "\n".join(parts)
+
+
+def _datasets() -> list[tuple[str, str]]:
+    rows = [(name, says) for name, says in STAGES.items() if name.startswith("tf.data.")]
+    for name, _ in inspect.getmembers(Dataset, callable):
+        if not name.startswith("_") and name not in OURS:
+            rows.append((f"tf.data.Dataset.{name}", STAGES.get(name, f"`{name}`")))
+    return sorted(rows)
+
+
+def _functions() -> list[tuple[str, str]]:
+    return sorted(
+        (rule.name, rule.says) for rule in RULES.values() if not rule.name.startswith("tundish.")
+    )
+
+
+def _rows(rows: list[tuple[str, str]]) -> str:
+    lines = [f"| `{name}` | {says.replace('|', chr(92) + '|')} |" for name, says in rows]
+    return "\n".join(["| tf.data | Tundish |", "|---|---|", *lines, ""])
+
+
+if __name__ == "__main__":
+    print(table(), end="")
