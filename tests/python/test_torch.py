@@ -1,6 +1,8 @@
 """tundish.torch: the same values as tensors, once copied or not at all, and places that go on."""
 
 import pickle
+import resource
+import threading
 import unittest
 
 import kinds
@@ -94,6 +96,50 @@ class Memory(Torch):
                 batch["sparse"]._values().zero_()
             self.assertEqual([batch["x"].sum().item() for batch in kept], [0, 0, 0])
 
+    def test_copies_take_the_pages_of_earlier_ones_and_leave_none_in_the_end(self):
+        from tundish.torch import convert
+
+        size = 1 << 24
+        with rig.serve(rig.pipeline(f"range: {{stop: {size // 8}}}", f"batch: {size // 8}")) as server:
+            with server.open("train") as reader:
+                column = reader.next()["value"]
+                before = anonymous_bytes()
+                first, second = convert(column), convert(column)
+                part = first[7:9]
+                del first
+                third = convert(column)  # the memory of the first is in use still
+                part.zero_()
+                self.assertEqual([second[7].item(), third[7].item(), part.sum().item()], [7, 7, 0])
+                del second, part
+                faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+                fourth = convert(column)
+                faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+                self.assertLess(faults, size // resource.getpagesize() // 4)
+                self.assertTrue((fourth.numpy() == column).all())
+                del third, fourth
+                self.assertLess(anonymous_bytes() - before, size)
+
+    def test_copies_are_made_and_dropped_by_several_threads(self):
+        from tundish.torch import convert
+
+        def work():
+            held = []
+            for _ in range(200):
+                held = [*held[-2:], convert(column)]
+                right.append(bool((held[0].numpy() == column).all()))
+                held[0].zero_()
+                held = held[1:]
+
+        with rig.serve(rig.pipeline("range: {stop: 10000}", "batch: 10000")) as server:
+            with server.open("train") as reader:
+                column, right = reader.next()["value"], []
+                threads = [threading.Thread(target=work) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(right, [True] * 800)
+
     def test_zero_copy_is_the_batchs_own_memory_for_as_long_as_a_tensor_lives(self):
         from tundish.torch import DataLoader
 
@@ -126,6 +172,11 @@ class Memory(Torch):
             x, brain = next(iter(self.loader(server, columns=("x", "brain"), pin_memory=True)))
             self.assertEqual((x.tolist(), brain.tolist()), (kinds.BATCHES[0]["x"], [0.5, -1]))
             self.assertEqual([x.is_pinned(), brain.is_pinned()], [self.torch.cuda.is_available()] * 2)
+
+
+def anonymous_bytes():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:")) << 10
 
 
 class Epochs(Torch):

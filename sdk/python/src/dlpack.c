@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spare.h"
+
 /* DLPack's structs, as its ABI 1.x and the legacy one before it have them. */
 struct dl_tensor {
     void *data;
@@ -29,6 +31,9 @@ struct dl_versioned {
     uint64_t flags;
     struct dl_tensor tensor;
 };
+
+/* About what is copied in QUICK_NS. */
+#define QUICK_BYTES ((size_t)1 << 18)
 
 enum { DL_CPU = 1, DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
@@ -56,7 +61,7 @@ static void
 managed_free(struct managed *managed)
 {
     lease_drop(managed->lease);
-    free(managed->copy);
+    spare_give(managed->copy);
     free(managed);
 }
 
@@ -105,27 +110,39 @@ fill_tensor(struct dl_tensor *tensor, struct managed *managed, const struct arra
     };
 }
 
+/* Other threads run meanwhile only if it takes long: see QUICK_NS in batch.c. */
+static void
+copy_bytes(void *copy, const struct array_view *view)
+{
+    if (view->byte_count <= QUICK_BYTES) {
+        memcpy(copy, view->data, view->byte_count);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    memcpy(copy, view->data, view->byte_count);
+    Py_END_ALLOW_THREADS;
+}
+
 /* The lease, or with `is_copy` memory of its own, aligned as a batch's is. */
 static struct managed *
 managed_new(const struct array_view *view, bool is_copy)
 {
-    struct managed *managed = calloc(1, sizeof *managed);
+    struct managed *managed = malloc(sizeof *managed);
 
-    if (managed != NULL && is_copy) {
-        managed->copy = aligned_alloc(64, (view->byte_count / 64 + 1) * 64);
-        if (managed->copy == NULL) {
-            free(managed);
-            managed = NULL;
-        }
-    }
     if (managed == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
+    managed->lease = NULL;
+    managed->copy = NULL;
     if (is_copy) {
-        Py_BEGIN_ALLOW_THREADS;
-        memcpy(managed->copy, view->data, view->byte_count);
-        Py_END_ALLOW_THREADS;
+        managed->copy = spare_take(view->byte_count);
+        if (managed->copy == NULL) {
+            free(managed);
+            PyErr_NoMemory();
+            return NULL;
+        }
+        copy_bytes(managed->copy, view);
     } else {
         lease_hold(view->lease);
         managed->lease = view->lease;

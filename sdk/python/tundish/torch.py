@@ -58,9 +58,13 @@ def convert(column: Any) -> Any:
 
 
 def _copied(numbers: Any) -> torch.Tensor:
+    array = lender(numbers)
+    if array is not None:
+        # The memory of earlier tensors is taken again: see src/spare.h. The older kind of capsule, which
+        # every torch takes: of a copy the newer one would tell nothing more.
+        return dlpack.from_dlpack(array.__dlpack__(copy=True))
     if numbers.dtype.kind == "V":  # bfloat16, which torch does not take from numpy
         return _copied(numbers.view(np.int16)).view(torch.bfloat16)
-    # numpy asks for huge pages where there is much to copy, which is faster than torch's own memory.
     # What may be written to is a batch's no more, as after widening.
     return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
 
@@ -76,7 +80,8 @@ def _pinned(numbers: Any) -> torch.Tensor:
 
 def _shared(numbers: Any) -> torch.Tensor:
     array = lender(numbers)
-    return _copied(numbers) if array is None else dlpack.from_dlpack(array)
+    # torch passes over the flag of the newer capsules that says read-only.
+    return _copied(numbers) if array is None else dlpack.from_dlpack(array.__dlpack__())
 
 
 def _assembled(column: Any, tensor_of: Callable[[Any], torch.Tensor]) -> Any:
