@@ -61,6 +61,23 @@ class Values(Jax):
             del kept
             self.assertEqual(reader.info.held_count, 0)
 
+    def test_they_are_also_where_jax_does_not_take_capsules_by_its_private_function(self):
+        def wants_more(capsule, device, stream, layout):
+            self.fail("never called: an argument is missing")
+
+        with rig.serve(kinds.pipeline(*kinds.DENSE)) as server, server.open("train") as reader:
+            batch = reader.next()
+            for function in (None, wants_more, tundish.jax._taken):
+                with mock.patch.object(tundish.jax, "_taken", function):
+                    arrays = {name: tundish.jax.convert(batch[name]) for name in kinds.DENSE}
+                for name, array in arrays.items():
+                    self.assertEqual(array.unsafe_buffer_pointer(), batch[name].ctypes.data, name)
+                    self.assertEqual(array.tolist(), kinds.BATCHES[0][name])
+                    self.assertEqual(array.sharding, self.jax.numpy.zeros(1).sharding)
+            self.assertIsNotNone(function, "this JAX has it no more: arrays take five times as long")
+            del batch, arrays, array
+            self.assertEqual(reader.info.held_count, 0)
+
     def test_a_donated_array_leaves_the_batch_as_it_is(self):
         with rig.serve(kinds.pipeline("x")) as server, server.open("train") as reader:
             batch = reader.next()

@@ -1,7 +1,7 @@
 /* spare.c - a short list of pieces that are not in use.
  *
- * Who finds the list busy does without it. So nobody waits, and a child that was forked while another
- * thread had the list, which stays busy there, is not stuck.
+ * Who finds the list busy does without it. So nobody waits, and a child that was forked while
+ * another thread had the list, which stays busy there, is not stuck.
  */
 #include "spare.h"
 
