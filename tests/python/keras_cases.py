@@ -56,6 +56,12 @@ def unbuilt():
     return model
 
 
+def iter_of(data):
+    """What a loop of Keras gets of this backend."""
+    name = {"torch": "torch_dataloader", "jax": "jax_iterator", "tensorflow": "tf_dataset"}[BACKEND]
+    return getattr(data, f"get_{name}")()
+
+
 class Case(unittest.TestCase):
     def reader(self, text=TEXT, **options):
         server = self.enterContext(rig.serve(text))
@@ -81,6 +87,23 @@ class Fit(Case):
         found = [self.totals(model, data, epochs=1, steps_per_epoch=1)[0] for _ in range(2)]
         self.assertEqual(found, [BATCHES[0], BATCHES[0]])  # each fit begins an epoch
         self.assertEqual(data._source.reader.next()["id"].tolist(), kinds.IDS[1])
+
+    def test_an_epoch_that_a_callback_stops_at_its_first_step_begins_again(self):
+        """As the documentation says: nothing is lost. After more steps the next epoch begins."""
+        for after, begins_again in ((1, True), (3, False)):
+            data, model = Adapter(self.reader(), "x", "id"), built()
+            stop = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: setattr(
+                model, "stop_training", batch + 1 >= after))  # fmt: skip
+            self.assertEqual(self.totals(model, data, callbacks=[stop]), [sum(BATCHES[:after])])
+            self.assertEqual(bool(data._source._kept), begins_again)
+            self.assertEqual(self.totals(model, data), [EPOCH])
+
+    def test_a_replica_without_rows_of_a_step_gets_an_empty_batch(self):
+        server = self.enterContext(rig.serve(kinds.pipeline("x", "id", replicas=2, deliver="{epochs: 1}")))
+        other, reader = [self.enterContext(server.open("train", replica=r)) for r in (0, 1)]
+        self.assertEqual([batch["id"].tolist() for batch in other], [[10], [12], [14]])
+        seen = [y.shape[0] for _, y in iter_of(Adapter(reader, "x", "id"))]
+        self.assertEqual(seen, [1, 1, 0])
 
     def test_an_unknown_length_is_found_out(self):
         data = Adapter(self.reader(FILTERED), "x", "id")

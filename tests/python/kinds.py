@@ -58,3 +58,10 @@ BATCHES = [
     },
 ]  # fmt: skip
 IDS = [batch["id"] for batch in BATCHES]
+
+def empty_batch(server):
+    """Of pipeline(replicas=2) the last batch of replica 1, which has no rows; and readers to be closed."""
+    readers = [server.open("train", replica=replica) for replica in (0, 1)]
+    for _ in BATCHES:
+        batch = [reader.next() for reader in readers][1]
+    return batch, readers

@@ -44,6 +44,20 @@ class Values(Jax):
                 self.assertIsInstance(batch["sparse"], BCOO)
                 self.assertIsInstance(batch["word"], tundish.Strings)
 
+    def test_a_batch_without_rows_and_slices_without_rows(self):
+        with rig.serve(kinds.pipeline(replicas=2)) as server:
+            batch, readers = kinds.empty_batch(server)
+            made = {name: tundish.jax.convert(column) for name, column in batch.items()}
+            self.assertEqual({name: self.listed(column) for name, column in made.items()
+                              if name not in ("sparse", "sparse_words")},
+                             {name: [] for name in kinds.COLUMNS if not name.startswith("sparse")})
+            self.assertEqual((made["x"].shape, made["sparse"].todense().shape), ((0, 2), (0, 3)))
+            self.assertEqual(str(made["brain"].dtype), "bfloat16")
+            self.assertEqual(tundish.jax.convert(batch["x"][0:0]).shape, (0, 2))
+            self.assertEqual(tundish.jax.convert(batch["ragged"][0:0]).to_list(), [])
+            for reader in readers:
+                reader.close()
+
     def test_arrays_are_the_batchs_own_memory_for_as_long_as_they_live(self):
         with rig.serve(kinds.pipeline()) as server, server.open("train") as reader:
             batch = reader.next()

@@ -52,6 +52,19 @@ class Eager(TensorFlow):
             for _ in range(2):
                 self.assert_all_kinds(list(self.adapter.iterate(reader)))
 
+    def test_a_batch_without_rows_and_slices_without_rows(self):
+        with rig.serve(kinds.pipeline(replicas=2)) as server:
+            batch, readers = kinds.empty_batch(server)
+            made = {name: self.adapter.convert(column) for name, column in batch.items()}
+            self.assertEqual({name: self.listed(column) for name, column in made.items()},
+                             dict.fromkeys(kinds.COLUMNS, []))
+            self.assertEqual((made["x"].shape, made["deep"].shape), ((0, 2), (0, None, None)))
+            self.assertEqual(made["brain"].dtype, self.tf.bfloat16)
+            self.assertEqual(self.adapter.convert(batch["x"][0:0]).shape, (0, 2))
+            self.assertEqual(self.adapter.convert(batch["ragged"][0:0]).to_list(), [])
+            for reader in readers:
+                reader.close()
+
     def test_a_reader_may_have_the_format(self):
         with rig.serve(kinds.pipeline()) as server, server.open("train", format="tf") as reader:
             self.assert_all_kinds([dict(batch) for batch in reader])

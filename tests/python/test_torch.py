@@ -58,6 +58,22 @@ class Values(Torch):
             with server.open("train", format="torch") as reader:
                 self.assert_all_kinds([dict(batch) for batch in reader])
 
+    def test_a_batch_without_rows_and_slices_without_rows(self):
+        from tundish.torch import _assembled, _copied, _shared
+
+        with rig.serve(kinds.pipeline(replicas=2)) as server:
+            batch, readers = kinds.empty_batch(server)
+            for tensor_of in (_copied, _shared):
+                made = {name: _assembled(column, tensor_of) for name, column in batch.items()}
+                self.assertEqual({name: self.listed(column) for name, column in made.items()},
+                                 dict.fromkeys(kinds.COLUMNS, []))
+                self.assertEqual((made["x"].shape, made["sparse"].shape), ((0, 2), (0, 3)))
+                self.assertEqual(made["brain"].dtype, self.torch.bfloat16)
+                self.assertEqual(_assembled(batch["x"][0:0], tensor_of).shape, (0, 2))
+                self.assertEqual(self.listed(_assembled(batch["ragged"][0:0], tensor_of)), [])
+            for reader in readers:
+                reader.close()
+
     def test_columns_make_tuples_in_their_order(self):
         with rig.serve(kinds.pipeline("x", "label")) as server:
             found = [(x.tolist(), y.tolist()) for y, x in self.loader(server, columns=("label", "x"))]
@@ -227,6 +243,35 @@ class Epochs(Torch):
             loader = self.loader(server, columns=["id"])
             loader.load_state_dict(loader.state_dict())
             self.assertEqual([ids.tolist() for (ids,) in loader], kinds.IDS)
+
+
+class Closing(Torch):
+    def test_a_block_closes_the_reader_that_the_loader_opened(self):
+        with rig.serve(kinds.pipeline("id")) as server:
+            with self.loader(server, columns=["id"]) as loader:
+                (first,) = next(iter(loader))
+                reader = loader.reader
+            self.assertTrue(reader.closed)
+            self.assertEqual(first.tolist(), kinds.IDS[0])
+            loader.close()
+            with self.assertRaisesRegex(tundish.MisuseError, "closed"):
+                iter(loader)
+
+    def test_one_that_was_given_stays_open(self):
+        from tundish.torch import DataLoader
+
+        with rig.serve(kinds.pipeline("id")) as server, server.open("train") as reader:
+            with DataLoader(reader, columns=["id"]) as loader:
+                next(iter(loader))
+            self.assertEqual(reader.next()["id"].tolist(), kinds.IDS[1])
+
+    def test_one_that_was_never_opened_stays_so(self):
+        from tundish.torch import DataLoader
+
+        loader = DataLoader("train", server="/nowhere")
+        loader.close()
+        with self.assertRaisesRegex(tundish.MisuseError, "closed"):
+            iter(loader)
 
 
 class Refusals(Torch):

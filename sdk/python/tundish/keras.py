@@ -83,7 +83,8 @@ class _Batches:
     epoch that the input ran out of data: that is how it finds the end.
 
     An epoch of which Keras took no more than two batches, as it does to build a model, begins again with
-    copies of them. All other arrays may be the batch's memory, and are read-only; torch gets copies.
+    copies of them. Keras does not tell that from an epoch that a callback stopped so early
+    (model.stop_training): the next fit then trains on these batches again. All other arrays may be the batch's memory, and are read-only; torch gets copies.
     Raises ArgumentError (ColumnError) for a column that is not there, or of a kind that the backend has
     not: strings (all but TensorFlow), ragged (TensorFlow only), sparse (not torch).
     """

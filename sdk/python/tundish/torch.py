@@ -122,7 +122,7 @@ class DataLoader:
     this loader unchanged, and Lightning and others add no sampler. There are no worker processes.
 
     `reader` is the Reader; the one of a stream's name is opened at its first use, by a loop, len() or
-    state_dict(). Its errors are those of tundish. ArgumentError: an option that is not for this, or one
+    state_dict(), and closed by close(), at the end of a `with`, or with the loader. Its errors are those of tundish. ArgumentError: an option that is not for this, or one
     of torch's that Tundish has elsewhere.
     """
 
@@ -145,6 +145,8 @@ class DataLoader:
             raise tundish.ArgumentError("zero_copy shares the memory that pin_memory copies: take one")
         self._options = {"stream": source, **open_options}
         self._reader: tundish.Reader | None = None
+        self._opens = not isinstance(source, tundish.Reader)
+        self._is_closed = False
         if isinstance(source, tundish.Reader):
             if open_options:
                 names = ", ".join(open_options)
@@ -160,6 +162,8 @@ class DataLoader:
     @property
     def reader(self) -> tundish.Reader:
         """The Reader, which is opened when it is first needed."""
+        if self._is_closed:
+            raise tundish.MisuseError("the loader is closed: make another")
         if self._reader is None:
             reader = tundish.open(**self._options)
             require(reader, self._columns or ())
@@ -189,6 +193,19 @@ class DataLoader:
             self._options["place"] = state["place"]
         else:
             raise tundish.PlaceError("the state is not one that state_dict() returned")
+
+    def close(self) -> None:
+        """Leave the group, by closing the reader that this loader opened; one that it was given is the
+        caller's. Tensors stay valid. A second call does nothing."""
+        self._is_closed = True
+        if self._opens and self._reader is not None:
+            self._reader.close()
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def _made(self, batch: tundish.Batch) -> Any:
         names = batch if self._columns is None else self._columns
