@@ -11,11 +11,12 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import rig
 
 import tundish
-from tundish import Ragged, Sparse, Strings
+from tundish import Ragged, Sparse, Strings, private_folder
 
 PIPELINE = rig.pipeline("range: {stop: 100}", "batch: 10")
 ENDLESS = rig.pipeline("range: {stop: 100}", "batch: 10", deliver="{epochs: null}")
@@ -230,6 +231,39 @@ class Ends(Case):
         process.kill()
         self.assert_gone(pid)
         self.assertEqual(segments_of(process.pid), [])
+
+    def test_the_folder_of_one_that_was_killed_goes_with_the_next_and_no_other_does(self):
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = str(self.path)
+        self.enterContext(mock.patch.dict(os.environ, TMPDIR=str(self.path)))
+        alive, other = self.python("signal.pause()")
+        killed, pid = self.python("signal.pause()")
+        self.assertEqual(len(os.listdir(self.path)), 2)
+        killed.kill()
+        self.assert_gone(pid)
+        with tundish.serve(text=PIPELINE) as server:
+            self.assertEqual(len(os.listdir(self.path)), 2)  # its own, and that of `alive`
+            self.assertIn(os.path.basename(os.path.dirname(server.socket)), os.listdir(self.path))
+            with tundish.serve(text=PIPELINE):
+                self.assertEqual(len(os.listdir(self.path)), 3)
+            with server.open("train", replica=0) as reader:
+                self.assertEqual(reader.next().step, 0)
+        self.assertEqual(len(os.listdir(self.path)), 1)
+
+    def test_the_folder_stays_while_its_server_still_ends(self):
+        folder, lock = private_folder.make(str(self.path))
+        child = subprocess.Popen(["sleep", "1000"], pass_fds=[lock])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        os.close(lock)
+        newer, lock = private_folder.make(str(self.path))
+        self.assertTrue(os.path.exists(folder))
+        child.kill()
+        child.wait()
+        os.close(lock)
+        newest, lock = private_folder.make(str(self.path))
+        os.close(lock)
+        self.assertEqual(os.listdir(self.path), [os.path.basename(newest)])
 
     def test_when_python_is_killed_while_a_forked_child_lives(self):
         process, pid = self.python("child = os.fork()\n"

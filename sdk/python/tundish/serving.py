@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import weakref
 
-from . import programs
+from . import private_folder, programs
 from .errors import DataError, MisuseError, ServerGone, Timeout
 from .reader import open as open_reader
 
@@ -82,8 +82,8 @@ class Server:
             self._log = os.dup(log.fileno())
         weakref.finalize(self, os.close, self._log)
         self._readers: weakref.WeakSet[Reader] = weakref.WeakSet()
-        folder = _private_folder()
-        self._folder = weakref.finalize(self, _remove, folder, self._owner)
+        folder, self._lock = _private_folder()
+        self._folder = weakref.finalize(self, _remove, folder, self._lock, self._owner)
         self.socket = os.path.join(folder, "server") if socket is None else socket
         self._start(program, programs.pipeline(file, text, folder, options))
 
@@ -97,7 +97,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                pass_fds=[tells],
+                pass_fds=[tells, self._lock],
                 process_group=0,  # an interrupt from the keyboard is for Python alone
             )
             self._end = weakref.finalize(self, _end, self._process, self._owner, self._readers)
@@ -203,18 +203,20 @@ def _end(process: subprocess.Popen[bytes], owner: int, readers: weakref.WeakSet[
         process.wait()
 
 
-def _remove(folder: str, owner: int) -> None:
+def _remove(folder: str, lock: int, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
-def _private_folder() -> str:
-    """A new folder that only this user may enter, with a path that leaves room for a socket's name."""
-    folder = tempfile.mkdtemp(prefix="tundish-")
+def _private_folder() -> tuple[str, int]:
+    """One with a path that leaves room for a socket's name."""
+    folder, lock = private_folder.make()
     if len(os.fsencode(folder)) + len("/server") <= SOCKET_BYTES:
-        return folder
+        return folder, lock
     os.rmdir(folder)
-    return tempfile.mkdtemp(prefix="tundish-", dir="/tmp")
+    os.close(lock)
+    return private_folder.make("/tmp")
 
 
 def plan(file: PipelineFile | None = None, *, text: str | None = None, **options: Any) -> dict[str, Any]:
