@@ -39,33 +39,16 @@ raise_status_text(tundish_status status, const char *text)
     return NULL;
 }
 
-static void
-raise_sentence(const char *maker, const char *format, va_list arguments)
+PyObject *
+raise_sentence(const char *name, const char *format, ...)
 {
-    PyObject *sentence = PyUnicode_FromFormatV(format, arguments);
+    PyObject *sentence;
+    va_list arguments;
 
+    va_start(arguments, format);
+    sentence = PyUnicode_FromFormatV(format, arguments);
+    va_end(arguments);
     if (sentence != NULL)
-        raise_made(maker, Py_BuildValue("(N)", sentence));
-}
-
-PyObject *
-raise_misuse(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    raise_sentence("MisuseError", format, arguments);
-    va_end(arguments);
-    return NULL;
-}
-
-PyObject *
-raise_argument(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    raise_sentence("ArgumentError", format, arguments);
-    va_end(arguments);
+        raise_made(name, Py_BuildValue("(N)", sentence));
     return NULL;
 }

@@ -11,10 +11,10 @@ PyObject *raise_status(tundish_status status);
 /* The same with a text of another library of ours. */
 PyObject *raise_status_text(tundish_status status, const char *text);
 
-/* Set tundish.MisuseError with a sentence (as PyUnicode_FromFormat has it). Returns NULL. */
-PyObject *raise_misuse(const char *format, ...);
-
-/* The same of tundish.ArgumentError. */
-PyObject *raise_argument(const char *format, ...);
+/* Set the exception of tundish.errors that has this name, with a sentence (as PyUnicode_FromFormat
+ * has it). Returns NULL. */
+PyObject *raise_sentence(const char *name, const char *format, ...);
+#define raise_misuse(...) raise_sentence("MisuseError", __VA_ARGS__)
+#define raise_argument(...) raise_sentence("ArgumentError", __VA_ARGS__)
 
 #endif

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "epoch.h"
 #include "errors.h"
+#include "facts.h"
 #include "hold.h"
 #include "lease.h"
 #include "schema.h"
@@ -43,9 +44,8 @@ from_object(PyObject *self)
     return (struct reader *)(void *)self;
 }
 
-/* The SDK's reader, for one call; leave() must follow. NULL with an exception. */
-static tundish_reader *
-enter(PyObject *self)
+tundish_reader *
+reader_enter(PyObject *self)
 {
     struct reader *reader = from_object(self);
 
@@ -65,8 +65,8 @@ enter(PyObject *self)
     return NULL;
 }
 
-static void
-leave(PyObject *self)
+void
+reader_leave(PyObject *self)
 {
     atomic_flag_clear(&from_object(self)->is_busy);
 }
@@ -170,7 +170,7 @@ int
 reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyObject **ret_batch)
 {
     struct reader *reader = from_object(self);
-    tundish_reader *from = enter(self);
+    tundish_reader *from = reader_enter(self);
     const tundish_batch *lent = NULL;
     int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : clock_ns() + timeout_ns;
     int result;
@@ -187,7 +187,7 @@ reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status, PyOb
         *ret_batch = new_batch(self, lent);
         result = *ret_batch == NULL ? -1 : 0;
     }
-    leave(self);
+    reader_leave(self);
     return result;
 }
 
@@ -230,7 +230,7 @@ static PyObject *
 reader_restart(PyObject *self, PyObject *unused)
 {
     struct reader *reader = from_object(self);
-    tundish_reader *from = enter(self);
+    tundish_reader *from = reader_enter(self);
     tundish_status status;
 
     (void)unused;
@@ -241,7 +241,7 @@ reader_restart(PyObject *self, PyObject *unused)
     Py_END_ALLOW_THREADS;
     if (status == TUNDISH_OK)
         reader->in_epoch = reader->goes_on = false;
-    leave(self);
+    reader_leave(self);
     return status == TUNDISH_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
 
@@ -281,7 +281,7 @@ reader_iterate(PyObject *self)
 static PyObject *
 reader_fileno(PyObject *self, PyObject *unused)
 {
-    tundish_reader *from = enter(self);
+    tundish_reader *from = reader_enter(self);
     tundish_status status;
     int descriptor = -1;
 
@@ -289,135 +289,8 @@ reader_fileno(PyObject *self, PyObject *unused)
     if (from == NULL)
         return NULL;
     status = tundish_descriptor(from, &descriptor);
-    leave(self);
+    reader_leave(self);
     return status == TUNDISH_OK ? PyLong_FromLong(descriptor) : raise_status(status);
-}
-
-static PyObject *
-reader_get_place(PyObject *self, void *closure)
-{
-    tundish_reader *from = enter(self);
-    size_t capacity = 0, bytes = 0;
-    char *token = NULL;
-    tundish_status status = TUNDISH_E_ARGUMENT;
-    PyObject *place = NULL;
-
-    (void)closure;
-    if (from == NULL)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;) {
-        char *grown = realloc(token, bytes);
-
-        if (grown == NULL)
-            break;
-        token = grown;
-        capacity = bytes;
-        status = tundish_place_token(from, token, capacity, &bytes);
-    }
-    Py_END_ALLOW_THREADS;
-    leave(self);
-    if (status == TUNDISH_OK)
-        place = PyUnicode_FromString(token);
-    else if (bytes > capacity)
-        PyErr_NoMemory();
-    else
-        raise_status(status);
-    free(token);
-    return place;
-}
-
-static PyObject *
-reader_get_info(PyObject *self, void *closure)
-{
-    tundish_reader *from = enter(self);
-    tundish_info info = { .size = sizeof info };
-    tundish_status status;
-    PyObject *facts;
-
-    (void)closure;
-    if (from == NULL)
-        return NULL;
-    status = tundish_get_info(from, &info);
-    facts =
-        status != TUNDISH_OK
-            ? raise_status(status)
-            : Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:K,s:K,s:L}", "replica", info.replica,
-                            "replica_count", info.replica_count, "first_replica",
-                            info.first_replica, "total_replica_count", info.total_replica_count,
-                            "slot_count", info.slot_count, "held_count", info.held_count, "stream",
-                            info.stream, "first_epoch", (unsigned long long)info.first_epoch,
-                            "first_step", (unsigned long long)info.first_step, "epoch_steps",
-                            (long long)info.epoch_steps);
-    leave(self);
-    return facts;
-}
-
-static PyObject *
-number_list(const double *numbers, uint32_t count)
-{
-    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-
-    for (uint32_t i = 0; tuple != NULL && i < count; i++) {
-        PyObject *number = PyFloat_FromDouble(numbers[i]);
-
-        if (number == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) != 0)
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
-static PyObject *
-column_facts(const tundish_column_spec *spec)
-{
-    static const char *const kinds[] = {
-        [TUNDISH_DENSE] = "dense", [TUNDISH_RAGGED] = "ragged", [TUNDISH_SPARSE] = "sparse"
-    };
-    PyObject *shape = PyTuple_New((Py_ssize_t)spec->rank);
-
-    for (uint32_t i = 0; shape != NULL && i < spec->rank; i++) {
-        /* -1, which a batch decides, is None as elsewhere in Python. */
-        PyObject *dim =
-            spec->shape[i] < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(spec->shape[i]);
-
-        if (dim == NULL || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) != 0)
-            Py_CLEAR(shape);
-    }
-    if (shape == NULL)
-        return NULL;
-    return Py_BuildValue("(sNsIzNNz)", tundish_dtype_name(spec->dtype), shape, kinds[spec->kind],
-                         spec->ragged_rank,
-                         spec->widen_dtype == 0 ? NULL : tundish_dtype_name(spec->widen_dtype),
-                         number_list(spec->widen_scale, spec->widen_scale_count),
-                         number_list(spec->widen_offset, spec->widen_offset_count),
-                         spec->widen_layout == TUNDISH_NCHW ? "NCHW" : NULL);
-}
-
-/* {name: (dtype, shape, kind, ragged_rank, widen_dtype, widen_scale, widen_offset,
- * widen_layout)} */
-static PyObject *
-reader_columns(PyObject *self, PyObject *unused)
-{
-    tundish_reader *from = enter(self);
-    const tundish_spec *spec;
-    tundish_status status;
-    PyObject *columns;
-
-    (void)unused;
-    if (from == NULL)
-        return NULL;
-    status = tundish_element_spec(from, &spec);
-    columns = status == TUNDISH_OK ? PyDict_New() : raise_status(status);
-    for (uint32_t i = 0; columns != NULL && i < spec->column_count; i++) {
-        const tundish_column_spec *column = tundish_column_spec_at(spec, i);
-        PyObject *facts = column_facts(column);
-
-        if (facts == NULL || PyDict_SetItemString(columns, column->name, facts) != 0)
-            Py_CLEAR(columns);
-        Py_XDECREF(facts);
-    }
-    leave(self);
-    return columns;
 }
 
 static PyObject *
@@ -432,12 +305,12 @@ reader_detach(PyObject *self, PyObject *unused)
         return Py_NewRef(Py_None);
     /* In a child nothing is to be done: the reader is the parent's. */
     if (source_is_ours(source)) {
-        if (enter(self) == NULL)
+        if (reader_enter(self) == NULL)
             return NULL;
         Py_BEGIN_ALLOW_THREADS;
         status = source_shut(source);
         Py_END_ALLOW_THREADS;
-        leave(self);
+        reader_leave(self);
     }
     if (status != TUNDISH_OK)
         return raise_status(status);
@@ -582,15 +455,15 @@ static PyMethodDef methods[] = {
     METHOD("fileno", reader_fileno, METH_NOARGS,
            "A descriptor for select: readable when poll() may return something else than None. The "
            "reader owns it."),
-    METHOD("_columns", reader_columns, METH_NOARGS, "The columns as dict of tuples."),
+    METHOD("_columns", facts_columns, METH_NOARGS, "The columns as dict of tuples."),
     METHOD("_attach", reader_attach, METH_VARARGS | METH_KEYWORDS, "Open the SDK's reader."),
     METHOD("_detach", reader_detach, METH_NOARGS, "Close the SDK's reader."),
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef attributes[] = {
-    { "_place", reader_get_place, NULL, "The place as a token.", NULL },
-    { "_info", reader_get_info, NULL, "What tundish_get_info says.", NULL },
+    { "_place", facts_place, NULL, "The place as a token.", NULL },
+    { "_info", facts_info, NULL, "What tundish_get_info says.", NULL },
     { "closed", reader_get_closed, NULL, "Whether close() was called.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

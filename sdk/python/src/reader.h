@@ -14,6 +14,11 @@ PyObject *reader_type(PyObject *module);
 int reader_take(PyObject *self, int64_t timeout_ns, tundish_status *ret_status,
                 PyObject **ret_batch);
 
+/* The SDK's reader for one call, after which reader_leave() must follow. NULL with an exception:
+ * the reader is closed, another thread's or another process's. */
+tundish_reader *reader_enter(PyObject *self);
+void reader_leave(PyObject *self);
+
 /* The number of the loop that was begun last: earlier ones are over. */
 uint64_t reader_loop(PyObject *self);
 

@@ -77,10 +77,11 @@ spare_take(size_t byte_count)
 void
 spare_give(void *memory)
 {
-    union head *head = (union head *)memory - 1;
+    union head *head;
 
     if (memory == NULL)
         return;
+    head = (union head *)memory - 1;
     if (head->capacity < SMALL_BYTES) {
         free(head);
         return;

@@ -181,7 +181,37 @@ class Strings:
         return f"Strings({list(self.shape)}, {int(self.offsets[-1] - self.offsets[0])} bytes)"
 
 
-class Ragged:
+class _Placed:
+    """Values and where they belong, which a framework has as a type of its own."""
+
+    __slots__ = ()
+
+    values: Any
+
+    def torch(self) -> Any:
+        """A nested tensor of layout jagged, or a tensor of layout COO: see tundish.torch.convert."""
+        if isinstance(self.values, Strings):
+            return self.values.torch()
+        from tundish import torch
+
+        return torch.convert(self)
+
+    def jax(self) -> Any:
+        """Ragged with arrays of JAX, or a jax.experimental.sparse.BCOO: see tundish.jax.convert."""
+        if isinstance(self.values, Strings):
+            return self.values.jax()
+        from tundish import jax
+
+        return jax.convert(self)
+
+    def tf(self) -> Any:
+        """A tf.RaggedTensor or a tf.SparseTensor: see tundish.tensorflow.convert."""
+        from tundish import tensorflow
+
+        return tensorflow.convert(self)
+
+
+class Ragged(_Placed):
     """Lists of lists, of which the inner ones differ in length, as in tf.RaggedTensor.
 
     values: what the innermost lists hold, one list after the other; an array [n, ...] or Strings.
@@ -264,33 +294,11 @@ class Ragged:
             rows[i] = row.numpy() if isinstance(row, (Ragged, Strings)) else row
         return rows
 
-    def torch(self) -> Any:
-        """A nested tensor of layout jagged: see tundish.torch.convert."""
-        if isinstance(self.values, Strings):
-            return self.values.torch()
-        from tundish import torch
-
-        return torch.convert(self)
-
-    def jax(self) -> Any:
-        """The same with arrays of JAX, which has no ragged arrays: see tundish.jax.convert."""
-        if isinstance(self.values, Strings):
-            return self.values.jax()
-        from tundish import jax
-
-        return jax.convert(self)
-
-    def tf(self) -> Any:
-        """A tf.RaggedTensor: see tundish.tensorflow.convert."""
-        from tundish import tensorflow
-
-        return tensorflow.convert(self)
-
     def __repr__(self) -> str:
         return f"Ragged({len(self)} rows, rank {len(self.row_splits)}, values {_described(self.values)})"
 
 
-class Sparse:
+class Sparse(_Placed):
     """An array of which only some values are held, as in tf.SparseTensor.
 
     values: an array [n] or Strings.
@@ -340,28 +348,6 @@ class Sparse:
         if isinstance(self.values, Strings):
             raise TypeError(_no_strings("SciPy"))
         return scipy.sparse.coo_array((self.values, tuple(self.indices.T)), shape=self.shape)
-
-    def torch(self) -> Any:
-        """A torch tensor of layout COO: see tundish.torch.convert."""
-        if isinstance(self.values, Strings):
-            return self.values.torch()
-        from tundish import torch
-
-        return torch.convert(self)
-
-    def jax(self) -> Any:
-        """A jax.experimental.sparse.BCOO: see tundish.jax.convert."""
-        if isinstance(self.values, Strings):
-            return self.values.jax()
-        from tundish import jax
-
-        return jax.convert(self)
-
-    def tf(self) -> Any:
-        """A tf.SparseTensor: see tundish.tensorflow.convert."""
-        from tundish import tensorflow
-
-        return tensorflow.convert(self)
 
     def __repr__(self) -> str:
         return f"Sparse({list(self.shape)}, values {_described(self.values)})"

@@ -1,0 +1,133 @@
+/* facts.c - answers of the SDK as Python's strings, dicts and tuples. */
+#include "facts.h"
+
+#include <stdlib.h>
+
+#include "errors.h"
+#include "reader.h"
+#include "tundish/tundish.h"
+
+PyObject *
+facts_place(PyObject *self, void *closure)
+{
+    tundish_reader *from = reader_enter(self);
+    size_t capacity = 0, bytes = 0;
+    char *token = NULL;
+    tundish_status status = TUNDISH_E_ARGUMENT;
+    PyObject *place = NULL;
+
+    (void)closure;
+    if (from == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    for (bytes = 512; status == TUNDISH_E_ARGUMENT && bytes > capacity;) {
+        char *grown = realloc(token, bytes);
+
+        if (grown == NULL)
+            break;
+        token = grown;
+        capacity = bytes;
+        status = tundish_place_token(from, token, capacity, &bytes);
+    }
+    Py_END_ALLOW_THREADS;
+    reader_leave(self);
+    if (status == TUNDISH_OK)
+        place = PyUnicode_FromString(token);
+    else if (bytes > capacity)
+        PyErr_NoMemory();
+    else
+        raise_status(status);
+    free(token);
+    return place;
+}
+
+PyObject *
+facts_info(PyObject *self, void *closure)
+{
+    tundish_reader *from = reader_enter(self);
+    tundish_info info = { .size = sizeof info };
+    tundish_status status;
+    PyObject *facts;
+
+    (void)closure;
+    if (from == NULL)
+        return NULL;
+    status = tundish_get_info(from, &info);
+    facts =
+        status != TUNDISH_OK
+            ? raise_status(status)
+            : Py_BuildValue("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:K,s:K,s:L}", "replica", info.replica,
+                            "replica_count", info.replica_count, "first_replica",
+                            info.first_replica, "total_replica_count", info.total_replica_count,
+                            "slot_count", info.slot_count, "held_count", info.held_count, "stream",
+                            info.stream, "first_epoch", (unsigned long long)info.first_epoch,
+                            "first_step", (unsigned long long)info.first_step, "epoch_steps",
+                            (long long)info.epoch_steps);
+    reader_leave(self);
+    return facts;
+}
+
+static PyObject *
+number_list(const double *numbers, uint32_t count)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+
+    for (uint32_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *number = PyFloat_FromDouble(numbers[i]);
+
+        if (number == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) != 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *
+column_facts(const tundish_column_spec *spec)
+{
+    static const char *const kinds[] = {
+        [TUNDISH_DENSE] = "dense", [TUNDISH_RAGGED] = "ragged", [TUNDISH_SPARSE] = "sparse"
+    };
+    PyObject *shape = PyTuple_New((Py_ssize_t)spec->rank);
+
+    for (uint32_t i = 0; shape != NULL && i < spec->rank; i++) {
+        /* -1, which a batch decides, is None as elsewhere in Python. */
+        PyObject *dim =
+            spec->shape[i] < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(spec->shape[i]);
+
+        if (dim == NULL || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) != 0)
+            Py_CLEAR(shape);
+    }
+    if (shape == NULL)
+        return NULL;
+    return Py_BuildValue("(sNsIzNNz)", tundish_dtype_name(spec->dtype), shape, kinds[spec->kind],
+                         spec->ragged_rank,
+                         spec->widen_dtype == 0 ? NULL : tundish_dtype_name(spec->widen_dtype),
+                         number_list(spec->widen_scale, spec->widen_scale_count),
+                         number_list(spec->widen_offset, spec->widen_offset_count),
+                         spec->widen_layout == TUNDISH_NCHW ? "NCHW" : NULL);
+}
+
+PyObject *
+facts_columns(PyObject *self, PyObject *unused)
+{
+    tundish_reader *from = reader_enter(self);
+    const tundish_spec *spec;
+    tundish_status status;
+    PyObject *columns;
+
+    (void)unused;
+    if (from == NULL)
+        return NULL;
+    status = tundish_element_spec(from, &spec);
+    columns = status == TUNDISH_OK ? PyDict_New() : raise_status(status);
+    for (uint32_t i = 0; columns != NULL && i < spec->column_count; i++) {
+        const tundish_column_spec *column = tundish_column_spec_at(spec, i);
+        PyObject *facts = column_facts(column);
+
+        if (facts == NULL || PyDict_SetItemString(columns, column->name, facts) != 0)
+            Py_CLEAR(columns);
+        Py_XDECREF(facts);
+    }
+    reader_leave(self);
+    return columns;
+}
