@@ -133,6 +133,26 @@ class Pressure(unittest.TestCase):
         self.assertEqual(wrong, [])
         self.assertGreater(looks[0], 0)
 
+    def test_batches_and_columns_that_share_a_page_are_copied_out_of_it_each_for_itself(self):
+        stages = ("range: {stop: 4000}", "map: {double: 'value * 2'}", "batch: 10")
+        choose, held, pages = random.Random(5), [], set()
+        with rig.serve(rig.pipeline(*stages)) as server, server.open("train") as reader:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for batch in reader:
+                    value, double = batch["value"], batch["double"]
+                    mine = {view.ctypes.data // 4096 for view in (value, double)}
+                    shares = bool(mine & pages) or shares if batch.step else False
+                    pages = mine
+                    held.append((batch.step, value if choose.random() < 0.5 else None, double))
+                    del batch, value, double
+                    if len(held) > 40:
+                        held.pop(choose.randrange(len(held)))
+                    for step, value, double in held:
+                        self.assertEqual(double.tolist(), [2 * row for row in rows(step)])
+                        self.assertTrue(value is None or value.tolist() == rows(step))
+            self.assertTrue(shares, "no batch lay in the page of the one before it")
+
     def test_error_names_the_line_and_the_reader_goes_on_after(self):
         text = rig.pipeline(*ROWS)
         with rig.serve(text) as server, server.open("train", on_hold="error") as reader:

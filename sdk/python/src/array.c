@@ -1,4 +1,8 @@
-/* array.c - the buffer protocol over a batch's memory. */
+/* array.c - the buffer protocol over a batch's memory.
+ *
+ * This is the only type that consumers see memory through: numpy's arrays, memoryviews and capsules
+ * all lead back to an Array and so to its lease. Nobody has to know of leases but this file and
+ * dlpack.c. */
 #include "array.h"
 
 #include "dlpack.h"
@@ -9,6 +13,7 @@ struct array {
     tundish_dtype dtype;
     uint32_t rank;
     Py_ssize_t value_bytes, byte_count;
+    /* In the object, as a Py_buffer points to them for as long as it keeps the object. */
     Py_ssize_t dims[TUNDISH_RANK_MAX], strides[TUNDISH_RANK_MAX];
 };
 
@@ -42,6 +47,7 @@ array_new(PyObject *type, struct lease *lease, const void *data, const struct ar
     return (PyObject *)array;
 }
 
+/* A copy, so that dlpack.c does not depend on how an Array is laid out. */
 void
 array_look(PyObject *self, struct array_view *ret_view)
 {
@@ -57,6 +63,8 @@ array_look(PyObject *self, struct array_view *ret_view)
         ret_view->shape.dims[i] = array->dims[i];
 }
 
+/* An Array refers to no other object, so the garbage collector need not know of it: its type is
+ * without Py_TPFLAGS_HAVE_GC, which makes it cheaper to create. */
 static void
 array_dealloc(PyObject *self)
 {

@@ -1,4 +1,7 @@
-/* batch.c - columns of a batch by name. */
+/* batch.c - columns of a batch by name.
+ *
+ * What is needed for every column of every batch is here. What depends on a column's kind, on
+ * widening or on a framework is in Python (tundish/batch.py), which this calls by name. */
 #include "batch.h"
 
 #include <stdlib.h>
@@ -18,11 +21,14 @@ struct batch {
     struct schema *schema;
     struct lease *lease; /* NULL: released */
     PyObject **values;   /* by column: what [name] gave, or NULL */
+    /* Copied from the SDK's batch, since they can be asked for after the release. */
     unsigned long long sequence, epoch, step, visits;
     long long shard;
     char shard_end;
 };
 
+/* tundish.Batch is a class of Python, which could be called; without a lease it would be no batch.
+ */
 static PyObject *
 refuse_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
 {
@@ -59,6 +65,7 @@ batch_new(PyObject *type, PyObject *reader, struct schema *schema, struct lease 
     return (PyObject *)batch;
 }
 
+/* The schema is not cleared: it leads to no batch, and the other functions need it. */
 static int
 batch_clear(PyObject *self)
 {
@@ -70,6 +77,8 @@ batch_clear(PyObject *self)
     return 0;
 }
 
+/* A reader can lead to its batches (an attribute that the program set), and a value to the batch:
+ * such a cycle would hold a slot for ever. */
 static int
 batch_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -132,6 +141,7 @@ take_tensor(PyObject *self, uint32_t index, const tundish_tensor **ret_tensor)
         raise_misuse("the batch belongs to the process that took it: open a reader in this one");
         return NULL;
     }
+    /* Before the GIL may be let go. */
     lease_hold(lease);
     begun_ns = clock_ns();
     if (column->is_slow) {
@@ -190,6 +200,8 @@ values_array(PyObject *self, struct lease *lease, const tundish_tensor *tensor)
                      &shape);
 }
 
+/* numpy.ndarray(shape, dtype, array): cheaper than asarray, and it gives bfloat16 its dtype, which
+ * the buffer protocol has no format for. */
 static PyObject *
 numpy_view(PyObject *self, uint32_t index)
 {
@@ -378,6 +390,7 @@ batch_release(PyObject *self, PyObject *unused)
     struct lease *lease = batch->lease;
 
     (void)unused;
+    /* First: what a value does as it goes may come back here. */
     batch->lease = NULL;
     for (uint32_t i = 0; i < batch->schema->count; i++)
         Py_CLEAR(batch->values[i]);

@@ -1,5 +1,7 @@
 /* dlpack.c - capsules. Their deleters call nothing of Python: a consumer may delete a tensor in any
- * thread, and after the interpreter has ended. */
+ * thread, and after the interpreter has ended.
+ *
+ * A capsule of a batch's memory holds the lease itself, not the Array: the Array is Python's. */
 #include "dlpack.h"
 
 #include <stdlib.h>
@@ -88,6 +90,8 @@ free_capsule(PyObject *capsule)
             managed_free(PyCapsule_GetContext(capsule));
 }
 
+/* Strides are written out, though they are those of row-major order: from DLPack 1.2 on NULL is no
+ * longer allowed. */
 static void
 fill_tensor(struct dl_tensor *tensor, struct managed *managed, const struct array_view *view)
 {

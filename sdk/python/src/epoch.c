@@ -1,4 +1,7 @@
-/* epoch.c - the iterator of a `for`. */
+/* epoch.c - the iterator of a `for`.
+ *
+ * It is an object of its own, not the reader, so that a loop that was left and is taken up again
+ * after another was begun says so, instead of taking the other's batches. */
 #include "epoch.h"
 
 #include <stdbool.h>
@@ -53,6 +56,7 @@ epoch_next(PyObject *self)
     return epoch_take(self, TUNDISH_FOREVER);
 }
 
+/* For `async for`, which waits for the descriptor itself. */
 static PyObject *
 epoch_poll(PyObject *self, PyObject *unused)
 {
@@ -69,6 +73,7 @@ static PyMethodDef methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+/* There is no tp_clear: a cycle leads through attributes of the reader, which its class clears. */
 static int
 epoch_traverse(PyObject *self, visitproc visit, void *arg)
 {

@@ -1,4 +1,7 @@
-/* facts.c - answers of the SDK as Python's strings, dicts and tuples. */
+/* facts.c - answers of the SDK as Python's strings, dicts and tuples.
+ *
+ * The named tuples that a program sees are made of them in tundish/reader.py, where their
+ * documentation is. */
 #include "facts.h"
 
 #include <stdlib.h>
@@ -7,6 +10,8 @@
 #include "reader.h"
 #include "tundish/tundish.h"
 
+/* The SDK says how long the token is if it does not fit: that of a queue names the batches on their
+ * way, and has no limit that is worth its memory. */
 PyObject *
 facts_place(PyObject *self, void *closure)
 {

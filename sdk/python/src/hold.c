@@ -1,4 +1,7 @@
-/* hold.c - copy the oldest batch out of its slot, raise, or wait. */
+/* hold.c - copy the oldest batch out of its slot, raise, or wait.
+ *
+ * It is the oldest because the server fills slots in their order: while the oldest is held, giving
+ * back any other one lets nothing go on. */
 #include "hold.h"
 
 #include <string.h>
@@ -29,6 +32,8 @@ has_room(const struct source *source)
            (info.ahead_count >= 2 && info.held_count + 2 < info.slot_count);
 }
 
+/* Once for each reader, for a loop that keeps all batches would say it for each. The stack's level
+ * is that of the program's call; the line that matters is the one in the text. */
 static int
 warn(uint32_t count, const struct line *taken)
 {
@@ -43,6 +48,7 @@ warn(uint32_t count, const struct line *taken)
 static int
 copy_oldest(struct hold *hold, struct source *source)
 {
+    /* With warnings as errors the copy is made nevertheless: the next call finds its slot free. */
     bool warns = !hold->has_warned;
     tundish_status status;
     struct line taken;
@@ -76,6 +82,7 @@ raise_held(struct source *source)
     return -1;
 }
 
+/* In slices, as in reader.c, since a signal does not end a wait for a condition. */
 static int
 wait_for_release(struct source *source, int64_t deadline_ns)
 {

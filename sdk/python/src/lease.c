@@ -1,4 +1,8 @@
-/* lease.c - counts of lent batches, in C alone. */
+/* lease.c - counts of lent batches, in C alone.
+ *
+ * Two levels of counts: a lease has one for each object that uses its batch, its source one for
+ * each lease and one for the reader object. So arrays outlive their reader, and the SDK's reader is
+ * freed by whichever goes last. */
 #include "lease.h"
 
 #include <pthread.h>
@@ -37,6 +41,7 @@ struct lease {
 static _Atomic uint64_t process = 1; /* one more in every child than in its parent */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* A count rather than an address or a pid: those can come again. */
 static void
 after_fork_in_child(void)
 {
@@ -237,6 +242,7 @@ lease_open(struct source *source, const tundish_batch *batch, const struct line 
         return NULL;
     }
     atomic_init(&lease->users, 1);
+    /* Nobody else has the lease yet, and the caller holds the source. */
     atomic_fetch_add(&source->users, 1);
     lease->source = source;
     lease->batch = batch;
@@ -249,12 +255,14 @@ lease_open(struct source *source, const tundish_batch *batch, const struct line 
     return lease;
 }
 
+/* relaxed: the caller holds a count already, which orders all that matters. */
 void
 lease_hold(struct lease *lease)
 {
     atomic_fetch_add_explicit(&lease->users, 1, memory_order_relaxed);
 }
 
+/* The lock is held over the release, so that source_shut does not close the reader under it. */
 static void
 give_back(struct lease *lease)
 {

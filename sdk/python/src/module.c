@@ -7,6 +7,7 @@
 #include "schema.h"
 #include "tundish/tundish.h"
 
+/* Heap types, made for each module object: static ones are not in the stable interface. */
 static int
 add_types(PyObject *module)
 {

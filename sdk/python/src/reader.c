@@ -1,4 +1,7 @@
-/* reader.c - waiting for batches, and the calls around it. */
+/* reader.c - waiting for batches, and the calls around it.
+ *
+ * tundish.Reader is a class of Python over this one. Here is what must be quick, what waits without
+ * the GIL, and what must know which thread and process calls. */
 #include "reader.h"
 
 #include <stdatomic.h>
@@ -54,6 +57,8 @@ reader_enter(PyObject *self)
                      reader->process, (long)getpid());
         return NULL;
     }
+    /* The SDK allows one thread at a time. A lock would hide the mistake: whose batch is the next?
+     */
     if (atomic_flag_test_and_set(&reader->is_busy)) {
         raise_misuse("the reader is in use by another thread: open one reader for each thread");
         return NULL;
@@ -137,6 +142,7 @@ wait_for_batch(struct reader *reader, tundish_reader *from, int64_t deadline_ns,
     return 0;
 }
 
+/* Where the program stands decides what the next `for` does: see reader_iterate. */
 static void
 note(struct reader *reader, tundish_status status)
 {

@@ -1,4 +1,7 @@
-/* transform_module.c - the module tundish._transform. */
+/* transform_module.c - the module tundish._transform.
+ *
+ * It is apart from _tundish because it loads the server's content stages: a trainer that only reads
+ * batches starts without them. */
 #include "transform.h"
 
 #include "errors.h"

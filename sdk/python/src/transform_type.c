@@ -1,4 +1,8 @@
-/* transform_type.c - a pipeline file that is open for its content stages. */
+/* transform_type.c - a pipeline file that is open for its content stages.
+ *
+ * Threads share it. A transformer serves one call at a time, so each call takes one that is idle or
+ * opens another; there are as many as calls ran at once. The list of the idle ones has no lock of
+ * its own: it is changed only with the GIL. */
 #include <stdlib.h>
 
 #include "transform.h"
